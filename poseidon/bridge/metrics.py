@@ -46,5 +46,8 @@ class BridgeMetrics:
             ["kind"],
             registry=registry,
         )
+        self.leader = Gauge(
+            "poseidon_leader", "1 while this process may change the cluster.", registry=registry
+        )
         self.pending_pods = Gauge("poseidon_pending_pods", "Pods that wait for a node.", registry=registry)
         self.nodes = Gauge("poseidon_nodes", "Nodes known.", registry=registry)

@@ -11,6 +11,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from poseidon.app_network.controllers.controllers import NetworkController
+from poseidon.bridge.held_actions import HeldActions
 from poseidon.bridge.metrics import BridgeMetrics
 from poseidon.bridge.solver_stream.needs import NeedsChangedError
 from poseidon.bridge.solver_stream.round_parts import parts_of
@@ -23,6 +24,8 @@ from poseidon.kube.watch.changes import Feed
 from poseidon.kube.watch.environment import Environment
 from poseidon.kube.watch.quarantine import Quarantine
 from poseidon.kube.write.event_writer import EventWriter
+from poseidon.leadership.election import Role
+from poseidon.leadership.leadership import Leadership, OnlyBridge
 from poseidon.pods.visibility import visible_to
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -43,7 +46,9 @@ _PLENTY = 500
 class Bridge:
     """One cluster's bridge to a solver. ``clock`` is monotonic, ``wall`` tells seconds since the epoch.
 
-    ``stories`` are told what becomes of pods.
+    Until ``leadership`` is this process's it follows the cluster, and neither talks to a solver nor writes anything;
+    None: no other bridge stands by. ``for_events`` is the way for events, None: ``transport``. ``stories`` are told
+    what becomes of pods.
     """
 
     def __init__(
@@ -56,11 +61,22 @@ class Bridge:
         clock: Callable[[], float],
         wall: Callable[[], float],
         stories: Stories | None = None,
+        leadership: Leadership | None = None,
+        for_events: Transport | None = None,
     ) -> None:
+        self._leadership = leadership if leadership is not None else OnlyBridge(options.fencing)
+        self._held = HeldActions(clock)
+        self._leads = False
         self._metrics = metrics = BridgeMetrics(registry)
         quarantine = Quarantine(lambda kind: metrics.set_aside.labels(kind).inc())
         self._environment = environment = Environment(
-            transport, KubeMetrics(registry), random, clock, wall, quarantine=quarantine
+            transport,
+            KubeMetrics(registry),
+            random,
+            clock,
+            wall,
+            quarantine=quarantine,
+            for_events=for_events,
         )
         self._options = options
         self._started = clock()
@@ -70,6 +86,7 @@ class Bridge:
             _patient(options), options.needs, clock=clock, wall=wall, quarantine=quarantine, stories=stories
         )
         self._metrics.nodes.set_function(lambda: self.state.node_count)
+        self._metrics.leader.set_function(self._leadership.may_write)
         self._metrics.pending_pods.set_function(self.state.pending_count)
         self._writers = Writers(
             environment,
@@ -116,7 +133,7 @@ class Bridge:
         if options.configuration.network.writes(records) and not options.dry_run:
             environment = self._environment
             events = EventWriter(
-                environment.transport,
+                environment.for_events or environment.transport,
                 component=options.component,
                 instance=options.instance,
                 wait_quiet=self._writers.wait_quiet,
@@ -126,7 +143,12 @@ class Bridge:
                 kind="object event",
             )
         return NetworkController(
-            self._environment, book, events, self._on_changed, reflector=options.optional_reflector
+            self._environment,
+            book,
+            events,
+            self._on_changed,
+            may_begin=self._leadership.wait_elected,
+            reflector=options.optional_reflector,
         )
 
     # --- what a session asks its peer ----------------------------------------------------------------------
@@ -195,12 +217,13 @@ class Bridge:
             *(asyncio.create_task(run, name=name) for name, run in self._watching.parts()),
             *(asyncio.create_task(run, name=name) for name, run in self._writers.parts()),
             asyncio.create_task(self._expire(), name="expiry"),
+            asyncio.create_task(self._stand_by(), name="standby"),
         ]
         stopping = asyncio.create_task(stop.wait())
         try:
             await asyncio.wait({*parts, stopping}, return_when=asyncio.FIRST_COMPLETED)
             if stop.is_set() or _needs_changed(session):
-                await self._drain(session)
+                await self._drain(session, leaves=stop.is_set())
         finally:
             stopping.cancel()
             for part in parts:
@@ -215,12 +238,21 @@ class Bridge:
             await asyncio.sleep(1.0)
             with self.state.quarantine.attempt("what is due", ""):
                 self.state.expire()
-                if self._synced:
+                if self._leads:
                     self.state.solver_answers(self._session.is_open)
             self._on_changed()
 
-    async def _drain(self, session: asyncio.Task[None]) -> None:
-        """Finish bindings that are in flight, report them, write what waits; each within its time."""
+    async def _stand_by(self) -> None:
+        """Look what is to be done once this process leads."""
+        await self._leadership.wait_elected()
+        self._on_changed()
+        await asyncio.Event().wait()
+
+    async def _drain(self, session: asyncio.Task[None], *, leaves: bool) -> None:
+        """Finish bindings that are in flight, report them, write what waits; each within its time.
+
+        Who ``leaves`` lets others lead before what is only told has been written.
+        """
         self._draining = True
         # What has not been posted yet is left to the successor, who begins with a new round anyway.
         left = self._writers.discard_waiting()
@@ -229,6 +261,8 @@ class Bridge:
         self._session.drain()
         if self._session.is_open:
             await _within(self._options.drain_reports_seconds, asyncio.wait({session}))
+        if leaves:
+            await self._leadership.release()
         writes = asyncio.gather(
             self._writers.wait_drained(),
             *([self._network.wait_drained()] if self._network is not None else []),
@@ -247,15 +281,22 @@ class Bridge:
                 self.state.pending_count(),
                 self._environment.clock() - self._started,
             )
+        if self._synced and not self._leads and self._leadership.role is Role.LEADER:
+            self._leads = True
             with self.state.quarantine.attempt("groups at the start", ""):
                 self.state.gangs.begin()
-            self._session.start()
-        self._writers.dispatch(self.state.take_actions())
+            self._writers.dispatch(self._held.take(self.state.is_pending))
+            self._session.start(self._leadership.fencing)
+        self._writers.wake()
+        if self._leads:
+            self._writers.dispatch(self.state.take_actions())
+        else:
+            self._held.add(self.state.take_actions())
         for (kind, reason), count in self.state.take_refusals().items():
             self._metrics.deltas_refused.labels(kind.value, reason.value).inc(count)
         if self._network is not None:
             self._network.wake()
-        if self._synced:
+        if self._leads:
             self._session.wake()
 
 

@@ -115,6 +115,11 @@ class BridgeState:
         """How many pods wait for a node. Looks at every record; may be called from another thread."""
         return sum(1 for record in list(self._tasks) if record.schedulable and not record.place)
 
+    def is_pending(self, uid: str) -> bool:
+        """Whether a pod waits for a node."""
+        record = self._tasks.get(uid)
+        return record is not None and record.schedulable and not record.place
+
     def held(self) -> dict[str, str]:
         """Return why pods, by uid, are not offered to the solver although they are for it to place."""
         return {each.task.uid: each.waits_for for each in self._tasks if each.phase is Phase.HELD}

@@ -19,6 +19,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 if TYPE_CHECKING:
     from poseidon.bridge.options import BridgeOptions
     from poseidon.kube.client.transport import Transport
+    from poseidon.leadership.leadership import Leadership
     from poseidon.lifecycle.stories import Stories
 
 _log = logging.getLogger(__name__)
@@ -33,7 +34,8 @@ class Supervisor:
     So the solver is asked first. One that needs something else later on, as it was upgraded or configured anew, or did
     not answer at first, is not sent a snapshot: that bridge is ended as by SIGTERM, which lets bindings under way come
     to their ends, and the next one reads the cluster anew. ``observer`` is a name of a cluster that is nobody's,
-    ``wall`` tells seconds since the epoch, ``clock`` is monotonic.
+    ``wall`` tells seconds since the epoch, ``clock`` is monotonic. ``leadership`` and ``for_events`` are as in
+    ``Bridge``.
     """
 
     def __init__(
@@ -46,6 +48,8 @@ class Supervisor:
         clock: Callable[[], float],
         wall: Callable[[], float],
         stories: Stories,
+        leadership: Leadership | None = None,
+        for_events: Transport | None = None,
         ask_seconds: float = ASK_SECONDS,
     ) -> None:
         self._transport = transport
@@ -55,12 +59,30 @@ class Supervisor:
         self._clock = clock
         self._wall = wall
         self._stories = stories
+        self._leadership = leadership
+        self._for_events = for_events
         self._ask_seconds = ask_seconds
         self.registry = CollectorRegistry()
         """Holds the metrics of the present bridge. They begin at zero with each, as those of a new process."""
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Bridge until ``stop`` is set. Raises whatever breaks a bridge."""
+        """Bridge until ``stop`` is set. Raises whatever breaks a bridge, and ``LeadershipLostError``."""
+        if self._leadership is None:
+            await self._bridge_until(stop)
+            return
+        leading = asyncio.create_task(self._leadership.run(), name="leadership")
+        bridging = asyncio.create_task(self._bridge_until(stop), name="bridge")
+        try:
+            await asyncio.wait({leading, bridging}, return_when=asyncio.FIRST_COMPLETED)
+            if leading.done():
+                leading.result()  # lost: nothing is drained
+            await bridging
+        finally:
+            for each in (leading, bridging):
+                each.cancel()
+            await asyncio.gather(leading, bridging, return_exceptions=True)
+
+    async def _bridge_until(self, stop: asyncio.Event) -> None:
         needs = await self._first_needs(stop)
         options = self._options
         while not stop.is_set():
@@ -105,4 +127,6 @@ class Supervisor:
             clock=self._clock,
             wall=self._wall,
             stories=self._stories,
+            leadership=self._leadership,
+            for_events=self._for_events,
         )

@@ -206,6 +206,8 @@ class Pods:
         else:
             # A pod never loses its node: an event that shows none is older than the binding.
             self._stores.tasks.mark(task.uid)
+            if not record.said_here:
+                record.message = _reported_reason(pod)
 
     def _join(self, pod: Pod, record: PodRecord) -> None:
         jobs, job_id = self._stores.jobs, record.task.job

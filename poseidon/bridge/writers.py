@@ -57,7 +57,7 @@ class Writers:
             options=options.binder,
         )
         self._events = EventWriter(
-            transport,
+            environment.for_events or transport,
             component=options.component,
             instance=options.instance,
             wait_quiet=self.wait_quiet,
@@ -106,9 +106,12 @@ class Writers:
         """How many bindings wait or are in flight."""
         return self._binder.unfinished
 
+    def wake(self) -> None:
+        """Follow what has come to matter."""
+        self._batch.wake()
+
     def dispatch(self, actions: Iterable[Action]) -> None:
         """Queue what has to be done."""
-        self._batch.wake()
         self._dispatcher.dispatch(actions)
 
     async def groups_known(self) -> None:

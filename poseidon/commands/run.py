@@ -9,11 +9,14 @@ import os
 import signal
 import socket
 import time
+from collections.abc import Callable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import click
 
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from poseidon.bridge.options import BridgeOptions
     from poseidon.configuration.document import BridgeConfiguration
     from poseidon.kube.client.settings import ConnectionSettings
+    from poseidon.kube.client.transport import Transport
 
 _log = logging.getLogger("poseidon.run")
 
@@ -152,7 +156,7 @@ async def _bridge(arguments: _Arguments) -> None:
     from poseidon.bridge.health import Heartbeat, application
     from poseidon.bridge.options import describe
     from poseidon.bridge.supervisor import Supervisor
-    from poseidon.kube.client.transport import Transport
+    from poseidon.leadership.elector import Elector, LeadershipLostError
     from poseidon.lifecycle.stories import Stories
 
     heartbeat, stories = Heartbeat(time.monotonic), Stories(time.monotonic)
@@ -162,15 +166,30 @@ async def _bridge(arguments: _Arguments) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     options = arguments.options
-    async with Transport(arguments.settings, clock=time.monotonic, user_agent=options.client) as transport:
+    random = Random(os.urandom(16))  # noqa: S311 - jitter, not secrets
+    async with AsyncExitStack() as stack:
+        free = await stack.enter_async_context(_transport(arguments))
+        transport, elector = free, None
+        if options.configuration.leader_election.leader_elect and not options.dry_run:
+            elector = Elector(
+                free,
+                options.configuration.leader_election,
+                f"{options.instance}_{uuid4()}",
+                random=random,
+                clock=time.monotonic,
+                wall=time.time,
+            )
+            transport = await stack.enter_async_context(_transport(arguments, elector.may_write))
         supervisor = Supervisor(
             transport,
             options,
             observer_of(arguments.cluster_name, "needs"),
-            random=Random(os.urandom(16)),  # noqa: S311 - jitter, not secrets
+            random=random,
             clock=time.monotonic,
             wall=time.time,
             stories=stories,
+            leadership=elector,
+            for_events=free,
         )
         _serve_metrics(
             arguments.metrics, application(lambda: supervisor.registry, heartbeat.fault, stories.of)
@@ -178,8 +197,18 @@ async def _bridge(arguments: _Arguments) -> None:
         _log.info("starting %s", " ".join(describe(options, transport.server)))
         try:
             await supervisor.run(stop)
+        except LeadershipLostError as error:
+            _log.error('leadership lost, ending error="%s"', error)
+            raise SystemExit(1) from None
         finally:
             beating.cancel()
+
+
+def _transport(arguments: _Arguments, permit: Callable[[], bool] = lambda: True) -> Transport:
+    from poseidon.kube.client.transport import Transport
+
+    options = arguments.options
+    return Transport(arguments.settings, clock=time.monotonic, user_agent=options.client, permit=permit)
 
 
 def _serve_metrics(address: tuple[str, int] | None, answer: WSGIApplication) -> None:

@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field, StrictStr
 
 from poseidon.app_network.options import NetworkOptions
 from poseidon.configuration.model_arguments import argument_faults, arguments_for
+from poseidon.leadership.options import LeaderElectionOptions
 from poseidon.lifecycle.evictions.rate import EvictionLimits
 from poseidon.lifecycle.pending_reasons import AnnouncementOptions
 from poseidon.lifecycle.recovery import RecoveryOptions
@@ -50,6 +51,7 @@ class BridgeConfiguration(Document):
     )
     cost_models: tuple[ModelSection, ...] = ()
     utilisation: UtilisationOptions = Field(default_factory=UtilisationOptions)
+    leader_election: LeaderElectionOptions = Field(default_factory=LeaderElectionOptions)
     recovery: RecoveryOptions = Field(default_factory=RecoveryOptions)
     announcements: AnnouncementOptions = Field(default_factory=AnnouncementOptions)
     stream: StreamOptions = Field(default_factory=StreamOptions)

@@ -98,5 +98,6 @@ class PendingReasons:
         self._later.pop(record.task.uid, None)
         said = AnnounceUnschedulable(record.ref, message, bool(record.message))
         record.message = message
+        record.said_here = True
         record.announced_at = now
         return said

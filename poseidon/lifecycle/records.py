@@ -35,12 +35,13 @@ class PodRecord(Struct, eq=False, gc=False):
     ``schedulable``: it is for this scheduler to place, and may be placed now. ``node`` is where the API server says
     that it runs, "" if nowhere. ``binding`` is the node that this process is binding it to, or has bound it to.
     ``told`` is what the current stream's solver was told last. ``message`` is the reason last reported for its being
-    unschedulable, "" if none was, and ``announced_at`` when that was, by the monotonic clock. ``waits_for`` is why it
-    is not offered to the solver although it is schedulable, in words for people, "" if it is: because it could not be
-    dealt with (``fault``), or for its priority class, its group, or its claims. ``claims_refuse`` is why its claims let
-    it have no node at present, although it is offered, "" if they do. ``ran``: something of it may have run on its
-    node. ``nominated`` is the node that its status names as the one where pods make way for it, as far as is known
-    here. ``announced``: its event that it has been bound is under way or written.
+    unschedulable, "" if none was, and ``announced_at`` when that was, by the monotonic clock; ``said_here``: by this
+    process, not by one before it or by the one that leads. ``waits_for`` is why it is not offered to the solver
+    although it is schedulable, in words for people, "" if it is: because it could not be dealt with (``fault``), or for
+    its priority class, its group, or its claims. ``claims_refuse`` is why its claims let it have no node at present,
+    although it is offered, "" if they do. ``ran``: something of it may have run on its node. ``nominated`` is the node
+    that its status names as the one where pods make way for it, as far as is known here. ``announced``: its event that
+    it has been bound is under way or written.
     """
 
     task: Task
@@ -56,6 +57,7 @@ class PodRecord(Struct, eq=False, gc=False):
     priority_wait: str = ""
     fault: str = ""
     announced_at: float = float("-inf")
+    said_here: bool = False
     ran: bool = False
     nominated: str = ""
     announced: bool = False

@@ -23,7 +23,7 @@ _WHOLE_PHASES = frozenset({SCHEDULED, RUNNING, FAILED, FINISHED})
 
 
 class FormerWholeness:
-    """Gathers what objects say when they are first seen, until ``take`` is called.
+    """Gathers what objects say, until ``take`` is called.
 
     ``timeout`` is how many seconds a gang may take to be whole that does not say so itself; ``wall`` tells seconds
     since the epoch.
@@ -36,9 +36,9 @@ class FormerWholeness:
         self._phases: dict[str, str] | None = {}
 
     def object_seen(self, uid: str, found: Source) -> None:
-        """Take an object as it is now. What this process writes itself comes later and does not count."""
+        """Take an object as it is now; nothing of it has been written by this process before ``take``."""
         if self._phases is not None and isinstance(found, PodGroup):
-            self._phases.setdefault(uid, found.status.phase)
+            self._phases[uid] = found.status.phase
 
     def take(self) -> list[str]:
         """Return the jobs of gangs that have been whole, once all objects and pods are known; later, none."""

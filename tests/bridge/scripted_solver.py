@@ -46,17 +46,19 @@ class ScriptedSolver(pb_grpc.SchedulerServicer):
         self.hellos.append(hello)
         if self.refuse is not None:
             await context.abort(*self.refuse)
+        welcome = pb.ServerMessage(
+            welcome=pb.Welcome(
+                version_major=1, version_minor=self.minor, server="scripted", needs=sorted(self.needs)
+            )
+        )
+        if hello.ephemeral:
+            yield welcome
+            return
         self.streams += 1
         self.synced = False
         self.view = SolverView()
         outgoing = self._outgoing = asyncio.Queue()
-        outgoing.put_nowait(
-            pb.ServerMessage(
-                welcome=pb.Welcome(
-                    version_major=1, version_minor=self.minor, server="scripted", needs=sorted(self.needs)
-                )
-            )
-        )
+        outgoing.put_nowait(welcome)
         reader = asyncio.create_task(self._read(request_iterator, outgoing))
         try:
             while (message := await outgoing.get()) is not None:

@@ -25,6 +25,7 @@ from poseidon.bridge.runner import Bridge
 from poseidon.commands.run import _options
 from poseidon.configuration.document import BridgeConfiguration, load
 from poseidon.kube.client.errors import SettingsError
+from poseidon.leadership.options import LeaderElectionOptions
 from protos.conventions.configuration import Document
 from tests.documentation.markdown import ROOT
 from tests.support.needs import words_of
@@ -95,6 +96,10 @@ ROWS: tuple[tuple[str, dict[str, Any], dict[str, Any], str], ...] = (
 """A setting, two documents that differ in it alone, and the class of the object that heeds it."""
 
 ELSEWHERE = {
+    **{
+        f"leaderElection.{each.alias}": "of the process, not of its bridge: tests/leadership"
+        for each in LeaderElectionOptions.model_fields.values()
+    },
     "utilisation.prometheus.caFile": "a test of its own: it is read at once",
     "costModels.weight": "the solver's",
     "gangs.evictFailed": "the solver's",

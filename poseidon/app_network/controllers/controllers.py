@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from poseidon.app_network.controllers.config_maps import ConfigMapFollower
@@ -42,8 +42,9 @@ _log = logging.getLogger(__name__)
 class NetworkController:
     """Follows objects into ``book``, calls ``changed`` when it has, and writes what the book proposes.
 
-    ``events`` None: nothing is written. State is kept by the API server alone: writes carry the version that they were
-    computed from, and what was refused because somebody was faster is computed anew.
+    ``events`` None: nothing is written; otherwise not before ``may_begin`` returns. State is kept by the API server
+    alone: writes carry the version that they were computed from, and what was refused because somebody was faster is
+    computed anew.
     """
 
     def __init__(
@@ -53,12 +54,14 @@ class NetworkController:
         events: EventWriter | None,
         changed: Callable[[], None],
         *,
+        may_begin: Callable[[], Awaitable[None]],
         reflector: ReflectorOptions | None = None,
     ) -> None:
         self._environment = environment
         self._book = book
         self._events = events
         self._changed = changed
+        self._may_begin = may_begin
         self._reflector = reflector or ReflectorOptions(optional=True)
         self._writer = ObjectWriter(environment.transport)
         self._fresh = asyncio.Event()
@@ -120,6 +123,7 @@ class NetworkController:
     # --- writing -------------------------------------------------------------------------------------------
 
     async def _write(self) -> None:
+        await self._may_begin()
         self._fresh.set()
         while True:
             await self._fresh.wait()

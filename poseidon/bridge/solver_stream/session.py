@@ -146,8 +146,10 @@ class Session:
         """Whether the solver has answered hello on the present stream."""
         return self._open
 
-    def start(self) -> None:
-        """The peer's picture is complete: streams may be opened."""
+    def start(self, fencing: int | None = None) -> None:
+        """The peer's picture is complete, and streams may be opened; with another ``fencing`` number if it is given."""
+        if fencing is not None:
+            self._hello.fencing = fencing
         self._started.set()
 
     def wake(self) -> None:

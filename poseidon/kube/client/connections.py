@@ -25,6 +25,10 @@ class IdleClosedError(ConnectionResetError):
     """The server closed a connection that had been idle, just as it was used again."""
 
 
+class NotPermittedError(Exception):
+    """A request was not sent, as whoever is asked before each did not permit it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Address:
     """Where connections lead. ``tls`` is None for plain HTTP; ``server_name`` is whom its certificate has to name."""
@@ -60,13 +64,19 @@ class PoolOptions:
 class ConnectionPool:
     """Connections to one server, as many as there are requests at a time; the latest used first.
 
-    ``clock`` is monotonic. All calls come from one event loop.
+    ``clock`` is monotonic. ``permit`` is asked right before each request is sent. All calls come from one event loop.
     """
 
     def __init__(
-        self, address: Address, *, clock: Callable[[], float], options: PoolOptions | None = None
+        self,
+        address: Address,
+        *,
+        clock: Callable[[], float],
+        options: PoolOptions | None = None,
+        permit: Callable[[], bool] = lambda: True,
     ) -> None:
         self._address = address
+        self._permit = permit
         self._clock = clock
         self._options = options or PoolOptions()
         self._idle: deque[tuple[_Connection, float]] = deque()  # the longest idle first
@@ -77,11 +87,14 @@ class ConnectionPool:
         """Send a whole request, and return its reply.
 
         Raises ``OSError`` (a ``TimeoutError`` or an ``IdleClosedError`` among them) or ``MalformedReplyError``; it is
-        unknown then whether the request has been carried out. It is never sent twice.
+        unknown then whether the request has been carried out. It is never sent twice, and not at all when
+        ``NotPermittedError`` is raised.
         """
         reused = self._reuse()
         connection = reused or await self._connect()
         try:
+            if not self._permit():
+                raise NotPermittedError  # noqa: TRY301 - the connection is dropped as after any other failure
             reply = await connection.send(request, self._options.exchange)
         except BaseException as error:
             self._drop(connection)

@@ -77,6 +77,13 @@ class UnsendableError(ApiError, ValueError):
         super().__init__(HTTPStatus.BAD_REQUEST, "", f"{shown!r}: not the path of a request")
 
 
+class NotLeaderError(ApiError):
+    """A request that was not sent, as this process may change nothing at present."""
+
+    def __init__(self, method: str, path: str) -> None:
+        super().__init__(HTTPStatus.FORBIDDEN, "NotLeader", f"{method} {path}: this process does not lead")
+
+
 class UnreachableError(KubeError):
     """No complete answer came: refused, reset, timed out, bad TLS. It may have been carried out.
 

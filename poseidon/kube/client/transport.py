@@ -21,8 +21,14 @@ from yarl import URL
 
 from poseidon.kube.api.core import Status
 from poseidon.kube.api.decoding import MalformedObjectError, decode_object
-from poseidon.kube.client.connections import Address, ConnectionPool, IdleClosedError, PoolOptions
-from poseidon.kube.client.errors import ApiError, UnreachableError, UnsendableError
+from poseidon.kube.client.connections import (
+    Address,
+    ConnectionPool,
+    IdleClosedError,
+    NotPermittedError,
+    PoolOptions,
+)
+from poseidon.kube.client.errors import ApiError, NotLeaderError, UnreachableError, UnsendableError
 from poseidon.kube.client.patch_formats import STRATEGIC_MERGE_PATCH
 from poseidon.kube.client.replies import MalformedReplyError, Reply
 from poseidon.kube.client.sockets import probing_socket
@@ -53,7 +59,8 @@ class Transport:
 
     ``timeout`` bounds every exchange that is not a stream, in seconds. ``clock`` is monotonic. Credentials are
     asked for again after ``refresh_seconds``, in a thread; connections opened from then on use them, and those that
-    idle are closed when certificates have changed. Use as ``async with``, or call ``close()``.
+    idle are closed when certificates have changed. ``permit`` is asked right before each request that changes something
+    leaves; without it that raises ``NotLeaderError``. Use as ``async with``, or call ``close()``.
     """
 
     def __init__(
@@ -64,8 +71,10 @@ class Transport:
         user_agent: str = "poseidon",
         timeout: float = 30.0,
         refresh_seconds: float = 10.0,
+        permit: Callable[[], bool] = lambda: True,
     ) -> None:
         self._settings = settings
+        self._permit = permit
         self._clock = clock
         self._refresh_seconds = refresh_seconds
         self._timeout = aiohttp.ClientTimeout(total=timeout, connect=_CONNECT_SECONDS)
@@ -84,7 +93,7 @@ class Transport:
         if settings.proxy is None:
             address = Address.of(settings.server, settings.tls, settings.tls_server_name)
             limits = PoolOptions(connect=_CONNECT_SECONDS, exchange=timeout, idle=_IDLE_SECONDS)
-            self._writes = ConnectionPool(address, clock=clock, options=limits)
+            self._writes = ConnectionPool(address, clock=clock, options=limits, permit=permit)
 
     @property
     def server(self) -> str:
@@ -162,6 +171,8 @@ class Transport:
                 if writes is not None and body is not None:
                     reply = await writes.exchange(self._request(method, path, body, content_type))
                 else:
+                    if method != "GET" and not self._permit():
+                        raise NotLeaderError(method, path)
                     async with await self._open(
                         method,
                         path,
@@ -177,6 +188,8 @@ class Transport:
                         raise _refusal(reply)
                     return reply.body
             raise AssertionError("unreachable: the last try returns or raises")
+        except NotPermittedError:
+            raise NotLeaderError(method, path) from None
         except (aiohttp.ClientError, MalformedReplyError, TimeoutError, OSError) as error:
             raise _unreachable(method, path, error) from error
 

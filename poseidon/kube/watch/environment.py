@@ -26,6 +26,7 @@ class Environment:
     """The way to an API server, and what a process has once. ``random`` is for jitter.
 
     ``clock`` is monotonic, ``wall`` tells seconds since the epoch. What cannot be dealt with goes to ``quarantine``.
+    ``for_events`` is the way for what is only told, and may be told at any time; None: the same.
     """
 
     transport: Transport
@@ -35,6 +36,7 @@ class Environment:
     wall: Callable[[], float]
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     quarantine: Quarantine = field(default_factory=Quarantine)
+    for_events: Transport | None = None
 
     def reflector(
         self, resource: Resource[T], handler: Handler[T], options: ReflectorOptions

@@ -1,0 +1,93 @@
+"""What a bridge that does not lead yet would do: kept for a while, for the case that the leader leaves it undone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias
+
+from poseidon.lifecycle.actions import (
+    Action,
+    AnnounceGroup,
+    AnnouncePreempted,
+    AnnounceRefused,
+    AnnounceScheduled,
+    AnnounceUnschedulable,
+    WithdrawEviction,
+    WriteClaim,
+    WriteGroupCondition,
+    WriteGroupMap,
+    WriteGroupStatus,
+    WriteMemberLabels,
+)
+
+KEPT_SECONDS = 600.0
+"""What is to be done is done by the leader long before, and its successor is there soon after its end."""
+
+_Key: TypeAlias = tuple[type, str]
+
+
+class HeldActions:
+    """The latest action of each kind about each object. ``clock`` is monotonic.
+
+    Events are not kept: whether a leader has written one cannot be seen, and told twice is worse than once too few.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._held: dict[_Key, tuple[float, Action]] = {}  # the oldest first
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def add(self, actions: Iterable[Action]) -> None:
+        """Keep what is to be done, and forget what has been kept for too long."""
+        now = self._clock()
+        for action in actions:
+            key = _key(action)
+            if key is not None:
+                _, former = self._held.pop(key, (now, action))
+                self._held[key] = now, _over(action, former)
+        for key in [*self._before(now - KEPT_SECONDS)]:
+            del self._held[key]
+
+    def take(self, is_pending: Callable[[str], bool]) -> list[Action]:
+        """Return what is still to be done, once, the oldest first; ``is_pending``: whether the pod of a uid waits."""
+        held, self._held = self._held, {}
+        return [
+            action
+            for _, action in held.values()
+            if not isinstance(action, AnnounceUnschedulable) or is_pending(action.pod.uid)
+        ]
+
+    def _before(self, time: float) -> Iterator[_Key]:
+        for key, (since, _) in self._held.items():
+            if since > time:
+                return
+            yield key
+
+
+def _key(action: Action) -> _Key | None:
+    match action:
+        case AnnounceScheduled() | AnnouncePreempted() | AnnounceGroup() | AnnounceRefused():
+            return None
+        case WriteClaim(write):
+            return WriteClaim, f"{write.namespace}/{write.claim}"
+        case WriteMemberLabels(labels):
+            return WriteMemberLabels, labels.pod.uid
+        case WriteGroupStatus() | WriteGroupCondition() | WriteGroupMap():
+            return type(action), action.write.uid
+        case WithdrawEviction(uid):
+            return WithdrawEviction, uid
+        case _:
+            return type(action), action.pod.uid
+
+
+def _over(action: Action, former: Action) -> Action:
+    """Return an action with what the former one about the same object adds."""
+    match action, former:
+        case WriteGroupMap(write), WriteGroupMap(earlier):
+            return WriteGroupMap(write.over(earlier))
+        case WriteMemberLabels(labels), WriteMemberLabels(others):
+            return WriteMemberLabels(labels.over(others))
+        case _:
+            return action

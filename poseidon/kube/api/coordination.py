@@ -1,0 +1,23 @@
+"""coordination.k8s.io/v1: the Lease by which processes agree which of them leads."""
+
+from __future__ import annotations
+
+from poseidon.kube.api.base import KubeStruct
+from poseidon.kube.api.metadata import ObjectMeta
+
+
+class LeaseSpec(KubeStruct, frozen=True):
+    """What a Lease says. ``holder_identity`` "" is nobody; times are RFC 3339 with microseconds."""
+
+    holder_identity: str = ""
+    lease_duration_seconds: int = 0
+    acquire_time: str = ""
+    renew_time: str = ""
+    lease_transitions: int = 0
+
+
+class Lease(KubeStruct, frozen=True):
+    """A Lease."""
+
+    metadata: ObjectMeta
+    spec: LeaseSpec = LeaseSpec()

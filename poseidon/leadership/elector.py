@@ -1,0 +1,208 @@
+"""Stands for election by a Lease: follows it, takes it when it is free, renews it, and gives it back."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+import msgspec
+from prometheus_client import CollectorRegistry
+
+from poseidon.kube.api.coordination import Lease
+from poseidon.kube.api.decoding import MalformedObjectError, decode_object
+from poseidon.kube.api.resource import Resource
+from poseidon.kube.client.errors import ApiError, KubeError
+from poseidon.kube.client.metrics import KubeMetrics
+from poseidon.kube.client.patch_formats import MERGE_PATCH
+from poseidon.kube.watch.changes import Change, Feed, ReflectorOptions
+from poseidon.kube.watch.reflector import Reflector
+from poseidon.leadership.election import Election, LeaseWrite, Role
+
+if TYPE_CHECKING:
+    from poseidon.kube.client.transport import Transport
+    from poseidon.leadership.options import LeaderElectionOptions
+
+_log = logging.getLogger(__name__)
+
+_PATIENCE = 2.0
+"""Seconds that a write may take which is no renewal."""
+_NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+
+
+class LeadershipLostError(Exception):
+    """This process led and does so no longer. It must not go on: what it knows may be decided by another one."""
+
+
+class Elector:
+    """One candidate of an election, by the Lease that ``options`` name.
+
+    ``identity`` tells it from all others, ``clock`` is monotonic, ``wall`` tells seconds since the epoch. ``transport``
+    must be one that may write at any time.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        options: LeaderElectionOptions,
+        identity: str,
+        *,
+        random: Random,
+        clock: Callable[[], float],
+        wall: Callable[[], float],
+    ) -> None:
+        namespace = options.resource_namespace or own_namespace()
+        self._election = Election(
+            identity, options, namespace=namespace, clock=clock, wall=wall, random=random
+        )
+        self._transport = transport
+        self._clock = clock
+        self._renewal_seconds = options.renew_deadline / 2  # a request that hangs leaves time for another
+        self._collection = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
+        self._path = f"{self._collection}/{options.resource_name}"
+        self._wake = asyncio.Event()
+        self._elected = asyncio.Event()
+        self._said = ""
+        self._released = False
+        self._reflector = Reflector(
+            transport,
+            Resource("leases", self._collection, Lease, f"metadata.name={options.resource_name}"),
+            Feed(self._follow, self._wake.set),
+            metrics=KubeMetrics(CollectorRegistry()),
+            random=random,
+            clock=clock,
+            options=ReflectorOptions(absent_seconds=options.retry_period, backoff_cap=options.retry_period),
+        )
+
+    @property
+    def fencing(self) -> int:
+        """The number of this leader, larger than that of all before it; 0 before it leads."""
+        return self._election.fencing
+
+    @property
+    def role(self) -> Role:
+        """How this process stands."""
+        return self._election.role
+
+    def may_write(self) -> bool:
+        """Whether this process may change the cluster now."""
+        return self._election.may_write()
+
+    async def wait_elected(self) -> None:
+        """Wait until this process leads."""
+        await self._elected.wait()
+
+    async def run(self) -> None:
+        """Stand for election, and renew, until cancelled or ``release``. Raises ``LeadershipLostError``."""
+        following = asyncio.create_task(self._reflector.run(), name="lease")
+        try:
+            await self._campaign()
+        finally:
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
+
+    async def release(self) -> None:
+        """Let others take over at once, if this process leads. It writes nothing any more from here on."""
+        lease = self._election.released()
+        self._released = True
+        self._wake.set()
+        if lease is None:
+            return
+        try:
+            await asyncio.wait_for(self._replace(lease), _PATIENCE)
+        except (KubeError, TimeoutError, MalformedObjectError) as error:
+            _log.warning(
+                'lease not given back, others wait until it ends lease=%s error="%s"', self._path, error
+            )
+        else:
+            _log.info("lease given back lease=%s", self._path)
+
+    # --- the campaign --------------------------------------------------------------------------------------
+
+    async def _campaign(self) -> None:
+        await self._reflector.wait_synced()
+        election = self._election
+        while True:
+            self._wake.clear()
+            write = election.next_write()
+            if election.role is Role.ENDED:
+                if self._released:
+                    return
+                raise LeadershipLostError(
+                    f"lease {self._path}: not renewed in time, or taken by another process"
+                )
+            if write is not None:
+                await self._carry_out(write)
+            self._tell()
+            await self._rest()
+
+    async def _rest(self) -> None:
+        """Wait until there may be something to write."""
+        seconds = max(self._election.due() - self._clock(), 0.0)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._wake.wait(), seconds)
+
+    async def _carry_out(self, write: LeaseWrite) -> None:
+        election = self._election
+        leads = election.role is Role.LEADER
+        patience = min(election.deadline - self._clock(), self._renewal_seconds) if leads else _PATIENCE
+        try:
+            async with asyncio.timeout(max(patience, 0.0)):
+                try:
+                    election.written(write, await self._replace(write.lease))
+                except ApiError as error:
+                    if not (error.conflict or error.not_found):
+                        raise
+                    election.outrun(await self._read())
+        except (KubeError, TimeoutError, MalformedObjectError) as error:
+            _log.warning('lease not written, trying again lease=%s error="%s"', self._path, error)
+
+    async def _replace(self, lease: Lease) -> Lease:
+        """Write the Lease in place of the version that it names, or create it if it names none."""
+        metadata, spec = msgspec.to_builtins(lease.metadata), msgspec.to_builtins(lease.spec)
+        body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
+        if not lease.metadata.resource_version:
+            return decode_object(
+                await self._transport.post(self._collection, msgspec.json.encode(body)), Lease
+            )
+        # Null takes out what the one before has written; a holder must not be empty.
+        body["spec"] = {"holderIdentity": None, "leaseTransitions": 0, **spec}
+        return decode_object(
+            await self._transport.patch(self._path, msgspec.json.encode(body), MERGE_PATCH), Lease
+        )
+
+    async def _read(self) -> Lease | None:
+        try:
+            return decode_object(await self._transport.get(self._path), Lease)
+        except ApiError as error:
+            if error.not_found:
+                return None
+            raise
+
+    def _follow(self, changes: Sequence[Change[Lease]]) -> None:
+        for change in changes:
+            self._election.told(change.object)
+
+    def _tell(self) -> None:
+        election = self._election
+        if election.role is Role.LEADER:
+            said = f"leading lease={self._path} fencing={election.fencing}"
+        else:
+            said = f'standing by lease={self._path} leader="{election.holder}"'
+        if said != self._said:
+            self._said = said
+            _log.info("%s", said)
+        if election.role is Role.LEADER:
+            self._elected.set()
+
+
+def own_namespace(path: Path = _NAMESPACE_FILE) -> str:
+    """Return the namespace of the pod that this runs in, ``default`` outside a cluster."""
+    try:
+        return path.read_text("utf-8").strip() or "default"
+    except OSError:
+        return "default"
