@@ -177,10 +177,9 @@ def outcomes(plan: Plan, listed: WatchedCluster) -> list[str]:
         found.append(f"evicted otherwise: {evicted ^ listed.evicted.keys()}")
     if plan.nodes:
         pending = {each.pod: each.reason for each in plan.pending if each.reason != GATED_REASON}
-        said = {pod: plain(listed.messages.get(pod, "")) for pod in pending}
-        found += [
-            f"reason of {pod}: {why!r} | {said[pod]!r}"
-            for pod, why in pending.items()
-            if plain(why) != said[pod]
-        ]
+        all_said = [each for each in (listed.messages, listed.before_claims) if each is not None]
+        for pod, why in pending.items():
+            said = [plain(each.get(pod, "")) for each in all_said]
+            if plain(why) not in said:
+                found.append(f"reason of {pod}: {why!r} | {said!r}")
     return found

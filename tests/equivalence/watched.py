@@ -39,7 +39,11 @@ MOST_ROUNDS = 100
 
 
 class WatchedCluster:
-    """``bound``, ``messages`` of conditions and ``evicted`` are by ``namespace/name``."""
+    """``bound``, ``messages`` of conditions and ``evicted`` are by ``namespace/name``.
+
+    A claim that comes to be bound makes the bridge ask again why others wait, which a plan does not see; ``before_claims``
+    are the messages from before the first one was written.
+    """
 
     def __init__(self, api: ApiSide, configuration: Any, now: float, scheduler_names: frozenset[str]) -> None:
         self.api, self._now = api, now
@@ -62,6 +66,7 @@ class WatchedCluster:
         self.reflectors = dict(self._follow())
         self.bound: dict[str, str] = {}
         self.messages = dict(_said(api))
+        self.before_claims: dict[str, str] | None = None
         self.evicted: dict[str, Evict] = {}
 
     # --- what is followed ------------------------------------------------------------------------------------------
@@ -167,7 +172,7 @@ class WatchedCluster:
     # --- rounds ----------------------------------------------------------------------------------------------------
 
     def schedule(self) -> None:
-        """Run rounds until nothing is left to do; who has to go is gone at the end, for time stands still."""
+        """Run rounds until nothing is left to do; who has to go, or is going, is gone at the end: time stands still."""
         self._tell(self.state.snapshot())
         for _ in range(MOST_ROUNDS):
             self._carry_out()
@@ -180,10 +185,11 @@ class WatchedCluster:
             if not result.deltas:
                 break
         self._carry_out()
-        for action in self.evicted.values():
-            gone = self.api.collections[PODS][action.pod.uid]
-            self.api.delete(gone)
-            self.show("DELETED", gone)
+        evicted = {action.pod.uid for action in self.evicted.values()}
+        for uid, pod in [*self.api.collections.get(PODS, {}).items()]:
+            if uid in evicted or pod["metadata"].get("deletionTimestamp"):
+                self.api.delete(pod)
+                self.show("DELETED", pod)
         self._carry_out()
         self._tell(self.state.take_events())
 
@@ -236,6 +242,8 @@ class WatchedCluster:
         return str(self.api.named(feeds.STORAGE_CLASSES.path, "", of_claim)["provisioner"])
 
     def _write_claim(self, write: Any) -> None:
+        if self.before_claims is None:
+            self.before_claims = dict(self.messages)
         claim = self.api.named(CLAIMS, write.namespace, write.claim)
         self._bind_claim(claim, "" if isinstance(write, SelectNode) else write.volume)
 
