@@ -17,14 +17,14 @@ from poseidon.kube.write.write_behind import WriteBehindOptions
 class BridgeOptions:
     """What a bridge is to do, by its configuration and besides.
 
-    ``needs``: what the solver's models look at, in the words of ``Welcome``. ``conditions`` of pods that stay
-    pending are waited for by autoscalers: some are written also while bindings go on.
-    ``cluster`` is the name under which the solver keeps this cluster's state, for a ``dry_run`` one of its own, which
-    the solver forgets afterwards; ``fencing`` is a number larger than that of any earlier driver, ``instance`` the name
-    of this process in events. Drain times are in seconds.
+    ``firmament`` are the addresses of solvers, any of which will do. ``needs``: what the solver's models look at, in
+    the words of ``Welcome``. ``conditions`` of pods that stay pending are waited for by autoscalers: some are written
+    also while bindings go on. ``cluster`` is the name under which the solver keeps this cluster's state, for a
+    ``dry_run`` one of its own, which the solver forgets afterwards; ``fencing`` is a number larger than that of any
+    earlier driver, ``instance`` the name of this process in events. Drain times are in seconds.
     """
 
-    firmament: str
+    firmament: tuple[str, ...]
     configuration: BridgeConfiguration = field(default_factory=BridgeConfiguration)
     needs: frozenset[str] = frozenset()
     cluster: str = "default"
@@ -52,7 +52,7 @@ class BridgeOptions:
 def describe(options: BridgeOptions, server: str) -> Iterable[str]:
     """Yield ``key=value`` pairs that say what a bridge is about to do."""
     yield f"apiserver={server}"
-    yield f"firmament={options.firmament}"
+    yield f"firmament={','.join(options.firmament)}"
     yield f"cluster={options.cluster}"
     yield f"schedulerNames={','.join(options.configuration.scheduler_names)}"
     yield f"dryRun={str(options.dry_run).lower()}"

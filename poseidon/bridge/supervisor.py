@@ -114,7 +114,9 @@ class Supervisor:
                 each.cancel()
             await asyncio.gather(asked, stopped, return_exceptions=True)
         if found is None and not stop.is_set():
-            _log.info("solver does not say what it needs, beginning without solver=%s", options.firmament)
+            _log.info(
+                "solver does not say what it needs, beginning without solver=%s", ",".join(options.firmament)
+            )
         return needs_of(pb.Welcome()) if found is None else found
 
     def _bridge(self, options: BridgeOptions) -> Bridge:

@@ -62,7 +62,12 @@ class _Arguments:
 @click.command("run")
 @connection_options
 @click.option(
-    "--firmament", type=HostPort(), default="127.0.0.1:9090", show_default=True, help="Address of the solver."
+    "--firmament",
+    type=HostPort(),
+    multiple=True,
+    default=["127.0.0.1:9090"],
+    show_default=True,
+    help="Address of the solver. Repeatable: when one does not answer, the next is asked.",
 )
 @click.option(
     "--config", type=click.Path(path_type=Path), metavar="FILE", help="Scheduler configuration (YAML)."
@@ -86,7 +91,7 @@ def run(
     *,
     kubeconfig: Path | None,
     context: str | None,
-    firmament: tuple[str, int],
+    firmament: tuple[tuple[str, int], ...],
     config: Path | None,
     print_config: bool,
     cluster_name: str,
@@ -114,18 +119,20 @@ def run(
     except (ValueError, SettingsError) as error:
         click.echo(str(error), err=True)
         raise SystemExit(2) from None
-    options = _options(configuration, solver=_join(firmament), cluster=cluster_name, dry_run=dry_run)
+    options = _options(
+        configuration, solvers=tuple(map(_join, firmament)), cluster=cluster_name, dry_run=dry_run
+    )
     _start(_Arguments(settings, options, metrics, cluster_name))
 
 
 def _options(
-    configuration: BridgeConfiguration, *, solver: str, cluster: str, dry_run: bool
+    configuration: BridgeConfiguration, *, solvers: tuple[str, ...], cluster: str, dry_run: bool
 ) -> BridgeOptions:
     """What the bridge takes from the configuration and the command line."""
     from poseidon.bridge.options import BridgeOptions
 
     return BridgeOptions(
-        firmament=solver,
+        firmament=solvers,
         configuration=configuration,
         cluster=observer_of(cluster) if dry_run else cluster,
         # Process starts are ordered in time, so a later driver always outbids an earlier one.

@@ -21,7 +21,8 @@ class ScriptedSolver(pb_grpc.SchedulerServicer):
 
     ``refuse`` is a (status, text) with which hellos are turned away while it is set; ``hold_acks`` keeps
     acknowledgements back. Events for which ``takes`` is false end the stream, as in the real one. ``places_taken``:
-    it places tasks of volumes that are in use all the same.
+    it places tasks of volumes that are in use all the same. Drivers of clusters whose names begin with ``observers``
+    are greeted and no more.
     """
 
     def __init__(self):
@@ -39,6 +40,7 @@ class ScriptedSolver(pb_grpc.SchedulerServicer):
         self.ended_cleanly = 0
         self.place_all = False
         self.places_taken = False
+        self.observers = ""
         self._outgoing: asyncio.Queue[object] = asyncio.Queue()
 
     async def Session(self, request_iterator, context):  # noqa: N802 - the name in the protocol
@@ -51,7 +53,7 @@ class ScriptedSolver(pb_grpc.SchedulerServicer):
                 version_major=1, version_minor=self.minor, server="scripted", needs=sorted(self.needs)
             )
         )
-        if hello.ephemeral:
+        if self.observers and hello.cluster.startswith(self.observers):
             yield welcome
             return
         self.streams += 1

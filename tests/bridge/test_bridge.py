@@ -88,7 +88,7 @@ async def bridging(cluster, port, **options):
     async with Transport(ConnectionSettings(cluster.url), clock=time.monotonic) as transport:
         bridge = Bridge(
             transport,
-            BridgeOptions(f"127.0.0.1:{port}", session=QUICK, **options),
+            BridgeOptions((f"127.0.0.1:{port}",), session=QUICK, **options),
             registry=registry,
             random=Random(1),
             clock=time.monotonic,

@@ -193,7 +193,7 @@ def bridge():
 
     return Bridge(
         None,  # type: ignore[arg-type]  # it does not run
-        BridgeOptions(firmament="127.0.0.1:1", fencing=1),
+        BridgeOptions(firmament=("127.0.0.1:1",), fencing=1),
         registry=CollectorRegistry(),
         random=Random(1),
         clock=lambda: 0.0,

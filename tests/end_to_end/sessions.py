@@ -60,7 +60,7 @@ class Driving:
         self.peer = Peer()
         self.registry = CollectorRegistry()
         self.session = Session(
-            target,
+            [target],
             self.peer,
             cluster=cluster,
             fencing=fencing,

@@ -41,8 +41,8 @@ MOST_ROUNDS = 100
 class WatchedCluster:
     """``bound``, ``messages`` of conditions and ``evicted`` are by ``namespace/name``.
 
-    A claim that comes to be bound makes the bridge ask again why others wait, which a plan does not see; ``before_claims``
-    are the messages from before the first one was written.
+    A claim that comes to be bound makes the bridge ask again why others wait, which a plan does not see;
+    ``before_claims`` are the messages from before the first one was written.
     """
 
     def __init__(self, api: ApiSide, configuration: Any, now: float, scheduler_names: frozenset[str]) -> None:

@@ -50,7 +50,7 @@ class Member:
         )
         self.supervisor = Supervisor(
             self.fenced,
-            BridgeOptions(f"127.0.0.1:{port}", session=QUICK, instance=name),
+            BridgeOptions((f"127.0.0.1:{port}",), session=QUICK, instance=name),
             f"needs.{name}",
             random=Random(name),
             clock=time.monotonic,
@@ -110,6 +110,7 @@ async def stack():
 async def solver(stack):
     solver = Solver()
     solver.place_all = True
+    solver.observers = "needs."
     solver.port = await stack.enter_async_context(running_solver(solver))
     return solver
 

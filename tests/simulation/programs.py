@@ -219,7 +219,7 @@ def bridge_options(name: str, fencing: int, random: Random) -> BridgeOptions:
     """Return what a bridge is to do; pages are small, so that lists have several."""
     page = random.choice((3, 1000))
     return BridgeOptions(
-        firmament=name,
+        firmament=(name,),
         configuration=BridgeConfiguration.model_validate({"gangs": {"timeout": GANG_SECONDS}}),
         cluster=CLUSTER,
         fencing=fencing,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from itertools import count
 from random import Random
 
 from poseidon.bridge.solver_stream.stream import (
@@ -47,7 +48,7 @@ def needs_of(welcome: pb.Welcome) -> frozenset[str]:
 
 
 async def ask(
-    target: str,
+    targets: Sequence[str],
     cluster: str,
     client: str,
     seconds: float,
@@ -55,7 +56,8 @@ async def ask(
     random: Random,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> frozenset[str] | None:
-    """Ask the solver at ``target`` what it needs, for up to ``seconds``; None if it did not answer, or refused.
+    """Ask the solvers at ``targets`` what they need, one after the other, for up to ``seconds``; return what the first
+    says that answers, None if none did, or it refused.
 
     It is greeted as a driver of ``cluster``, which must be nobody else's, and which it forgets at once: whoever drives
     the true one goes on meanwhile.
@@ -70,13 +72,15 @@ async def ask(
     backoff = Backoff(random, _FIRST_PAUSE, _LONGEST_PAUSE)
     try:
         async with asyncio.timeout(seconds):
-            while True:
+            for turn in count(1):
                 try:
-                    return needs_of(await _greeted(target, hello))
+                    return needs_of(await _greeted(targets[turn % len(targets) - 1], hello))
                 except StreamLostError:
-                    await sleep(backoff.next())
+                    if turn % len(targets) == 0:
+                        await sleep(backoff.next())
     except (TimeoutError, HelloRefusedError):
-        return None
+        pass
+    return None
 
 
 async def _greeted(target: str, hello: pb.Hello) -> pb.Welcome:

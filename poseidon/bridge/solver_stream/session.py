@@ -92,7 +92,7 @@ class SessionOptions:
 
 
 class Session:
-    """Keeps a stream to the solver at ``target`` for the ``peer``.
+    """Keeps a stream to one of the solvers at ``targets`` for the ``peer``: to the next one when that stream is lost.
 
     ``needs``: what the peer tells; a solver that needs anything else ends ``run``; None: whatever solvers need.
     ``start`` allows the first snapshot; ``wake`` says that the peer has something to send. ``fencing`` must
@@ -102,7 +102,7 @@ class Session:
 
     def __init__(
         self,
-        target: str,
+        targets: Sequence[str],
         peer: Peer,
         *,
         cluster: str,
@@ -117,7 +117,8 @@ class Session:
         ephemeral: bool = False,
         needs: frozenset[str] | None = None,
     ) -> None:
-        self._target = target
+        self._targets = tuple(targets)
+        self._turn = 0
         self._peer = peer
         self._hello = pb.Hello(
             version_major=VERSION_MAJOR,
@@ -140,6 +141,10 @@ class Session:
         self._draining = False
         self._open = False
         self._last_complaint = ""
+
+    @property
+    def _target(self) -> str:
+        return self._targets[self._turn % len(self._targets)]
 
     @property
     def is_open(self) -> bool:
@@ -165,6 +170,7 @@ class Session:
     async def run(self) -> None:
         """Keep a stream open until ``drain``. Raises ``NeedsChangedError``; nothing has been sent then."""
         await self._started.wait()
+        tried = 0
         while not self._draining:
             opened = self._clock()
             try:
@@ -173,15 +179,19 @@ class Session:
                 level = logging.INFO if self._standby.failures else logging.ERROR
                 self._complain(level, "solver refused the session, will ask again", error)
                 self._metrics.refused.set(True)
+                self._turn += 1
                 await self._sleep(self._standby.next())
             except StreamLostError as error:
+                tried += 1
                 if self._clock() - opened >= self._options.stable_seconds:
                     self._backoff.reset()
+                    tried = 1
                 self._complain(logging.WARNING, "no stream to the solver, connecting again", error)
                 self._metrics.refused.set(False)
-                if not self._draining:
+                self._turn += 1
+                # Another solver is asked at once; a pause is due when none has kept a stream for long.
+                if not self._draining and tried % len(self._targets) == 0:
                     await self._sleep(self._backoff.next())
-            self._set_open(is_open=False)
 
     # --- one stream ----------------------------------------------------------------------------------------
 
@@ -196,6 +206,7 @@ class Session:
                 self._opened(welcome)
                 await self._exchange(call)
             finally:
+                self._set_open(is_open=False)
                 call.cancel()
 
     def _opened(self, welcome: pb.Welcome) -> None:
