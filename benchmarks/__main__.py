@@ -8,6 +8,7 @@ from benchmarks.commands.burst import burst
 from benchmarks.commands.compare import compare
 from benchmarks.commands.end_to_end import end_to_end
 from benchmarks.commands.everything import full, small
+from benchmarks.commands.failover import failover
 from benchmarks.commands.gangs import gangs
 from benchmarks.commands.hostile import hostile
 from benchmarks.commands.judge import controllers, judge
@@ -37,6 +38,7 @@ main.add_command(list_workloads)
 main.add_command(compare)
 main.add_command(end_to_end)
 main.add_command(optimum)
+main.add_command(failover)
 main.add_command(gangs)
 main.add_command(growth)
 main.add_command(hostile)

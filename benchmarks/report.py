@@ -43,6 +43,7 @@ KINDS: dict[str, Kind] = {
     "load": Kind("Measured use", models.load_sheets),
     "burst": Kind("Bursts beside late metrics", models.burst_sheets),
     "end-to-end": Kind("End to end", processes.end_to_end_sheets),
+    "failover": Kind("Failover", processes.failover_sheets),
     "start": Kind("Start", processes.start_sheets),
     "requests": Kind("Small requests", processes.requests_sheets),
     "memory": Kind("Memory", processes.memory_sheets),

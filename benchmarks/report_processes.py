@@ -38,6 +38,19 @@ def end_to_end_sheets(report: Report) -> list[Sheet]:
     return [Sheet(caption, ("what", "figure"), rows, report["overcommitted"])]
 
 
+def failover_sheets(report: Report) -> list[Sheet]:
+    """A line per kind of end."""
+    rows = [
+        [kind, number(found["ends"]), number(found["medianSeconds"], 2), number(found["longestSeconds"], 2)]
+        for kind, found in report["outages"].items()
+    ]
+    load = f"{report['rate']} pods a second on {report['nodes']:,} nodes ({report['cluster']})"
+    bound = f"{report['bound']:,} of {report['pods']:,} pods bound, {report['boundTwice']} twice"
+    notes = [f"{bound}, {report['overcommittedNodes']} nodes overcommitted", *report["overcommitted"]]
+    caption = f"{load}, a Lease of {report['leaseSeconds']:g} s"
+    return [Sheet(caption, ("what ended", "times", "median s", "longest s"), rows, notes)]
+
+
 def start_sheets(report: Report) -> list[Sheet]:
     """A line per phase, and below it one per process."""
     rows = []

@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -95,6 +96,10 @@ class PodTracker:
     def bound(self) -> int:
         """How many of them are bound."""
         return self._bound
+
+    def bound_since(self, announced: int) -> bool:
+        """Whether a pod is bound that is not among the first so many which were announced."""
+        return any(life.node for life in islice(self._lives.values(), announced, None))
 
     @property
     def waiting(self) -> int:

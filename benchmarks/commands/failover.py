@@ -1,0 +1,43 @@
+"""``failover``: two bridges and two solvers, ended one after the other."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
+
+
+@click.command("failover")
+@click.option("--nodes", default=1000, show_default=True, type=click.IntRange(1, 100_000))
+@click.option("--ends", default=20, show_default=True, type=click.IntRange(1, 10_000), help="How many.")
+@click.option("--rate", default=50, show_default=True, type=click.IntRange(1, 2000), help="Pods a second.")
+@click.option(
+    "--lease", default=15.0, show_default=True, type=click.FloatRange(1.0, 60.0), help="Seconds of the Lease."
+)
+@click.option(
+    "--binaries",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder of a real control plane; its kube-scheduler places every third pod on the same nodes.",
+)
+@click.option(
+    "--timeout", default=120.0, show_default=True, type=click.FloatRange(1.0), help="Seconds per wait."
+)
+@click.option("--seed", default=1, show_default=True)
+@OUTPUT
+@SAVE
+def failover(output: str, save: Path | None, **options: Any) -> None:
+    """How long no pod is bound when a leader, a standby or a solver ends, under a steady load."""
+    from benchmarks.environment import environment
+    from benchmarks.failover import FailoverOptions, run_failover
+    from poseidon.testbed.harness.child import ChildDiedError
+
+    try:
+        result = run_failover(FailoverOptions(**options), progress=progress())
+    except (ChildDiedError, TimeoutError) as error:
+        raise click.ClickException(str(error)) from None
+    emit({"kind": "failover", "environment": environment(), **result}, output, save)
+    sys.exit(1 if result["boundTwice"] or result["overcommittedNodes"] else 0)

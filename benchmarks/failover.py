@@ -1,0 +1,305 @@
+"""Two bridges and two solvers under a steady load, of which one after the other is killed or ended in order.
+
+For each end: how long no pod was bound. At last: whether every pod is bound, none twice, no node overcommitted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgspec
+import yaml
+
+from benchmarks.end_to_end import EndToEndOptions, node_objects, pod_objects
+from benchmarks.judge.api import Api
+from benchmarks.judge.control_plane import ControlPlane
+from poseidon.demo.run import following
+from poseidon.demo.seeding import create_in_bulk, ensure_namespace
+from poseidon.demo.tracker import PodName, PodTracker
+from poseidon.demo.verification import Occupancy, read_occupancy
+from poseidon.kube.client.settings import load_settings
+from poseidon.kube.client.transport import Transport
+from poseidon.testbed.harness.child import Child
+
+_TICK = 0.05
+_COMPETITION = 3
+_GRACE = 20.0
+_SETTLING = 1.0
+"""Seconds between a process's being back and the next end."""
+_KINDS = (
+    "leader killed",
+    "leader ended",
+    "standby killed",
+    "solver killed",
+    "solver ended",
+    "other solver killed",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FailoverOptions:
+    """What is measured: ``ends`` ends, drawn from ``seed``, while ``rate`` pods a second are created.
+
+    ``lease`` is the Lease's duration in seconds; the deadline is two thirds of it, the retry period an eighth.
+    ``binaries`` is the folder of a real control plane, whose kube-scheduler places every third pod on the same nodes;
+    None: the API server is simulated.
+    """
+
+    nodes: int = 1000
+    ends: int = 20
+    rate: int = 50
+    lease: float = 15.0
+    binaries: Path | None = None
+    timeout: float = 120.0
+    seed: int = 1
+
+
+@dataclass(slots=True)
+class Outage:
+    """One end: of what, and for how many seconds no pod was bound that was created after it."""
+
+    kind: str
+    seconds: float
+
+
+@dataclass(slots=True)
+class _Process:
+    """A process that is started anew under the same name, with a log for each of its lives."""
+
+    name: str
+    module: str
+    arguments: list[str]
+    folder: Path
+    lives: int = 0
+    child: Child = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._new_child()
+
+    def _new_child(self) -> None:
+        log = self.folder / f"{self.name}-{self.lives}.log"
+        self.child = Child(self.name, self.module, self.arguments, log)
+
+    async def start(self) -> None:
+        self.lives += 1
+        self._new_child()
+        await self.child.start()
+
+    def says(self, words: str) -> list[str]:
+        """The lines of its present life that hold some words."""
+        log = self.child.log
+        return [line for line in log.read_text("utf-8").splitlines() if words in line] if log.exists() else []
+
+
+def run_failover(
+    options: FailoverOptions, progress: Callable[[str], None] = lambda _: None
+) -> dict[str, Any]:
+    """Run once and return the figures. Raises ``ChildDiedError``, ``KubeError`` or ``TimeoutError``."""
+    folder = Path(tempfile.mkdtemp(prefix="poseidon-failover-"))
+    try:
+        return asyncio.run(_run(options, folder, progress))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+async def _run(options: FailoverOptions, folder: Path, progress: Callable[[str], None]) -> dict[str, Any]:
+    async with AsyncExitStack() as stack:
+        kubeconfig = folder / "kubeconfig"
+        if options.binaries is not None:
+            await stack.enter_async_context(ControlPlane(options.binaries, folder))
+        else:
+            cluster = Child(
+                "cluster", "poseidon.testbed", ["--kubeconfig", str(kubeconfig)], folder / "c.log"
+            )
+            await cluster.start()
+            stack.push_async_callback(cluster.stop, _GRACE)
+            await cluster.announced()
+        transport = await stack.enter_async_context(
+            Transport(load_settings(kubeconfig), clock=time.monotonic, user_agent="poseidon-bench")
+        )
+        pair = await stack.enter_async_context(_processes(options, folder, kubeconfig))
+        return await _Failover(options, transport, *pair, progress).measure()
+
+
+@asynccontextmanager
+async def _processes(
+    options: FailoverOptions, folder: Path, kubeconfig: Path
+) -> AsyncIterator[tuple[list[_Process], list[_Process]]]:
+    """Two solvers at fixed addresses, and two bridges that know both; not started: the bridges."""
+    name = f"failover-{time.time_ns():x}"
+    config = folder / "config.yaml"
+    election = {
+        "leaderElect": True,
+        "leaseDuration": options.lease,
+        "renewDeadline": options.lease * 2 / 3,
+        "retryPeriod": options.lease / 8,
+        "resourceName": name,
+    }
+    document = {"apiVersion": "firmament.io/v1alpha1", "kind": "SchedulerConfiguration"}
+    config.write_text(yaml.safe_dump({**document, "leaderElection": election}))
+    solvers = []
+    for index in (1, 2):
+        solver = _Process(f"solver-{index}", "firmament", ["serve", "--listen", "127.0.0.1:0"], folder)
+        await solver.start()
+        solver.arguments[-1] = await solver.child.announced()  # it listens there in all its lives
+        solvers.append(solver)
+    addresses = [each.arguments[-1] for each in solvers]
+    targets = [word for address in addresses for word in ("--firmament", address)]
+    common = ["run", "--kubeconfig", str(kubeconfig), "--config", str(config), "--cluster-name", name]
+    bridges = [_Process(f"bridge-{index}", "poseidon", [*common, *targets], folder) for index in (1, 2)]
+    try:
+        yield solvers, bridges
+    finally:
+        await asyncio.gather(*(each.child.stop(_GRACE) for each in (*bridges, *solvers)))
+
+
+class _Failover:
+    def __init__(
+        self,
+        options: FailoverOptions,
+        transport: Transport,
+        solvers: list[_Process],
+        bridges: list[_Process],
+        progress: Callable[[str], None],
+    ) -> None:
+        self._options = options
+        self._transport = transport
+        self._solvers, self._bridges = solvers, bridges
+        self._progress = progress
+        self._namespace = f"failover-{time.time_ns():x}"
+        self._tracker = PodTracker(time.monotonic)
+        self._pods = pod_objects(EndToEndOptions(pods=10_000_000, seed=options.seed), self._namespace)
+        self._random = Random(options.seed)  # noqa: S311 - a reproducible order
+
+    async def measure(self) -> dict[str, Any]:
+        """Fill the cluster, end processes, wait until all pods are bound, and verify."""
+        options, transport = self._options, self._transport
+        await ensure_namespace(transport, self._namespace)
+        nodes = list(node_objects(options.nodes))
+        if options.binaries is None:
+            await create_in_bulk(transport, nodes)
+        else:
+            await Api(transport).create(nodes)
+        for bridge in self._bridges:
+            await bridge.start()
+        async with following(transport, self._tracker, time.monotonic):
+            load = asyncio.create_task(self._load())
+            try:
+                await self._until(lambda: self._tracker.bound > 0, "no pod was bound")
+                outages = [await self._end(kind) for kind in self._order()]
+            finally:
+                load.cancel()
+                await asyncio.gather(load, return_exceptions=True)
+            await self._until(lambda: self._tracker.bound == self._tracker.expected, "pods are left")
+        return self._figures(outages, await read_occupancy(transport))
+
+    def _order(self) -> list[str]:
+        """Each kind about as often as the others."""
+        kinds = [_KINDS[index % len(_KINDS)] for index in range(self._options.ends)]
+        self._random.shuffle(kinds)
+        return kinds
+
+    async def _load(self) -> None:
+        """Create pods at a steady rate."""
+        begun, created = time.monotonic(), 0
+        while True:
+            due = int((time.monotonic() - begun) * self._options.rate) - created
+            for pod in [next(self._pods) for _ in range(due)]:
+                if self._options.binaries is not None and created % _COMPETITION == 0:
+                    pod["spec"]["schedulerName"] = "default-scheduler"
+                else:
+                    self._tracker.about_to_create([PodName(self._namespace, pod["metadata"]["name"])])
+                await self._transport.post(
+                    f"/api/v1/namespaces/{self._namespace}/pods", msgspec.json.encode(pod)
+                )
+                created += 1
+            await asyncio.sleep(_TICK)
+
+    # --- ends ------------------------------------------------------------------------------------------------
+
+    async def _end(self, kind: str) -> Outage:
+        """End a process, wait until pods are bound again, start it anew, and wait until it is ready."""
+        await asyncio.sleep(_SETTLING + self._random.random())
+        victim = await self._victim(kind)
+        before = self._tracker.expected
+        begun = time.monotonic()
+        victim.child.signal(signal.SIGTERM if kind.endswith("ended") else signal.SIGKILL)
+        await self._until(lambda: self._tracker.bound_since(before), f"{kind}: no pod was bound any more")
+        outage = Outage(kind, time.monotonic() - begun)
+        self._progress(f"{kind}: {outage.seconds:.2f} s")
+        await victim.child.wait()
+        await victim.start()
+        ready = "standing by" if victim in self._bridges else "listening on"
+        await self._until(
+            lambda: victim.says(ready) or victim.says("leading lease"), f"{victim.name} is not ready"
+        )
+        if victim in self._bridges:
+            await asyncio.sleep(_SETTLING)  # it reads the cluster
+        return outage
+
+    async def _victim(self, kind: str) -> _Process:
+        leader = await self._leader()
+        if kind.startswith("leader"):
+            return leader
+        if kind.startswith("standby"):
+            return next(each for each in self._bridges if each is not leader)
+        used = leader.says("stream open")[-1].partition("solver=")[2].partition(" ")[0]
+        serves = next(each for each in self._solvers if each.arguments[-1] == used)
+        return (
+            serves
+            if kind.startswith("solver")
+            else next(each for each in self._solvers if each is not serves)
+        )
+
+    async def _leader(self) -> _Process:
+        found: list[_Process] = []
+
+        def look() -> bool:
+            found[:] = [each for each in self._bridges if each.child.alive and each.says("stream open")]
+            return len(found) == 1
+
+        await self._until(look, "not one bridge leads")
+        return found[0]
+
+    async def _until(self, holds: Callable[[], object], complaint: str) -> None:
+        late = time.monotonic() + self._options.timeout
+        while not holds():
+            if time.monotonic() > late:
+                raise TimeoutError(f"{complaint} within {self._options.timeout:g} s")
+            await asyncio.sleep(_TICK / 5)
+
+    # --- figures ---------------------------------------------------------------------------------------------
+
+    def _figures(self, outages: Sequence[Outage], occupancy: Occupancy) -> dict[str, Any]:
+        tracker, options = self._tracker, self._options
+        by_kind = {kind: sorted(each.seconds for each in outages if each.kind == kind) for kind in _KINDS}
+        return {
+            "cluster": "simulated" if options.binaries is None else "real",
+            "nodes": occupancy.nodes,
+            "rate": options.rate,
+            "leaseSeconds": options.lease,
+            "outages": {
+                kind: {
+                    "ends": len(found),
+                    "medianSeconds": round(found[len(found) // 2], 3),
+                    "longestSeconds": round(found[-1], 3),
+                }
+                for kind, found in by_kind.items()
+                if found
+            },
+            "pods": tracker.expected,
+            "bound": tracker.bound,
+            "boundTwice": tracker.bound_twice,
+            "overcommittedNodes": occupancy.overcommitted_nodes,
+            "overcommitted": list(occupancy.overcommitted[:10]),
+        }
