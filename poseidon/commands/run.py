@@ -82,6 +82,11 @@ class _Arguments:
     help="Log what would be bound; write nothing, and leave a running bridge alone.",
 )
 @click.option(
+    "--leader-elect/--no-leader-elect",
+    default=None,
+    help="Work only while holding a Lease, and stand by otherwise; leaderElection.leaderElect by default.",
+)
+@click.option(
     "--metrics",
     type=HostPort(),
     help="Serve Prometheus metrics, and /livez for probes, at this address; off by default.",
@@ -96,6 +101,7 @@ def run(
     print_config: bool,
     cluster_name: str,
     dry_run: bool,
+    leader_elect: bool | None,
     metrics: tuple[str, int] | None,
     log_level: str,
     log_format: str,
@@ -108,7 +114,7 @@ def run(
 
     configure(log_level, log_format)
     try:
-        configuration = load(config)
+        configuration = _with_election(load(config), leader_elect)
         if print_config:
             click.echo(configuration.effective_yaml(), nl=False)
             return
@@ -123,6 +129,14 @@ def run(
         configuration, solvers=tuple(map(_join, firmament)), cluster=cluster_name, dry_run=dry_run
     )
     _start(_Arguments(settings, options, metrics, cluster_name))
+
+
+def _with_election(configuration: BridgeConfiguration, leader_elect: bool | None) -> BridgeConfiguration:
+    """Return the configuration with what the command line says of leader election, if it says something."""
+    if leader_elect is None:
+        return configuration
+    election = configuration.leader_election.model_copy(update={"leader_elect": leader_elect})
+    return configuration.model_copy(update={"leader_election": election})
 
 
 def _options(

@@ -20,6 +20,7 @@ from benchmarks.sheets import markdown
 TINY = {
     "burst": ["--nodes", "10", "--pods", "60", "--seeds", "1", "--only", "exactly the estimate: default"],
     "compare": ["basic", "--size", "small", "--nodes", "20", "--param", "pods=30", "--with", "pod by pod"],
+    "failover": ["--nodes", "5", "--ends", "2", "--rate", "20", "--lease", "2"],
     "gangs": ["--nodes", "10", "--gangs", "4", "--size", "2", "--kinds", "2", "--room", "2", "--runs", "1"],
     "growth": ["--nodes", "10", "--pods", "10", "--classes", "2", "--runs", "1"],
     "hostile": ["--nodes", "20", "--classes", "5", "--pods", "5", "--size", "2000", "--shape", "tolerations"],
@@ -47,6 +48,7 @@ LINES = {
     "network": "22 pods at once:",
     "numa": "| with numa_fit | ",
     "optimum": "| 2 typical instances | tasks placed | share |",
+    "failover": "| leader killed | ",
     "policies": "| trivial | ",
     "preemption": "Nobody to evict: ",
     "requests": "| http, aiohttp | ",

@@ -125,3 +125,14 @@ async def test_a_dry_run_has_a_cluster_of_its_own_at_the_solver(tmp_path):
         assert (hello.fencing, hello.ephemeral) == (0, True)
     finally:
         await cluster.stop()
+
+
+@pytest.mark.parametrize(("flag", "elects"), [("--leader-elect", "true"), ("--no-leader-elect", "false")])
+async def test_the_command_line_decides_about_leader_election(tmp_path, flag, elects):
+    other = {"true": "false", "false": "true"}[elects]
+    config = tmp_path / "config.yaml"
+    header = "apiVersion: firmament.io/v1alpha1\nkind: SchedulerConfiguration\n"
+    config.write_text(f"{header}leaderElection: {{leaderElect: {other}}}\n")
+    process = await start(tmp_path, "--config", str(config), flag, "--print-config")
+    printed, _ = await process.communicate()
+    assert f"leaderElect: {elects}" in printed.decode()

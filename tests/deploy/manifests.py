@@ -27,6 +27,22 @@ def everything(component: str = ".") -> list[Manifest]:
     return [manifest for name in kustomization["resources"] for manifest in load(f"{component}/{name}")]
 
 
+def rendered(deployment: Manifest, component: str) -> Manifest:
+    """A deployment with the patches (RFC 6902) of a kustomize component."""
+    (kustomization,) = load(f"{component}/kustomization.yaml")
+    found: Manifest = yaml.safe_load(yaml.safe_dump(deployment))
+    for each in kustomization["patches"]:
+        if each["target"] == {"kind": found["kind"], "name": found["metadata"]["name"]}:
+            for step in yaml.safe_load(each["patch"]):
+                *path, last = step["path"].strip("/").split("/")
+                place = found
+                for part in path:
+                    place = place[part]
+                assert (step["op"] == "add") == (last not in place)
+                place[last] = step["value"]
+    return found
+
+
 def of_kind(kind: str, component: str = ".") -> dict[str, Manifest]:
     """The objects of one kind by name."""
     return {item["metadata"]["name"]: item for item in everything(component) if item["kind"] == kind}

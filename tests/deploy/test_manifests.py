@@ -26,6 +26,7 @@ from tests.deploy.manifests import (
     load,
     of_kind,
     pod_of,
+    rendered,
     rights_of,
 )
 
@@ -71,9 +72,21 @@ def test_kustomize_renders_the_same_objects(tmp_path):
 
 
 class TestDeployments:
-    def test_one_replica_never_two_at_a_time(self, deployment):
+    def test_the_next_one_is_there_before_the_last_one_goes(self, deployment):
         assert deployment["spec"]["replicas"] == 1
-        assert deployment["spec"]["strategy"] == {"type": "Recreate"}
+        strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}}
+        assert deployment["spec"]["strategy"] == strategy
+
+    def test_for_high_availability_there_are_two_on_different_nodes(self, deployment):
+        name = deployment["metadata"]["name"]
+        doubled = rendered(deployment, "ha")
+        assert doubled["spec"]["replicas"] == 2
+        (apart,) = pod_of(doubled)["affinity"]["podAntiAffinity"][
+            "preferredDuringSchedulingIgnoredDuringExecution"
+        ]
+        assert apart["podAffinityTerm"]["labelSelector"] == doubled["spec"]["selector"]
+        budget = of_kind("PodDisruptionBudget", "ha")[name]["spec"]
+        assert budget == {"maxUnavailable": 1, "selector": doubled["spec"]["selector"]}
 
     def test_selects_its_own_pods(self, deployment):
         labels = deployment["spec"]["template"]["metadata"]["labels"]
@@ -211,6 +224,17 @@ def test_the_bridge_may_do_what_it_does_and_nothing_else():
     }
 
 
+def test_of_several_bridges_one_works():
+    _, options = arguments_of(of_kind("Deployment")["poseidon"])
+    assert "--leader-elect" in options
+    lease = BridgeConfiguration().leader_election.resource_name
+    create, others = of_kind("Role")["poseidon"]["rules"]
+    assert create == {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create"]}
+    assert (others["resourceNames"], others["verbs"]) == ([lease], ["get", "list", "watch", "patch"])
+    (subject,) = of_kind("RoleBinding")["poseidon"]["subjects"]
+    assert subject == {"kind": "ServiceAccount", "name": "poseidon", "namespace": "poseidon"}
+
+
 def test_creating_pods_is_a_right_of_its_own_that_can_be_left_out():
     assert rights_of("poseidon-recovery", "recovery") == {
         ("", "pods", "get"),
@@ -264,7 +288,7 @@ def test_every_role_is_bound_by_its_name_to_the_bridge(component):
 
 def test_every_component_is_documented():
     folders = {file.parent.name for file in DEPLOY.glob("*/kustomization.yaml")}
-    assert folders == set(COMPONENTS)
+    assert folders == {*COMPONENTS, "ha"}
     text = (DEPLOY / "README.md").read_text()
     assert all(f"`kubectl apply -k deploy/{name}`" in text for name in COMPONENTS)
 
