@@ -68,6 +68,7 @@ class Elector:
         self._elected = asyncio.Event()
         self._said = ""
         self._released = False
+        self._writing = asyncio.Lock()
         self._reflector = Reflector(
             transport,
             Resource("leases", self._collection, Lease, f"metadata.name={options.resource_name}"),
@@ -107,14 +108,17 @@ class Elector:
 
     async def release(self) -> None:
         """Let others take over at once, if this process leads. It writes nothing any more from here on."""
-        lease = self._election.released()
         self._released = True
-        self._wake.set()
-        if lease is None:
-            return
         try:
-            await asyncio.wait_for(self._replace(lease), _PATIENCE)
+            async with asyncio.timeout(_PATIENCE), self._writing:  # a renewal under way would come in between
+                lease = self._election.released()
+                self._wake.set()
+                if lease is None:
+                    return
+                await self._replace(lease)
         except (KubeError, TimeoutError, MalformedObjectError) as error:
+            self._election.released()
+            self._wake.set()
             _log.warning(
                 'lease not given back, others wait until it ends lease=%s error="%s"', self._path, error
             )
@@ -136,7 +140,8 @@ class Elector:
                     f"lease {self._path}: not renewed in time, or taken by another process"
                 )
             if write is not None:
-                await self._carry_out(write)
+                async with self._writing:
+                    await self._carry_out(write)
             self._tell()
             await self._rest()
 

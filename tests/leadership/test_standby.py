@@ -209,3 +209,25 @@ def test_the_namespace_is_that_of_the_pod(tmp_path):
     (tmp_path / "namespace").write_text("scheduling\n")
     assert own_namespace(tmp_path / "namespace") == "scheduling"
     assert own_namespace(tmp_path / "none") == "default"
+
+
+async def test_a_renewal_under_way_does_not_keep_the_lease_from_being_given_back(
+    cluster, api, solver, stack, monkeypatch
+):
+    first = Member("first", cluster.url, solver.port, stack)
+    await until(lambda: solver.synced)
+    patch, gate, begun = first.free.patch, asyncio.Event(), asyncio.Event()
+
+    async def slow(*given: Any) -> bytes:
+        begun.set()
+        await gate.wait()
+        return await patch(*given)
+
+    monkeypatch.setattr(first.free, "patch", slow)
+    await begun.wait()
+    leaving = asyncio.create_task(first.elector.release())
+    await asyncio.sleep(0)
+    gate.set()
+    await leaving
+    assert "holderIdentity" not in (await lease(api))["spec"]
+    assert not first.elector.may_write()
