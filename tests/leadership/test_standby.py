@@ -216,12 +216,13 @@ async def test_a_renewal_under_way_does_not_keep_the_lease_from_being_given_back
 ):
     first = Member("first", cluster.url, solver.port, stack)
     await until(lambda: solver.synced)
-    patch, gate, begun = first.free.patch, asyncio.Event(), asyncio.Event()
+    patch, gate, begun, in_turn = first.free.patch, asyncio.Event(), asyncio.Event(), asyncio.Lock()
 
     async def slow(*given: Any) -> bytes:
         begun.set()
-        await gate.wait()
-        return await patch(*given)
+        async with in_turn:
+            await gate.wait()
+            return await patch(*given)
 
     monkeypatch.setattr(first.free, "patch", slow)
     await begun.wait()
