@@ -91,6 +91,7 @@ class TasksBound:
 
     ``assigned`` and ``initialized`` (seconds since the epoch, 0: not known) are parallel to ``uids`` or empty: when
     each got its machine, and when it was initialized. ``group_priority`` and ``spread_group`` as in ``TasksSubmitted``.
+    ``assumed``: their bindings are under way, and may fail.
     """
 
     machine: str
@@ -103,6 +104,7 @@ class TasksBound:
     initialized: tuple[float, ...] = ()
     group_priority: int | None = None
     spread_group: str = ""
+    assumed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -165,6 +165,7 @@ def _bound(message: pb.BoundTasks) -> Event:
         initialized=_moments(subject, "initialized", message.initialized, len(uids)),
         group_priority=_group_priority(message),
         spread_group=message.spread_group,
+        assumed=message.assumed,
     )
 
 

@@ -254,7 +254,7 @@ class BridgeState:
     def snapshot(self) -> list[pb.Event]:
         """Return everything, for a solver that knows nothing; later events are relative to it.
 
-        Pods that are being bound, or have just been, stand in it as bound.
+        Pods that are being bound stand in it as assumed on their nodes.
         """
         return list(self.event_stream.snapshot())
 

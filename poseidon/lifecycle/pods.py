@@ -203,7 +203,7 @@ class Tasks:
         """
         removed = list(self._removed)
         waiting: list[Task] = []
-        placed: list[tuple[Task, str]] = []
+        placed: list[tuple[Task, str, bool]] = []
         for uid in self._changed:
             record = self._records[uid]
             desired_state = self._desired_state(record)
@@ -214,7 +214,7 @@ class Tasks:
                 # A solver keeps the machine of a task that is submitted again: it has to be removed first.
                 removed.append(uid)
             if desired_state is not None and desired_state.machine:
-                placed.append((record.task, desired_state.machine))
+                placed.append((record.task, desired_state.machine, desired_state.assumed))
             elif desired_state is not None:
                 waiting.append(record.task)
             record.told = desired_state
@@ -222,7 +222,7 @@ class Tasks:
         self._removed.clear()
         self._to_resync.clear()
         events = chain((pb.Event(task_removed=uid) for uid in removed), bound(placed), submitted(waiting))
-        return events, [*(task for task, _ in placed), *waiting]
+        return events, [*(task for task, _, _ in placed), *waiting]
 
     def _desired_state(self, record: PodRecord) -> SentState | None:
         desired_state = record.desired_state()

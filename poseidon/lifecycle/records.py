@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import Struct
 
 from poseidon.kube.api.references import PodRef
-from poseidon.lifecycle.phases import GOING, IN_FLIGHT, Phase
+from poseidon.lifecycle.phases import GOING, IN_FLIGHT, UNDER_WAY, Phase
 
 if TYPE_CHECKING:
     from poseidon.pods.tasks import Task
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 class SentState(NamedTuple):
     """How a task stands in a solver's books; ``machine`` is "" while it is pending there.
 
-    ``initialized`` is when it was, 0 for not yet and where no model asks; the others as in ``Task``.
+    ``initialized`` is when it was, 0 for not yet and where no model asks; ``assumed``: its binding is under way; the
+    others as in ``Task``.
     """
 
     machine: str
@@ -26,6 +27,7 @@ class SentState(NamedTuple):
     initialized: float = 0.0
     group_priority: int | None = None
     spread: str = ""
+    assumed: bool = False
 
 
 class PodRecord(Struct, eq=False, gc=False):
@@ -112,4 +114,5 @@ class PodRecord(Struct, eq=False, gc=False):
             task.initialized,
             task.group_priority,
             task.spread,
+            not self.node and self.phase in UNDER_WAY,
         )

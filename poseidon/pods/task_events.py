@@ -31,17 +31,20 @@ def submitted(tasks: Iterable[Task]) -> Iterator[pb.Event]:
         yield event
 
 
-def bound(placed: Iterable[tuple[Task, str]]) -> Iterator[pb.Event]:
-    """Yield one event per machine, class, job, importance and group of ``(task, machine)``, in order of appearance."""
-    batches: dict[tuple[str, int, str, int, int | None, str], list[Task]] = {}
-    for task, machine in placed:
-        key = machine, task.task_class, task.job, task.priority, task.group_priority, task.spread
+def bound(placed: Iterable[tuple[Task, str, bool]]) -> Iterator[pb.Event]:
+    """Yield one event per machine, class, job, importance and group, in order of appearance.
+
+    ``placed``: tasks, their machines, and whether their bindings are still under way.
+    """
+    batches: dict[tuple[str, int, str, int, int | None, str, bool], list[Task]] = {}
+    for task, machine, assumed in placed:
+        key = machine, task.task_class, task.job, task.priority, task.group_priority, task.spread, assumed
         batches.setdefault(key, []).append(task)
-    for (machine, task_class, job, priority, group_priority, spread), members in batches.items():
+    for (machine, task_class, job, priority, group_priority, spread, assumed), members in batches.items():
         event = pb.Event()
         batch = event.bound
         batch.machine, batch.task_class, batch.job, batch.priority = machine, task_class, job, priority
-        batch.spread_group = spread
+        batch.spread_group, batch.assumed = spread, assumed
         if group_priority is not None:
             batch.group_priority = group_priority
         batch.uids.extend([task.uid for task in members])

@@ -113,7 +113,7 @@ class SolverView:
         assert batch.machine in self.machines, f"tasks bound to unknown machine {batch.machine}"
         for uid in batch.uids:
             self.tasks[uid] = ViewedTask(
-                BOUND,
+                ASSUMED if batch.assumed else BOUND,
                 batch.machine,
                 self.classes[batch.task_class],
                 batch.job,

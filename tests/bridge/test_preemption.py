@@ -162,7 +162,7 @@ def test_a_new_solver_sees_who_leaves_and_keeps_the_place(scene):
     scene.preempt("pod-low-a")
     scene.pods(present(pod("low-a", node="n1", deleting=True)))
     scene.new_stream()
-    assert scene.states()["pod-high"] == (BOUND, "n1")
+    assert scene.states()["pod-high"] == (ASSUMED, "n1")
     seen = pb.TaskClass.FromString(scene.view.tasks["pod-low-a"].task_class)
     assert seen.terminating
     assert kinds(scene.gone("low-a")) == ["Bind"]
@@ -266,7 +266,7 @@ def test_a_place_elsewhere_that_comes_too_late_is_corrected(scene):
     [bind] = scene.gone("low-a")
     assert kinds(moved(scene, "n2")) == []
     scene.sync()
-    assert scene.states()["pod-high"] == (BOUND, "n1")
+    assert scene.states()["pod-high"] == (ASSUMED, "n1")
     scene.outcome(bind)
     scene.sync()
     assert scene.states() == {"pod-high": (BOUND, "n1"), "pod-low-b": (BOUND, "n1")}

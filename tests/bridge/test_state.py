@@ -14,7 +14,7 @@ from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
 from poseidon.lifecycle.actions import AnnounceScheduled, AnnounceUnschedulable, Bind
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge.objects import gone, node, pod, present
-from tests.bridge.solver_view import BOUND, PENDING, SolverView
+from tests.bridge.solver_view import ASSUMED, BOUND, PENDING, SolverView
 
 WEB = "Owner/default/ReplicaSet/web/uid-web"
 
@@ -146,15 +146,21 @@ def test_what_an_event_will_settle_is_not_to_be_retried(harness, result):
 
 
 @pytest.mark.parametrize("confirmed", [False, True])
-def test_bindings_under_way_or_just_done_stand_in_a_snapshot_as_bound(harness, confirmed):
+def test_bindings_under_way_stand_in_a_snapshot_as_assumed_and_those_just_done_as_bound(harness, confirmed):
     harness.pods(present(pod("a")))
     [bind] = harness.place("pod-a", "n1")
     if confirmed:
         harness.outcome(bind)
     harness.new_stream()
-    assert harness.states() == {"pod-a": (BOUND, "n1")}
+    assert harness.states() == {"pod-a": (BOUND if confirmed else ASSUMED, "n1")}
     reports, events = harness.pods(present(pod("a")))
     assert (reports, events) == ([], []), "an event older than the binding takes nothing back"
+    if not confirmed:
+        harness.outcome(bind)
+        reports, _ = harness.sync()
+        assert (reports, harness.states()) == ([], {"pod-a": (BOUND, "n1")}), (
+            "the event that it is bound will do"
+        )
 
 
 def test_a_binding_that_fails_on_a_later_stream_is_taken_back(harness):

@@ -273,6 +273,27 @@ def test_after_a_restart_a_gang_ends_by_the_same_rule():
     assert [delta.kind for delta in core.run_round().deltas] == [DeltaKind.PREEMPT]
 
 
+def test_members_whose_bindings_are_under_way_after_a_restart_do_not_make_a_gang_whole():
+    clock = Clock()
+    options = RoundOptions(gang_seconds=30.0)
+    assumed = TasksBound("m", 1, ("g-1", "g-2"), job="g", assumed=True)
+    core = scheduler(machine(), CORE, gang(3), bound("m", "g-0"), assumed, options=options, clock=clock)
+    assert phases(core.run_round()) == [("g", GangPhase.PLACED, 3)]
+    core.apply([bound("m", "g-1"), TaskRemoved("g-2")])  # one was bound, the other has failed for good
+    assert core.run_round().deltas == ()
+    clock.advance(30.0)
+    told = {delta.uid for delta in core.run_round().deltas if delta.kind is DeltaKind.PREEMPT}
+    assert told == {"g-0", "g-1"}
+
+
+def test_members_whose_bindings_were_under_way_make_a_gang_whole_once_bound():
+    assumed = TasksBound("m", 1, ("g-1",), job="g", assumed=True)
+    core = scheduler(machine(), CORE, gang(2), bound("m", "g-0"), assumed)
+    core.run_round()
+    core.apply([bound("m", "g-1")])
+    assert phases(core.run_round()) == [("g", GangPhase.BOUND, 2)]
+
+
 def test_after_a_restart_a_gang_that_had_been_whole_is_not_given_up():
     clock = Clock()
     options = RoundOptions(gang_seconds=30.0)

@@ -65,6 +65,7 @@ HAPPENINGS: dict[str, Callable[[Cluster], object]] = {
     "confirm": lambda cluster: transitions.confirm(cluster, TASK, NOW),
     "find_bound": lambda cluster: transitions.find_bound(cluster, TASK, NOW),
     "arrive_bound": lambda cluster: transitions.arrive_bound(cluster, TASK, 0, "n", NOW),
+    "await_bindings": lambda cluster: transitions.await_bindings(cluster, rows(TASK)),
     "arrive_bound_all": lambda cluster: transitions.arrive_bound_all(cluster, rows(TASK), ["n"], [1], NOW),
     "back_off": lambda cluster: transitions.back_off(cluster, TASK, NOW, first=1.0, last=60.0),
     "release": lambda cluster: transitions.release(cluster, TASK, promised=True),

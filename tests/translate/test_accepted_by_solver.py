@@ -177,7 +177,7 @@ def test_pods(value):
     table = ClassTable()
     found = task(pod, table, PriorityResolver())
     messages = [pb.Event(task_class=table.message(found.task_class)), *events.submitted([found])]
-    messages.extend(events.bound([(found, "n")]))
+    messages.extend(events.bound([(found, "n", False)]))
     assert len(events_from_proto(messages)) == 3
 
 

@@ -153,16 +153,16 @@ def test_times_of_conditions_travel_with_bound_tasks():
     waiting = pod(spec(container({"cpu": "1"})), conditions=(Condition(type="Initialized", status="False"),))
     priorities = PriorityResolver()
     table = ClassTable(LOAD)
-    tasks = [(task(each, table, priorities), "n1") for each in (given, waiting)]
+    tasks = [(task(each, table, priorities), "n1", False) for each in (given, waiting)]
     [event] = bound(tasks)
     assert list(event.bound.assigned) == [1767225600.0, 0.0]
     assert list(event.bound.initialized) == [1767225610.0, 0.0]
     by_use = ClassTable(visible("cpu_mem"))
-    [event] = bound([(task(given, by_use, priorities), "n1")])
+    [event] = bound([(task(given, by_use, priorities), "n1", False)])
     assert list(event.bound.assigned) == [1767225600.0], (
         "the default policy adds what reports cannot show yet"
     )
     plain = ClassTable(visible("trivial"))
-    [event] = bound([(task(given, plain, priorities), "n1")])
+    [event] = bound([(task(given, plain, priorities), "n1", False)])
     assert not event.bound.assigned
     assert not event.bound.initialized

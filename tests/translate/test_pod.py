@@ -172,6 +172,9 @@ def test_tasks_of_one_class_job_and_priority_travel_together():
 
 
 def test_running_tasks_travel_by_machine():
-    given = [(a_task("a"), "n1"), (a_task("b"), "n2"), (a_task("c"), "n1")]
+    given = [
+        (a_task(uid), node, uid == "d") for uid, node in zip("abcd", ("n1", "n2", "n1", "n1"), strict=True)
+    ]
     batches = [event.bound for event in events.bound(given)]
-    assert [(batch.machine, list(batch.uids)) for batch in batches] == [("n1", ["a", "c"]), ("n2", ["b"])]
+    told = [(batch.machine, list(batch.uids), batch.assumed) for batch in batches]
+    assert told == [("n1", ["a", "c"], False), ("n2", ["b"], False), ("n1", ["d"], True)]

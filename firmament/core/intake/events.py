@@ -127,13 +127,16 @@ def _alone(event: TasksSubmitted | TasksBound, index: int) -> TasksSubmitted | T
 def _bind(cluster: Cluster, task: int, cls: int, event: TasksBound, index: int, now: float) -> None:
     """A task that was assumed where it is now only changes its state; any other comes to its machine."""
     if cluster.where(task) == event.machine and cluster.tasks.cls[task] == cls:
-        transitions.find_bound(cluster, task, now)
+        if not event.assumed:
+            transitions.find_bound(cluster, task, now)
         rename(cluster, task, event, index)
         enlist(cluster, task, event.job)
     else:
         enlist(cluster, task, event.job)
         waiting.activate_members(cluster, event.job)  # a gang may now need one less
         transitions.arrive_bound(cluster, task, cls, event.machine, now)
+        if event.assumed:
+            transitions.await_bindings(cluster, np.array([task], dtype=np.int64))
     rank(cluster, task, event)
     regroup(cluster, task, event.spread_group)
     date(cluster, task, event, index)
@@ -206,6 +209,9 @@ def _add_bound(cluster: Cluster, events: Sequence[TasksBound], now: float) -> No
     rows = _add(cluster, events, None, now)
     sizes = [len(event.uids) for event in events]
     transitions.arrive_bound_all(cluster, rows, [event.machine for event in events], sizes, now)
+    assumed = np.repeat([event.assumed for event in events], sizes)
+    if assumed.any():
+        transitions.await_bindings(cluster, rows[assumed])
     assigned = initialized = None
     if any(event.assigned for event in events):
         assigned = _column(events, [event.assigned for event in events])

@@ -34,6 +34,7 @@ MOVES: Mapping[str, tuple[frozenset[State], State | None]] = MappingProxyType(
         "find_bound": (_ASSUMED | _BOUND, State.BOUND),
         "arrive_bound": (_ANY, State.BOUND),
         "arrive_bound_all": (_WAITING, State.BOUND),
+        "await_bindings": (_BOUND, State.ASSUMED),
         "back_off": (_ASSUMED, None),
         "release": (_ASSUMED, State.PENDING),
         "give_up_place": (_ASSUMED, State.PENDING),
@@ -145,6 +146,16 @@ def arrive_bound_all(
     tasks.leaving[rows] = np.isin(tasks.cls[rows], terminating)
     cluster.number_arrivals(rows)
     cluster.put_all(rows, machines, np.array(sizes, dtype=np.int64))
+
+
+def await_bindings(cluster: Cluster, rows: Int64) -> None:
+    """Tasks (int64[N] rows) that have just come to their machines are not bound yet: their bindings are under way.
+
+    Their gangs are touched.
+    """
+    cluster.tasks.state[rows] = State.ASSUMED
+    for task in rows.tolist() if cluster.jobs.gangs else ():
+        cluster.jobs.touch(cluster.tasks.job[task])
 
 
 # --- losing a place ---------------------------------------------------------------------------------------------------

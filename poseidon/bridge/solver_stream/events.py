@@ -25,7 +25,7 @@ class EventStream:
     def snapshot(self) -> Iterator[pb.Event]:
         """Yield everything, for a solver that knows nothing; later events are relative to it.
 
-        Pods that are being bound, or have just been, stand in it as bound.
+        Pods that are being bound stand in it as assumed on their nodes.
         """
         stores = self._stores
         for book in (

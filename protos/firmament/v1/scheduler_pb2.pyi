@@ -1739,6 +1739,7 @@ class BoundTasks(_message.Message):
     INITIALIZED_FIELD_NUMBER: _builtins.int
     GROUP_PRIORITY_FIELD_NUMBER: _builtins.int
     SPREAD_GROUP_FIELD_NUMBER: _builtins.int
+    ASSUMED_FIELD_NUMBER: _builtins.int
     machine: _builtins.str
     """name"""
     task_class: _builtins.int
@@ -1753,6 +1754,8 @@ class BoundTasks(_message.Message):
     """
     spread_group: _builtins.str
     """as in TaskBatch: others of the group would rather be elsewhere"""
+    assumed: _builtins.bool
+    """they are not bound yet: their bindings, which an earlier stream's deltas asked for,"""
     @_builtins.property
     def uids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """required, unique; pending tasks of these uids become bound"""
@@ -1784,10 +1787,11 @@ class BoundTasks(_message.Message):
         initialized: _abc.Iterable[_builtins.float] | None = ...,
         group_priority: _builtins.int | None = ...,
         spread_group: _builtins.str = ...,
+        assumed: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_group_priority", b"_group_priority", "group_priority", b"group_priority"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_group_priority", b"_group_priority", "assigned", b"assigned", "group_priority", b"group_priority", "initialized", b"initialized", "job", b"job", "machine", b"machine", "names", b"names", "priority", b"priority", "spread_group", b"spread_group", "task_class", b"task_class", "uids", b"uids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_group_priority", b"_group_priority", "assigned", b"assigned", "assumed", b"assumed", "group_priority", b"group_priority", "initialized", b"initialized", "job", b"job", "machine", b"machine", "names", b"names", "priority", b"priority", "spread_group", b"spread_group", "task_class", b"task_class", "uids", b"uids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__group_priority: _TypeAlias = _typing.Literal["group_priority"]  # noqa: Y015
     _WhichOneofArgType__group_priority: _TypeAlias = _typing.Literal["_group_priority", b"_group_priority"]  # noqa: Y015
