@@ -19,6 +19,11 @@ class BridgeMetrics:
         self.stream_errors = Counter(
             "poseidon_solver_stream_errors", "Streams lost or refused.", registry=registry
         )
+        self.distrusted = Counter(
+            "poseidon_solver_distrusted",
+            "Streams ended because the solver asked again and again for what no honest one asks for.",
+            registry=registry,
+        )
         self.silences = Counter(
             "poseidon_solver_silences",
             "Streams given up because the solver acknowledged nothing any more.",

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 from poseidon.app_network.controllers.controllers import NetworkController
 from poseidon.bridge.held_actions import HeldActions
 from poseidon.bridge.metrics import BridgeMetrics
+from poseidon.bridge.solver_stream.distrust import ROUNDS, SECONDS, Distrust
 from poseidon.bridge.solver_stream.needs import NeedsChangedError
 from poseidon.bridge.solver_stream.round_parts import parts_of
-from poseidon.bridge.solver_stream.session import Session
+from poseidon.bridge.solver_stream.session import DistrustedError, Session
 from poseidon.bridge.state import BridgeState
 from poseidon.bridge.watching import Watching
 from poseidon.bridge.writers import Writers
@@ -67,6 +68,7 @@ class Bridge:
         self._leadership = leadership if leadership is not None else OnlyBridge(options.fencing)
         self._held = HeldActions(clock)
         self._leads = False
+        self._distrust = Distrust(clock)
         self._metrics = metrics = BridgeMetrics(registry)
         quarantine = Quarantine(lambda kind: metrics.set_aside.labels(kind).inc())
         self._environment = environment = Environment(
@@ -176,6 +178,7 @@ class Bridge:
     async def on_round(self, result: pb.RoundResult) -> None:
         """Carry out a round, letting bindings leave in between."""
         self._note_round(result)
+        suspicious = self.state.suspicious_deltas
         for part in parts_of(result):
             if self._draining:
                 return
@@ -183,6 +186,11 @@ class Bridge:
                 self.state.on_round(part)
             self._on_changed()
             await asyncio.sleep(0)
+        if self.state.suspicious_deltas > suspicious and self._distrust.suspect():
+            self._distrust.forget()
+            raise DistrustedError(
+                f"asked for what no honest solver asks for in {ROUNDS} rounds within {SECONDS:g} s"
+            )
 
     def _note_round(self, result: pb.RoundResult) -> None:
         stats = result.stats

@@ -270,6 +270,11 @@ class BridgeState:
         """Return what has become of the solver's deltas, once."""
         return self._placements.take_reports()
 
+    @property
+    def suspicious_deltas(self) -> int:
+        """How many deltas came so far that no solver asks for which knows the cluster."""
+        return self._refusals.suspicious
+
     def take_refusals(self) -> Counter[tuple[Kind, Reason]]:
         """Return how many of the solver's deltas were not carried out, by what they ask for and why, once."""
         return self._refusals.take()

@@ -33,23 +33,28 @@ class Reason(StrEnum):
     UNSUPPORTED = "unsupported"  # no such thing can be done
 
 
-_SUSPICIOUS = frozenset({Reason.NO_REASON, Reason.NOT_LOWER, Reason.RATE, Reason.UNSUPPORTED})
-"""What a solver that knows the cluster as it is never asks for. The others come about while news are under way."""
+_SUSPICIOUS = frozenset({Reason.NO_REASON, Reason.NOT_LOWER, Reason.UNSUPPORTED})
+"""What a solver that knows the cluster as it is never asks for. The others come about while news are under way, and too
+many evictions at a time where very many pods are to make way."""
+_WARNED_OF = _SUSPICIOUS | {Reason.RATE}
 
 
 class Refusals:
     """Counts what was refused."""
 
     def __init__(self) -> None:
+        self.suspicious = 0
+        """How many deltas no honest solver asks for."""
         self._counts: Counter[tuple[Kind, Reason]] = Counter()
         self._logged: set[tuple[Kind, Reason]] = set()
 
     def note(self, kind: Kind, reason: Reason, pod: str, words: str) -> None:
         """Take note that something was not done with ``pod`` (its name, or uid), and why in ``words``."""
         self._counts[kind, reason] += 1
+        self.suspicious += reason in _SUSPICIOUS
         if (kind, reason) not in self._logged:
             self._logged.add((kind, reason))
-            level = logging.WARNING if reason in _SUSPICIOUS else logging.INFO
+            level = logging.WARNING if reason in _WARNED_OF else logging.INFO
             _log.log(level, 'delta refused kind=%s reason=%s pod=%s message="%s"', kind, reason, pod, words)
 
     def take(self) -> Counter[tuple[Kind, Reason]]:

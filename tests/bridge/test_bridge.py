@@ -13,11 +13,13 @@ from prometheus_client import CollectorRegistry
 
 from poseidon.bridge.options import BridgeOptions
 from poseidon.bridge.runner import Bridge
+from poseidon.bridge.solver_stream.distrust import ROUNDS
 from poseidon.bridge.solver_stream.session import SessionOptions
 from poseidon.kube.client.credentials import HeaderCredentials
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.testbed.api_server.server import SimulatedCluster
+from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge.scripted_solver import ScriptedSolver, running_solver
 from tests.bridge.solver_view import BOUND, PENDING
 from tests.support.waiting import until
@@ -233,3 +235,22 @@ def cluster_at(cluster, port):
         url = f"http://127.0.0.1:{port}"
 
     return Stopped()
+
+
+async def test_a_solver_that_evicts_without_reason_again_and_again_is_left_alone(cluster, api, caplog):
+    solver = ScriptedSolver()
+    solver.place_all = True
+    await api.pod("a")
+    async with running_solver(solver) as port, bridging(cluster, port) as registry:
+        await until(lambda: len(solver.reports) == 1)
+        uid = solver.reports[0].task
+        await until(lambda: solver.states() == {uid: (BOUND, solver.reports[0].machine)})
+        for number in range(ROUNDS):
+            result = pb.RoundResult(round=number + 2)
+            result.deltas.add(kind=pb.Delta.PREEMPT, task=uid, machine=solver.reports[0].machine)
+            solver._send(pb.ServerMessage(round=result))
+        await until(lambda: registry.get_sample_value("poseidon_solver_distrusted_total") == 1)
+        assert registry.get_sample_value("poseidon_solver_connected") == 0
+    assert "a" in await bound_pods(api), "it stays where it is"
+    [line] = [each.message for each in caplog.records if "left alone" in each.message]
+    assert "asked for what no honest solver asks for in 30 rounds within 60 s" in line

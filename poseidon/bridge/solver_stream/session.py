@@ -43,6 +43,10 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
+class DistrustedError(Exception):
+    """The solver is not to be listened to for a while: what it asks for makes no sense."""
+
+
 class Peer(Protocol):
     """What a session speaks for: the state of the bridge. All calls come from the event loop's thread."""
 
@@ -62,7 +66,10 @@ class Peer(Protocol):
         """Whether what the solver has placed so far keeps the peer busy for a while: more need not come at once."""
 
     async def on_round(self, result: pb.RoundResult) -> None:
-        """Take the result of a round. The next one is read when this returns; cancelled if the stream is lost."""
+        """Take the result of a round. The next one is read when this returns; cancelled if the stream is lost.
+
+        Raises ``DistrustedError`` to have the solver left alone for a while.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +79,9 @@ class SessionOptions:
     ``window`` is how many event batches may be unacknowledged. ``linger`` is how long changes are gathered
     before they are sent, ``busy_linger`` while the peer has plenty to do: each message costs both sides about as much
     as several bindings. After a hello was refused, because another driver is there or for what only people can mend,
-    pauses grow from ``refused_initial`` to ``refused_seconds``. A stream that lasted ``stable_seconds`` resets the
-    back-off. A connection on which nothing has come for ``keepalive_seconds`` is probed.
+    pauses grow from ``refused_initial`` to ``refused_seconds``, which is also how long a distrusted solver is left
+    alone. A stream that lasted ``stable_seconds`` resets the back-off. A connection on which nothing has come for
+    ``keepalive_seconds`` is probed.
     """
 
     batch_events: int = 2000
@@ -181,6 +189,11 @@ class Session:
                 self._metrics.refused.set(True)
                 self._turn += 1
                 await self._sleep(self._standby.next())
+            except DistrustedError as error:
+                self._complain(logging.ERROR, f"solver {self._target} is left alone for a while", error)
+                self._metrics.distrusted.inc()
+                self._turn += 1
+                await self._sleep(self._options.refused_seconds)
             except StreamLostError as error:
                 tried += 1
                 if self._clock() - opened >= self._options.stable_seconds:
