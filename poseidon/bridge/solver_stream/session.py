@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Protocol
@@ -23,6 +24,7 @@ from poseidon.bridge.solver_stream.stream import (
     VERSION_MAJOR,
     VERSION_MINOR,
     Call,
+    CredentialsChangedError,
     HelloRefusedError,
     StreamLostError,
     described,
@@ -34,6 +36,7 @@ from poseidon.bridge.solver_stream.stream import (
 from poseidon.bridge.solver_stream.window import Window
 from poseidon.configuration.document import StreamOptions
 from poseidon.kube.client.backoff import Backoff
+from protos.conventions.tls import TlsContents, TlsError, TlsFiles
 from protos.firmament.v1 import scheduler_pb2 as pb
 from protos.firmament.v1 import scheduler_pb2_grpc as pb_grpc
 
@@ -74,6 +77,7 @@ class SessionOptions:
     as several bindings. After a hello was refused, because another driver is there or for what only people can mend,
     pauses grow from ``refused_initial`` to ``refused_seconds``. A stream that lasted ``stable_seconds`` resets the
     back-off. A connection on which nothing has come for ``keepalive_seconds`` is probed.
+    With ``tls`` both sides show certificates; its files are looked at every ``tls_check_seconds``.
     """
 
     batch_events: int = 2000
@@ -89,6 +93,8 @@ class SessionOptions:
     backoff_cap: float = 10.0
     max_message_bytes: int = 64 << 20
     keepalive_seconds: float = 20.0
+    tls: TlsFiles | None = None
+    tls_check_seconds: float = 30.0
 
 
 class Session:
@@ -181,6 +187,8 @@ class Session:
                 self._metrics.refused.set(True)
                 self._turn += 1
                 await self._sleep(self._standby.next())
+            except CredentialsChangedError:
+                _log.info("certificate has changed, opening another stream solver=%s", self._target)
             except StreamLostError as error:
                 tried += 1
                 if self._clock() - opened >= self._options.stable_seconds:
@@ -197,14 +205,15 @@ class Session:
 
     async def _converse(self) -> None:
         """Open a stream and use it until it ends. Raises ``HelloRefusedError`` or ``StreamLostError``."""
+        tls = self._credentials()
         async with open_channel(
-            self._target, self._options.max_message_bytes, self._options.keepalive_seconds
+            self._target, self._options.max_message_bytes, self._options.keepalive_seconds, tls
         ) as channel:
             call: Call = pb_grpc.SchedulerStub(channel).Session(None)
             try:
                 welcome = await greet(call, self._target, self._hello, self._options.hello_seconds)
                 self._opened(welcome)
-                await self._exchange(call)
+                await self._exchange(call, tls)
             finally:
                 self._set_open(is_open=False)
                 call.cancel()
@@ -222,13 +231,32 @@ class Session:
             "stream open solver=%s server=%s cluster=%s", self._target, welcome.server, self._hello.cluster
         )
 
-    async def _exchange(self, call: Call) -> None:
+    def _credentials(self) -> TlsContents | None:
+        if self._options.tls is None:
+            return None
+        try:
+            return self._options.tls.read()
+        except TlsError as error:
+            raise StreamLostError(str(error)) from None
+
+    async def _follow(self, shown: TlsContents | None) -> None:
+        """Raise ``CredentialsChangedError`` once the files hold something else: no channel can change its own."""
+        while True:
+            await asyncio.sleep(self._options.tls_check_seconds)
+            with suppress(
+                StreamLostError
+            ):  # files that are gone for a moment are no reason to end what works
+                if self._credentials() != shown:
+                    raise CredentialsChangedError
+
+    async def _exchange(self, call: Call, tls: TlsContents | None) -> None:
         """Send and receive until the stream ends."""
         window = Window(self._options.window)
         receiver = asyncio.create_task(self._receive(call, window))
         sender = asyncio.create_task(self._send(call, window))
         watcher = asyncio.create_task(self._watch(window))
-        tasks = receiver, sender, watcher
+        follower = asyncio.create_task(self._follow(tls))
+        tasks = receiver, sender, watcher, follower
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             if sender.done() and not sender.cancelled() and sender.exception() is None:
