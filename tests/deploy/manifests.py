@@ -17,8 +17,11 @@ def load(name: str) -> list[Manifest]:
     return [document for document in yaml.safe_load_all((DEPLOY / name).read_text()) if document]
 
 
-COMPONENTS = ("network", "preemption", "recovery", "topology")
+BESIDE = ("network", "preemption", "recovery", "topology")
 """Folders that are applied beside ``deploy`` where they are wanted."""
+
+WITHIN = ("default-scheduler", "ha", "monitoring", "mtls")
+"""Components, which change what is in ``deploy``."""
 
 
 def everything(component: str = ".") -> list[Manifest]:

@@ -38,7 +38,7 @@ def normal(name: str) -> str:
 
 def needed(extra: str) -> dict[str, str]:
     """What an extra asks for, with that of the extras that it names, as it is written."""
-    found = {}
+    found: dict[str, str] = {}
     for text in EXTRAS[extra]:
         requirement = Requirement(text)
         if normal(requirement.name) == OWN:
