@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 from typing import Any
 
 import pytest
 import yaml
 
-from tests.deploy.manifests import BESIDE, DEPLOY, WITHIN, Manifest
+from tests.deploy.manifests import BESIDE, DEPLOY, WITHIN, Manifest, kustomized, needs_kubectl
 
 helm = pytest.importorskip("helm_python", reason="Helm's renderer is installed by `make chart`")
-needs_kubectl = pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
 
 
 def charted(namespace: str = "poseidon", **values: Any) -> list[Manifest]:
@@ -23,21 +19,6 @@ def charted(namespace: str = "poseidon", **values: Any) -> list[Manifest]:
         files = chart.render(values, name="release", namespace=namespace)
     texts = [text for name, text in files.items() if name.endswith(".yaml")]
     return [document for text in texts for document in yaml.safe_load_all(text) if document]
-
-
-def kustomized(folder, components: tuple[str, ...]) -> list[Manifest]:
-    """What ``kubectl kustomize`` makes of the base with components."""
-    base = os.path.relpath(DEPLOY, folder)
-    document = {
-        "apiVersion": "kustomize.config.k8s.io/v1beta1",
-        "kind": "Kustomization",
-        "resources": [base, *(f"{base}/{each}" for each in components if each in BESIDE)],
-        "components": [f"{base}/{each}" for each in components if each in WITHIN],
-    }
-    (folder / "kustomization.yaml").write_text(yaml.safe_dump(document))
-    command = ["kubectl", "kustomize", str(folder)]
-    text = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
-    return list(yaml.safe_load_all(text))
 
 
 def by_key(objects: list[Manifest]) -> dict[tuple[str, str, str], Manifest]:
