@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from poseidon.app_network.controllers.controllers import NetworkController
 from poseidon.bridge.held_actions import HeldActions
 from poseidon.bridge.metrics import BridgeMetrics
+from poseidon.bridge.queues import QueueDepths
 from poseidon.bridge.rounds import RoundHistory, kind_of
 from poseidon.bridge.solver_stream.needs import NeedsChangedError
 from poseidon.bridge.solver_stream.round_parts import parts_of
@@ -91,6 +92,7 @@ class Bridge:
         self._metrics.nodes.set_function(lambda: self.state.node_count)
         self._metrics.leader.set_function(self._leadership.may_write)
         self._metrics.pending_pods.set_function(self.state.pending_count)
+        registry.register(QueueDepths(self.state.records))
         self._writers = Writers(
             environment,
             options,

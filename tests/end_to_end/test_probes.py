@@ -61,6 +61,13 @@ async def test_a_bridge_is_ready_while_it_knows_the_cluster_and_a_solver_answers
         await s.pods(["one"])
         await s.until_bound(1)
 
+        figures = (await status(bridge, "/metrics"))[1]
+        for name in ("poseidon_pod_scheduling_sli_duration_seconds", "poseidon_solver_answer_duration_seconds"):
+            assert f"{name}_count 1.0" in figures
+        assert 'poseidon_queue_pods{queue="active"} 0.0' in figures
+        assert 'poseidon_status_write_queue_length{kind="event"}' in figures
+        assert "process_resident_memory_bytes" in figures
+
         round_page = await status(bridge, "/debug/round/1")
         assert json.loads(round_page[1])["first"][0]["node"] == s.placed()["one"]
         assert (await status(bridge, "/debug/round/99"))[0] == 404

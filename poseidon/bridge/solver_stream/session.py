@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 import grpc
 from grpc import aio
 
+from poseidon.bridge.solver_stream.answer_times import AnswerTimes
 from poseidon.bridge.solver_stream.batches import batched, cut
 from poseidon.bridge.solver_stream.needs import NeedsChangedError, needs_of
 from poseidon.bridge.solver_stream.stream import (
@@ -147,6 +148,7 @@ class Session:
         self._draining = False
         self._open = False
         self._last_complaint = ""
+        self._answer_times = AnswerTimes(clock, metrics.answers.observe)
 
     @property
     def _target(self) -> str:
@@ -252,6 +254,7 @@ class Session:
     async def _exchange(self, call: Call, tls: TlsContents | None) -> None:
         """Send and receive until the stream ends."""
         window = Window(self._options.window)
+        self._answer_times = AnswerTimes(self._clock, self._metrics.answers.observe)
         receiver = asyncio.create_task(self._receive(call, window))
         sender = asyncio.create_task(self._send(call, window))
         watcher = asyncio.create_task(self._watch(window))
@@ -315,6 +318,7 @@ class Session:
             if kind == "ack":
                 window.acknowledge(message.ack.sequence)
             elif kind == "round" and not self._draining:
+                self._answer_times.answered(message.round.deltas)
                 await self._peer.on_round(message.round)
 
     async def _send(self, call: Call, window: Window) -> None:
@@ -353,6 +357,7 @@ class Session:
         count = 0
         while batches:
             message = batches.popleft()
+            self._answer_times.told(message.events.events)
             await window.number(message)
             await call.write(message)
             count += len(message.events.events)
