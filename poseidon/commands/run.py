@@ -135,6 +135,23 @@ def run(
     _start(_Arguments(settings, options, metrics, cluster_name))
 
 
+def bridge_options(
+    config: Path | None,
+    leader_elect: bool | None,
+    firmament: tuple[tuple[str, int], ...],
+    cluster: str,
+    *,
+    tls: TlsFiles | None = None,
+) -> BridgeOptions:
+    """Return what a bridge would do by a file and these options. Raises ``ConfigurationError``."""
+    from poseidon.configuration.document import load
+
+    configuration = _with_election(load(config), leader_elect)
+    return _options(
+        configuration, solvers=tuple(map(_join, firmament)), cluster=cluster, dry_run=False, tls=tls
+    )
+
+
 def _with_election(configuration: BridgeConfiguration, leader_elect: bool | None) -> BridgeConfiguration:
     """Return the configuration with what the command line says of leader election, if it says something."""
     if leader_elect is None:

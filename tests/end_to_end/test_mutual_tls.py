@@ -9,16 +9,21 @@ from dataclasses import replace
 
 import grpc
 import pytest
+from click.testing import CliRunner
 from grpc import aio
 
+from firmament.cli import main as firmament
 from firmament.configuration.document import SchedulerConfiguration
 from firmament.inspection.client import QuestionError, solver_client
 from firmament.server.address import Address
 from firmament.server.credentials import parse_clients
 from firmament.server.process import ServeOptions, SolverServer
+from poseidon.cli import main as poseidon
+from poseidon.testbed.kubeconfig import write_kubeconfig
 from protos.conventions.tls import TlsError, TlsFiles
 from protos.firmament.v1 import scheduler_pb2 as pb
 from protos.firmament.v1 import scheduler_pb2_grpc as pb_grpc
+from tests.end_to_end.scene import scene
 from tests.end_to_end.sessions import QUICK, driving
 from tests.support.certificates import make_authority, sign
 from tests.support.waiting import until
@@ -179,6 +184,50 @@ async def test_files_that_vanish_end_nothing_that_works(place):
             driver.submit("p")
             await until(lambda: driver.peer.placed)
             assert driver.metric("poseidon_solver_streams_total") == 1
+
+
+def flags(files: TlsFiles) -> tuple[str, ...]:
+    return (f"--tls-cert={files.certificate}", f"--tls-key={files.key}", f"--tls-ca={files.authority}")
+
+
+async def test_both_programs_and_those_who_ask_take_files_as_options(tmp_path):
+    (tmp_path / "certificates").mkdir()
+    place = Place(tmp_path / "certificates")
+    own = flags(place.give("poseidon"))
+    async with scene(tmp_path) as s:
+        may = f"--tls-client=poseidon={tmp_path.name}"
+        s.stack._options = replace(
+            s.stack._options, more_for_solver=(*flags(place.give("firmament")), may), more_for_bridge=own
+        )
+        await s.nodes(1)
+        await s.pods(["one"])
+        await s.stack.start_solver()
+        await s.stack.start_bridge()
+        await s.until_bound(1)
+        asked = ["get", "tasks", "--target", s.stack.solver_address]
+        answer = await asyncio.to_thread(CliRunner().invoke, firmament, [*asked, *own])
+        assert (answer.exit_code, "default/one" in answer.output) == (0, True), answer.output
+        assert (await asyncio.to_thread(CliRunner().invoke, firmament, asked)).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        ((firmament, "serve", "--tls-cert=x"), "give all three"),
+        ((firmament, "serve", "--tls-client=a=b"), "go together"),
+        ((firmament, "serve", "--tls-cert=x", "--tls-key=x", "--tls-ca=x"), "x: No such file"),
+        ((firmament, "get", "clusters", "--tls-key=x"), "give all three"),
+        ((poseidon, "run", "--tls-ca=x"), "give all three"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused_in_one_line(tmp_path, command, says):
+    write_kubeconfig(tmp_path / "kubeconfig", "http://127.0.0.1:9")
+    program, *arguments = command
+    more = [f"--kubeconfig={tmp_path / 'kubeconfig'}"] if program is poseidon else []
+    result = CliRunner().invoke(program, [*arguments, *more])
+    assert result.exit_code == 2
+    assert says in result.stderr
+    assert len(result.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize("text", ["poseidon", "=mine", "poseidon="])

@@ -62,7 +62,10 @@ async def test_a_bridge_is_ready_while_it_knows_the_cluster_and_a_solver_answers
         await s.until_bound(1)
 
         figures = (await status(bridge, "/metrics"))[1]
-        for name in ("poseidon_pod_scheduling_sli_duration_seconds", "poseidon_solver_answer_duration_seconds"):
+        for name in (
+            "poseidon_pod_scheduling_sli_duration_seconds",
+            "poseidon_solver_answer_duration_seconds",
+        ):
             assert f"{name}_count 1.0" in figures
         assert 'poseidon_queue_pods{queue="active"} 0.0' in figures
         assert 'poseidon_status_write_queue_length{kind="event"}' in figures
