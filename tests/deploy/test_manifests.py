@@ -182,6 +182,12 @@ def test_only_the_bridge_reaches_the_solver():
     assert peers == [[{"podSelector": deployments["poseidon"]["spec"]["selector"]}]]
 
 
+def test_of_the_bridge_nothing_is_reached_but_its_metrics():
+    policy = of_kind("NetworkPolicy")["poseidon"]["spec"]
+    assert policy["podSelector"] == of_kind("Deployment")["poseidon"]["spec"]["selector"]
+    assert (policy["policyTypes"], policy["ingress"]) == (["Ingress"], [{"ports": [{"port": "metrics"}]}])
+
+
 def test_the_solver_has_no_credentials():
     account = of_kind("ServiceAccount")["firmament"]
     assert account["automountServiceAccountToken"] is False
