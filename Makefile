@@ -16,13 +16,15 @@ INSTALLED := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 RESOLVER := .venv-lock
 UV_VERSION := 0.13.8
+CHART_RENDERER := build/helm
+HELM_VERSION := 0.2.2
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 # Tests and demos start hundreds of processes, which would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-full lint bench proto pictures lock format clean help
+.PHONY: demo test test-full lint bench proto pictures lock images chart format clean help
 
 demo: $(INSTALLED) ## Schedule a simulated cluster of 1,000 nodes with both processes
 	@$(BIN)/poseidon demo $(ARGS)
@@ -56,10 +58,24 @@ pictures: $(INSTALLED) ## Draw the networks in docs/pictures again
 	@$(BIN)/firmament draw docs/pictures
 
 # Versions that are locked already stay; to move one: make lock ARGS="--upgrade-package NAME", all: ARGS=--upgrade
-lock: $(RESOLVER)/.installed ## Bring both lock files in line with pyproject.toml
+lock: $(RESOLVER)/.installed ## Bring the lock files in line with pyproject.toml
 	@echo "==> resolving"
 	@echo '$(BUILD_REQUIREMENT)' | $(RESOLVE) --extra bench --extra dev $(ARGS) -o requirements.lock pyproject.toml -
-	@echo '$(BUILD_REQUIREMENT)' | $(RESOLVE) -c requirements.lock -o deploy/docker/requirements.lock pyproject.toml -
+	@$(call NEEDED_BY,solver) | $(RESOLVE) -c requirements.lock -o deploy/docker/firmament.lock -
+	@$(call NEEDED_BY,bridge) | $(RESOLVE) -c requirements.lock -o deploy/docker/poseidon.lock -
+
+images: $(INSTALLED) ## Build both images' file systems without a container engine, and start what is in them
+	@echo "==> images"
+	@$(BIN)/python deploy/docker/rehearse.py build/images
+
+# Helm is a download of 75 MB that nothing else needs; whatever the machine has of it is not used.
+chart: $(INSTALLED) ## Compare what the Helm chart installs with what kustomize does
+	@echo "==> chart"
+	@test -d $(CHART_RENDERER) || $(BIN)/python -m pip install -qq --no-deps --target $(CHART_RENDERER) helm-python-sdk==$(HELM_VERSION)
+	@PYTHONPATH=$(CHART_RENDERER) $(BIN)/python -m pytest tests/deploy/test_chart.py
+
+# What one program needs, by its extra alone: a resolver would add all of `dependencies` to it.
+NEEDED_BY = $(PYTHON) -c 'import sys, tomllib; print("$(BUILD_REQUIREMENT)", *tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["$(1)"], sep="\n")'
 
 # The package is built with a locked version too, so that nothing is fetched beside the lock.
 BUILD_REQUIREMENT := setuptools>=77

@@ -13,6 +13,7 @@ _COMMANDS = MappingProxyType(
     {
         "bandwidth-agent": "Advertise the bandwidth of the node that it runs on.",
         "demo": "Schedule an example application on a simulated cluster.",
+        "doctor": "Look whether a bridge would find what it needs.",
         "explain": "Say, for one pod and every node: feasible or why not, and the cost.",
         "netperf-probe": "Measure latencies between zones and regions, or answer those who do.",
         "plan": "Say what would be bound where, and why the rest would wait.",

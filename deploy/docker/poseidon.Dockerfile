@@ -1,18 +1,20 @@
 # Image of the bridge. Build it in the repository's root:
 #   docker build -f deploy/docker/poseidon.Dockerfile -t poseidon-firmament/poseidon:0.1.0 .
-FROM python:3.11-slim AS build
+# To build on exactly one base, add --build-arg PYTHON_DIGEST=sha256:...
+ARG PYTHON_DIGEST
+FROM python:3.11-slim${PYTHON_DIGEST:+@$PYTHON_DIGEST} AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 RUN python -m venv /opt/venv
 WORKDIR /source
 # The locked versions change rarely: they are a layer of their own.
-COPY deploy/docker/requirements.lock .
-RUN /opt/venv/bin/pip install --require-hashes -r requirements.lock
+COPY deploy/docker/poseidon.lock .
+RUN /opt/venv/bin/pip install --require-hashes -r poseidon.lock
 COPY . .
 RUN /opt/venv/bin/pip install --no-deps --no-build-isolation . \
     && /opt/venv/bin/pip uninstall --yes setuptools pip \
     && /opt/venv/bin/python -c "import poseidon"
 
-FROM python:3.11-slim
+FROM python:3.11-slim${PYTHON_DIGEST:+@$PYTHON_DIGEST}
 LABEL org.opencontainers.image.title="poseidon" org.opencontainers.image.licenses="Apache-2.0"
 ENV PATH=/opt/venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 COPY --from=build /opt/venv /opt/venv

@@ -10,13 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from protos.conventions.tls import TlsError, chosen_tls, tls_options
+
 if TYPE_CHECKING:
     from firmament.inspection.client import SolverClient
 
 Command = Callable[..., None]
 
 
-_target = click.option("--target", default="127.0.0.1:9090", show_default=True, metavar="HOST:PORT")
+def _target(command: Command) -> Command:
+    option = click.option("--target", default="127.0.0.1:9090", show_default=True, metavar="HOST:PORT")
+    return option(tls_options(command))
+
+
 _cluster = click.option(
     "--cluster", help="Name of the cluster; default: the only one that the solver knows, or that is live."
 )
@@ -52,9 +58,9 @@ def asking(target: str, timeout: float) -> Iterator[SolverClient]:
 
     try:
         parse_address("--target", target, any_port=False)
-        with solver_client(target, timeout) as client:
+        with solver_client(target, timeout, chosen_tls()) as client:
             yield client
-    except (QuestionError, AddressError) as error:
+    except (QuestionError, AddressError, TlsError) as error:
         click.echo(str(error), err=True)
         sys.exit(2)
 

@@ -13,6 +13,7 @@ from firmament.server.address import AddressError, parse_address
 from firmament.server.saving.folder import ROUNDS_KEPT, ArtefactFolderError
 from protos.conventions.configuration_file import ConfigurationError
 from protos.conventions.logs import configure, logging_options
+from protos.conventions.tls import TlsError, chosen_tls, tls_options
 
 
 @click.command()
@@ -28,6 +29,14 @@ from protos.conventions.logs import configure, logging_options
 )
 @click.option("--print-config", is_flag=True, help="Print the effective configuration and exit.")
 @click.option("--metrics", metavar="HOST:PORT", help="Where to serve Prometheus metrics; off by default.")
+@tls_options
+@click.option(
+    "--tls-client",
+    "tls_clients",
+    multiple=True,
+    metavar="NAME=CLUSTER",
+    help="With TLS: a name in a client's certificate, and a cluster that it may drive (* for any). Repeatable.",
+)
 @click.option(
     "--artefacts",
     type=click.Path(path_type=Path, file_okay=False),
@@ -48,6 +57,7 @@ def serve(
     config: Path | None,
     print_config: bool,
     metrics: str | None,
+    tls_clients: tuple[str, ...],
     artefacts: Path | None,
     artefacts_rounds: int,
     log_level: str,
@@ -60,8 +70,8 @@ def serve(
             click.echo(configuration.effective_yaml(), nl=False)
             return
         configure(log_level, log_format)
-        _run(configuration, (listen, metrics), (artefacts, artefacts_rounds))
-    except (ConfigurationError, AddressError, ArtefactFolderError) as error:
+        _run(configuration, (listen, metrics), tls_clients, (artefacts, artefacts_rounds))
+    except (ConfigurationError, AddressError, ArtefactFolderError, TlsError) as error:
         click.echo(str(error), err=True)
         sys.exit(2)
 
@@ -69,16 +79,25 @@ def serve(
 def _run(
     configuration: SchedulerConfiguration,
     addresses: tuple[str, str | None],
+    tls_clients: tuple[str, ...],
     saving: tuple[Path | None, int],
 ) -> None:
     """Serve; grpc and the solver are imported only here, since ``--help`` does without them."""
+    from firmament.server.credentials import parse_clients
     from firmament.server.process import ServeOptions, serve
     from firmament.server.saving.writer import ArtefactOptions
 
     (listen, metrics), (folder, rounds) = addresses, saving
+    tls = chosen_tls()
+    if bool(tls_clients) != (tls is not None):
+        raise TlsError(
+            "--tls-client and --tls-cert go together: say which certificates may drive which cluster"
+        )
     options = ServeOptions(
         listen=parse_address("--listen", listen),
         metrics=None if metrics is None else parse_address("--metrics", metrics, any_port=False),
         artefacts=None if folder is None else ArtefactOptions(folder, rounds),
+        tls=tls,
+        clients=parse_clients(tls_clients),
     )
     asyncio.run(serve(configuration, options))

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import grpc
 
+from protos.conventions.tls import TlsFiles
 from protos.firmament.v1 import scheduler_pb2 as pb
 from protos.firmament.v1 import scheduler_pb2_grpc
 
@@ -121,7 +122,11 @@ def liveness(driven: bool) -> str:
 
 
 @contextmanager
-def solver_client(target: str, seconds: float) -> Iterator[SolverClient]:
-    """Connect to the solver at ``target``."""
-    with grpc.insecure_channel(target, options=_CHANNEL_OPTIONS) as channel:
+def solver_client(target: str, seconds: float, tls: TlsFiles | None = None) -> Iterator[SolverClient]:
+    """Connect to the solver at ``target``. Raises ``TlsError``."""
+    if tls is None:
+        channel = grpc.insecure_channel(target, options=_CHANNEL_OPTIONS)
+    else:
+        channel = grpc.secure_channel(target, tls.read().channel_credentials(), options=_CHANNEL_OPTIONS)
+    with channel:
         yield SolverClient(channel, target, seconds)

@@ -8,17 +8,17 @@ import signal
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
-from prometheus_client import start_http_server
 
 from firmament.configuration.document import SchedulerConfiguration, build_core
 from firmament.core.scheduler import Scheduler
 from firmament.memory import keep_freed_memory, relax_garbage_collection
 from firmament.server.address import PING_SECONDS, Address, check_free, server_options
+from firmament.server.credentials import Clients, server_credentials
 from firmament.server.driving.loop import RoundRunner
 from firmament.server.metrics import Metrics
 from firmament.server.registration import add_service
@@ -28,10 +28,13 @@ from firmament.server.service import SchedulerService
 from firmament.server.session import SessionSettings
 from firmament.server.steady_clock import SteadyClock
 from firmament.solvers.process_solver import DEFAULT_SOLVER, ProcessSolver
+from protos.conventions.probes import Heartbeat, application
+from protos.conventions.probes import serve as serve_http
+from protos.conventions.tls import TlsFiles
 from protos.firmament.v1 import scheduler_pb2
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 
 log = logging.getLogger(__name__)
@@ -47,6 +50,8 @@ class ServeOptions:
     """Where to listen; ``metrics`` None serves none, ``artefacts`` None saves no rounds.
 
     ``solver``: the worker's solver, ``package.module:Class``. ``ping_seconds``: see ``server_options``.
+    ``tls``: what to show and to ask for, None for neither; with it ``clients`` are the clusters of each name in
+    certificates of clients.
     """
 
     listen: Address
@@ -54,6 +59,8 @@ class ServeOptions:
     artefacts: ArtefactOptions | None = None
     solver: str = DEFAULT_SOLVER
     ping_seconds: float = PING_SECONDS
+    tls: TlsFiles | None = None
+    clients: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 class SolverServer:
@@ -91,12 +98,14 @@ class SolverServer:
                 record_kinds=self._core.needs.records,
             ),
             self._metrics,
+            Clients(options.clients if options.tls else None),
         )
+        self._serving = False
         self._health = health.aio.HealthServicer()  # type: ignore[attr-defined] # an alias that mypy does not see
         self._server: grpc.aio.Server | None = None
 
     async def start(self) -> Address:
-        """Listen, and return the address with the port that was chosen. Raises ``AddressError``."""
+        """Listen, and return the address with the port that was chosen. Raises ``AddressError`` and ``TlsError``."""
         listen = self._options.listen
         check_free(listen)
         asyncio.get_running_loop().set_default_executor(
@@ -108,12 +117,17 @@ class SolverServer:
         add_service(self._service, self._server)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         await self._health.set(_SERVICE, health_pb2.HealthCheckResponse.SERVING)
-        port = self._server.add_insecure_port(str(listen))
+        if self._options.tls is None:
+            port = self._server.add_insecure_port(str(listen))
+        else:
+            port = self._server.add_secure_port(str(listen), server_credentials(self._options.tls))
         await self._server.start()
+        self._serving = True
         return Address(listen.host, port)
 
     async def stop(self, drain_seconds: float = DRAIN_SECONDS) -> None:
         """Report NOT_SERVING, finish and send rounds in progress, close all streams and end the workers."""
+        self._serving = False
         await self._health.enter_graceful_shutdown()
         try:
             async with asyncio.timeout(drain_seconds):
@@ -133,6 +147,11 @@ class SolverServer:
         """The server's metrics."""
         return self._metrics
 
+    @property
+    def serving(self) -> bool:
+        """Whether it takes sessions; may be asked from any thread."""
+        return self._serving
+
     def _new_scheduler(self) -> Scheduler:
         clock = self._clock or SteadyClock(time.time, time.monotonic)
         return Scheduler(configuration=self._core, solver=self._solver, clock=clock, timer=time.perf_counter)
@@ -149,18 +168,27 @@ async def serve(configuration: SchedulerConfiguration, options: ServeOptions) ->
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
     server = SolverServer(configuration, options)
+    heartbeat = Heartbeat(time.monotonic)
+    beating = asyncio.create_task(heartbeat.run(), name="heartbeat")
     exporter = None
     try:
         address = await server.start()
         if options.metrics is not None:
-            exporter, _ = start_http_server(
-                options.metrics.port, options.metrics.host, registry=server.metrics.registry
+            exporter = serve_http(
+                options.metrics.host,
+                options.metrics.port,
+                application(
+                    lambda: server.metrics.registry,
+                    {"/livez": heartbeat.fault, "/readyz": lambda: "" if server.serving else "not serving"},
+                    {"/configz": lambda _: configuration.effective_yaml()},
+                ),
             )
         sys.stdout.write(f"listening on {address}\n")
         sys.stdout.flush()
         await stopping.wait()
         log.info("draining")
     finally:
+        beating.cancel()
         await server.stop()
         if exporter is not None:
             exporter.shutdown()

@@ -12,6 +12,7 @@ from google.protobuf.message import DecodeError
 
 from firmament.core.scheduler import UnknownTaskError
 from firmament.server.cluster import NoStateError, ServedCluster
+from firmament.server.credentials import Clients
 from firmament.server.questions import QuestionPool, TooManyQuestionsError
 from firmament.server.registry import (
     ClusterInUseError,
@@ -40,8 +41,14 @@ class SchedulerService:
     """
 
     def __init__(
-        self, registry: ClusterRegistry, runner: RoundRunner, settings: SessionSettings, metrics: Metrics
+        self,
+        registry: ClusterRegistry,
+        runner: RoundRunner,
+        settings: SessionSettings,
+        metrics: Metrics,
+        clients: Clients | None = None,
     ) -> None:
+        self._clients = clients or Clients()
         self._questions = QuestionPool(settings.limits.questions)
         self._streams = 0
         self._registry = registry
@@ -98,6 +105,7 @@ class SchedulerService:
         try:
             async with asyncio.timeout(self._settings.limits.hello_timeout):
                 hello = check_hello(await anext(messages))
+            await self._admit(hello.cluster, context)
             return DriverSession(hello, self._registry, self._runner, self._settings)
         except StopAsyncIteration:
             return None
@@ -153,11 +161,10 @@ class SchedulerService:
 
     async def ListState(self, request: pb.ListStateRequest, context: Any) -> bytes:  # noqa: N802
         """See the protocol."""
-        names = self._registry.names()
+        names = [each for each in self._registry.names() if self._clients.may(context, each)]
         if not request.cluster:
-            return pb.ListStateResponse(
-                clusters=names, live_clusters=self._registry.live()
-            ).SerializeToString()
+            live = [each for each in self._registry.live() if each in names]
+            return pb.ListStateResponse(clusters=names, live_clusters=live).SerializeToString()
         cluster = await self._cluster(request.cluster, context)
         return await self._ask(context, lambda: _listing(cluster, names, with_tasks=request.with_tasks))
 
@@ -189,10 +196,17 @@ class SchedulerService:
         """Return the cluster of that name, or end the call with NOT_FOUND."""
         if not name:
             await _abort(context, grpc.StatusCode.INVALID_ARGUMENT, "cluster: is empty; name the cluster")
+        await self._admit(name, context)
         try:
             return self._registry.get(name)
         except UnknownClusterError as error:
             await _abort(context, grpc.StatusCode.NOT_FOUND, str(error))
+
+    async def _admit(self, cluster: str, context: Any) -> None:
+        """End the call of a client that has nothing to do with ``cluster``."""
+        if not self._clients.may(context, cluster):
+            self._metrics.refused("client")
+            await _abort(context, grpc.StatusCode.PERMISSION_DENIED, self._clients.refusal(context, cluster))
 
     async def _ask(self, context: Any, question: Callable[[], Message]) -> bytes:
         """Put a question to a cluster, and serialise the answer, which may be large: both off the event loop."""

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter, Gauge
+from itertools import accumulate, repeat
+from operator import mul
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
+
+import poseidon
+
+_DOUBLING = tuple(accumulate(repeat(2.0, 19), mul, initial=0.01))
+"""Seconds from 10 ms to 87 minutes: kube-scheduler's buckets for the same."""
+_ANSWERS = tuple(accumulate(repeat(2.0, 14), mul, initial=0.001))
 
 
 class BridgeMetrics:
     """The metrics of session and state, registered in ``registry``."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
+        ProcessCollector(registry=registry)
+        Gauge(
+            "poseidon_build_info",
+            "Always 1; the label says which version runs.",
+            ["version"],
+            registry=registry,
+        ).labels(poseidon.__version__).set(1)
         self.connected = Gauge("poseidon_solver_connected", "1 while a stream is open.", registry=registry)
         self.refused = Gauge(
             "poseidon_solver_refused",
@@ -39,6 +55,21 @@ class BridgeMetrics:
             registry=registry,
         )
         self.pods_bound = Counter("poseidon_pods_bound", "Pods bound by this process.", registry=registry)
+        self.scheduling = Histogram(
+            "poseidon_pod_scheduling_sli_duration_seconds",
+            "Time from a pod's creation, which is known to the second, to its binding.",
+            buckets=_DOUBLING,
+            registry=registry,
+        )
+        self.answers = Histogram(
+            "poseidon_solver_answer_duration_seconds",
+            "Time from telling the solver of a pod to its placement; one pod of each message is followed.",
+            buckets=_ANSWERS,
+            registry=registry,
+        )
+        self.bindings_waiting = Gauge(
+            "poseidon_bind_queue_length", "Bindings that wait or are in flight.", registry=registry
+        )
         self.pods_refused = Counter(
             "poseidon_pods_refused",
             "Pods of ours that kubelets refused after they had been bound.",

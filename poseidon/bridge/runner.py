@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from poseidon.app_network.controllers.controllers import NetworkController
 from poseidon.bridge.held_actions import HeldActions
 from poseidon.bridge.metrics import BridgeMetrics
+from poseidon.bridge.queues import QueueDepths
+from poseidon.bridge.rounds import RoundHistory, kind_of
 from poseidon.bridge.solver_stream.distrust import ROUNDS, SECONDS, Distrust
 from poseidon.bridge.solver_stream.needs import NeedsChangedError
 from poseidon.bridge.solver_stream.round_parts import parts_of
@@ -49,7 +51,7 @@ class Bridge:
 
     Until ``leadership`` is this process's it follows the cluster, and neither talks to a solver nor writes anything;
     None: no other bridge stands by. ``for_events`` is the way for events, None: ``transport``. ``stories`` are told
-    what becomes of pods.
+    what becomes of pods, and ``rounds`` of what the solver decides.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class Bridge:
         clock: Callable[[], float],
         wall: Callable[[], float],
         stories: Stories | None = None,
+        rounds: RoundHistory | None = None,
         leadership: Leadership | None = None,
         for_events: Transport | None = None,
     ) -> None:
@@ -84,12 +87,14 @@ class Bridge:
         self._started = clock()
         self._draining = False
         self._synced = False
+        self._rounds = rounds
         self.state = BridgeState(
             _patient(options), options.needs, clock=clock, wall=wall, quarantine=quarantine, stories=stories
         )
         self._metrics.nodes.set_function(lambda: self.state.node_count)
         self._metrics.leader.set_function(self._leadership.may_write)
         self._metrics.pending_pods.set_function(self.state.pending_count)
+        registry.register(QueueDepths(self.state.records))
         self._writers = Writers(
             environment,
             options,
@@ -153,6 +158,12 @@ class Bridge:
             reflector=options.optional_reflector,
         )
 
+    def unready(self) -> str:
+        """Say what is missing for placing pods, or for standing by to do so; "" if nothing. From any thread."""
+        if not self._synced:
+            return "the cluster is not known yet"
+        return "no stream to a solver" if self._leads and not self._session.is_open else ""
+
     # --- what a session asks its peer ----------------------------------------------------------------------
 
     def snapshot(self) -> Iterable[pb.Event]:
@@ -194,10 +205,12 @@ class Bridge:
 
     def _note_round(self, result: pb.RoundResult) -> None:
         stats = result.stats
+        if self._rounds is not None:
+            self._rounds.add(result)
         self._metrics.rounds.inc()
         kinds = Counter(delta.kind for delta in result.deltas)
         for kind, count in kinds.items():
-            self._metrics.deltas.labels(_delta_kind(kind)).inc(count)
+            self._metrics.deltas.labels(kind_of(kind)).inc(count)
         _log.info(
             "round round=%d placed=%d evicted=%d pending=%d machines=%d classes=%d certified=%s gap=%.4f seconds=%.3f",
             result.round,
@@ -310,12 +323,6 @@ class Bridge:
 
 def _needs_changed(session: asyncio.Task[None]) -> bool:
     return session.done() and not session.cancelled() and isinstance(session.exception(), NeedsChangedError)
-
-
-def _delta_kind(kind: int) -> str:
-    """Return the name of a kind of deltas; a solver that is newer may send others."""
-    found = pb.Delta.Kind.DESCRIPTOR.values_by_number.get(kind)
-    return found.name if found is not None else "UNKNOWN"
 
 
 def _patient(options: BridgeOptions) -> BridgeConfiguration:

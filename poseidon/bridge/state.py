@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from poseidon.bridge.solver_stream.events import EventStream
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from poseidon.kube.write.claim_writer import ClaimWrite
     from poseidon.kube.write.evictor import EvictionOutcome
     from poseidon.lifecycle.actions import Action
+    from poseidon.lifecycle.records import PodRecord
     from poseidon.lifecycle.refusals import Kind, Reason
 
 
@@ -114,6 +115,15 @@ class BridgeState:
     def pending_count(self) -> int:
         """How many pods wait for a node. Looks at every record; may be called from another thread."""
         return sum(1 for record in list(self._tasks) if record.schedulable and not record.place)
+
+    def records(self) -> Iterable[PodRecord]:
+        """Return all pods that the solver should know of, as they are; may be called from another thread."""
+        return list(self._tasks)
+
+    def created(self, uid: str) -> float:
+        """Return when a pod was created, in seconds since the epoch; 0 if it is not known."""
+        record = self._tasks.get(uid)
+        return record.task.created if record is not None else 0.0
 
     def is_pending(self, uid: str) -> bool:
         """Whether a pod waits for a node."""

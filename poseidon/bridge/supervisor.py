@@ -18,6 +18,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
     from poseidon.bridge.options import BridgeOptions
+    from poseidon.bridge.rounds import RoundHistory
     from poseidon.kube.client.transport import Transport
     from poseidon.leadership.leadership import Leadership
     from poseidon.lifecycle.stories import Stories
@@ -48,6 +49,7 @@ class Supervisor:
         clock: Callable[[], float],
         wall: Callable[[], float],
         stories: Stories,
+        rounds: RoundHistory | None = None,
         leadership: Leadership | None = None,
         for_events: Transport | None = None,
         ask_seconds: float = ASK_SECONDS,
@@ -59,11 +61,17 @@ class Supervisor:
         self._clock = clock
         self._wall = wall
         self._stories = stories
+        self._rounds = rounds
+        self._present: Bridge | None = None
         self._leadership = leadership
         self._for_events = for_events
         self._ask_seconds = ask_seconds
         self.registry = CollectorRegistry()
         """Holds the metrics of the present bridge. They begin at zero with each, as those of a new process."""
+
+    def unready(self) -> str:
+        """Say what is missing for placing pods, or for standing by to do so; "" if nothing. From any thread."""
+        return self._present.unready() if self._present is not None else "asking the solver what it needs"
 
     async def run(self, stop: asyncio.Event) -> None:
         """Bridge until ``stop`` is set. Raises whatever breaks a bridge, and ``LeadershipLostError``."""
@@ -103,7 +111,14 @@ class Supervisor:
     async def _first_needs(self, stop: asyncio.Event) -> frozenset[str]:
         options = self._options
         asked = asyncio.create_task(
-            ask(options.firmament, self._observer, options.client, self._ask_seconds, random=self._random)
+            ask(
+                options.firmament,
+                self._observer,
+                options.client,
+                self._ask_seconds,
+                random=self._random,
+                tls=options.session.tls,
+            )
         )
         stopped = asyncio.create_task(stop.wait())
         try:
@@ -121,7 +136,7 @@ class Supervisor:
 
     def _bridge(self, options: BridgeOptions) -> Bridge:
         self.registry = CollectorRegistry()
-        return Bridge(
+        self._present = Bridge(
             self._transport,
             options,
             registry=self.registry,
@@ -129,6 +144,8 @@ class Supervisor:
             clock=self._clock,
             wall=self._wall,
             stories=self._stories,
+            rounds=self._rounds,
             leadership=self._leadership,
             for_events=self._for_events,
         )
+        return self._present

@@ -47,6 +47,7 @@ class Writers:
         self._ended = asyncio.Event()
         self._newly_bound = 0
         self._metrics = metrics
+        self._wall = environment.wall
         self._binder = Binder(
             transport,
             self._on_bound,
@@ -56,6 +57,7 @@ class Writers:
             refusal=lambda request: state.refusal(request.uid, request.node),
             options=options.binder,
         )
+        metrics.bindings_waiting.set_function(lambda: self.unfinished)
         self._events = EventWriter(
             environment.for_events or transport,
             component=options.component,
@@ -154,6 +156,9 @@ class Writers:
     def _on_bound(self, outcome: BindOutcome) -> None:
         if outcome.result is BindResult.BOUND:
             self._newly_bound += 1
+            created = self._state.created(outcome.request.uid)
+            if created:
+                self._metrics.scheduling.observe(max(self._wall() - created, 0.0))
         with self._quarantine.attempt("bindings", outcome.request.uid, name=outcome.request.name):
             self._state.binding_ended(outcome)
         # The state knows at once, since others are asked about next.

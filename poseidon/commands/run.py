@@ -22,6 +22,7 @@ import click
 
 from poseidon.commands.agent_options import connection_options
 from protos.conventions.logs import configure, logging_options
+from protos.conventions.tls import chosen_tls, tls_options
 
 if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from poseidon.configuration.document import BridgeConfiguration
     from poseidon.kube.client.settings import ConnectionSettings
     from poseidon.kube.client.transport import Transport
+    from protos.conventions.tls import TlsFiles
 
 _log = logging.getLogger("poseidon.run")
 
@@ -89,8 +91,9 @@ class _Arguments:
 @click.option(
     "--metrics",
     type=HostPort(),
-    help="Serve Prometheus metrics, and /livez for probes, at this address; off by default.",
+    help="Serve Prometheus metrics, and /livez and /readyz for probes, at this address; off by default.",
 )
+@tls_options
 @logging_options("debug has a line per pod, info one per round.")
 def run(
     *,
@@ -122,13 +125,31 @@ def run(
         prometheus = configuration.utilisation.prometheus
         if prometheus is not None:
             connection(prometheus)  # files that cannot be used are told before anything runs
+        tls = chosen_tls()
     except (ValueError, SettingsError) as error:
         click.echo(str(error), err=True)
         raise SystemExit(2) from None
     options = _options(
-        configuration, solvers=tuple(map(_join, firmament)), cluster=cluster_name, dry_run=dry_run
+        configuration, solvers=tuple(map(_join, firmament)), cluster=cluster_name, dry_run=dry_run, tls=tls
     )
     _start(_Arguments(settings, options, metrics, cluster_name))
+
+
+def bridge_options(
+    config: Path | None,
+    leader_elect: bool | None,
+    firmament: tuple[tuple[str, int], ...],
+    cluster: str,
+    *,
+    tls: TlsFiles | None = None,
+) -> BridgeOptions:
+    """Return what a bridge would do by a file and these options. Raises ``ConfigurationError``."""
+    from poseidon.configuration.document import load
+
+    configuration = _with_election(load(config), leader_elect)
+    return _options(
+        configuration, solvers=tuple(map(_join, firmament)), cluster=cluster, dry_run=False, tls=tls
+    )
 
 
 def _with_election(configuration: BridgeConfiguration, leader_elect: bool | None) -> BridgeConfiguration:
@@ -140,10 +161,16 @@ def _with_election(configuration: BridgeConfiguration, leader_elect: bool | None
 
 
 def _options(
-    configuration: BridgeConfiguration, *, solvers: tuple[str, ...], cluster: str, dry_run: bool
+    configuration: BridgeConfiguration,
+    *,
+    solvers: tuple[str, ...],
+    cluster: str,
+    dry_run: bool,
+    tls: TlsFiles | None = None,
 ) -> BridgeOptions:
     """What the bridge takes from the configuration and the command line."""
     from poseidon.bridge.options import BridgeOptions
+    from poseidon.bridge.solver_stream.session import SessionOptions
 
     return BridgeOptions(
         firmament=solvers,
@@ -154,6 +181,7 @@ def _options(
         client=f"poseidon {_version()}",
         instance=socket.gethostname(),
         dry_run=dry_run,
+        session=SessionOptions(tls=tls),
     )
 
 
@@ -174,13 +202,15 @@ def _start(arguments: _Arguments) -> None:
 
 
 async def _bridge(arguments: _Arguments) -> None:
-    from poseidon.bridge.health import Heartbeat, application
     from poseidon.bridge.options import describe
+    from poseidon.bridge.rounds import RoundHistory
     from poseidon.bridge.supervisor import Supervisor
     from poseidon.leadership.elector import Elector, LeadershipLostError
     from poseidon.lifecycle.stories import Stories
+    from protos.conventions.probes import Heartbeat, application
 
     heartbeat, stories = Heartbeat(time.monotonic), Stories(time.monotonic)
+    rounds = RoundHistory(time.time)
     beating = asyncio.create_task(heartbeat.run(), name="heartbeat")
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -209,11 +239,21 @@ async def _bridge(arguments: _Arguments) -> None:
             clock=time.monotonic,
             wall=time.time,
             stories=stories,
+            rounds=rounds,
             leadership=elector,
             for_events=free,
         )
         _serve_metrics(
-            arguments.metrics, application(lambda: supervisor.registry, heartbeat.fault, stories.of)
+            arguments.metrics,
+            application(
+                lambda: supervisor.registry,
+                {"/livez": heartbeat.fault, "/readyz": supervisor.unready},
+                {
+                    "/configz": lambda _: options.configuration.effective_yaml(),
+                    "/debug/pod/": lambda uid: "\n".join(stories.of(uid)),
+                    "/debug/round/": rounds.page,
+                },
+            ),
         )
         _log.info("starting %s", " ".join(describe(options, transport.server)))
         try:
@@ -235,7 +275,7 @@ def _transport(arguments: _Arguments, permit: Callable[[], bool] = lambda: True)
 def _serve_metrics(address: tuple[str, int] | None, answer: WSGIApplication) -> None:
     if address is None:
         return
-    from poseidon.bridge.health import serve
+    from protos.conventions.probes import serve
 
     host, port = address
     try:

@@ -10,18 +10,18 @@ from contextlib import contextmanager
 import pytest
 from prometheus_client import CollectorRegistry, Gauge
 
-from poseidon.bridge.health import Heartbeat, application, serve
+from protos.conventions.probes import Heartbeat, application, serve
 
 
 def story(uid):
-    return ["1.000 s ago: nothing holds it back: held -> pending"] if uid == "uid-1" else []
+    return "1.000 s ago: nothing holds it back: held -> pending" if uid == "uid-1" else ""
 
 
 @contextmanager
 def serving(fault):
     registry = CollectorRegistry()
     Gauge("some_figure", "Of a test.", registry=registry).set(7)
-    server = serve("127.0.0.1", 0, application(lambda: registry, fault, story))
+    server = serve("127.0.0.1", 0, application(lambda: registry, {"/livez": fault}, {"/debug/pod/": story}))
     try:
         yield f"http://127.0.0.1:{server.server_port}"
     finally:
@@ -62,7 +62,7 @@ def test_probes_and_metrics_share_a_port():
 
 def test_an_address_in_use_is_an_error():
     with serving(lambda: "") as url, pytest.raises(OSError, match="in use"):
-        serve("127.0.0.1", int(url.rpartition(":")[2]), application(CollectorRegistry, lambda: "", story))
+        serve("127.0.0.1", int(url.rpartition(":")[2]), application(CollectorRegistry, {}))
 
 
 async def test_the_heart_beats_while_the_loop_runs():
@@ -78,5 +78,5 @@ async def test_the_heart_beats_while_the_loop_runs():
 
 def test_the_story_of_a_pod_is_told_by_its_uid():
     with serving(lambda: "") as url:
-        assert get(f"{url}/debug/pod/uid-1") == (200, f"{story('uid-1')[0]}\n")
+        assert get(f"{url}/debug/pod/uid-1") == (200, f"{story('uid-1')}\n")
         assert get(f"{url}/debug/pod/uid-2") == (404, "nothing lately\n")

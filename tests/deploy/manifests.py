@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 
 Manifest = dict[str, Any]
+
+needs_kubectl = pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
 
 
 def load(name: str) -> list[Manifest]:
@@ -17,8 +23,11 @@ def load(name: str) -> list[Manifest]:
     return [document for document in yaml.safe_load_all((DEPLOY / name).read_text()) if document]
 
 
-COMPONENTS = ("network", "preemption", "recovery", "topology")
+BESIDE = ("network", "preemption", "recovery", "topology")
 """Folders that are applied beside ``deploy`` where they are wanted."""
+
+WITHIN = ("default-scheduler", "ha", "monitoring", "mtls")
+"""Components, which change what is in ``deploy``."""
 
 
 def everything(component: str = ".") -> list[Manifest]:
@@ -77,3 +86,18 @@ def arguments_of(deployment: Manifest) -> tuple[str, dict[str, str]]:
     subcommand, *options = container_of(deployment)["args"]
     pairs = (option.partition("=") for option in options)
     return subcommand, {name: value for name, _, value in pairs}
+
+
+def kustomized(folder: Path, components: tuple[str, ...]) -> list[Manifest]:
+    """What ``kubectl kustomize`` makes of the base with components."""
+    base = os.path.relpath(DEPLOY, folder)
+    document = {
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        "resources": [base, *(f"{base}/{each}" for each in components if each in BESIDE)],
+        "components": [f"{base}/{each}" for each in components if each in WITHIN],
+    }
+    (folder / "kustomization.yaml").write_text(yaml.safe_dump(document))
+    command = ["kubectl", "kustomize", str(folder)]
+    text = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+    return list(yaml.safe_load_all(text))

@@ -18,8 +18,9 @@ from poseidon.kube.api.resource import Resource
 from poseidon.metrics_sources.koordinator import follower as koordinator
 from poseidon.metrics_sources.metrics_server import poller as metrics_server
 from tests.deploy.manifests import (
-    COMPONENTS,
+    BESIDE,
     DEPLOY,
+    WITHIN,
     arguments_of,
     container_of,
     everything,
@@ -181,6 +182,12 @@ def test_only_the_bridge_reaches_the_solver():
     assert peers == [[{"podSelector": deployments["poseidon"]["spec"]["selector"]}]]
 
 
+def test_of_the_bridge_nothing_is_reached_but_its_metrics():
+    policy = of_kind("NetworkPolicy")["poseidon"]["spec"]
+    assert policy["podSelector"] == of_kind("Deployment")["poseidon"]["spec"]["selector"]
+    assert (policy["policyTypes"], policy["ingress"]) == (["Ingress"], [{"ports": [{"port": "metrics"}]}])
+
+
 def test_the_solver_has_no_credentials():
     account = of_kind("ServiceAccount")["firmament"]
     assert account["automountServiceAccountToken"] is False
@@ -278,7 +285,7 @@ def test_the_base_neither_makes_nor_ends_nor_edits_what_users_made():
     assert BridgeConfiguration().recovery.recreate_bare_pods is False
 
 
-@pytest.mark.parametrize("component", [".", *COMPONENTS])
+@pytest.mark.parametrize("component", [".", *BESIDE])
 def test_every_role_is_bound_by_its_name_to_the_bridge(component):
     bindings = of_kind("ClusterRoleBinding", component)
     bound = {name: item["roleRef"]["name"] for name, item in bindings.items()}
@@ -288,9 +295,9 @@ def test_every_role_is_bound_by_its_name_to_the_bridge(component):
 
 def test_every_component_is_documented():
     folders = {file.parent.name for file in DEPLOY.glob("*/kustomization.yaml")}
-    assert folders == {*COMPONENTS, "ha"}
+    assert folders == {*BESIDE, *WITHIN}
     text = (DEPLOY / "README.md").read_text()
-    assert all(f"`kubectl apply -k deploy/{name}`" in text for name in COMPONENTS)
+    assert all(f"`kubectl apply -k deploy/{name}`" in text for name in BESIDE)
 
 
 def test_a_bridge_that_hangs_is_started_anew():
@@ -299,6 +306,7 @@ def test_a_bridge_that_hangs_is_started_anew():
     (port,) = (each for each in container["ports"] if each["name"] == probe["port"])
     _, options = arguments_of(of_kind("Deployment")["poseidon"])
     assert (probe["path"], options["--metrics"]) == ("/livez", f"0.0.0.0:{port['containerPort']}")
+    assert container["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": probe["port"]}
 
 
 class TestImages:

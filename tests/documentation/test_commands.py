@@ -118,6 +118,7 @@ def _inspecting() -> list[click.Command]:
     ("heading", "commands"),
     [
         ("`poseidon run`", [poseidon.get_command(click.Context(poseidon), "run")]),
+        ("`poseidon doctor`", [poseidon.get_command(click.Context(poseidon), "doctor")]),
         (
             "`poseidon plan` and `poseidon explain`",
             [poseidon.get_command(click.Context(poseidon), name) for name in ("plan", "explain")],
@@ -132,6 +133,7 @@ def _inspecting() -> list[click.Command]:
     ],
     ids=[
         "run",
+        "doctor",
         "plan, explain",
         "demo",
         "agent",

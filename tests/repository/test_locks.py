@@ -10,7 +10,9 @@ import pytest
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[2]
-EVERYTHING, RUNTIME = ROOT / "requirements.lock", ROOT / "deploy" / "docker" / "requirements.lock"
+EVERYTHING = ROOT / "requirements.lock"
+FOLDER = ROOT / "deploy" / "docker"
+IMAGES = {"solver": FOLDER / "firmament.lock", "bridge": FOLDER / "poseidon.lock"}
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 DEVELOPMENT = PROJECT["optional-dependencies"]["dev"]
 
@@ -33,7 +35,7 @@ def version(requirement: Requirement) -> str:
     return specifier.version
 
 
-@pytest.mark.parametrize("lock", [EVERYTHING, RUNTIME], ids=["everything", "runtime"])
+@pytest.mark.parametrize("lock", [EVERYTHING, *IMAGES.values()], ids=["everything", *IMAGES])
 def test_every_line_is_a_pin_with_hashes(lock):
     entries = re.split(r"\n(?=\S)", lock.read_text().strip())
     for entry in entries:
@@ -45,8 +47,11 @@ def test_every_line_is_a_pin_with_hashes(lock):
 
 @pytest.mark.parametrize(
     ("lock", "declared"),
-    [(EVERYTHING, [*PROJECT["dependencies"], *DEVELOPMENT]), (RUNTIME, PROJECT["dependencies"])],
-    ids=["everything", "runtime"],
+    [
+        (EVERYTHING, [*PROJECT["dependencies"], *DEVELOPMENT]),
+        *((lock, PROJECT["optional-dependencies"][extra]) for extra, lock in IMAGES.items()),
+    ],
+    ids=["everything", *IMAGES],
 )
 def test_what_is_declared_is_locked(lock, declared):
     pins = locked(lock)
@@ -57,12 +62,14 @@ def test_what_is_declared_is_locked(lock, declared):
         assert version(pin) in requirement.specifier, f"{pin} does not meet {requirement}: run make lock"
 
 
-def test_images_get_the_versions_that_are_tested():
+@pytest.mark.parametrize("image", IMAGES)
+def test_images_get_the_versions_that_are_tested(image):
     everything = {name: version(pin) for name, pin in locked(EVERYTHING).items()}
-    runtime = {name: version(pin) for name, pin in locked(RUNTIME).items()}
+    runtime = {name: version(pin) for name, pin in locked(IMAGES[image]).items()}
     assert runtime.items() <= everything.items()
 
 
-def test_images_get_no_development_tools():
+@pytest.mark.parametrize("image", IMAGES)
+def test_images_get_no_development_tools(image):
     tools = {normal(Requirement(text).name) for text in DEVELOPMENT}
-    assert not tools & set(locked(RUNTIME))
+    assert not tools & set(locked(IMAGES[image]))

@@ -19,6 +19,8 @@ TARGETS = (
     "proto",
     "pictures",
     "lock",
+    "images",
+    "chart",
     "format",
     "clean",
     "help",
@@ -65,7 +67,7 @@ def test_an_unsuitable_interpreter_gives_one_clear_line(tmp_path, interpreter):
 
 
 @pytest.mark.parametrize(
-    "target", ["demo", "test", "test-full", "lint", "bench", "proto", "pictures", "format"]
+    "target", ["demo", "test", "test-full", "lint", "bench", "proto", "pictures", "images", "chart", "format"]
 )
 def test_targets_set_up_what_they_need(tmp_path, target):
     result = make("-n", target, f"VENV={tmp_path / 'venv'}")
@@ -94,4 +96,4 @@ def test_ci_lists_versions_and_runs_lint_and_tests(tmp_path):
     assert "Python 3." in result.stdout
     assert result.stdout.count("GNU Make") == 1
     assert "git version" in result.stdout
-    assert "make: lint test\n" in result.stdout
+    assert "make: lint test images chart\n" in result.stdout

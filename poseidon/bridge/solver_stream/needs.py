@@ -18,6 +18,7 @@ from poseidon.bridge.solver_stream.stream import (
 )
 from poseidon.kube.client.backoff import Backoff
 from poseidon.pods.visibility import WHEN_UNTOLD
+from protos.conventions.tls import TlsError, TlsFiles
 from protos.firmament.v1 import scheduler_pb2 as pb
 from protos.firmament.v1 import scheduler_pb2_grpc as pb_grpc
 
@@ -54,6 +55,7 @@ async def ask(
     seconds: float,
     *,
     random: Random,
+    tls: TlsFiles | None = None,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> frozenset[str] | None:
     """Ask the solvers at ``targets`` what they need, one after the other, for up to ``seconds``; return what the first
@@ -74,7 +76,7 @@ async def ask(
         async with asyncio.timeout(seconds):
             for turn in count(1):
                 try:
-                    return needs_of(await _greeted(targets[turn % len(targets) - 1], hello))
+                    return needs_of(await _greeted(targets[turn % len(targets) - 1], hello, tls))
                 except StreamLostError:
                     if turn % len(targets) == 0:
                         await sleep(backoff.next())
@@ -83,8 +85,12 @@ async def ask(
     return None
 
 
-async def _greeted(target: str, hello: pb.Hello) -> pb.Welcome:
-    async with open_channel(target, _MOST_BYTES, _KEEPALIVE_SECONDS) as channel:
+async def _greeted(target: str, hello: pb.Hello, tls: TlsFiles | None) -> pb.Welcome:
+    try:
+        shown = tls.read() if tls is not None else None
+    except TlsError as error:
+        raise StreamLostError(str(error)) from None
+    async with open_channel(target, _MOST_BYTES, _KEEPALIVE_SECONDS, shown) as channel:
         call: Call = pb_grpc.SchedulerStub(channel).Session(None)
         try:
             return await greet(call, target, hello, _HELLO_SECONDS)

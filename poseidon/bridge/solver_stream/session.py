@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Protocol
@@ -17,12 +18,14 @@ from typing import TYPE_CHECKING, Protocol
 import grpc
 from grpc import aio
 
+from poseidon.bridge.solver_stream.answer_times import AnswerTimes
 from poseidon.bridge.solver_stream.batches import batched, cut
 from poseidon.bridge.solver_stream.needs import NeedsChangedError, needs_of
 from poseidon.bridge.solver_stream.stream import (
     VERSION_MAJOR,
     VERSION_MINOR,
     Call,
+    CredentialsChangedError,
     HelloRefusedError,
     StreamLostError,
     described,
@@ -34,6 +37,7 @@ from poseidon.bridge.solver_stream.stream import (
 from poseidon.bridge.solver_stream.window import Window
 from poseidon.configuration.document import StreamOptions
 from poseidon.kube.client.backoff import Backoff
+from protos.conventions.tls import TlsContents, TlsError, TlsFiles
 from protos.firmament.v1 import scheduler_pb2 as pb
 from protos.firmament.v1 import scheduler_pb2_grpc as pb_grpc
 
@@ -81,7 +85,8 @@ class SessionOptions:
     as several bindings. After a hello was refused, because another driver is there or for what only people can mend,
     pauses grow from ``refused_initial`` to ``refused_seconds``, which is also how long a distrusted solver is left
     alone. A stream that lasted ``stable_seconds`` resets the back-off. A connection on which nothing has come for
-    ``keepalive_seconds`` is probed.
+    ``keepalive_seconds`` is probed. With ``tls`` both sides show certificates; its files are looked at every
+    ``tls_check_seconds``.
     """
 
     batch_events: int = 2000
@@ -97,6 +102,8 @@ class SessionOptions:
     backoff_cap: float = 10.0
     max_message_bytes: int = 64 << 20
     keepalive_seconds: float = 20.0
+    tls: TlsFiles | None = None
+    tls_check_seconds: float = 30.0
 
 
 class Session:
@@ -149,6 +156,7 @@ class Session:
         self._draining = False
         self._open = False
         self._last_complaint = ""
+        self._answer_times = AnswerTimes(clock, metrics.answers.observe)
 
     @property
     def _target(self) -> str:
@@ -194,6 +202,8 @@ class Session:
                 self._metrics.distrusted.inc()
                 self._turn += 1
                 await self._sleep(self._options.refused_seconds)
+            except CredentialsChangedError:
+                _log.info("certificate has changed, opening another stream solver=%s", self._target)
             except StreamLostError as error:
                 tried += 1
                 if self._clock() - opened >= self._options.stable_seconds:
@@ -210,14 +220,15 @@ class Session:
 
     async def _converse(self) -> None:
         """Open a stream and use it until it ends. Raises ``HelloRefusedError`` or ``StreamLostError``."""
+        tls = self._credentials()
         async with open_channel(
-            self._target, self._options.max_message_bytes, self._options.keepalive_seconds
+            self._target, self._options.max_message_bytes, self._options.keepalive_seconds, tls
         ) as channel:
             call: Call = pb_grpc.SchedulerStub(channel).Session(None)
             try:
                 welcome = await greet(call, self._target, self._hello, self._options.hello_seconds)
                 self._opened(welcome)
-                await self._exchange(call)
+                await self._exchange(call, tls)
             finally:
                 self._set_open(is_open=False)
                 call.cancel()
@@ -235,13 +246,33 @@ class Session:
             "stream open solver=%s server=%s cluster=%s", self._target, welcome.server, self._hello.cluster
         )
 
-    async def _exchange(self, call: Call) -> None:
+    def _credentials(self) -> TlsContents | None:
+        if self._options.tls is None:
+            return None
+        try:
+            return self._options.tls.read()
+        except TlsError as error:
+            raise StreamLostError(str(error)) from None
+
+    async def _follow(self, shown: TlsContents | None) -> None:
+        """Raise ``CredentialsChangedError`` once the files hold something else: no channel can change its own."""
+        while True:
+            await asyncio.sleep(self._options.tls_check_seconds)
+            with suppress(
+                StreamLostError
+            ):  # files that are gone for a moment are no reason to end what works
+                if self._credentials() != shown:
+                    raise CredentialsChangedError
+
+    async def _exchange(self, call: Call, tls: TlsContents | None) -> None:
         """Send and receive until the stream ends."""
         window = Window(self._options.window)
+        self._answer_times = AnswerTimes(self._clock, self._metrics.answers.observe)
         receiver = asyncio.create_task(self._receive(call, window))
         sender = asyncio.create_task(self._send(call, window))
         watcher = asyncio.create_task(self._watch(window))
-        tasks = receiver, sender, watcher
+        follower = asyncio.create_task(self._follow(tls))
+        tasks = receiver, sender, watcher, follower
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             if sender.done() and not sender.cancelled() and sender.exception() is None:
@@ -300,6 +331,7 @@ class Session:
             if kind == "ack":
                 window.acknowledge(message.ack.sequence)
             elif kind == "round" and not self._draining:
+                self._answer_times.answered(message.round.deltas)
                 await self._peer.on_round(message.round)
 
     async def _send(self, call: Call, window: Window) -> None:
@@ -338,6 +370,7 @@ class Session:
         count = 0
         while batches:
             message = batches.popleft()
+            self._answer_times.told(message.events.events)
             await window.number(message)
             await call.write(message)
             count += len(message.events.events)

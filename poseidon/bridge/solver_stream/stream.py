@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeAlias
 import grpc
 from grpc import aio
 
+from protos.conventions.tls import TlsContents
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 VERSION_MAJOR = 1
@@ -25,6 +26,10 @@ class StreamLostError(Exception):
     """The stream ended, or could not be opened."""
 
 
+class CredentialsChangedError(Exception):
+    """The files of this side's certificate hold something else than when the stream was opened."""
+
+
 _REFUSALS = frozenset(
     {
         grpc.StatusCode.FAILED_PRECONDITION,
@@ -36,28 +41,30 @@ _REFUSALS = frozenset(
 )
 
 
-def open_channel(target: str, max_message_bytes: int, keepalive_seconds: float) -> aio.Channel:
+def open_channel(
+    target: str, max_message_bytes: int, keepalive_seconds: float, tls: TlsContents | None = None
+) -> aio.Channel:
     """Return a channel for one stream to the solver at ``target``; to be closed by the caller.
 
-    A connection on which nothing has come for ``keepalive_seconds`` is probed.
+    A connection on which nothing has come for ``keepalive_seconds`` is probed. Without ``tls`` nothing is encrypted.
     """
-    return aio.insecure_channel(
-        target,
-        options=[
-            ("grpc.max_send_message_length", max_message_bytes),
-            ("grpc.max_receive_message_length", max_message_bytes),
-            ("grpc.keepalive_time_ms", round(keepalive_seconds * 1000)),
-            ("grpc.keepalive_timeout_ms", 10_000),
-            # A stream may be idle for hours; gRPC would probe it twice at that pace, and then once a minute.
-            ("grpc.http2.max_pings_without_data", 0),
-            # The solver never compresses, and a few bytes that somebody did could become very many.
-            ("grpc.compression_enabled_algorithms_bitset", 1),
-            # Each attempt is to try the connection afresh: the back-off is ours, not the channel's.
-            ("grpc.use_local_subchannel_pool", 1),
-            # The solver is a neighbour; proxies are for the way out.
-            ("grpc.enable_http_proxy", 0),
-        ],
-    )
+    options = [
+        ("grpc.max_send_message_length", max_message_bytes),
+        ("grpc.max_receive_message_length", max_message_bytes),
+        ("grpc.keepalive_time_ms", round(keepalive_seconds * 1000)),
+        ("grpc.keepalive_timeout_ms", 10_000),
+        # A stream may be idle for hours; gRPC would probe it twice at that pace, and then once a minute.
+        ("grpc.http2.max_pings_without_data", 0),
+        # The solver never compresses, and a few bytes that somebody did could become very many.
+        ("grpc.compression_enabled_algorithms_bitset", 1),
+        # Each attempt is to try the connection afresh: the back-off is ours, not the channel's.
+        ("grpc.use_local_subchannel_pool", 1),
+        # The solver is a neighbour; proxies are for the way out.
+        ("grpc.enable_http_proxy", 0),
+    ]
+    if tls is None:
+        return aio.insecure_channel(target, options=options)
+    return aio.secure_channel(target, tls.channel_credentials(), options=options)
 
 
 async def greet(call: Call, target: str, hello: pb.Hello, seconds: float) -> pb.Welcome:

@@ -47,6 +47,12 @@ class KubeMetrics:
             ["result"],
             registry=registry,
         )
+        self.writes_waiting = Gauge(
+            "poseidon_status_write_queue_length",
+            "Events, conditions and other statuses that wait to be written.",
+            ["kind"],
+            registry=registry,
+        )
         self.writes = Counter(
             "poseidon_status_writes",
             "Events, conditions and other statuses written.",

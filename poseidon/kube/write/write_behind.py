@@ -81,6 +81,7 @@ class WriteBehind(Generic[W]):
         self._sleep = sleep
         self._options = options or WriteBehindOptions()
         self._waiting: dict[Hashable, _Waiting[W]] = {}
+        metrics.writes_waiting.labels(kind).set_function(lambda: len(self._waiting))
         self._active: set[Hashable] = set()
         late = self._options.late
         self._late = asyncio.Semaphore(late) if late is not None else None

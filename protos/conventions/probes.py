@@ -1,13 +1,14 @@
-"""Whether the bridge is alive, and what has become of a pod. Answered from a thread, beside the metrics."""
+"""What a program answers over HTTP beside its work, from threads: metrics, probes, and pages for people."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from http import HTTPStatus
 from socketserver import ThreadingMixIn
 from threading import Thread
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
 _BEAT_SECONDS = 1.0
 _HANGS_AFTER_SECONDS = 30.0
 """Translating the largest clusters keeps the event loop for a second or two; nothing keeps it for longer."""
-
-
-_STORY = "/debug/pod/"
 
 
 class Heartbeat:
@@ -46,25 +44,25 @@ class Heartbeat:
 
 
 def application(
-    registry: Callable[[], CollectorRegistry], fault: Callable[[], str], story: Callable[[str], list[str]]
+    registry: Callable[[], CollectorRegistry],
+    probes: Mapping[str, Callable[[], str]],
+    pages: Mapping[str, Callable[[str], str]] = MappingProxyType({}),
 ) -> WSGIApplication:
-    """Return what answers ``/livez`` with 200, or with 503 and what is wrong, and most other paths with the metrics
-    of ``registry``, which is asked each time.
+    """Return what answers by path, from any thread.
 
-    ``/debug/pod/UID`` is what has become of a pod lately, line by line: its ``story``, asked from another thread.
+    A probe is 200, or 503 with the text that it returns if it returns one. A page gets what follows its path, and is
+    404 where it has nothing to say. Any other path is the metrics of ``registry``, which is asked each time.
     """
 
     def answer(environment: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         path = environment.get("PATH_INFO", "")
-        if path == "/livez":
-            wrong = fault()
+        page = next((each for each in pages if path.startswith(each)), None)
+        if path in probes:
+            wrong = probes[path]()
             status, text = HTTPStatus.SERVICE_UNAVAILABLE if wrong else HTTPStatus.OK, wrong or "ok"
-        elif path.startswith(_STORY):
-            lines = story(path.removeprefix(_STORY))
-            status, text = (
-                HTTPStatus.OK if lines else HTTPStatus.NOT_FOUND,
-                "\n".join(lines) or "nothing lately",
-            )
+        elif page is not None:
+            found = pages[page](path.removeprefix(page))
+            status, text = HTTPStatus.OK if found else HTTPStatus.NOT_FOUND, found or "nothing lately"
         else:
             return make_wsgi_app(registry())(environment, start_response)
         start_response(f"{status.value} {status.phrase}", [("Content-Type", "text/plain; charset=utf-8")])

@@ -1,0 +1,167 @@
+"""Looks whether a bridge would find what it needs: API server, rights, definitions, solver. Changes nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from enum import Enum
+from random import Random
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from poseidon.bridge.solver_stream.needs import ask
+from poseidon.doctor.rights import Right, Wanted, wanted
+from poseidon.kube.client.errors import ApiError, KubeError
+from poseidon.pods.visibility import not_understood
+
+if TYPE_CHECKING:
+    from poseidon.bridge.options import BridgeOptions
+    from poseidon.kube.client.transport import Transport
+
+OLDEST_MINOR = 29
+"""Of Kubernetes 1, the oldest minor version that this works with."""
+
+_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+_AT_A_TIME = 8
+_SOLVER_SECONDS = 5.0
+DEFINITIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "network_overhead": ("appgroup.diktyo.x-k8s.io", "networktopology.diktyo.x-k8s.io"),
+        "numa_fit": ("topology.node.k8s.io",),
+    }
+)
+"""API groups without which a model has nothing to go by."""
+
+
+class Verdict(Enum):
+    """How a check has come out."""
+
+    OK = "ok"
+    WARNING = "warning"
+    """Something that may be wanted does not work."""
+    WRONG = "wrong"
+
+
+class Finding(NamedTuple):
+    """What a check has found: one line, which says what to do unless all is well."""
+
+    check: str
+    verdict: Verdict
+    message: str
+
+
+class _Version(msgspec.Struct):
+    major: str = ""
+    minor: str = ""
+    gitVersion: str = ""  # noqa: N815 - the API's name
+
+
+class _Status(msgspec.Struct):
+    allowed: bool = False
+
+
+class _Review(msgspec.Struct):
+    status: _Status = msgspec.field(default_factory=_Status)
+
+
+async def examine(
+    transport: Transport, options: BridgeOptions, observer: str, namespace: str, random: Random
+) -> AsyncIterator[Finding]:
+    """Yield what is found, one after the other; ``observer`` is a cluster's name for the solver that is nobody's.
+
+    ``namespace`` is the bridge's own, where its Lease is.
+    """
+    reachable = await _api_server(transport)
+    yield reachable
+    if reachable.verdict is not Verdict.WRONG:
+        for each in wanted(options.configuration, namespace):
+            yield await _rights(transport, each)
+        for model in sorted({model.name for model in options.configuration.cost_models} & DEFINITIONS.keys()):
+            for group in DEFINITIONS[model]:
+                yield await _definition(transport, model, group)
+    for target in options.firmament:
+        yield await _solver(target, options, observer, random)
+
+
+async def _api_server(transport: Transport) -> Finding:
+    try:
+        version = msgspec.json.decode(await transport.get("/version"), type=_Version)
+        minor = int(version.minor.rstrip("+"))
+    except (KubeError, ValueError) as error:
+        return Finding("api server", Verdict.WRONG, f"{transport.server}: {error}")
+    if version.major != "1" or minor < OLDEST_MINOR:
+        text = f"{version.gitVersion} is older than 1.{OLDEST_MINOR}, which is needed"
+        return Finding("api server", Verdict.WRONG, text)
+    return Finding("api server", Verdict.OK, f"{transport.server} {version.gitVersion}")
+
+
+async def _rights(transport: Transport, wanted: Wanted) -> Finding:
+    """Ask about rights that go together, several at a time."""
+    check = f"rights {wanted.what}"
+    asking = asyncio.Semaphore(_AT_A_TIME)
+
+    async def denied(right: Right) -> str:
+        async with asking:
+            return "" if await _allowed(transport, right) else str(right)
+
+    try:
+        found = await asyncio.gather(*map(denied, sorted(wanted.rights)))
+    except (KubeError, msgspec.DecodeError) as error:
+        return Finding(check, Verdict.WARNING, f"cannot be asked for: {error}")
+    missing = [each for each in found if each]
+    if not missing:
+        return Finding(check, Verdict.OK, f"all {len(found)}")
+    folder = f"deploy/{wanted.folder}".removesuffix("/.")
+    verdict = Verdict.WRONG if wanted.needed else Verdict.WARNING
+    return Finding(
+        check, verdict, f"{len(missing)} of {len(found)} missing: {', '.join(missing)}; apply {folder}"
+    )
+
+
+async def _allowed(transport: Transport, right: Right) -> bool:
+    resource, _, subresource = right.resource.partition("/")
+    attributes = {
+        "group": right.group,
+        "resource": resource,
+        "subresource": subresource,
+        "verb": right.verb,
+        "namespace": right.namespace,
+        "name": right.name,
+    }
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": {key: value for key, value in attributes.items() if value}},
+    }
+    answer = await transport.post(_REVIEWS, msgspec.json.encode(review))
+    return msgspec.json.decode(answer, type=_Review).status.allowed
+
+
+async def _definition(transport: Transport, model: str, group: str) -> Finding:
+    check = f"definition {group}"
+    try:
+        await transport.get(f"/apis/{group}")
+    except ApiError as error:
+        if error.not_found:
+            text = f"not served; {model} has nothing to go by until its definitions are installed"
+            return Finding(check, Verdict.WRONG, text)
+        return Finding(check, Verdict.WARNING, str(error))
+    except KubeError as error:
+        return Finding(check, Verdict.WARNING, str(error))
+    return Finding(check, Verdict.OK, "served")
+
+
+async def _solver(target: str, options: BridgeOptions, observer: str, random: Random) -> Finding:
+    tls = options.session.tls
+    found = await ask([target], observer, options.client, _SOLVER_SECONDS, random=random, tls=tls)
+    if found is None:
+        how = "with" if tls is not None else "without"
+        text = f"{target}: does not answer, or refuses, {how} TLS; its log says more"
+        return Finding("solver", Verdict.WRONG, text)
+    unknown = not_understood(found)
+    if unknown:
+        text = f"{target}: needs what this version does not tell: {' '.join(unknown)}; upgrade the bridge"
+        return Finding("solver", Verdict.WARNING, text)
+    return Finding("solver", Verdict.OK, f"{target} answers {'with' if tls is not None else 'without'} TLS")

@@ -1,0 +1,82 @@
+"""What pods wait for is counted; and how long the solver takes with what it is told."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry
+
+from poseidon.bridge.queues import QUEUES, QueueDepths
+from poseidon.bridge.solver_stream.answer_times import AnswerTimes
+from poseidon.lifecycle.phases import Phase
+from poseidon.lifecycle.records import PodRecord
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+
+def record(phase=Phase.PENDING, *, schedulable=True, **fields) -> PodRecord:
+    return PodRecord(task=None, schedulable=schedulable, phase=phase, **fields)  # type: ignore[arg-type]
+
+
+def depths(*records: PodRecord) -> dict[str, float]:
+    registry = CollectorRegistry()
+    registry.register(QueueDepths(lambda: records))
+    found = {each: registry.get_sample_value("poseidon_queue_pods", {"queue": each}) for each in QUEUES}
+    return {queue: value for queue, value in found.items() if value}
+
+
+def test_each_pod_is_counted_by_what_holds_it_back():
+    found = depths(
+        record(),
+        record(),
+        record(message="0/1 nodes are available"),
+        record(Phase.HELD, group_wait="waits for its group"),
+        record(Phase.HELD, claims_wait="waits for a claim"),
+        record(Phase.HELD, priority_wait="waits for its class", group_wait="and its group"),
+        record(Phase.HELD, fault="cannot be dealt with", claims_wait="waits for a claim"),
+        record(Phase.WAITING, binding="n1"),
+    )
+    assert found == {
+        "active": 2,
+        "unschedulable": 1,
+        "group": 1,
+        "claims": 1,
+        "priority_class": 1,
+        "set_aside": 1,
+        "leaving_room": 1,
+    }
+
+
+def test_pods_with_a_node_and_pods_that_are_not_to_be_placed_wait_for_nothing():
+    assert (
+        depths(record(Phase.BOUND, node="n1"), record(Phase.BINDING, binding="n1"), record(schedulable=False))
+        == {}
+    )
+
+
+def tasks(*uids: str) -> pb.Event:
+    return pb.Event(tasks=pb.TaskBatch(uids=uids))
+
+
+def placed(*uids: str) -> list[pb.Delta]:
+    return [pb.Delta(kind=pb.Delta.PLACE, task=uid, machine="n") for uid in uids]
+
+
+def test_the_time_from_being_told_of_a_pod_to_placing_it():
+    now, seen = [10.0], list[float]()
+    times = AnswerTimes(lambda: now[0], seen.append)
+    times.told([pb.Event(machine_removed="n"), tasks("a", "b")])
+    now[0] = 10.5
+    times.told([tasks("a")])  # told anew: the first time counts
+    times.answered(placed("b"))
+    assert seen == []
+    now[0] = 12.0
+    times.answered(placed("a", "b"))
+    times.answered(placed("a"))
+    assert seen == [2.0]
+
+
+def test_pods_that_find_no_place_are_forgotten():
+    seen = list[float]()
+    times = AnswerTimes(lambda: 0.0, seen.append)
+    for number in range(5000):
+        times.told([tasks(f"p{number}")])
+    times.answered(placed("p0", "p4999"))
+    assert seen == [0.0]

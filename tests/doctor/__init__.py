@@ -1,0 +1,1 @@
+"""`poseidon doctor`."""
