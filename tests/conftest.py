@@ -38,6 +38,16 @@ def pytest_collection_modifyitems(config, items):
         items[:] = [item for item in items if item not in left_out]
 
 
+@pytest.fixture(autouse=True)
+def _levels_of_logs():
+    """Commands that are run in this process set them, for good."""
+    loggers = [logging.getLogger(name) for name in ("", "poseidon", "firmament")]
+    levels = [each.level for each in loggers]
+    yield
+    for logger, level in zip(loggers, levels, strict=True):
+        logger.setLevel(level)
+
+
 class _Kept(logging.Handler):
     def __init__(self):
         super().__init__(logging.ERROR)
