@@ -43,9 +43,10 @@ class _Pod:
     def node(self) -> str:
         return str(self.object["spec"].get("nodeName", ""))
 
-    def counts(self, since: float) -> bool:
-        """Whether it had not ended at a time."""
-        return self.ended_at is None or self.ended_at > since
+    def counts(self, since: float, seen: int) -> bool:
+        """Whether it had not ended at a time, nor as far as somebody knows who has seen a version."""
+        ends = [each for each in (self.leaving, self.finished, self.removed) if each is not None]
+        return self.ended_at is None or self.ended_at > since or min(ends) > seen
 
 
 @dataclass
@@ -118,7 +119,7 @@ class Oracle(Monitor):
             self.bindings += 1
             self._judge_room(request, pod, node)
             self._judge_neighbours(request, pod, node)
-            self._judge_gang(pod)
+            self._judge_gang(request, pod)
         record.bound, record.bound_by = self.api.version + 1, request.client if request else workload.RIVAL
         record.bound_at = self.queue.now
         gang = pod["metadata"]["labels"].get(workload.GROUP)
@@ -195,12 +196,16 @@ class Oracle(Monitor):
             for each in self.members(gang)
         )
 
-    def _judge_gang(self, pod: Object) -> None:
-        """No gang begins to be bound before enough of it exist, or did when that was decided."""
+    def _judge_gang(self, request: Request, pod: Object) -> None:
+        """No gang begins to be bound before enough of it exist, or did when that was decided.
+
+        A bridge that hears late of deletions, or whose request is under way for long, cannot know better.
+        """
         gang = pod["metadata"]["labels"].get(workload.GROUP)
         if gang is None or gang in self.whole:
             return
-        there = sum(each.counts(self.queue.now - RECENTLY) for each in self.members(gang))
+        since, seen = self.queue.now - RECENTLY, request.seen.get(PODS, 0)
+        there = sum(each.counts(since, seen) for each in self.members(gang))
         if there < self._least(gang):
             self.fail(
                 f"{pod['metadata']['name']} is bound while {there} of {self._least(gang)} of {gang} exist"
