@@ -13,7 +13,6 @@ import click
 
 from poseidon.commands.agent_options import connect, connection_options
 from poseidon.commands.run import HostPort, bridge_options, observer_of
-from protos.conventions.logs import configure
 from protos.conventions.tls import chosen_tls, tls_options
 
 if TYPE_CHECKING:
@@ -56,7 +55,6 @@ def doctor(
     """Look whether a bridge would find what it needs, and change nothing. Exit status 1 if something is wrong."""
     from poseidon.doctor.checks import Finding, Verdict
 
-    configure("error")
     transport = connect(kubeconfig, context)
     try:
         options = bridge_options(config, leader_elect, firmament, cluster_name, tls=chosen_tls())
