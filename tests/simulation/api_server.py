@@ -19,11 +19,13 @@ PODS = "/api/v1/pods"
 NODES = "/api/v1/nodes"
 GROUPS = "/apis/scheduling.x-k8s.io/v1alpha1/podgroups"
 BUDGETS = "/apis/policy/v1/poddisruptionbudgets"
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 SERVED = (
     PODS,
     NODES,
     GROUPS,
     BUDGETS,
+    LEASES,
     "/api/v1/namespaces",
     "/api/v1/persistentvolumeclaims",
     "/api/v1/persistentvolumes",
@@ -75,8 +77,8 @@ class Collection:
 class ApiServer:
     """The state of the cluster, and what may be asked of it. ``watchers`` of a collection are called after writes.
 
-    ``on_binding`` and ``on_eviction`` are told before these take effect, ``on_repetition`` of what a client asks for
-    although it knows that it has been done.
+    ``on_binding`` and ``on_eviction`` are told before these take effect, ``on_asked`` when a client asks for them, and
+    ``on_repetition`` of what it asks for although it knows that it has been done.
     """
 
     def __init__(self, wall: Callable[[], float]) -> None:
@@ -84,6 +86,7 @@ class ApiServer:
         self.collections = {path: Collection() for path in SERVED}
         self.on_binding: Callable[[Request | None, Object, str], None] = lambda *_: None
         self.on_eviction: Callable[[Request, Object], None] = lambda *_: None
+        self.on_asked: Callable[[Request], None] = lambda _: None
         self.on_repetition: Callable[[Request], None] = lambda _: None
         self.on_event: Callable[[Request, Object], None] = lambda *_: None
         self.on_change: Callable[[str, str, Object], None] = lambda *_: None
@@ -182,6 +185,8 @@ class ApiServer:
         if request.method == "GET" and path in self.collections:
             return self._list(path, request.query)
         parts = path.strip("/").split("/")
+        if path.startswith(LEASES):
+            return self._about_lease(request, parts[-1])
         if "namespaces" not in parts:
             raise Refused(404, "NotFound", "the server could not find the requested resource")
         at = parts.index("namespaces")
@@ -255,6 +260,29 @@ class ApiServer:
                 )
         self.on_eviction(request, pod)
         self.delete_pod(pod)
+
+    def _about_lease(self, request: Request, name: str) -> bytes:
+        body = msgspec.json.decode(request.body) if request.body else {}
+        if request.method == "POST":
+            return msgspec.json.encode(self.create(LEASES, body))
+        found = self.find(LEASES, "default", name)
+        if found is None:
+            raise Refused(404, "NotFound", f'leases "{name}" not found')
+        if request.method == "PATCH":
+            metadata = body["metadata"]
+            if metadata["resourceVersion"] != found["metadata"]["resourceVersion"]:
+                raise Refused(409, "Conflict", "the object has been modified")
+            spec = {**found["spec"], **body["spec"]}
+            annotations = {**found["metadata"].get("annotations", {}), **metadata.get("annotations", {})}
+            found = self.replace(
+                LEASES,
+                {
+                    **found,
+                    "metadata": {**found["metadata"], "annotations": annotations},
+                    "spec": {key: value for key, value in spec.items() if value is not None},
+                },
+            )
+        return msgspec.json.encode(found)
 
     def _event(self, request: Request) -> bytes:
         if request.method == "POST" and request.body:

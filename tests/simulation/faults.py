@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from tests.simulation.api_server import GROUPS, NODES, PODS
+from tests.simulation.api_server import GROUPS, LEASES, NODES, PODS
 from tests.simulation.http import SERVER
 from tests.simulation.network import Rates
+from tests.simulation.workload import STRANGER
 
 if TYPE_CHECKING:
     from tests.simulation.history import History
@@ -40,6 +41,7 @@ class Faults:
             self._cordon_node,
             self._bad_network,
             self._bad_solver,
+            self._take_lease,
         ]
         self._kinds: list[Callable[[], None]] = [kind for kind in kinds if self._random.random() < 0.45]
         self._every = self._random.choice((0.5, 2.0, 6.0))
@@ -85,6 +87,14 @@ class Faults:
         alive = self._history.alive()
         if len(alive) > 1:
             self._history.kill_bridge(self._random.choice(alive), 0.0)
+
+    def _take_lease(self) -> None:
+        """Somebody who is no candidate writes himself into the Lease."""
+        for lease in self._history.api.all(LEASES):
+            self._queue.tell("a stranger takes the Lease")
+            self._history.api.replace(
+                LEASES, {**lease, "spec": {**lease["spec"], "holderIdentity": STRANGER}}
+            )
 
     def _pause(self) -> None:
         solver = self._history.solver

@@ -13,6 +13,7 @@ from unittest.mock import patch
 
 from grpc import aio
 
+from poseidon.leadership.options import LeaderElectionOptions
 from tests.simulation import workload
 from tests.simulation.actors import Kubelets, Machines, Rival, Users
 from tests.simulation.api_server import NODES, PODS, ApiServer, Object
@@ -36,6 +37,10 @@ SETTLED = 120.0
 EMPTIED = 90.0
 """Seconds after the deletion of all pods by which nothing is kept of them."""
 
+_ELECTIONS = (
+    LeaderElectionOptions(leader_elect=True),
+    LeaderElectionOptions(leader_elect=True, lease_duration=5.0, renew_deadline=3.5, retry_period=0.5),
+)
 _LOOK_EVERY = 25
 _ENDLESS = 400_000
 
@@ -98,12 +103,17 @@ class History:
         self.bridges: dict[str, BridgeProgram] = self.front.bridges
         self.unwinding = False
         self._serial = 0
-        self._fencing = 0
+        self._election = queue.random.choice((None, None, *_ELECTIONS))
         self.faults = Faults(self)
         self.api.on_change = self._changed
         self.api.create("/api/v1/namespaces", {"metadata": {"name": workload.NAMESPACE}})
         for index in range(queue.random.randint(3, 7)):
             self.api.create(NODES, workload.random_node(queue.random, index))
+
+    @property
+    def replicas(self) -> int:
+        """How many bridges there ought to be: a standby for each leader where they elect one."""
+        return 1 if self._election is None else 2
 
     @property
     def solver(self) -> SolverProgram | None:
@@ -140,7 +150,7 @@ class History:
                 self.api.create(NODES, spare)
         if self.solver is None or self.solver.process.dead:
             self.start_solver()
-        for name in self.alive()[1:]:
+        for name in self.alive()[self.replicas :]:
             self.kill_bridge(name, None)
         for program in (self.solver, *(self.bridges[name] for name in self.alive())):
             if program is not None:
@@ -249,23 +259,25 @@ class History:
         self.queue.tell(f"{name} starts")
         for gone in [each for each, program in self.bridges.items() if program.process.dead]:
             del self.bridges[gone]
-        self.bridges[name] = BridgeProgram(name, self.network, self.api, self.oracle.fail, options)
+        self.bridges[name] = BridgeProgram(
+            name, self.network, self.api, self.oracle.fail, options, self._election
+        )
 
     def kill_bridge(self, name: str, seconds: float | None) -> None:
-        """Kill a bridge; another one starts in a while, unless ``seconds`` is None or there is one."""
+        """Kill a bridge; another one starts in a while, unless ``seconds`` is None or there are enough."""
         self.queue.tell(f"{name} is killed")
         self.bridges[name].process.kill()
         if seconds is not None:
-            self.queue.after(seconds, self.keep_one_bridge)
+            self.queue.after(seconds, self.keep_bridges)
 
     def _tend(self) -> None:
-        """Start a bridge where the last one has ended, as a Deployment does."""
-        self.keep_one_bridge()
+        """Start bridges where some have ended, as a Deployment does."""
+        self.keep_bridges()
         self.queue.after(2.0, self._tend)
 
-    def keep_one_bridge(self) -> None:
-        """Start a bridge if there is none."""
-        if not self.alive():
+    def keep_bridges(self) -> None:
+        """Start bridges if there are fewer than there ought to be."""
+        while len(self.alive()) < self.replicas:
             self.start_bridge()
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from poseidon.kube.client.errors import ApiError, UnreachableError
+from poseidon.kube.client.errors import ApiError, NotLeaderError, UnreachableError
 from tests.simulation.api_server import ApiServer, Entry, Refused, Request
 from tests.simulation.network import Network
 from tests.simulation.process import Process
@@ -22,13 +22,21 @@ _BOOKMARKS = 15.0
 class SimulatedTransport:
     """What `poseidon.kube.client.transport.Transport` is to its users, for the process ``process``.
 
-    ``seen`` tells up to which version the process has dealt with each collection: what it can know.
+    ``seen`` tells up to which version the process has dealt with each collection: what it can know. ``permit`` is asked
+    right before each request that changes something leaves.
     """
 
     server = "https://simulated"
 
-    def __init__(self, process: Process, network: Network, api: ApiServer) -> None:
+    def __init__(
+        self,
+        process: Process,
+        network: Network,
+        api: ApiServer,
+        permit: Callable[[], bool] = lambda: True,
+    ) -> None:
         self._process = process
+        self._permit = permit
         self._network = network
         self._api = api
         self._queue = process.queue
@@ -60,7 +68,11 @@ class SimulatedTransport:
     async def _exchange(
         self, method: str, path: str, query: Mapping[str, str] | None, body: bytes | None
     ) -> bytes:
+        if method != "GET" and not self._permit():
+            raise NotLeaderError(method, path)
         request = Request(self._process.name, method, path, query or {}, body, self._seen(path, body))
+        if method == "DELETE" or path.endswith(("/binding", "/eviction")):
+            self._api.on_asked(request)
         answer: asyncio.Future[bytes] = self._process.create_future()
         if method == "POST" and path in self._done:
             self._api.on_repetition(request)

@@ -1,6 +1,6 @@
 """Faults put into the programs on purpose: whether the simulation notices what it is there to notice.
 
-Each changes one named place. There are no leases between bridges yet, and so no mutant for one that has expired.
+Each changes one named place.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from firmament.core.intake.binding_reports import BindingOutcomes
 from firmament.server.fencing import Fencing
 from firmament.server.outbox import Outbox
 from poseidon.bridge.watched_pods import Pods
+from poseidon.kube.api.coordination import Lease
 from poseidon.kube.api.decoding import WatchEvent
 from poseidon.kube.client.errors import ApiError
 from poseidon.kube.watch.reflector import Reflector
 from poseidon.kube.write import binder
 from poseidon.kube.write.binder import Binder, BindOutcome, BindRequest, BindResult
 from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest, Evictor
+from poseidon.leadership.election import Election, LeaseWrite, Role
 from poseidon.lifecycle.bind_check import BindCheck
 from tests.simulation.history import run
 
@@ -128,6 +130,17 @@ def _double_eviction() -> Sequence[Any]:
     return [patch.object(Evictor, "_evict", evict)]
 
 
+def _ignored_expiry() -> Sequence[Any]:
+    """A leader goes on until it sees that somebody else leads."""
+    original = Election.written
+
+    def written(self: Election, write: LeaseWrite, lease: Lease) -> None:
+        original(self, write, lease)
+        self._deadline = float("inf") if self.role is Role.LEADER else self._deadline
+
+    return [patch.object(Election, "written", written)]
+
+
 MUTANTS: dict[str, tuple[Patches, int]] = {
     "lost watch event": (_lost_watch_event, 20),
     "duplicated delta": (_duplicated_delta, 20),
@@ -140,6 +153,7 @@ MUTANTS: dict[str, tuple[Patches, int]] = {
     "leaked task": (_leaked_task, 20),
     "missed 410": (_missed_expiry, 100),
     "double eviction": (_double_eviction, 20),
+    "expired lease ignored": (_ignored_expiry, 100),
 }
 """Mutants, with the number of seeds within which each is caught, at ``STEPS`` events each."""
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.simulation import workload
 from tests.simulation.actors import leaving
-from tests.simulation.api_server import GROUPS, NODES, PODS, ApiServer, Object, Request, finished
+from tests.simulation.api_server import GROUPS, LEASES, NODES, PODS, ApiServer, Object, Request, finished
 from tests.simulation.event_queue import EventQueue
 from tests.simulation.streams import Monitor, Stream
 
@@ -70,6 +70,10 @@ class Oracle(Monitor):
     nodes: dict[str, list[tuple[int, Object | None]]] = field(default_factory=lambda: defaultdict(list))
     whole: dict[str, tuple[str, float]] = field(default_factory=dict)
     """Gangs that have been whole, with who bound the last pod that it took, and when."""
+    holder: str = ""
+    """Who holds the Lease."""
+    leases: dict[str, float] = field(default_factory=dict)
+    """Until when those held it who ever have, as far as they have renewed it."""
     streams: dict[Stream, _Stream] = field(default_factory=dict)
     violation: str = ""
     bindings: int = 0
@@ -78,6 +82,7 @@ class Oracle(Monitor):
     def __post_init__(self) -> None:
         self.api.on_binding = self.binding
         self.api.on_eviction = self.eviction
+        self.api.on_asked = self.asked
         self.api.on_repetition = self.repetition
         self.api.on_event = self.event
 
@@ -93,6 +98,10 @@ class Oracle(Monitor):
         version = int(found["metadata"]["resourceVersion"])
         if path == NODES:
             self.nodes[found["metadata"]["name"]].append((version, None if kind == "DELETED" else found))
+        if path == LEASES:
+            spec = found["spec"]
+            self.holder = spec.get("holderIdentity", "")
+            self.leases[self.holder] = self.queue.now + spec["leaseDurationSeconds"]
         if path != PODS:
             return
         record = self.pods.get(found["metadata"]["uid"])
@@ -243,6 +252,20 @@ class Oracle(Monitor):
             if each.bound is not None and each.ended_at is not None
         ]
         return by == client and min(ends, default=self.queue.now) - since >= KNOWN_AFTER
+
+    # --- the Lease -----------------------------------------------------------------------------------------
+
+    def asked(self, request: Request) -> None:
+        """Judge who decides: nobody whose Lease has ended, or is somebody else's by now.
+
+        From whom a stranger has taken it he may go on until he looks, or it ends: all candidates wait for that.
+        """
+        if not self.leases:
+            return
+        if self.queue.now >= self.leases.get(request.client, 0.0):
+            self.fail(f"{request.client} asks for {request.path} after its Lease has ended")
+        elif self.holder not in (request.client, workload.STRANGER):
+            self.fail(f"{request.client} asks for {request.path}, and {self.holder!r} holds the Lease")
 
     # --- what is known, and said ---------------------------------------------------------------------------
 

@@ -24,6 +24,8 @@ from poseidon.bridge.runner import Bridge
 from poseidon.bridge.supervisor import Supervisor
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.watch.changes import ReflectorOptions
+from poseidon.leadership.elector import Elector, LeadershipLostError
+from poseidon.leadership.options import LeaderElectionOptions
 from poseidon.lifecycle.stories import Stories
 from tests.simulation.api_server import ApiServer
 from tests.simulation.event_queue import EventQueue
@@ -166,7 +168,10 @@ class _WatchedSupervisor(Supervisor):
 
 
 class BridgeProgram:
-    """The bridge's process. Its name is the target under which it asks for the solver."""
+    """A bridge's process. Its name is the target under which it asks for the solver.
+
+    It stands for ``election``; None: it decides from the start.
+    """
 
     def __init__(
         self,
@@ -175,21 +180,36 @@ class BridgeProgram:
         api: ApiServer,
         failed: Callable[[str], None],
         options: BridgeOptions,
+        election: LeaderElectionOptions | None,
     ) -> None:
         queue = network.queue
         self.process = Process(queue, name, failed)
-        self.fencing = options.fencing
-        self.transport = SimulatedTransport(self.process, network, api)
         self._failed = failed
+        self._queue = queue
+        free = SimulatedTransport(self.process, network, api)
+        self.elector: Elector | None = None
+        transport = free
+        if election is not None:
+            self.elector = elector = Elector(
+                free,  # type: ignore[arg-type]  # has what is used of it
+                election,
+                name,
+                random=Random(queue.random.random()),
+                clock=queue.monotonic,
+                wall=queue.wall,
+            )
+            transport = SimulatedTransport(self.process, network, api, elector.may_write)
         self.process.on_kill.append(lambda: network.reset(name, SERVER))
         self.supervisor = _WatchedSupervisor(
-            self.transport,
+            transport,
             options,
             f"{CLUSTER}.observer.{name}",
             random=Random(queue.random.random()),
             clock=queue.monotonic,
             wall=queue.wall,
             stories=Stories(queue.monotonic),
+            leadership=self.elector,
+            for_events=free,
         )
         self.stopping: asyncio.Event | None = None
         self.process.call_soon(lambda: self.process.create_task(self._run()))
@@ -208,6 +228,8 @@ class BridgeProgram:
         self.stopping = asyncio.Event()
         try:
             await self.supervisor.run(self.stopping)
+        except LeadershipLostError as lost:
+            self._queue.tell(f"{self.process.name} ends: {lost}")
         except Exception as error:  # noqa: BLE001 - whatever ends a bridge is what is looked for
             if not self.process.dead:
                 self._failed(f"{self.process.name} ended: {error!r}")

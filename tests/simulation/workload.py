@@ -9,6 +9,8 @@ from tests.simulation.api_server import Object
 
 NAMESPACE = "default"
 OURS, RIVAL = "poseidon", "rival"
+STRANGER = "stranger"
+"""Who is no candidate and takes the Lease all the same."""
 GROUP = "scheduling.x-k8s.io/pod-group"
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 GPU = "example.com/gpu"
