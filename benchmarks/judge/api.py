@@ -10,7 +10,7 @@ import msgspec
 
 from benchmarks.judge.objects import NAMESPACES, Object, named
 from poseidon.kube.client.errors import ApiError
-from poseidon.kube.client.patch_formats import MERGE_PATCH
+from poseidon.kube.client.media_types import MERGE_PATCH
 from poseidon.kube.client.transport import Transport
 
 _WITH_STATUS = ("PersistentVolume", "PersistentVolumeClaim", "Pod")

@@ -15,7 +15,7 @@ from poseidon.kube.api.core import Node
 from poseidon.kube.api.decoding import decode_object
 from poseidon.kube.client.backoff import Backoff
 from poseidon.kube.client.errors import KubeError
-from poseidon.kube.client.patch_formats import MERGE_PATCH
+from poseidon.kube.client.media_types import MERGE_PATCH
 from poseidon.kube.parsing.quantities import QuantityError, amount
 from poseidon.pods.requests.bandwidth import BANDWIDTH
 

@@ -20,7 +20,7 @@ from poseidon.kube.api.core import KubeStruct, Node, ObjectMeta
 from poseidon.kube.api.decoding import decode_object
 from poseidon.kube.api.resource import Resource
 from poseidon.kube.client.errors import ApiError
-from poseidon.kube.client.patch_formats import MERGE_PATCH
+from poseidon.kube.client.media_types import MERGE_PATCH
 from poseidon.kube.watch.listing import pages
 
 if TYPE_CHECKING:

@@ -82,6 +82,7 @@ class Bridge:
             wall,
             quarantine=quarantine,
             for_events=for_events,
+            reconcile_seconds=options.configuration.watch.reconcile_period or math.inf,
         )
         self._options = options
         self._started = clock()

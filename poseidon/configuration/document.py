@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field, StrictStr
 
 from poseidon.app_network.options import NetworkOptions
 from poseidon.configuration.model_arguments import argument_faults, arguments_for
+from poseidon.kube.watch.changes import WatchOptions
 from poseidon.leadership.options import LeaderElectionOptions
 from poseidon.lifecycle.evictions.rate import EvictionLimits
 from poseidon.lifecycle.pending_reasons import AnnouncementOptions
@@ -55,6 +56,7 @@ class BridgeConfiguration(Document):
     recovery: RecoveryOptions = Field(default_factory=RecoveryOptions)
     announcements: AnnouncementOptions = Field(default_factory=AnnouncementOptions)
     stream: StreamOptions = Field(default_factory=StreamOptions)
+    watch: WatchOptions = Field(default_factory=WatchOptions)
     volumes: VolumeOptions = Field(default_factory=VolumeOptions)
     network: NetworkOptions = Field(default_factory=NetworkOptions)
     gangs: GangSection = Field(default_factory=GangSection)

@@ -17,8 +17,8 @@ from poseidon.kube.api.coordination import Lease
 from poseidon.kube.api.decoding import MalformedObjectError, decode_object
 from poseidon.kube.api.resource import Resource
 from poseidon.kube.client.errors import ApiError, KubeError
+from poseidon.kube.client.media_types import MERGE_PATCH
 from poseidon.kube.client.metrics import KubeMetrics
-from poseidon.kube.client.patch_formats import MERGE_PATCH
 from poseidon.kube.watch.changes import Change, Feed, ReflectorOptions
 from poseidon.kube.watch.reflector import Reflector
 from poseidon.leadership.election import Election, LeaseWrite, Role

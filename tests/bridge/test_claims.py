@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from poseidon.configuration.document import BridgeConfiguration
-from poseidon.kube.client.patch_formats import MERGE_PATCH
+from poseidon.kube.client.media_types import MERGE_PATCH
 from poseidon.testbed.api_server.bulk import create_object
 from poseidon.testbed.api_server.server import SimulatedCluster
 from poseidon.testbed.controllers.volume_rules import SELECTED_NODE

@@ -116,7 +116,7 @@ class ApiSide:
             if (each["metadata"].get("namespace", ""), each["metadata"]["name"]) == wanted
         )
 
-    async def get(self, path: str, query: Mapping[str, str] | None = None) -> bytes:
+    async def get(self, path: str, query: Mapping[str, str] | None = None, *, accept: str = "") -> bytes:
         """Answer a request for a page of a list."""
         asked = query or {}
         match = _PATH.fullmatch(path)

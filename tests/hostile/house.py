@@ -148,7 +148,7 @@ class House:
             self._page = b'{"metadata":{"resourceVersion":"1"},"items":[%b]}' % b",".join(raws)
             asyncio.run(reflector._list())
 
-    async def get(self, path: str, query: Any = None) -> bytes:
+    async def get(self, path: str, query: Any = None, *, accept: str = "") -> bytes:
         """Answer a reflector's request for a list."""
         return self._page
 

@@ -14,7 +14,7 @@ import pytest
 from poseidon.bridge.options import BridgeOptions
 from poseidon.bridge.supervisor import Supervisor
 from poseidon.kube.client.errors import ApiError, NotLeaderError
-from poseidon.kube.client.patch_formats import MERGE_PATCH
+from poseidon.kube.client.media_types import MERGE_PATCH
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.leadership.election import FENCING, Role

@@ -10,7 +10,7 @@ import msgspec
 
 from poseidon.app_network.options import NetworkOptions
 from poseidon.configuration.document import BridgeConfiguration
-from poseidon.kube.client.patch_formats import MERGE_PATCH
+from poseidon.kube.client.media_types import MERGE_PATCH
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.kube.watch.changes import ReflectorOptions

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from poseidon.agents.bandwidth_agent import BandwidthAgent
 from poseidon.agents.link_speed import LinkSpeedError, default_interface, link_speed
 from poseidon.cli import main
-from poseidon.kube.client.patch_formats import MERGE_PATCH
+from poseidon.kube.client.media_types import MERGE_PATCH
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.testbed.kubeconfig import write_kubeconfig

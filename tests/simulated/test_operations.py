@@ -234,7 +234,7 @@ def test_a_dry_run_leaves_no_trace(operations: Operations) -> None:
     assert operations.get(PODS, "default", "a").labels == {}
 
 
-def test_unknown_patch_formats_are_named(operations: Operations) -> None:
+def test_unknown_media_types_are_named(operations: Operations) -> None:
     operations.create(PODS, "default", pod("a"))
     with pytest.raises(ApiError, match="application/apply-patch") as caught:
         operations.patch(PODS, "default", "a", "application/apply-patch+yaml", {})

@@ -61,6 +61,7 @@ class Entry(NamedTuple):
     version: int
     kind: str
     object: Object
+    former: Object | None
     line: bytes
 
 
@@ -164,12 +165,13 @@ class ApiServer:
         collection = self.collections[path]
         made = {**given, "metadata": {**given["metadata"], "resourceVersion": str(self.version)}}
         key = (made["metadata"].get("namespace", ""), made["metadata"]["name"])
+        former = collection.objects.get(key)
         if kind == "DELETED":
             del collection.objects[key]
         else:
             collection.objects[key] = made
         line = msgspec.json.encode({"type": kind, "object": made})
-        collection.log.append(Entry(self.version, kind, made, line))
+        collection.log.append(Entry(self.version, kind, made, former, line))
         self.on_change(path, kind, made)
         for watcher in list(collection.watchers):
             watcher()
@@ -295,6 +297,9 @@ class ApiServer:
             if token not in self._pages:
                 raise Refused(410, "Expired", "The provided continue parameter is too old")
             version, items = self._pages.pop(token)
+        elif query.get("resourceVersionMatch") == "Exact":
+            version = int(query["resourceVersion"])
+            items = self._at(path, version)
         else:
             version, items = self.version, self.all(path)
         limit = int(query.get("limit", "0")) or len(items)
@@ -306,6 +311,17 @@ class ApiServer:
             if len(self._pages) > 20:
                 del self._pages[next(iter(self._pages))]
         return msgspec.json.encode({"kind": "List", "apiVersion": "v1", "metadata": metadata, "items": page})
+
+    def _at(self, path: str, version: int) -> list[Object]:
+        """Return the objects as they were: what has been written since is taken back."""
+        objects = dict(self.collections[path].objects)
+        for entry in reversed(list(self.changes(path, version))):
+            key = (entry.object["metadata"].get("namespace", ""), entry.object["metadata"]["name"])
+            if entry.former is None:
+                del objects[key]
+            else:
+                objects[key] = entry.former
+        return list(objects.values())
 
     def changes(self, path: str, since: int) -> Iterator[Entry]:
         """Yield what has been written after a version; raises ``Refused`` (410) if that is forgotten."""

@@ -215,6 +215,10 @@ class History:
             if pod["status"]["phase"] in ("Pending", "Running")
         }
         told = {task.uid: task.machine or "" for task in listing.tasks}
+        for name in self.alive():
+            drifted = self.bridges[name].drifted()
+            if drifted:
+                self.oracle.fail(f"{name} knew otherwise than the API server of {', '.join(drifted)}")
         if listing.assumed:
             self.oracle.fail(f"the solver counts {listing.assumed} tasks as on their way, and nothing is")
         for uid in sorted(truth.keys() | told.keys()):

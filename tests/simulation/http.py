@@ -48,7 +48,7 @@ class SimulatedTransport:
         """The process is about to post the binding of a pod: what it knows now is what that is judged by."""
         self._decided[uid] = dict(self.seen)
 
-    async def get(self, path: str, query: Mapping[str, str] | None = None) -> bytes:
+    async def get(self, path: str, query: Mapping[str, str] | None = None, *, accept: str = "") -> bytes:
         return await self._exchange("GET", path, query, None)
 
     async def post(self, path: str, body: bytes) -> bytes:

@@ -219,6 +219,15 @@ class BridgeProgram:
         """The bridge that runs at present."""
         return self.supervisor.bridge if not self.process.dead else None
 
+    def drifted(self) -> list[str]:
+        """Names of the collections in which this process knew something that is not so."""
+        return [
+            sample.labels["resource"]
+            for metric in self.supervisor.registry.collect()
+            for sample in metric.samples
+            if sample.name == "poseidon_watch_drifted_objects_total" and sample.value
+        ]
+
     def terminate(self) -> None:
         """Send SIGTERM."""
         if self.stopping is not None:
@@ -242,7 +251,12 @@ def bridge_options(name: str, fencing: int, random: Random) -> BridgeOptions:
     page = random.choice((3, 1000))
     return BridgeOptions(
         firmament=(name,),
-        configuration=BridgeConfiguration.model_validate({"gangs": {"timeout": GANG_SECONDS}}),
+        configuration=BridgeConfiguration.model_validate(
+            {
+                "gangs": {"timeout": GANG_SECONDS},
+                "watch": {"reconcilePeriod": random.choice((0, 20, 100))},
+            }
+        ),
         cluster=CLUSTER,
         fencing=fencing,
         client=name,

@@ -12,7 +12,7 @@ from poseidon.kube.api.app_network import AppGroup, NetworkTopology
 from poseidon.kube.api.collections import APP_GROUPS, NETWORK_TOPOLOGIES
 from poseidon.kube.api.decoding import MalformedObjectError, decode_object
 from poseidon.kube.client.errors import ApiError, UnreachableError
-from poseidon.kube.client.patch_formats import MERGE_PATCH
+from poseidon.kube.client.media_types import MERGE_PATCH
 
 if TYPE_CHECKING:
     from poseidon.app_network.proposals import ObjectKey, Proposal

@@ -57,7 +57,9 @@ class _RawPage(KubeStruct, frozen=True):
     items: tuple[msgspec.Raw, ...] | None = None
 
 
-class _MetadataOnly(KubeStruct, frozen=True):
+class MetadataOnly(KubeStruct, frozen=True):
+    """An object of any kind, of which only the metadata are looked at."""
+
     metadata: ObjectMeta = ObjectMeta()
 
 
@@ -69,7 +71,7 @@ class _RawMetadata(KubeStruct, frozen=True):
     metadata: dict[str, msgspec.Raw] = msgspec.field(default_factory=dict)
 
 
-_METADATA = msgspec.json.Decoder(_MetadataOnly)
+_METADATA = msgspec.json.Decoder(MetadataOnly)
 _RAW_METADATA = msgspec.json.Decoder(_RawMetadata)
 _RAW_PAGES = msgspec.json.Decoder(_RawPage)
 _WATCH_EVENTS = msgspec.json.Decoder(WatchEvent)
@@ -113,7 +115,7 @@ def decode_object(raw: bytes | msgspec.Raw, kind: type[T]) -> T:
 def decode_metadata(raw: bytes | msgspec.Raw) -> ObjectMeta:
     """Decode what metadata a broken object has: all of it, else name, namespace and uid, else nothing."""
     text = readable(bytes(raw))
-    for decode in (_METADATA.decode, lambda given: _decode_tolerant(given, _MetadataOnly)):
+    for decode in (_METADATA.decode, lambda given: _decode_tolerant(given, MetadataOnly)):
         try:
             return decode(text).metadata
         except (*_UNREADABLE, MalformedObjectError):

@@ -21,6 +21,18 @@ class KubeMetrics:
         self.watch_errors = Counter(
             "poseidon_watch_errors", "Failed lists and watches.", ["resource", "kind"], registry=registry
         )
+        self.reconciliations = Counter(
+            "poseidon_watch_reconciliations",
+            "Comparisons of what is known with what the API server has.",
+            ["resource", "result"],
+            registry=registry,
+        )
+        self.drifted_objects = Counter(
+            "poseidon_watch_drifted_objects",
+            "Objects that were known otherwise than the API server has them, and were listed anew.",
+            ["resource"],
+            registry=registry,
+        )
         self.rejected_objects = Counter(
             "poseidon_rejected_objects", "Objects that could not be decoded.", ["resource"], registry=registry
         )

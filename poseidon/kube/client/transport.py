@@ -29,7 +29,7 @@ from poseidon.kube.client.connections import (
     PoolOptions,
 )
 from poseidon.kube.client.errors import ApiError, NotLeaderError, UnreachableError, UnsendableError
-from poseidon.kube.client.patch_formats import STRATEGIC_MERGE_PATCH
+from poseidon.kube.client.media_types import JSON, STRATEGIC_MERGE_PATCH
 from poseidon.kube.client.replies import MalformedReplyError, Reply
 from poseidon.kube.client.sockets import probing_socket
 
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from poseidon.kube.client.credentials import Credentials
     from poseidon.kube.client.settings import ConnectionSettings
 
-JSON = "application/json"
 
 _log = logging.getLogger(__name__)
 _MAX_MESSAGE = 500
@@ -115,9 +114,9 @@ class Transport:
             self._writes.close()
             await asyncio.sleep(0)  # connections end in the next turn of the event loop
 
-    async def get(self, path: str, query: Mapping[str, str] | None = None) -> bytes:
-        """Return the body of a GET. Raises ``ApiError`` or ``UnreachableError``."""
-        return await self._exchange("GET", path, query, None, JSON)
+    async def get(self, path: str, query: Mapping[str, str] | None = None, *, accept: str = JSON) -> bytes:
+        """Return the body of a GET, of a media type to ``accept``. Raises ``ApiError`` or ``UnreachableError``."""
+        return await self._exchange("GET", path, query, None, accept)
 
     async def post(self, path: str, body: bytes) -> bytes:
         """Return the body of a POST of JSON. Raises ``ApiError`` or ``UnreachableError``."""
@@ -146,7 +145,7 @@ class Transport:
                 await self._authorize()
                 used = self._identity()
                 async with await self._open(
-                    "GET", path, query=query, body=None, content_type=JSON, patience=timeout
+                    "GET", path, query=query, body=None, media_type=JSON, patience=timeout
                 ) as response:
                     if response.status >= _NO_SUCCESS:
                         reply = await _read(response)
@@ -160,8 +159,9 @@ class Transport:
             raise _unreachable("GET", path, error) from error
 
     async def _exchange(
-        self, method: str, path: str, query: Mapping[str, str] | None, body: bytes | None, content_type: str
+        self, method: str, path: str, query: Mapping[str, str] | None, body: bytes | None, media_type: str
     ) -> bytes:
+        """Ask, with a ``body`` of a media type, or else for an answer of that."""
         writes = self._writes if body is not None else None
         try:
             for last in (False, True):
@@ -169,7 +169,7 @@ class Transport:
                     await self._authorize()
                 used = self._identity()
                 if writes is not None and body is not None:
-                    reply = await writes.exchange(self._request(method, path, body, content_type))
+                    reply = await writes.exchange(self._request(method, path, body, media_type))
                 else:
                     if method != "GET" and not self._permit():
                         raise NotLeaderError(method, path)
@@ -178,7 +178,7 @@ class Transport:
                         path,
                         query=query,
                         body=body,
-                        content_type=content_type,
+                        media_type=media_type,
                         patience=self._timeout,
                     ) as response:
                         reply = await _read(response)
@@ -213,7 +213,7 @@ class Transport:
         *,
         query: Mapping[str, str] | None,
         body: bytes | None,
-        content_type: str,
+        media_type: str,
         patience: aiohttp.ClientTimeout,
     ) -> aiohttp.ClientResponse:
         _check_path(path)
@@ -222,7 +222,8 @@ class Transport:
         if session is None:
             session = self._session = self._new_session()
         url = self._settings.server + path + ("?" + urlencode(query) if query else "")
-        headers = self._headers if body is None else {**self._headers, "Content-Type": content_type}
+        field = "Accept" if body is None else "Content-Type"
+        headers = {**self._headers, field: media_type}
         return await session.request(
             method,
             URL(url, encoded=True),

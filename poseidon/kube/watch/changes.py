@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Annotated, Generic, NamedTuple, Protocol, TypeVar
+
+from pydantic import BeforeValidator, Field
 
 from poseidon.kube.api.core import KubeStruct
+from protos.conventions.configuration import Section, parse_duration
 
 T = TypeVar("T", bound=KubeStruct)
 
@@ -43,6 +46,18 @@ class Feed(Generic[T]):
     def on_synced(self) -> None:
         """Say so."""
         self._changed()
+
+
+class WatchOptions(Section):
+    """The section ``watch``.
+
+    ``reconcile_period`` (15 min): how often what is known of each resource is compared with what the API server has.
+    0: never.
+    """
+
+    reconcile_period: Annotated[
+        float, BeforeValidator(parse_duration), Field(ge=0, le=86400, allow_inf_nan=False)
+    ] = 900.0
 
 
 @dataclass(frozen=True, slots=True)

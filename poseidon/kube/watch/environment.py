@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from random import Random
@@ -26,7 +27,8 @@ class Environment:
     """The way to an API server, and what a process has once. ``random`` is for jitter.
 
     ``clock`` is monotonic, ``wall`` tells seconds since the epoch. What cannot be dealt with goes to ``quarantine``.
-    ``for_events`` is the way for what is only told, and may be told at any time; None: the same.
+    ``for_events`` is the way for what is only told, and may be told at any time; None: the same. What is known of a
+    resource is compared with what there is every ``reconcile_seconds``.
     """
 
     transport: Transport
@@ -37,6 +39,7 @@ class Environment:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     quarantine: Quarantine = field(default_factory=Quarantine)
     for_events: Transport | None = None
+    reconcile_seconds: float = math.inf
 
     def reflector(
         self, resource: Resource[T], handler: Handler[T], options: ReflectorOptions
@@ -51,4 +54,5 @@ class Environment:
             clock=self.clock,
             options=options,
             quarantine=self.quarantine,
+            reconcile_seconds=self.reconcile_seconds,
         )

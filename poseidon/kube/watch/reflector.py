@@ -3,15 +3,17 @@
 A list comes in pages, each handed on as it arrives. The watch starts at the list's version and asks for
 bookmarks, so that after a broken stream it resumes where it stopped. When the server has forgotten that
 version (410) the reflector lists anew and reports what has vanished in between. An absent API group (404) is
-no error: it is tried again slowly, so that a resource which is installed later is picked up.
+no error: it is tried again slowly, so that a resource which is installed later is picked up. From time to time what
+has been handed over is compared with what the server has.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from http import HTTPStatus
 from random import Random
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -30,6 +32,7 @@ from poseidon.kube.client.errors import ApiError, KubeError, UnreachableError
 from poseidon.kube.watch.changes import Change, Handler, ReflectorOptions
 from poseidon.kube.watch.listing import pages
 from poseidon.kube.watch.quarantine import Quarantine
+from poseidon.kube.watch.reconciliation import drifted
 
 if TYPE_CHECKING:
     from poseidon.kube.client.metrics import KubeMetrics
@@ -44,7 +47,8 @@ class Reflector(Generic[T]):
     """Lists and watches one resource until cancelled.
 
     ``random`` draws time-outs and jitter, ``clock`` is monotonic, ``sleep`` waits. A change at which the handler raises
-    goes to ``quarantine``. ``run`` returns only by cancellation.
+    goes to ``quarantine``. ``reconcile_seconds`` pass between comparisons, infinitely many if there are none.
+    ``run`` returns only by cancellation.
     """
 
     def __init__(
@@ -59,6 +63,7 @@ class Reflector(Generic[T]):
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         options: ReflectorOptions | None = None,
         quarantine: Quarantine | None = None,
+        reconcile_seconds: float = math.inf,
     ) -> None:
         self._transport = transport
         self._resource = resource
@@ -72,7 +77,9 @@ class Reflector(Generic[T]):
         self._backoff = Backoff(random, self._options.backoff_initial, self._options.backoff_cap)
         self._version = ""
         self._relist_reason = "start"
-        self._known: set[str] = set()
+        self._reconcile_seconds = reconcile_seconds
+        self._known: dict[str, str] = {}  # versions by uid
+        self._watched = asyncio.Timeout(None)
         self._broken_in_a_row = 0
         self._absent = False
         self._synced = asyncio.Event()
@@ -88,6 +95,12 @@ class Reflector(Generic[T]):
 
     async def run(self) -> None:
         """Keep the handler informed for ever."""
+        async with asyncio.TaskGroup() as parts:
+            if math.isfinite(self._reconcile_seconds):
+                parts.create_task(self._reconcile(), name=f"reconciliation of {self._resource.name}")
+            await self._follow()
+
+    async def _follow(self) -> None:
         while True:
             try:
                 if not self._version:
@@ -103,7 +116,7 @@ class Reflector(Generic[T]):
     async def _list(self) -> None:
         """Hand over everything there is, and the absence of what was there before."""
         self._metrics.relists.labels(self._resource.name, self._relist_reason).inc()
-        seen: set[str] = set()
+        seen: dict[str, str] = {}
         version = ""
         async with aclosing(pages(self._transport, self._resource, self._options.page_size)) as listed:
             async for page in listed:
@@ -111,14 +124,15 @@ class Reflector(Generic[T]):
                 for rejected in page.rejected:
                     self._reject(rejected.metadata, rejected.problem)
                     # It still exists: what is known of it stays as it was.
-                    seen.add(rejected.metadata.uid)
+                    seen[rejected.metadata.uid] = rejected.metadata.resource_version
                 batch = [Change(_metadata(item).uid, item) for item in page.items]
-                uids = [change.uid for change in batch]
-                seen.update(uids)
-                self._known.update(uids)
+                metadata = (_metadata(item) for item in page.items)
+                listed_here = {each.uid: each.resource_version for each in metadata}
+                seen.update(listed_here)
+                self._known.update(listed_here)
                 self._hand_over(batch, "LISTED")
-        gone = self._known - seen
-        self._known &= seen
+        gone = self._known.keys() - seen.keys()
+        self._known = seen
         self._hand_over([Change(uid, None) for uid in sorted(gone)], "VANISHED")
         if self._backoff.failures or self._absent:
             _log.info("list recovered resource=%s objects=%d", self._resource.name, len(seen))
@@ -142,12 +156,17 @@ class Reflector(Generic[T]):
         started = self._clock()
         heard = False
         lines = self._transport.lines(self._resource.path, query, seconds + self._options.read_margin)
-        async with aclosing(lines) as stream:
-            async for batch in stream:
-                self._take(batch)
-                heard = True
-                self._backoff.reset()
-                self._broken_in_a_row = 0
+        self._watched = asyncio.Timeout(None)
+        try:
+            async with self._watched, aclosing(lines) as stream:
+                async for batch in stream:
+                    self._take(batch)
+                    heard = True
+                    self._backoff.reset()
+                    self._broken_in_a_row = 0
+        except TimeoutError:
+            self._relist("drift")
+            return
         if not heard and self._clock() - started < 1.0:
             # A proxy that ends streams at once would otherwise be asked in a tight loop.
             raise UnreachableError(f"watch of {self._resource.path}: ended at once")
@@ -181,7 +200,7 @@ class Reflector(Generic[T]):
             # Of a bookmark, and of an object that is gone, only the metadata matter.
             metadata = decode_metadata(event.object)
             if event.type == "DELETED":
-                self._known.discard(metadata.uid)
+                self._known.pop(metadata.uid, None)
                 batch.append(Change(metadata.uid, None))
         else:
             try:
@@ -191,9 +210,36 @@ class Reflector(Generic[T]):
                 self._reject(metadata, str(problem))
             else:
                 metadata = _metadata(item)
-                self._known.add(metadata.uid)
                 batch.append(Change(metadata.uid, item))
+            self._known[metadata.uid] = metadata.resource_version
         self._version = metadata.resource_version or self._version
+
+    # --- reconciliation ------------------------------------------------------------------------------------
+
+    async def _reconcile(self) -> None:
+        """Compare from time to time what has been handed over with what there is, and list anew if it differs."""
+        while True:
+            await self._sleep(self._reconcile_seconds * (0.75 + 0.5 * self._random.random()))
+            version = self._version
+            if not version:
+                continue  # a list is under way, or the resource is not served
+            try:
+                differ = await drifted(
+                    self._transport, self._resource, self._options.page_size, version, dict(self._known)
+                )
+            except KubeError as error:
+                _log.debug('not reconciled resource=%s error="%s"', self._resource.name, error)
+                self._metrics.reconciliations.labels(self._resource.name, "failed").inc()
+                continue
+            if differ is None or not self._version:
+                self._metrics.reconciliations.labels(self._resource.name, "skipped").inc()
+                continue
+            self._metrics.reconciliations.labels(self._resource.name, "drifted" if differ else "same").inc()
+            if differ:
+                self._metrics.drifted_objects.labels(self._resource.name).inc(len(differ))
+                self._relist("drift")
+                with suppress(RuntimeError):  # no watch at present
+                    self._watched.reschedule(asyncio.get_running_loop().time())
 
     # --- recovery ------------------------------------------------------------------------------------------
 
@@ -241,7 +287,7 @@ class Reflector(Generic[T]):
             )
         self._absent = True
         self._relist("served")
-        gone, self._known = self._known, set()
+        gone, self._known = self._known, {}
         self._hand_over([Change(uid, None) for uid in sorted(gone)], "VANISHED")
         self._mark_synced()
         await self._sleep(self._options.absent_seconds * (0.75 + 0.5 * self._random.random()))

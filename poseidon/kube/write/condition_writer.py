@@ -7,7 +7,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from poseidon.kube.api.references import PodRef, timestamp
-from poseidon.kube.client.patch_formats import STRATEGIC_MERGE_PATCH
+from poseidon.kube.client.media_types import STRATEGIC_MERGE_PATCH
 from poseidon.kube.write.patch_writer import PatchWriter
 from poseidon.kube.write.write_behind import WriteBehindOptions
 

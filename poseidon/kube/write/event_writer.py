@@ -17,7 +17,7 @@ import msgspec
 
 from poseidon.kube.api.references import ObjectRef, PodRef, timestamp
 from poseidon.kube.client.errors import ApiError
-from poseidon.kube.client.patch_formats import MERGE_PATCH
+from poseidon.kube.client.media_types import MERGE_PATCH
 from poseidon.kube.write.write_behind import WriteBehind, WriteBehindOptions
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import msgspec
 
 from poseidon.kube.api.references import PodRef, timestamp
 from poseidon.kube.client.errors import ApiError, KubeError
-from poseidon.kube.client.patch_formats import STRATEGIC_MERGE_PATCH
+from poseidon.kube.client.media_types import STRATEGIC_MERGE_PATCH
 from poseidon.kube.write.retrying import RetryOptions, Tries
 from poseidon.kube.write.worker_pool import WorkerPool
 

@@ -9,7 +9,7 @@ from poseidon.kube.api.core import Condition
 from poseidon.kube.api.pod_groups import PodGroupStatus
 from poseidon.kube.api.references import PodRef
 from poseidon.kube.client.errors import ApiError
-from poseidon.kube.client.patch_formats import STRATEGIC_MERGE_PATCH
+from poseidon.kube.client.media_types import STRATEGIC_MERGE_PATCH
 from poseidon.kube.write.patch_writer import PatchWriter
 
 _INVALID = 422
