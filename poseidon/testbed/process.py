@@ -22,6 +22,7 @@ from poseidon.testbed.controllers.reporting import Reporter, run_reporters
 from poseidon.testbed.controllers.true_use import TrueUse
 from poseidon.testbed.controllers.volumes import VolumeSimulation, run_volumes
 from poseidon.testbed.kubeconfig import write_kubeconfig
+from poseidon.testbed.objects.resources import NODES
 from poseidon.testbed.seeding import create_nodes
 from protos.conventions.command_line import OneLineCommand
 
@@ -81,6 +82,11 @@ if TYPE_CHECKING:
 @click.option(
     "--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), help="File to write for clients."
 )
+@click.option(
+    "--journal",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File for all writes: a cluster that was killed goes on from there when it is started again.",
+)
 def main(host: str, port: int, history: int, token: str | None, seed: int | None, **rest: Any) -> None:
     """Serve a simulated Kubernetes API until SIGTERM or SIGINT.
 
@@ -93,6 +99,7 @@ def main(host: str, port: int, history: int, token: str | None, seed: int | None
             token=token,
             seed=seed,
             graceful=rest["kubelets"],
+            journal=rest.pop("journal"),
             writes=WriteLimits(rest.pop("write_rate"), rest.pop("write_latency"), rest.pop("max_writes")),
         )
     except ValueError as error:
@@ -127,7 +134,8 @@ async def _serve(
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
     cluster = SimulatedCluster(options)
-    await create_nodes(cluster.operations, nodes)
+    if not len(cluster.operations.store.collection(NODES.collection)):  # else a journal has brought them
+        await create_nodes(cluster.operations, nodes)
     await cluster.start(host, port, tls=tls)
     background: list[asyncio.Task[None]] = []
     store = cluster.operations.store

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from poseidon.testbed.objects.collection import Collection
     from poseidon.testbed.objects.history import Record
+    from poseidon.testbed.objects.journal import Saved
     from poseidon.testbed.objects.selectors import Selection
 
 Object = dict[str, Any]
@@ -57,12 +58,12 @@ class Preconditions:
 
 
 class Operations:
-    """The API's verbs over a store. A new one holds the system namespaces and priority classes.
+    """The API's verbs over a store. A new one holds the system namespaces and priority classes, or what is ``saved``.
 
     ``graceful``: pods on nodes keep their grace period; somebody must play kubelet, or they stay for ever.
     """
 
-    def __init__(self, store: Store, *, graceful: bool = False) -> None:
+    def __init__(self, store: Store, *, graceful: bool = False, saved: Saved | None = None) -> None:
         self.store = store
         self._graceful = graceful
         self.registry = ResourceRegistry(BUILTIN)
@@ -70,6 +71,21 @@ class Operations:
             if resource.is_storage_version:
                 store.add_collection(collection_spec(resource))
         self.disruptions = DisruptionController(store)
+        if saved is not None and saved.objects:
+            self._restore(saved)
+        else:
+            self._begin()
+
+    def _restore(self, saved: Saved) -> None:
+        """Hold what is saved; definitions first, as they say what else there is."""
+        definitions = CUSTOM_RESOURCE_DEFINITIONS.collection
+        for (name, _), raw in sorted(saved.objects.items(), key=lambda item: item[0][0] != definitions):
+            record = self.store.restore(self.store.collection(name), raw)
+            if name == definitions:
+                self._serve(record)
+        self.store.go_on_after(saved.revision)
+
+    def _begin(self) -> None:
         for name in ("default", "kube-system", "kube-node-lease"):
             self.create(NAMESPACES, "", {"metadata": {"name": name}})
         for name, value in (

@@ -10,6 +10,7 @@ from poseidon.testbed.api_server.flow_control import WriteLimits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,8 @@ class ClusterOptions:
     limits lists that ask for no limit; 0 leaves them whole, as the real server does. ``token`` None lets everyone in.
     ``graceful``: pods on nodes keep their grace period when they are deleted, until a kubelet has removed them.
     ``writes`` is what the server can take; by default it is as fast as it can be.
-    ``clock`` gives wall-clock time for timestamps; with a ``seed`` UIDs are the same in every run.
+    ``clock`` gives wall-clock time for timestamps; with a ``seed`` UIDs are the same in every run. ``journal`` is a
+    file for all writes: who begins with one that holds some goes on from there, and remembers no older version.
     """
 
     history: int = 50_000
@@ -32,6 +34,7 @@ class ClusterOptions:
     graceful: bool = False
     writes: WriteLimits = field(default_factory=WriteLimits)
     clock: Callable[[], float] = time.time
+    journal: Path | None = None
 
     def __post_init__(self) -> None:
         for name in ("history", "bookmark_interval", "watch_timeout"):

@@ -23,6 +23,7 @@ from poseidon.testbed.api_server.options import ClusterOptions
 from poseidon.testbed.api_server.routes import Router
 from poseidon.testbed.controllers.disruption import run_disruption
 from poseidon.testbed.objects import errors
+from poseidon.testbed.objects.journal import Journal
 from poseidon.testbed.objects.store import Store
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ _OPEN_PATHS = frozenset({"/healthz", "/readyz", "/livez", "/version"})
 
 
 class SimulatedCluster:
-    """An API server that listens between ``start`` and ``stop``. All of its state is in memory and outlives neither.
+    """An API server that listens between ``start`` and ``stop``. All of its state is in memory.
 
     ``operations`` gives in-process access to the same objects. ``observer`` is told method, path and status of every
     request once it has been answered; of a watch, when it ends. What is added to ``faults`` happens to requests.
@@ -50,8 +51,11 @@ class SimulatedCluster:
     def __init__(self, options: ClusterOptions | None = None, observer: Observer | None = None) -> None:
         self.options = options or ClusterOptions()
         self._observer = observer
-        store = Store(clock=self.options.clock, history_limit=self.options.history, seed=self.options.seed)
-        self.operations = Operations(store, graceful=self.options.graceful)
+        options = self.options
+        journal = Journal(options.journal) if options.journal is not None else None
+        saved = journal.read() if journal is not None else None
+        store = Store(clock=options.clock, history_limit=options.history, seed=options.seed, journal=journal)
+        self.operations = Operations(store, graceful=options.graceful, saved=saved)
         self.faults = FaultPlan()
         self._flow = FlowControl(self.options.writes) if self.options.writes.any else None
         self._controllers: asyncio.Task[None] | None = None

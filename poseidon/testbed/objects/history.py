@@ -97,6 +97,13 @@ class History:
             del changes[:excess]
         self.wake()
 
+    def forget(self, revision: int) -> None:
+        """Remember nothing of what came before a revision."""
+        self._dropped += len(self._changes)
+        self._changes.clear()
+        self._floor = revision
+        self.wake()
+
     def position_after(self, revision: int) -> int:
         """Return where the changes after ``revision`` begin. Raises ``ExpiredRevisionError``."""
         oldest = self.oldest

@@ -20,6 +20,8 @@ from poseidon.testbed.objects.history import Change, History, Record
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from poseidon.testbed.objects.journal import Journal
+
 Object = dict[str, Any]
 
 _encode = msgspec.json.Encoder().encode
@@ -35,12 +37,18 @@ class Store:
     """Collections of objects under one revision counter.
 
     ``clock`` gives wall-clock seconds; ``history_limit`` bounds the changes remembered per collection; with a
-    ``seed`` the UIDs are the same in every run.
+    ``seed`` the UIDs are the same in every run. ``journal`` takes all writes.
     """
 
     def __init__(
-        self, *, clock: Callable[[], float], history_limit: int = 50_000, seed: int | None = None
+        self,
+        *,
+        clock: Callable[[], float],
+        history_limit: int = 50_000,
+        seed: int | None = None,
+        journal: Journal | None = None,
     ) -> None:
+        self._journal = journal
         self._clock = clock
         self._history_limit = history_limit
         self._random = random.Random(seed)  # noqa: S311 - identifiers, not secrets
@@ -73,9 +81,27 @@ class Store:
         self._collections[spec.name] = collection
         return collection
 
+    def restore(self, collection: Collection, raw: bytes) -> Record:
+        """Hold an object as it was written before this store came to be."""
+        obj = _decode(raw)
+        record = make_record(collection, obj, int(obj["metadata"]["resourceVersion"]))
+        collection.apply(Change("ADDED", record.revision, record, None))
+        return record
+
+    def go_on_after(self, revision: int) -> None:
+        """Write from here on under later revisions than that; nothing is remembered of how it came to be."""
+        self._revision = self._names_generated = revision + 1
+        self._random.seed(self._random.getrandbits(64) + revision)
+        for collection in self._collections.values():
+            collection.history.forget(self._revision)
+
     def drop_collection(self, name: str) -> None:
         """Forget a kind and all its objects; its watches end."""
-        self._collections.pop(name).close()
+        collection = self._collections.pop(name)
+        collection.close()
+        if self._journal is not None:
+            for key in collection.view(self._revision).keys:
+                self._journal.append(name, key, self._revision, b"")
 
     def collection(self, name: str) -> Collection:
         """Return the collection ``name``. Raises ``KeyError``."""
@@ -144,6 +170,9 @@ class Store:
         if not dry_run:
             self._revision = revision
             collection.apply(Change(change_type, revision, record, previous))
+            if self._journal is not None:
+                raw = b"" if change_type == "DELETED" else record.raw
+                self._journal.append(collection.spec.name, record.key, revision, raw)
         return record
 
 
