@@ -1,6 +1,7 @@
-"""Two bridges and two solvers under a steady load, of which one after the other is killed or ended in order.
+"""Bridges, solvers and an API server under a steady load, of which one after the other is killed or ended in order.
 
-For each end: how long no pod was bound. At last: whether every pod is bound, none twice, no node overcommitted.
+For each end: how long no pod was bound. At last: whether every pod is bound, none twice, no node overcommitted, and how
+many events there are about a pod.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ import shutil
 import signal
 import tempfile
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 import yaml
@@ -27,8 +29,10 @@ from poseidon.demo.run import following
 from poseidon.demo.seeding import create_in_bulk, ensure_namespace
 from poseidon.demo.tracker import PodName, PodTracker
 from poseidon.demo.verification import Occupancy, read_occupancy
+from poseidon.kube.client.errors import ApiError, KubeError
 from poseidon.kube.client.settings import load_settings
 from poseidon.kube.client.transport import Transport
+from poseidon.kube.watch.changes import ReflectorOptions
 from poseidon.testbed.harness.child import Child
 
 _TICK = 0.05
@@ -36,20 +40,19 @@ _COMPETITION = 3
 _GRACE = 20.0
 _SETTLING = 1.0
 """Seconds between a process's being back and the next end."""
-_KINDS = (
-    "leader killed",
-    "leader ended",
-    "standby killed",
-    "solver killed",
-    "solver ended",
-    "other solver killed",
-)
+_API_SERVER = "API server killed"
+_ALONE = ("solver killed", "solver ended", "other solver killed", _API_SERVER)
+_KINDS = ("leader killed", "leader ended", "standby killed", *_ALONE)
+_QUICK = ReflectorOptions(backoff_cap=0.5)
+"""What is measured is soon seen also after an outage."""
 
 
 @dataclass(frozen=True, slots=True)
 class FailoverOptions:
     """What is measured: ``ends`` ends, drawn from ``seed``, while ``rate`` pods a second are created.
 
+    ``bridges`` are two, which elect a leader, or one, which does not and has to outlive everything. ``down``: for how
+    many seconds an API server that was killed stays away; some is added to start it.
     ``lease`` is the Lease's duration in seconds; the deadline is two thirds of it, the retry period an eighth.
     ``binaries`` is the folder of a real control plane, whose kube-scheduler places every third pod on the same nodes;
     None: the API server is simulated.
@@ -57,6 +60,8 @@ class FailoverOptions:
 
     nodes: int = 1000
     ends: int = 20
+    bridges: int = 2
+    down: float = 0.0
     rate: int = 50
     lease: float = 15.0
     binaries: Path | None = None
@@ -112,34 +117,69 @@ def run_failover(
         shutil.rmtree(folder, ignore_errors=True)
 
 
+class _Simulated:
+    """A simulated API server that can be killed, with a journal."""
+
+    def __init__(self, folder: Path) -> None:
+        self.kubeconfig = folder / "kubeconfig"
+        arguments = [
+            "--kubeconfig",
+            str(self.kubeconfig),
+            "--journal",
+            str(folder / "journal"),
+            "--port",
+            "0",
+        ]
+        self._process = _Process("cluster", "poseidon.testbed", arguments, folder)
+
+    async def __aenter__(self) -> Self:
+        await self._process.start()
+        url = await self._process.child.announced()
+        self._process.arguments[-1] = url.rpartition(":")[2]  # it listens there in all its lives
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._process.child.stop(_GRACE)
+
+    async def away(self, seconds: float) -> None:
+        """Kill it, and start it again after a while."""
+        self._process.child.signal(signal.SIGKILL)
+        await self._process.child.wait()
+        await asyncio.sleep(seconds)
+        await self._process.start()
+        await self._process.child.announced()
+
+
+class _Real(ControlPlane):
+    """A real API server that can be killed."""
+
+    async def away(self, seconds: float) -> None:
+        """Kill it, and start it again after a while."""
+        await self.kill("kube-apiserver")
+        await asyncio.sleep(seconds)
+        await self.start_again("kube-apiserver")
+
+
 async def _run(options: FailoverOptions, folder: Path, progress: Callable[[str], None]) -> dict[str, Any]:
     async with AsyncExitStack() as stack:
-        kubeconfig = folder / "kubeconfig"
-        if options.binaries is not None:
-            await stack.enter_async_context(ControlPlane(options.binaries, folder))
-        else:
-            cluster = Child(
-                "cluster", "poseidon.testbed", ["--kubeconfig", str(kubeconfig)], folder / "c.log"
-            )
-            await cluster.start()
-            stack.push_async_callback(cluster.stop, _GRACE)
-            await cluster.announced()
+        server = _Real(options.binaries, folder) if options.binaries is not None else _Simulated(folder)
+        await stack.enter_async_context(server)
         transport = await stack.enter_async_context(
-            Transport(load_settings(kubeconfig), clock=time.monotonic, user_agent="poseidon-bench")
+            Transport(load_settings(server.kubeconfig), clock=time.monotonic, user_agent="poseidon-bench")
         )
-        pair = await stack.enter_async_context(_processes(options, folder, kubeconfig))
-        return await _Failover(options, transport, *pair, progress).measure()
+        pair = await stack.enter_async_context(_processes(options, folder, server.kubeconfig))
+        return await _Failover(options, transport, server, *pair, progress).measure()
 
 
 @asynccontextmanager
 async def _processes(
     options: FailoverOptions, folder: Path, kubeconfig: Path
 ) -> AsyncIterator[tuple[list[_Process], list[_Process]]]:
-    """Two solvers at fixed addresses, and two bridges that know both; not started: the bridges."""
+    """Two solvers at fixed addresses, and bridges that know both; not started: the bridges."""
     name = f"failover-{time.time_ns():x}"
     config = folder / "config.yaml"
     election = {
-        "leaderElect": True,
+        "leaderElect": options.bridges > 1,
         "leaseDuration": options.lease,
         "renewDeadline": options.lease * 2 / 3,
         "retryPeriod": options.lease / 8,
@@ -156,7 +196,10 @@ async def _processes(
     addresses = [each.arguments[-1] for each in solvers]
     targets = [word for address in addresses for word in ("--firmament", address)]
     common = ["run", "--kubeconfig", str(kubeconfig), "--config", str(config), "--cluster-name", name]
-    bridges = [_Process(f"bridge-{index}", "poseidon", [*common, *targets], folder) for index in (1, 2)]
+    bridges = [
+        _Process(f"bridge-{index + 1}", "poseidon", [*common, *targets], folder)
+        for index in range(options.bridges)
+    ]
     try:
         yield solvers, bridges
     finally:
@@ -168,18 +211,22 @@ class _Failover:
         self,
         options: FailoverOptions,
         transport: Transport,
+        server: _Simulated | _Real,
         solvers: list[_Process],
         bridges: list[_Process],
         progress: Callable[[str], None],
     ) -> None:
         self._options = options
         self._transport = transport
+        self._server = server
         self._solvers, self._bridges = solvers, bridges
         self._progress = progress
         self._namespace = f"failover-{time.time_ns():x}"
         self._tracker = PodTracker(time.monotonic)
         self._pods = pod_objects(EndToEndOptions(pods=10_000_000, seed=options.seed), self._namespace)
         self._random = Random(options.seed)  # noqa: S311 - a reproducible order
+        self._ending: _Process | None = None
+        self.ended_by_themselves = 0
 
     async def measure(self) -> dict[str, Any]:
         """Fill the cluster, end processes, wait until all pods are bound, and verify."""
@@ -192,20 +239,26 @@ class _Failover:
             await Api(transport).create(nodes)
         for bridge in self._bridges:
             await bridge.start()
-        async with following(transport, self._tracker, time.monotonic):
+        async with following(transport, self._tracker, time.monotonic, _QUICK):
             load = asyncio.create_task(self._load())
+            tending = asyncio.create_task(self._tend())
             try:
                 await self._until(lambda: self._tracker.bound > 0, "no pod was bound")
                 outages = [await self._end(kind) for kind in self._order()]
-            finally:
                 load.cancel()
                 await asyncio.gather(load, return_exceptions=True)
-            await self._until(lambda: self._tracker.bound == self._tracker.expected, "pods are left")
-        return self._figures(outages, await read_occupancy(transport))
+                await self._until(lambda: self._tracker.bound == self._tracker.expected, "pods are left")
+            finally:
+                for each in (load, tending):
+                    each.cancel()
+                await asyncio.gather(load, tending, return_exceptions=True)
+        await asyncio.sleep(_SETTLING)  # events
+        return self._figures(outages, await read_occupancy(transport), await self._most_events())
 
     def _order(self) -> list[str]:
         """Each kind about as often as the others."""
-        kinds = [_KINDS[index % len(_KINDS)] for index in range(self._options.ends)]
+        known = _KINDS if self._options.bridges > 1 else _ALONE
+        kinds = [known[index % len(known)] for index in range(self._options.ends)]
         self._random.shuffle(kinds)
         return kinds
 
@@ -219,18 +272,43 @@ class _Failover:
                     pod["spec"]["schedulerName"] = "default-scheduler"
                 else:
                     self._tracker.about_to_create([PodName(self._namespace, pod["metadata"]["name"])])
+                await self._create(pod)
+                created += 1
+            await asyncio.sleep(_TICK)
+
+    async def _create(self, pod: dict[str, Any]) -> None:
+        """Create a pod, however often that takes."""
+        while True:
+            try:
                 await self._transport.post(
                     f"/api/v1/namespaces/{self._namespace}/pods", msgspec.json.encode(pod)
                 )
-                created += 1
+            except ApiError as error:
+                if error.conflict:
+                    return  # done, without an answer
+            except KubeError:
+                pass
+            else:
+                return
             await asyncio.sleep(_TICK)
+
+    async def _tend(self) -> None:
+        """Start bridges again that have ended by themselves, as a kubelet does: who loses its Lease ends."""
+        while True:
+            await asyncio.sleep(_TICK)
+            for bridge in self._bridges:
+                if not bridge.child.alive and bridge is not self._ending:
+                    self.ended_by_themselves += 1
+                    await bridge.start()
 
     # --- ends ------------------------------------------------------------------------------------------------
 
     async def _end(self, kind: str) -> Outage:
         """End a process, wait until pods are bound again, start it anew, and wait until it is ready."""
         await asyncio.sleep(_SETTLING + self._random.random())
-        victim = await self._victim(kind)
+        if kind == _API_SERVER:
+            return await self._end_api_server(kind)
+        self._ending = victim = await self._victim(kind)
         before = self._tracker.expected
         begun = time.monotonic()
         victim.child.signal(signal.SIGTERM if kind.endswith("ended") else signal.SIGKILL)
@@ -243,9 +321,27 @@ class _Failover:
         await self._until(
             lambda: victim.says(ready) or victim.says("leading lease"), f"{victim.name} is not ready"
         )
+        self._ending = None
         if victim in self._bridges:
             await asyncio.sleep(_SETTLING)  # it reads the cluster
         return outage
+
+    async def _end_api_server(self, kind: str) -> Outage:
+        """Kill the API server and start it again; who has lost its Lease meanwhile is back when this returns."""
+        begun = time.monotonic()
+        await self._server.away(self._options.down)
+        before = self._tracker.expected
+        await self._until(lambda: self._tracker.bound_since(before), f"{kind}: no pod was bound any more")
+        outage = Outage(kind, time.monotonic() - begun)
+        self._progress(f"{kind}: {outage.seconds:.2f} s")
+        await self._until(self._all_are_ready, "not all bridges are ready")
+        return outage
+
+    def _all_are_ready(self) -> bool:
+        ready = ("standing by", "leading lease", "stream open")
+        return all(
+            bridge.child.alive and any(bridge.says(words) for words in ready) for bridge in self._bridges
+        )
 
     async def _victim(self, kind: str) -> _Process:
         leader = await self._leader()
@@ -280,12 +376,25 @@ class _Failover:
 
     # --- figures ---------------------------------------------------------------------------------------------
 
-    def _figures(self, outages: Sequence[Outage], occupancy: Occupancy) -> dict[str, Any]:
+    async def _most_events(self) -> int:
+        """The largest number of events about one pod, repetitions included."""
+        counts: Counter[str] = Counter()
+        path, query = f"/api/v1/namespaces/{self._namespace}/events", {"limit": "5000"}
+        while True:
+            page = msgspec.json.decode(await self._transport.get(path, query))
+            for event in page["items"]:
+                counts[event["involvedObject"]["uid"]] += event.get("count") or 1
+            if not page["metadata"].get("continue"):
+                return max(counts.values(), default=0)
+            query["continue"] = page["metadata"]["continue"]
+
+    def _figures(self, outages: Sequence[Outage], occupancy: Occupancy, most_events: int) -> dict[str, Any]:
         tracker, options = self._tracker, self._options
         by_kind = {kind: sorted(each.seconds for each in outages if each.kind == kind) for kind in _KINDS}
         return {
             "cluster": "simulated" if options.binaries is None else "real",
             "nodes": occupancy.nodes,
+            "bridges": options.bridges,
             "rate": options.rate,
             "leaseSeconds": options.lease,
             "outages": {
@@ -300,6 +409,8 @@ class _Failover:
             "pods": tracker.expected,
             "bound": tracker.bound,
             "boundTwice": tracker.bound_twice,
+            "mostEventsOfOnePod": most_events,
+            "bridgesEndedByThemselves": self.ended_by_themselves,
             "overcommittedNodes": occupancy.overcommitted_nodes,
             "overcommitted": list(occupancy.overcommitted[:10]),
         }

@@ -1,4 +1,4 @@
-"""``failover``: two bridges and two solvers, ended one after the other."""
+"""``failover``: bridges, solvers and an API server, ended one after the other."""
 
 from __future__ import annotations
 
@@ -14,6 +14,20 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
 @click.command("failover")
 @click.option("--nodes", default=1000, show_default=True, type=click.IntRange(1, 100_000))
 @click.option("--ends", default=20, show_default=True, type=click.IntRange(1, 10_000), help="How many.")
+@click.option(
+    "--bridges",
+    default=2,
+    show_default=True,
+    type=click.IntRange(1, 2),
+    help="Two elect a leader; one does not, and only others end.",
+)
+@click.option(
+    "--down",
+    default=0.0,
+    show_default=True,
+    type=click.FloatRange(0.0),
+    help="Seconds that a killed API server stays away.",
+)
 @click.option("--rate", default=50, show_default=True, type=click.IntRange(1, 2000), help="Pods a second.")
 @click.option(
     "--lease", default=15.0, show_default=True, type=click.FloatRange(1.0, 60.0), help="Seconds of the Lease."
@@ -30,7 +44,7 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
 @OUTPUT
 @SAVE
 def failover(output: str, save: Path | None, **options: Any) -> None:
-    """How long no pod is bound when a leader, a standby or a solver ends, under a steady load."""
+    """How long no pod is bound when a leader, a standby, a solver or the API server ends, under a steady load."""
     from benchmarks.environment import environment
     from benchmarks.failover import FailoverOptions, run_failover
     from poseidon.testbed.harness.child import ChildDiedError

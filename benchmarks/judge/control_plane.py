@@ -49,7 +49,8 @@ class ControlPlane:
 
     def __init__(self, where: Path, folder: Path, *, controllers: bool = False) -> None:
         self._where, self._folder, self._controllers = where, folder, controllers
-        self._ended: list[subprocess.Popen[bytes]] = []
+        self._commands: dict[str, list[str]] = {}
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self.kubeconfig = folder / "kubeconfig"
 
     async def __aenter__(self) -> Self:
@@ -102,16 +103,15 @@ class ControlPlane:
 
     def check(self) -> None:
         """Raise ``ControlPlaneError`` if a process has ended."""
-        for process in self._ended:
+        for name, process in self._processes.items():
             if process.poll() is not None:
-                name = Path(str(process.args[0] if isinstance(process.args, list) else process.args)).name
                 raise ControlPlaneError(
                     f"{name} has ended with status {process.returncode}; see {self._folder}"
                 )
 
     async def stop(self) -> None:
         """End all processes, one after another, the last started first: the API server needs etcd to end in order."""
-        for process in reversed(self._ended):
+        for process in reversed(self._processes.values()):
             with suppress(ProcessLookupError):
                 process.send_signal(signal.SIGTERM)
             try:
@@ -119,7 +119,18 @@ class ControlPlane:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-        self._ended.clear()
+        self._processes.clear()
+
+    async def kill(self, name: str) -> None:
+        """Kill one of the programs, and wait until it is gone."""
+        process = self._processes.pop(name)
+        process.kill()
+        await asyncio.to_thread(process.wait)
+
+    async def start_again(self, name: str) -> None:
+        """Start a program that was killed, and wait until the API server is ready."""
+        self._begin(name)
+        await self._until_ready()
 
     def _run(self, name: str, *arguments: str) -> None:
         program = self._where / name
@@ -127,9 +138,14 @@ class ControlPlane:
             raise ControlPlaneError(
                 f"{program}: there is no such file; {VARIABLE} names the folder of the binaries"
             )
+        self._commands[name] = [str(program), *arguments]
+        self._begin(name)
+
+    def _begin(self, name: str) -> None:
         with (self._folder / f"{name}.log").open("ab") as log:
-            command = [str(program), *arguments]
-            self._ended.append(subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True))
+            self._processes[name] = subprocess.Popen(
+                self._commands[name], stdout=log, stderr=log, start_new_session=True
+            )
 
     async def _until_ready(self) -> None:
         async with asyncio.timeout(_READY_SECONDS):

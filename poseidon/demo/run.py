@@ -21,6 +21,7 @@ from poseidon.demo.verification import PODS, read_occupancy
 from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.client.settings import load_settings
 from poseidon.kube.client.transport import Transport
+from poseidon.kube.watch.changes import ReflectorOptions
 from poseidon.kube.watch.reflector import Reflector
 from poseidon.testbed.harness.stack import CLUSTER_NAME, Stack, StackOptions
 
@@ -165,7 +166,10 @@ class _Demo:
 
 @asynccontextmanager
 async def following(
-    transport: Transport, tracker: PodTracker, clock: Callable[[], float]
+    transport: Transport,
+    tracker: PodTracker,
+    clock: Callable[[], float],
+    options: ReflectorOptions | None = None,
 ) -> AsyncIterator[None]:
     """Let ``tracker`` see all pods and their changes; it is up to date on entry."""
     reflector = Reflector(
@@ -175,6 +179,7 @@ async def following(
         metrics=KubeMetrics(CollectorRegistry()),
         random=Random(time.monotonic_ns()),  # noqa: S311 - jitter, not secrets
         clock=clock,
+        options=options,
     )
     running = asyncio.create_task(reflector.run())
     try:
