@@ -1,9 +1,9 @@
-"""Whether memory stays flat: resident sizes of solver and bridge over thousands of rounds of churn."""
+"""Whether memory, threads and descriptors of solver and bridge stay flat over thousands of rounds of churn."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from benchmarks.declarative.loading import load_workload
@@ -33,7 +33,20 @@ async def measure_memory(
         "peakMiB": {name: used["peakMiB"] for name, used in measured["usage"].items()},
         "series": series,
         "drift": {name: drift(series[name]) for name in PROCESSES if name in series},
+        "rounds": measured["verified"].get("rounds"),
+        **{kind: _settled(by_name) for kind, by_name in measured["counts"].items()},
     }
+
+
+def _settled(by_name: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
+    """The most of each kind of process in the first and in the last fifth after the warm-up."""
+    found = {}
+    for name in PROCESSES:
+        settled = by_name.get(name, ())[int(len(by_name.get(name, ())) * WARM_UP) :]
+        part = len(settled) // 5
+        if part:
+            found[name] = [max(settled[:part]), max(settled[-part:])]
+    return found
 
 
 def drift(samples: Sequence[float]) -> float | None:

@@ -76,8 +76,13 @@ def memory_sheets(report: Report) -> list[Sheet]:
     rows = []
     for name, peak in report["peakMiB"].items():
         change = report["drift"].get(name)
-        rows.append([name, number(peak), NOTHING if change is None else f"{change:+.1%}"])
-    return [Sheet("", (f"process, {report['params']['times']:,} rounds", "peak MiB", "drift"), rows)]
+        counts = [
+            " to ".join(map(str, report.get(kind, {}).get(name, ()))) or NOTHING
+            for kind in ("threads", "descriptors")
+        ]
+        rows.append([name, number(peak), NOTHING if change is None else f"{change:+.1%}", *counts])
+    head = (f"process, {report['params']['times']:,} rounds", "peak MiB", "drift", "threads", "descriptors")
+    return [Sheet("", head, rows)]
 
 
 def requests_sheets(report: Report) -> list[Sheet]:

@@ -180,11 +180,13 @@ def print_memory(report: dict[str, Any], console: Console) -> None:
     """A line per kind of process."""
     rounds = report["params"]["times"]
     table = Table(
-        "process", "peak MiB", "drift", title=f"Memory over {rounds:,} rounds, {report['podsBound']:,} pods"
+        *("process", "peak MiB", "drift", "threads", "descriptors"),
+        title=f"Memory over {rounds:,} rounds, {report['podsBound']:,} pods",
     )
     for name, peak in report["peakMiB"].items():
         change = report["drift"].get(name)
-        table.add_row(name, f"{peak:,.0f}", "" if change is None else f"{change:+.1%}")
+        counts = [" to ".join(map(str, report[kind].get(name, ()))) for kind in ("threads", "descriptors")]
+        table.add_row(name, f"{peak:,.0f}", "" if change is None else f"{change:+.1%}", *counts)
     console.print(table)
     print_environment(report["environment"], console)
 

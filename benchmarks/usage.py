@@ -1,13 +1,25 @@
-"""Processor time and memory of the processes of a run."""
+"""Processor time, memory, threads and descriptors of the processes of a run."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections import Counter
+from typing import Any, NamedTuple
 
 import psutil
 
 from poseidon.testbed.harness.child import Child
 from poseidon.testbed.harness.stack import Stack
+
+
+class _Figures(NamedTuple):
+    """One process at one moment. ``memory`` is in bytes."""
+
+    name: str
+    pid: int
+    seconds: float
+    memory: int
+    threads: int
+    descriptors: int
 
 
 class UsageSampler:
@@ -21,20 +33,29 @@ class UsageSampler:
         self._peak: dict[str, int] = {}
         self._before: dict[int, float] = {}
         self._series: dict[str, list[int]] = {}
+        self._counts: dict[str, dict[str, list[int]]] = {"threads": {}, "descriptors": {}}
 
     def begin(self) -> None:
         """Measure from here on."""
         self._series.clear()
-        self._before = {pid: seconds for _, pid, seconds, _ in self._read()}
+        for counted in self._counts.values():
+            counted.clear()
+        self._before = {each.pid: each.seconds for each in self._read()}
 
     def sample(self) -> None:
         """Note how much memory is used now."""
-        used: dict[str, int] = {}
-        for name, _, _, memory in self._read():
-            self._peak[name] = max(self._peak.get(name, 0), memory)
-            used[name] = used.get(name, 0) + memory
+        used: Counter[str] = Counter()
+        counts = {kind: Counter[str]() for kind in self._counts}
+        for each in self._read():
+            self._peak[each.name] = max(self._peak.get(each.name, 0), each.memory)
+            used[each.name] += each.memory
+            counts["threads"][each.name] += each.threads
+            counts["descriptors"][each.name] += each.descriptors
         for name, memory in used.items():
             self._series.setdefault(name, []).append(memory)
+        for kind, by_name in counts.items():
+            for name, count in by_name.items():
+                self._counts[kind].setdefault(name, []).append(count)
 
     def series(self, points: int = 100) -> dict[str, list[float]]:
         """Return memory over time per kind of process (MiB, of all its processes together), thinned evenly."""
@@ -44,19 +65,24 @@ class UsageSampler:
             thinned[name] = [round(sample / 2**20, 1) for sample in samples[::step]]
         return thinned
 
+    def counts(self) -> dict[str, dict[str, list[int]]]:
+        """Return ``threads`` and ``descriptors`` over time per kind of process, of all its processes together."""
+        return self._counts
+
     def end(self) -> dict[str, Any]:
         """Return processor seconds and peak memory (MiB) per process, the solver's workers apart."""
         self.sample()
         seconds: dict[str, float] = {}
-        for name, pid, used, _ in self._read():
-            seconds[name] = seconds.get(name, 0.0) + used - self._before.get(pid, 0.0)
+        for each in self._read():
+            used = each.seconds - self._before.get(each.pid, 0.0)
+            seconds[each.name] = seconds.get(each.name, 0.0) + used
         return {
             name: {"cpuSeconds": round(seconds.get(name, 0.0), 2), "peakMiB": round(peak / 2**20, 1)}
             for name, peak in self._peak.items()
         }
 
-    def _read(self) -> list[tuple[str, int, float, int]]:
-        rows = [("driver", *_figures(psutil.Process()))]
+    def _read(self) -> list[_Figures]:
+        rows = [_figures("driver", psutil.Process())]
         for name, child in (
             ("cluster", self._stack.cluster),
             ("solver", self._stack.solver),
@@ -66,18 +92,26 @@ class UsageSampler:
         return rows
 
 
-def _family(name: str, child: Child) -> list[tuple[str, int, float, int]]:
+def _family(name: str, child: Child) -> list[_Figures]:
     if not child.alive:
         return []
     try:
         process = psutil.Process(child.pid)
-        rows = [(name, *_figures(process))]
-        rows.extend((f"{name} workers", *_figures(worker)) for worker in process.children(recursive=True))
+        rows = [_figures(name, process)]
+        rows.extend(_figures(f"{name} workers", worker) for worker in process.children(recursive=True))
     except psutil.Error:
         return []
     return rows
 
 
-def _figures(process: psutil.Process) -> tuple[int, float, int]:
-    times = process.cpu_times()
-    return process.pid, times.user + times.system, process.memory_info().rss
+def _figures(name: str, process: psutil.Process) -> _Figures:
+    with process.oneshot():
+        times = process.cpu_times()
+        return _Figures(
+            name,
+            process.pid,
+            times.user + times.system,
+            process.memory_info().rss,
+            process.num_threads(),
+            process.num_fds(),
+        )

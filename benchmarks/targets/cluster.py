@@ -169,6 +169,7 @@ class ClusterTarget:
             "longestPauseSeconds": self._watch.longest_pause,
             "usage": self._usage.end(),
             "memory": self._usage.series(),
+            "counts": self._usage.counts(),
         }
         return figures
 

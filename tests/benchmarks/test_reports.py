@@ -72,13 +72,15 @@ def test_every_kind_is_rendered_with_its_machine(results, tmp_path):
         "params": {"times": 2000},
         "peakMiB": {"solver": 100.0, "driver": 50.0},
         "drift": {"solver": 0.012},
+        "threads": {"solver": [9, 9]},
+        "descriptors": {"solver": [20, 21]},
         "podsBound": 1,
     }
     (results / "memory.json").write_text(json.dumps(memory))
     text = render(load_results([results]))
     for title in ("Workloads", "Comparison", "Tasks placed beside the optimum", "Growth", "Memory"):
         assert f"### {title}\n" in text
-    assert "| solver | 100 | +1.2% |" in text
+    assert "| solver | 100 | +1.2% | 9 to 9 | 20 to 21 |" in text
     assert "cpu, 2 cores, 8 GiB, Python 3.11, OR-Tools 9.15 (`memory.json`)." in text
     assert "basic (20 nodes, 30 pods, 10 classes, 0 fillLow, 100 fillHigh)" in text
     assert text.count("| pod by pod |") == 1

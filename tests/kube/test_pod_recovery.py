@@ -106,11 +106,12 @@ async def test_the_same_pod_is_pending_again():
     [
         {"code": 503},
         {"code": 429, "retry_after": 1},
+        {"code": 409, "reason": "Conflict", "message": "the object has been modified"},
         {"code": 500, "after": True},
         {"cut": True},
         {"cut": True, "after": True},
     ],
-    ids=["refused", "throttled", "done-but-refused", "cut", "done-but-cut"],
+    ids=["refused", "throttled", "outrun", "done-but-refused", "cut", "done-but-cut"],
 )
 async def test_no_single_failure_loses_the_pod(method, path, fault):
     async with recovering() as scene:

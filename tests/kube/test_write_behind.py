@@ -6,6 +6,7 @@ import asyncio
 from contextlib import asynccontextmanager
 from random import Random
 
+import pytest
 from prometheus_client import CollectorRegistry
 
 from poseidon.kube.client.errors import ApiError, UnreachableError
@@ -197,6 +198,34 @@ async def test_withdrawn_writes_are_not_made():
         target.quiet.set()
         await queue.wait_drained()
     assert target.written == [3]
+
+
+async def test_a_write_that_another_one_has_outrun_is_made_again():
+    target = Target()
+    target.fail = [ApiError(409, "Conflict", "the object has been modified; please apply your changes")] * 2
+    async with writing(target) as queue:
+        queue.submit("a", 1)
+        await queue.wait_drained()
+    assert target.written == [1]
+    assert target.count("obsolete") == target.count("failed") == 0
+
+
+@pytest.mark.parametrize(
+    ("reason", "message"),
+    [
+        ("AlreadyExists", 'events "a" already exists'),
+        ("Conflict", "Precondition failed: UID in precondition: a, UID in object meta: b"),
+        ("Conflict", "the UID in the precondition (a) does not match the UID in record (b)"),
+    ],
+)
+async def test_what_is_there_already_or_is_another_by_now_is_forgotten(reason, message):
+    target = Target()
+    target.fail = [ApiError(409, reason, message)]
+    async with writing(target) as queue:
+        queue.submit("a", 1)
+        await queue.wait_drained()
+    assert not target.written
+    assert target.count("obsolete") == 1
 
 
 async def test_transient_failures_are_retried_and_gone_objects_forgotten(caplog):

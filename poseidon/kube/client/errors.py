@@ -44,6 +44,11 @@ class ApiError(KubeError):
         return self.conflict and _REPLACED.search(self.message) is not None
 
     @property
+    def outrun(self) -> bool:
+        """Whether some other write came in between, so that the same request may succeed the next time."""
+        return self.conflict and not self.replaced and not self.already_exists
+
+    @property
     def expired(self) -> bool:
         """Whether a resource version or a continue token is too old: the client must list anew."""
         return self.status == HTTPStatus.GONE or self.reason in ("Expired", "Gone")

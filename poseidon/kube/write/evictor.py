@@ -135,7 +135,7 @@ class Evictor:
                     continue
                 refused = error.throttled and _BUDGET_REFUSAL in error.message
                 # Another conflict means that some other write came in between.
-                pause = None if refused else tries.pause(error, may_help=error.transient or error.conflict)
+                pause = None if refused else tries.pause(error, may_help=error.transient or error.outrun)
                 if pause is None:
                     return EvictionOutcome(request, _words(error))
             except KubeError as error:

@@ -160,7 +160,7 @@ class PodRecovery:
         try:
             await self._persist(attempt)
         except ApiError as error:
-            if error.not_found or error.conflict:
+            if error.not_found or error.replaced:
                 # After an answer that was lost, its absence is our own doing.
                 return lost and error.not_found
             raise
@@ -175,10 +175,10 @@ class PodRecovery:
             try:
                 await self._transport.post(path, encoded)
             except ApiError as error:
-                if error.conflict:
+                if error.already_exists:
                     # Somebody else took the name, or the answer to an earlier try was lost.
                     return "recreated"
-                refusals += not error.transient
+                refusals += not error.transient and not error.outrun
                 if refusals >= _STUBBORN:
                     _log.error(
                         'refused pod was deleted and cannot be created again pod=%s error="%s" manifest=%s',
@@ -201,7 +201,8 @@ class PodRecovery:
             try:
                 return await attempt()
             except KubeError as error:
-                pause = tries.pause(error)
+                outrun = isinstance(error, ApiError) and error.outrun
+                pause = tries.pause(error, may_help=True if outrun else None)
                 if pause is None:
                     raise
             await self._sleep(pause)

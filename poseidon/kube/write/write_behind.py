@@ -56,9 +56,9 @@ class WriteBehind(Generic[W]):
     """A bounded queue of writes of one ``kind``, by key.
 
     ``perform`` carries out one write and raises ``KubeError``, or anything else for one that cannot be made, which is
-    dropped then; ``wait_quiet`` returns once no urgent work is
-    left. A write whose object is gone (404, or its namespace about to be) or has become another (409) is
-    dropped silently; other refusals are logged once until a write succeeds again.
+    dropped then; ``wait_quiet`` returns once no urgent work is left. A write whose object is gone (404, or its
+    namespace about to be), has become another or is there already (409) is dropped silently; other refusals are logged
+    once until a write succeeds again.
     """
 
     def __init__(
@@ -172,7 +172,8 @@ class WriteBehind(Generic[W]):
             try:
                 await self._perform(write)
             except KubeError as error:
-                pause = tries.pause(error)
+                outrun = isinstance(error, ApiError) and error.outrun
+                pause = tries.pause(error, may_help=True if outrun else None)
                 if pause is None:
                     self._give_up(error)
                     return
@@ -186,7 +187,7 @@ class WriteBehind(Generic[W]):
                 return
 
     def _give_up(self, error: Exception) -> None:
-        if isinstance(error, ApiError) and (error.not_found or error.conflict or error.terminating):
+        if isinstance(error, ApiError) and _is_obsolete(error):
             self._count("obsolete")
             return
         self._count("failed")
@@ -200,3 +201,7 @@ class WriteBehind(Generic[W]):
 
     def _count(self, result: str) -> None:
         self._counts[result].inc()
+
+
+def _is_obsolete(error: ApiError) -> bool:
+    return error.not_found or error.replaced or error.already_exists or error.terminating
