@@ -84,7 +84,9 @@ async def test_the_api_server_starts_late(tmp_path):
         s.check_sound()
 
 
-async def test_the_api_server_goes_away_for_a_while(tmp_path):
+@pytest.mark.parametrize("forgets", [False, True])
+async def test_the_api_server_goes_away_for_a_while(tmp_path, forgets):
+    """When it is back it may have forgotten all old versions, so that every watch is answered with 410."""
     async with scene(tmp_path) as s:
         port = int(s.cluster.url.rpartition(":")[2])
         await s.nodes(NODES)
@@ -95,9 +97,15 @@ async def test_the_api_server_goes_away_for_a_while(tmp_path):
         await asyncio.wait_for(reached.wait(), SECONDS)
         await s.cluster.stop()
         assert s.count_bound() < PODS
+        if forgets:
+            s.operations.store.go_on_after(s.operations.store.revision + 1000)
         await s.open(port)
         await until(lambda: len(s.placed()) == PODS, within=SECONDS)
         s.check_sound()
+        await until(lambda: len(s.events("Scheduled")) == PODS, within=SECONDS)
+        told = s.events("Scheduled") + s.events("FailedScheduling")
+        assert max(told.values()) <= 2
+        assert s.stack.bridge.alive
 
 
 @pytest.mark.parametrize("process", ["bridge", "solver"])

@@ -42,6 +42,7 @@ class Faults:
             self._bad_network,
             self._bad_solver,
             self._take_lease,
+            self._refuse_lease,
         ]
         self._kinds: list[Callable[[], None]] = [kind for kind in kinds if self._random.random() < 0.45]
         self._every = self._random.choice((0.5, 2.0, 6.0))
@@ -95,6 +96,13 @@ class Faults:
             self._history.api.replace(
                 LEASES, {**lease, "spec": {**lease["spec"], "holderIdentity": STRANGER}}
             )
+
+    def _refuse_lease(self) -> None:
+        """One bridge may not write the Lease, and everything else."""
+        for name in self._one_bridge():
+            seconds = self._seconds()
+            self._queue.tell(f"{name} may not write the Lease for {seconds:.2f} s")
+            self._history.network.leases_refused[name] = self._queue.now + seconds
 
     def _pause(self) -> None:
         solver = self._history.solver

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from poseidon.kube.client.errors import ApiError, NotLeaderError, UnreachableError
-from tests.simulation.api_server import ApiServer, Entry, Refused, Request
+from tests.simulation.api_server import LEASES, ApiServer, Entry, Refused, Request
 from tests.simulation.network import Network
 from tests.simulation.process import Process
 
@@ -113,6 +113,9 @@ class SimulatedTransport:
         writes = request.method != "GET"
         if network.chance(rates.throttled):
             self._reply(answer, Refused(429, "TooManyRequests", "too many requests, please try again later"))
+            return
+        if writes and request.path.startswith(LEASES) and network.refuses_lease(request.client):
+            self._reply(answer, Refused(403, "Forbidden", "leases is forbidden"))
             return
         failing = network.chance(rates.failing)
         if failing and network.chance(0.5):

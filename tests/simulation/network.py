@@ -34,11 +34,15 @@ class Rates:
 
 
 class Network:
-    """Who can reach whom. ``rates`` hold for all messages; ``calm`` takes all faults back."""
+    """Who can reach whom. ``rates`` hold for all messages; ``calm`` takes all faults back.
+
+    ``leases_refused``: until when who may not write the Lease.
+    """
 
     def __init__(self, queue: EventQueue, rates: Rates) -> None:
         self.queue = queue
         self.rates = rates
+        self.leases_refused: dict[str, float] = {}
         self._cut: dict[frozenset[str], float] = {}
         self._held: list[tuple[str, str, Callable[[], None]]] = []
         self._broken: dict[frozenset[str], list[Callable[[], None]]] = {}
@@ -47,6 +51,7 @@ class Network:
         """End all faults."""
         self.rates = Rates()
         self._cut.clear()
+        self.leases_refused.clear()
         self._release()
 
     def carry(self, one: str, other: str, seconds: float, event: Callable[[], None]) -> None:
@@ -75,6 +80,10 @@ class Network:
     def chance(self, share: float) -> bool:
         """Draw whether something happens."""
         return share > 0.0 and self.queue.random.random() < share
+
+    def refuses_lease(self, client: str) -> bool:
+        """Whether somebody may not write the Lease now."""
+        return self.queue.now < self.leases_refused.get(client, 0.0)
 
     def cut(self, one: str, other: str, seconds: float, *, silently: bool) -> None:
         """Let nothing pass between two for a while: connections break at once, or nobody notices (``silently``)."""
