@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 from importlib.resources import files
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias
@@ -27,7 +28,8 @@ _UNIT_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 def parse_duration(value: object) -> float:
     """Return seconds from a number of seconds or a string such as ``20ms``, ``1.5s`` or ``1m30s``."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return float(value)
+        with suppress(OverflowError):  # of a whole number with hundreds of digits
+            return float(value)
     if isinstance(value, str) and _DURATION.fullmatch(value):
         return sum(float(number) * _UNIT_SECONDS[unit] for number, unit in _DURATION_PART.findall(value))
     raise ValueError(

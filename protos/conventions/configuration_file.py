@@ -17,12 +17,18 @@ from protos.conventions.configuration_faults import schema_fault
 
 Part = TypeVar("Part", bound=Document)
 
+_LONGEST = 500
+"""Characters of a line."""
+
 
 class ConfigurationError(ValueError):
-    """A configuration that cannot be used. ``lines``: one per fault, naming file, field, fault and remedy."""
+    """A configuration that cannot be used. ``lines``: one per fault, naming file, field, fault and remedy.
+
+    What is given is made printable, and cut where it is very long.
+    """
 
     def __init__(self, lines: Iterable[str]) -> None:
-        self.lines = tuple(lines)
+        self.lines = tuple(_one_line(each) for each in lines)
         super().__init__("\n".join(self.lines))
 
 
@@ -42,7 +48,9 @@ def load_part(
     try:
         part = kind.part_of(document)
     except ValidationError as error:
-        found = sorted(error.errors(), key=lambda each: order.get(str(each["loc"][0]), len(order)))
+        found = sorted(
+            error.errors(), key=lambda each: order.get("".join(map(str, each["loc"][:1])), len(order))
+        )
         faults += (schema_fault(each, kind) for each in found)
     header = (("apiVersion", API_VERSION), ("kind", KIND))
     faults += (f"{key}: is missing; write {key}: {value}" for key, value in header if key not in document)
@@ -50,6 +58,11 @@ def load_part(
     if faults or part is None:
         raise ConfigurationError(f"{path}: {fault}" for fault in faults)
     return part
+
+
+def _one_line(text: str) -> str:
+    text = "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 class _Loader(yaml.SafeLoader):
@@ -81,6 +94,10 @@ def _read(path: Path) -> dict[str, Any]:
         documents = [each for each in yaml.load_all(text, Loader=_Loader) if each is not None]
     except yaml.YAMLError as error:
         raise ConfigurationError([f"{path}{_yaml_fault(error)}"]) from error
+    except RecursionError:
+        raise ConfigurationError([f"{path}: is nested too deep; a configuration is a few levels"]) from None
+    except (ValueError, TypeError, AttributeError) as error:  # of values that YAML allows and Python does not
+        raise ConfigurationError([f"{path}: holds a value that cannot be read: {error}"]) from error
     if len(documents) != 1 or not isinstance(documents[0], dict):
         raise ConfigurationError([f"{path}: must hold exactly one YAML mapping of kind {KIND}"])
     return documents[0]

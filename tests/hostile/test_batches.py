@@ -12,64 +12,21 @@ import pytest
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import Message
 
-from firmament.configuration.document import BASE_POLICIES
 from protos.firmament.v1 import scheduler_pb2 as pb
+from tests.hostile import runs
 from tests.hostile.batches import Forger
 from tests.hostile.known import Known
-from tests.hostile.server_side import REQUESTS, Tenants
-from tests.hostile.wire_bytes import broken
+from tests.hostile.timing import Timing
 from tests.support.effort import examples
 
 BATCHES = examples(1_000)
 SEED = int(os.environ.get("SEED", "1")) if "EXPLORE" not in os.environ else SystemRandom().randrange(2**32)
 PER_POLICY = 2_500
-AT_A_TIME = 20
-LARGEST_STATE = 2_000_000
-"""Bytes; half of them are the history of use of as many machines as there is room for from the start."""
 
 
 @pytest.mark.parametrize("part", range(-(-BATCHES // PER_POLICY)))
 def test_decent_tasks_do_not_notice(tmp_path, part):
-    seed = SEED + part
-    random = Random(seed)
-    tenants = Tenants(tmp_path, BASE_POLICIES[seed % len(BASE_POLICIES)])
-    known = Known()
-    forger = Forger(random, known)
-    drawn = 0
-
-    def report(placed: list[tuple[str, str]]) -> bytes:
-        return pb.ClientMessage(reports=forger.reports(placed)).SerializeToString()
-
-    while drawn < min(BATCHES, PER_POLICY):
-        for _ in range(AT_A_TIME):
-            drawn += 1
-            raw = pb.ClientMessage(events=forger.batch()).SerializeToString()
-            if random.random() < 0.25:
-                raw = broken(random, raw)
-            taken = tenants.receive(raw, compare=random.random() < 0.05)
-            if taken is not None:
-                known.took(taken.events)
-        tenants.send(ended := known.surplus(random))
-        known.took(pb.EventBatch(events=ended))
-        for uid in [*tenants.kinds][: max(0, len(tenants.kinds) - 8)]:
-            tenants.delete(uid)
-        kind = random.choice([*REQUESTS])
-        for index in range(2 if kind == "gang" else 1):
-            tenants.create(f"decent-{drawn}-{index}", kind)
-        tenants.turn(random.choice((1.0, 30.0, 100.0)), report)
-        assert not tenants.complaints(), f"after {drawn} batches of seed {seed}"
-        if random.random() < 0.1:
-            tenants.ask(random.choice([*known.tasks, "decent-0"]))
-        if random.random() < 0.02:
-            tenants.begin_anew()
-            known.forget()
-    assert tenants.placed > drawn / 200, "some have to be placed, so that rounds see them"
-    assert sum(tenants.refused.values()) < 0.7 * drawn, "most of what is drawn has to be applied"
-    tenants.send(known.removals())
-    tenants.turn(1_000.0, report)
-    tenants.forget_classes()
-    assert not tenants.complaints()
-    assert len(tenants.state()) < LARGEST_STATE, "nothing is kept of what is gone"
+    runs.batches(tmp_path, SEED + part, min(BATCHES, PER_POLICY), Timing())
 
 
 def test_every_field_of_events_is_drawn():
