@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry
 
 from poseidon.bridge.runner import Bridge
 from poseidon.bridge.solver_stream.needs import NeedsChangedError, ask, needs_of
+from poseidon.leadership.election import Role
 from poseidon.pods.visibility import not_understood
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -28,15 +29,20 @@ _log = logging.getLogger(__name__)
 ASK_SECONDS = 5.0
 """How long a bridge waits for a solver to say what it needs, before it begins with what old ones can use."""
 
+STANDBY_SECONDS = 60.0
+"""How often a bridge that stands by, and so has no stream to the solver, asks whether that is still so."""
+
 
 class Supervisor:
     """Bridges to one solver, one after the other. What a bridge reads of the cluster depends on what the solver needs.
 
     So the solver is asked first. One that needs something else later on, as it was upgraded or configured anew, or did
     not answer at first, is not sent a snapshot: that bridge is ended as by SIGTERM, which lets bindings under way come
-    to their ends, and the next one reads the cluster anew. ``observer`` is a name of a cluster that is nobody's,
-    ``wall`` tells seconds since the epoch, ``clock`` is monotonic. ``leadership`` and ``for_events`` are as in
-    ``Bridge``.
+    to their ends, and the next one reads the cluster anew. One that stands by asks from time to time, so that it need
+    not do so when it takes over.
+
+    ``observer`` is a name of a cluster that is nobody's, ``wall`` tells seconds since the epoch, ``clock`` is
+    monotonic. ``leadership`` and ``for_events`` are as in ``Bridge``.
     """
 
     def __init__(
@@ -53,6 +59,7 @@ class Supervisor:
         leadership: Leadership | None = None,
         for_events: Transport | None = None,
         ask_seconds: float = ASK_SECONDS,
+        standby_seconds: float = STANDBY_SECONDS,
     ) -> None:
         self._transport = transport
         self._options = options
@@ -66,6 +73,7 @@ class Supervisor:
         self._leadership = leadership
         self._for_events = for_events
         self._ask_seconds = ask_seconds
+        self._standby_seconds = standby_seconds
         self.registry = CollectorRegistry()
         """Holds the metrics of the present bridge. They begin at zero with each, as those of a new process."""
 
@@ -98,28 +106,44 @@ class Supervisor:
             if unknown:
                 _log.warning('solver needs what this version does not tell words="%s"', " ".join(unknown))
             try:
-                await self._bridge(replace(options, needs=needs)).run(stop)
+                await self._run_bridge(replace(options, needs=needs), stop)
             except NeedsChangedError as changed:
                 _log.info("solver needs something else, reading the cluster anew")
                 needs = changed.needs
                 # This driver is later than the one before it; one that only observes has none to outbid.
                 options = replace(options, fencing=options.fencing and max(self._now(), options.fencing + 1))
 
+    async def _run_bridge(self, options: BridgeOptions, stop: asyncio.Event) -> None:
+        """Run one bridge. Raises ``NeedsChangedError``, and what breaks it."""
+        running = asyncio.create_task(self._bridge(options).run(stop), name="running")
+        changing = asyncio.create_task(self._changed_while_standing_by(options.needs), name="needs")
+        try:
+            await asyncio.wait({running, changing}, return_when=asyncio.FIRST_COMPLETED)
+            if running.done():
+                return running.result()
+            raise NeedsChangedError(changing.result())  # who stands by has nothing under way
+        finally:
+            for each in (running, changing):
+                each.cancel()
+            await asyncio.gather(running, changing, return_exceptions=True)
+
+    async def _changed_while_standing_by(self, needs: frozenset[str]) -> frozenset[str]:
+        """Return what the solver needs once that is something else, and this process still stands by."""
+        while True:
+            await asyncio.sleep(self._standby_seconds)
+            if self._stands_by():
+                found = await self._ask()
+                if found is not None and found != needs and self._stands_by():
+                    return found
+
+    def _stands_by(self) -> bool:
+        return self._leadership is not None and self._leadership.role is Role.STANDBY
+
     def _now(self) -> int:
         return int(self._wall() * 1000)
 
     async def _first_needs(self, stop: asyncio.Event) -> frozenset[str]:
-        options = self._options
-        asked = asyncio.create_task(
-            ask(
-                options.firmament,
-                self._observer,
-                options.client,
-                self._ask_seconds,
-                random=self._random,
-                tls=options.session.tls,
-            )
-        )
+        asked = asyncio.create_task(self._ask())
         stopped = asyncio.create_task(stop.wait())
         try:
             await asyncio.wait({asked, stopped}, return_when=asyncio.FIRST_COMPLETED)
@@ -130,9 +154,21 @@ class Supervisor:
             await asyncio.gather(asked, stopped, return_exceptions=True)
         if found is None and not stop.is_set():
             _log.info(
-                "solver does not say what it needs, beginning without solver=%s", ",".join(options.firmament)
+                "solver does not say what it needs, beginning without solver=%s",
+                ",".join(self._options.firmament),
             )
         return needs_of(pb.Welcome()) if found is None else found
+
+    async def _ask(self) -> frozenset[str] | None:
+        options = self._options
+        return await ask(
+            options.firmament,
+            self._observer,
+            options.client,
+            self._ask_seconds,
+            random=self._random,
+            tls=options.session.tls,
+        )
 
     def _bridge(self, options: BridgeOptions) -> Bridge:
         self.registry = CollectorRegistry()

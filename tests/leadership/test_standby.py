@@ -58,6 +58,7 @@ class Member:
             stories=Stories(time.monotonic),
             leadership=self.elector,
             for_events=self.free,
+            standby_seconds=0.1,
         )
         self.stop = asyncio.Event()
         self.running = asyncio.create_task(self.supervisor.run(self.stop))
@@ -158,6 +159,23 @@ async def test_a_leader_that_leaves_in_order_is_followed_at_once(cluster, api, s
     await until(lambda: solver.reports)
     with pytest.raises(NotLeaderError):
         await first.fenced.post("/api/v1/namespaces/default/pods", b"{}")
+
+
+async def test_a_standby_learns_in_time_that_the_solver_needs_something_else(cluster, api, solver, stack):
+    first = Member("first", cluster.url, solver.port, stack)
+    await until(lambda: solver.synced)
+    second = Member("second", cluster.url, solver.port, stack)
+    await until(lambda: second.knows)
+    before, leading = second.supervisor.registry, first.supervisor.registry
+    solver.needs = frozenset({"labels:tier"})
+    await until(lambda: second.supervisor.registry is not before and second.knows)
+    assert first.supervisor.registry is leading, "who leads is told by its stream"
+    ready = second.supervisor.registry
+    await first.kill()
+    await api.pod("b")
+    await until(lambda: solver.reports)
+    assert second.supervisor.registry is ready, "nothing is read anew"
+    assert second.elector.role is Role.LEADER
 
 
 async def test_a_standby_writes_nothing(cluster, api, solver, stack):
