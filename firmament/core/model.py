@@ -235,7 +235,8 @@ class Job:
     """The owner of tasks. ``size`` 0 means unknown, ``min_members`` 0 or 1 means no gang.
 
     ``gang_seconds``: a gang that is not whole so long after it was decided is given up; 0: as configured;
-    ``was_whole``: it had been whole before this scheduler heard of it, and some of its tasks still run.
+    ``was_whole``: it had been whole before this scheduler heard of it, and some of its tasks still run;
+    ``disrupted_whole``: of a gang, whoever evicts one task evicts all.
     """
 
     id: str
@@ -245,3 +246,4 @@ class Job:
     namespace: str = ""
     gang_seconds: float = 0.0
     was_whole: bool = False
+    disrupted_whole: bool = False

@@ -114,6 +114,7 @@ def _job(message: pb.Job) -> Event:
             namespace=message.namespace,
             gang_seconds=moment(f"Job {job_id}", "gang_seconds", message.gang_seconds),
             was_whole=message.was_whole,
+            disrupted_whole=message.disrupted_whole,
         )
     )
 

@@ -71,10 +71,11 @@ class BatchRuntime:
     ) -> None:
         self._gangs = gangs
         self._events = events
+        native = follow(NATIVE_POD_GROUPS, gangs.taker(NATIVE_POD_GROUP))
         self._groups: list[Reflector[Any]] = [
             follow(POD_GROUPS, gangs.taker(POD_GROUP)),
             follow(WORKLOADS, gangs.taker(WORKLOAD)),
-            follow(NATIVE_POD_GROUPS, gangs.taker(NATIVE_POD_GROUP)),
+            native,
             follow(GROUP_MAPS, gangs.group_maps_changed),
         ]
         if gangs.topology.tree_is_read:
@@ -102,9 +103,13 @@ class BatchRuntime:
         self._statuses = GroupStatusWriter(
             transport, wait_quiet=wait_quiet, metrics=metrics, random=random, options=writes
         )
-
         self._conditions = GroupConditionWriter(
-            transport, wait_quiet=wait_quiet, metrics=metrics, random=random, options=writes
+            lambda: native.path,
+            transport,
+            wait_quiet=wait_quiet,
+            metrics=metrics,
+            random=random,
+            options=writes,
         )
 
     async def wait_synced(self) -> None:

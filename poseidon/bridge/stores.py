@@ -130,6 +130,7 @@ def open_stores(
             jobs,
             placements,
             machines,
+            classes,
             wall,
             configuration.gangs,
             configuration.arguments(TreeArguments),

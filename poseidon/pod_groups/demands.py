@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from poseidon.group_trees.spec.groups import read_pod_group
 from poseidon.kube.parsing.defects import shortened
+from poseidon.kube.parsing.label_syntax import key_fault
 
 if TYPE_CHECKING:
     from poseidon.group_trees.spec.described_maps import DescribedMap
@@ -25,8 +26,8 @@ MAX_MEMBERS = 2**31 - 1
 MAX_SECONDS = 2**31 - 1
 """The largest numbers that the objects' fields hold."""
 
-_EACH_POD = "Pod"
-"""The ``spec.disruptionMode`` that is the default."""
+_ALL = ("PodGroup", "All", "all")
+"""The ``spec.disruptionMode`` of groups that are disrupted as a whole, as text or as the key of a union."""
 
 _PERCENT = re.compile(r"(\d{1,9})%?", re.ASCII)
 
@@ -35,8 +36,9 @@ _PERCENT = re.compile(r"(\d{1,9})%?", re.ASCII)
 class Demand:
     """``min_members`` 0 or 1: no gang. ``seconds`` 0: as configured. ``size``: pods it is to have, 0: not known.
 
-    ``problem``: why the object's text makes no sense, in words for people; nothing of the group is placed then.
-    ``ignored``: what the object asks for beside this and does not get, "" for nothing.
+    ``topology_keys``: labels of nodes, of each of which all pods are to have one value; ``disrupted_whole``: whoever
+    evicts one of its pods evicts all. ``problem``: why the object's text makes no sense, in words for people; nothing
+    of the group is placed then. ``ignored``: what the object asks for beside this and does not get, "" for nothing.
     """
 
     min_members: int = 0
@@ -44,6 +46,8 @@ class Demand:
     size: int = 0
     problem: str = ""
     ignored: str = ""
+    topology_keys: tuple[str, ...] = ()
+    disrupted_whole: bool = False
 
 
 def of_pod_group(found: PodGroup) -> Demand:
@@ -83,23 +87,38 @@ def of_workload(found: Workload, part: str) -> Demand:
 def of_native_pod_group(found: NativePodGroup) -> Demand:
     """Read a PodGroup of Kubernetes itself."""
     demand = _of_policy(found.spec.scheduling_policy, "spec.schedulingPolicy")
-    return replace(demand, ignored=ignored_by_native(found))
+    keys = tuple([each.key for each in found.spec.scheduling_constraints.topology])
+    faults = (
+        f"spec.schedulingConstraints.topology[{index}].key: {fault}"
+        for index, key in enumerate(keys)
+        if (fault := key_fault(key))
+    )
+    problem = demand.problem or "; ".join(faults)
+    if problem:
+        return Demand(problem=problem)
+    return replace(
+        demand,
+        ignored=ignored_by_native(found),
+        topology_keys=keys,
+        disrupted_whole=_is_disrupted_whole(found.spec.disruption_mode),
+    )
 
 
 def ignored_by_native(found: NativePodGroup) -> str:
     """Return what a PodGroup of Kubernetes itself asks for and does not get, in words for people, "" for nothing."""
-    spec, lines = found.spec, []
-    if spec.scheduling_constraints:
-        lines.append(
-            "spec.schedulingConstraints is not honoured: the pods may go to any domain; "
-            "give them required pod affinity on its topology key"
+    if found.spec.scheduling_policy.gang is None and _is_disrupted_whole(found.spec.disruption_mode):
+        return (
+            "spec.disruptionMode is honoured for gangs alone: each pod may be evicted by itself; "
+            "give spec.schedulingPolicy.gang"
         )
-    if spec.disruption_mode not in (None, "", _EACH_POD):
-        lines.append(
-            "spec.disruptionMode is not honoured: a gang that has to make room loses what it can spare, "
-            f"else all of it; use {_EACH_POD}, or leave it out"
-        )
-    return "; ".join(lines)
+    return ""
+
+
+def _is_disrupted_whole(mode: object) -> bool:
+    """Whether a ``spec.disruptionMode`` says so: a text until v1alpha2, ``all: {}`` from v1alpha3 on."""
+    return (
+        mode in _ALL if isinstance(mode, str) else isinstance(mode, dict) and not mode.keys().isdisjoint(_ALL)
+    )
 
 
 def of_owner(found: ScaledOwner, share: str) -> Demand:

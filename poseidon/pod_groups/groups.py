@@ -23,6 +23,7 @@ from poseidon.pod_groups.membership import (
 from poseidon.pod_groups.progress import Progress, placed_since, progress_of
 from poseidon.pod_groups.sources import Described, Known, Source, Sources, places
 from poseidon.pods import tasks as pod_translation
+from poseidon.pods.colocation import ANYWHERE, Colocation
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
@@ -228,6 +229,7 @@ class Groups:
             job.min_members = max(demand.min_members - done, 0)
             job.gang_seconds = demand.seconds
             job.size = demand.size
+            job.disrupted_whole = demand.disrupted_whole
         return job
 
     def waits_for(self, group: Group) -> str:
@@ -237,6 +239,13 @@ class Groups:
     def demand(self, group: Group) -> Demand | None:
         """Return what a group asks for; None while its object is not known."""
         return self._sources.demand(group.member)
+
+    def colocation(self, group: Group) -> Colocation:
+        """Return what a group asks for of the domains that its pods go to."""
+        demand = self.demand(group)
+        if demand is None or not demand.topology_keys:
+            return ANYWHERE
+        return Colocation(group.job.id, demand.topology_keys)
 
     def topology(self, group: Group) -> GroupSpec | None:
         """Return size and rules of a group that is to be placed by a tree, None for another one."""

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from poseidon.kube.parsing.defects import Defect
+    from poseidon.pods.colocation import Colocation
     from poseidon.pods.selector_index import VisibleLabels
     from poseidon.pods.templates import Plain
     from poseidon.pods.visibility import Visibility
@@ -56,6 +57,7 @@ class ClassKey(NamedTuple):
     needs: VolumeNeeds
     images: tuple[str, ...]
     shown: Shown
+    colocation: Colocation
 
 
 class ClassNumbers:
@@ -89,11 +91,13 @@ class ClassNumbers:
         """Return the description of a class."""
         message = self._messages.get(number)
         if message is None:
-            plain, needs, images, borne = self._keys[number]
+            plain, needs, images, borne, colocation = self._keys[number]
             message = with_needs(plain.message, needs)
             message.id = number
             message.images.extend(images)
             borne.add_to(message)
+            if not message.invalid:
+                colocation.add_to(message)
             self._messages[number] = message
         return message
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from poseidon.pods.class_numbers import ClassKey, ClassNumbers, shown
+from poseidon.pods.colocation import ANYWHERE, Colocation
 from poseidon.pods.daemon_sets import nobodys
 from poseidon.pods.selector_index import SelectorIndex, VisibleLabels
 from poseidon.pods.templates import Template, TemplateTable
@@ -40,16 +41,24 @@ class Traits:
     is looked at. ``values`` are those of the scene's labels.
     """
 
-    __slots__ = ("__weakref__", "ending", "needs", "scene", "task_class", "template", "values")
+    __slots__ = ("__weakref__", "colocation", "ending", "needs", "scene", "task_class", "template", "values")
 
     def __init__(
-        self, template: Template, scene: Scene, values: tuple[str, ...], *, ending: bool, needs: VolumeNeeds
+        self,
+        template: Template,
+        scene: Scene,
+        values: tuple[str, ...],
+        *,
+        ending: bool,
+        needs: VolumeNeeds,
+        colocation: Colocation,
     ) -> None:
         self.template = template
         self.scene = scene
         self.values = values
         self.ending = ending
         self.needs = needs
+        self.colocation = colocation
         self.task_class = 0
 
 
@@ -110,7 +119,27 @@ class ClassTable:
         """Return the traits of the same pod whose volumes ask for something else now."""
         if traits.needs == needs:
             return traits
-        return self._interned(traits.template, traits.scene, traits.values, ending=traits.ending, needs=needs)
+        return self._interned(
+            traits.template,
+            traits.scene,
+            traits.values,
+            ending=traits.ending,
+            needs=needs,
+            colocation=traits.colocation,
+        )
+
+    def with_colocation(self, traits: Traits, colocation: Colocation) -> Traits:
+        """Return the traits of the same pod whose group asks for something else now."""
+        if traits.colocation == colocation:
+            return traits
+        return self._interned(
+            traits.template,
+            traits.scene,
+            traits.values,
+            ending=traits.ending,
+            needs=traits.needs,
+            colocation=colocation,
+        )
 
     def intern(self, pod: Pod) -> int:
         """Return the number of a pod's class as far as things are known; see ``traits``."""
@@ -223,16 +252,23 @@ class ClassTable:
         return changed
 
     def _interned(
-        self, template: Template, scene: Scene, values: tuple[str, ...], *, ending: bool, needs: VolumeNeeds
+        self,
+        template: Template,
+        scene: Scene,
+        values: tuple[str, ...],
+        *,
+        ending: bool,
+        needs: VolumeNeeds,
+        colocation: Colocation = ANYWHERE,
     ) -> Traits:
-        key = (template, scene, values, ending, needs)
+        key = (template, scene, values, ending, needs, colocation)
         traits = self._traits.get(key)
         if traits is None:
             # Values are often unique as a whole and shared one by one.
             values = tuple([intern(value) for value in values])
-            traits = Traits(template, scene, values, ending=ending, needs=needs)
+            traits = Traits(template, scene, values, ending=ending, needs=needs, colocation=colocation)
             traits.task_class = self._number(traits)
-            self._traits[template, scene, values, ending, needs] = traits
+            self._traits[template, scene, values, ending, needs, colocation] = traits
         return traits
 
     def _number(self, traits: Traits) -> int:
@@ -241,7 +277,9 @@ class ClassTable:
         borne = shown(self._visibility, scene.visible_labels, scene.namespace, labels, ending=traits.ending)
         # All images or none: their weights are summed up.
         images = traits.template.images if traits.template in self._showing else ()
-        return self._numbers.number(ClassKey(traits.template.plain, traits.needs, images, borne))
+        return self._numbers.number(
+            ClassKey(traits.template.plain, traits.needs, images, borne, traits.colocation)
+        )
 
 
 def _namespace(pod: Pod) -> str:
@@ -253,4 +291,4 @@ def _is_ending(pod: Pod) -> bool:
 
 
 if TYPE_CHECKING:
-    _TraitsKey: TypeAlias = tuple[Template, Scene, tuple[str, ...], bool, VolumeNeeds]
+    _TraitsKey: TypeAlias = tuple[Template, Scene, tuple[str, ...], bool, VolumeNeeds, Colocation]

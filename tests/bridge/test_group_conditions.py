@@ -12,7 +12,12 @@ from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
 from poseidon.kube.api.core import Condition
-from poseidon.kube.api.pod_groups import NativePodGroupStatus
+from poseidon.kube.api.pod_groups import (
+    GroupPolicy,
+    NativePodGroupStatus,
+    SchedulingConstraints,
+    TopologyConstraint,
+)
 from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
@@ -20,6 +25,7 @@ from poseidon.kube.watch.changes import Change
 from poseidon.kube.write.pod_group_writers import GroupConditionWrite, GroupConditionWriter
 from poseidon.lifecycle.actions import AnnounceGroup, WriteGroupCondition
 from poseidon.pod_groups.membership import NATIVE_POD_GROUP
+from poseidon.pods.colocation import GROUP_LABEL
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.batch.objects import native, pod
 from tests.bridge.objects import present
@@ -38,6 +44,16 @@ class Scene(Harness):
         self.pods(present(pod("a", native="train")), present(pod("b", native="train")))
         [self.job] = self.view.jobs
         self.state.take_actions()
+
+    def described(self):
+        """The job as the solver knows it now."""
+        self.sync()
+        return self.view.jobs[self.job]
+
+    def classes(self):
+        """The classes of the members as the solver knows them now."""
+        self.sync()
+        return [pb.TaskClass.FromString(self.view.tasks[f"pod-{name}"].task_class) for name in "ab"]
 
     def told(self, state, message=""):
         """What is written when the solver says where the gang stands: status, reason and message."""
@@ -102,7 +118,11 @@ async def test_the_condition_is_patched_and_others_are_left_alone():
         Transport(ConnectionSettings(url), clock=time.monotonic) as transport,
     ):
         writer = GroupConditionWriter(
-            transport, wait_quiet=quiet, metrics=KubeMetrics(CollectorRegistry()), random=Random(1)
+            lambda: "/apis/scheduling.k8s.io/v1alpha3/podgroups",
+            transport,
+            wait_quiet=quiet,
+            metrics=KubeMetrics(CollectorRegistry()),
+            random=Random(1),
         )
         condition = Condition(
             "PodGroupScheduled", "False", "Unschedulable", "no room", "2026-01-01T00:00:00Z"
@@ -115,7 +135,7 @@ async def test_the_condition_is_patched_and_others_are_left_alone():
     [(method, path, headers, body)] = api.requests
     assert (method, path) == (
         "PATCH",
-        "/apis/scheduling.k8s.io/v1alpha2/namespaces/ns/podgroups/train/status",
+        "/apis/scheduling.k8s.io/v1alpha3/namespaces/ns/podgroups/train/status",
     )
     assert headers["Content-Type"] == "application/strategic-merge-patch+json"
     assert msgspec.json.decode(body) == {
@@ -134,17 +154,16 @@ async def test_the_condition_is_patched_and_others_are_left_alone():
     }
 
 
-CONSTRAINTS = {"topology": [{"key": "rack"}]}
 NOT_HONOURED = {
-    "constraints": ({"scheduling_constraints": CONSTRAINTS}, "spec.schedulingConstraints is not honoured"),
-    "disruption": ({"disruption_mode": "PodGroup"}, "spec.disruptionMode is not honoured"),
-    "in a form to come": ({"disruption_mode": {"all": {}}}, "spec.disruptionMode is not honoured"),
+    "text": ({"disruption_mode": "PodGroup"}, "spec.disruptionMode is honoured for gangs alone"),
+    "union": ({"disruption_mode": {"all": {}}}, "spec.disruptionMode is honoured for gangs alone"),
 }
 
 
 @pytest.mark.parametrize(("asked", "words"), NOT_HONOURED.values(), ids=NOT_HONOURED)
 def test_a_group_says_what_it_asks_for_in_vain(asked, words):
     scene = Scene()
+    asked = {**asked, "scheduling_policy": GroupPolicy()}
     given = replace(scene.group, spec=replace(scene.group.spec, **asked))
     take = scene.state.gangs.taker(NATIVE_POD_GROUP)
     take([Change("g", given)])
@@ -158,10 +177,51 @@ def test_a_group_says_what_it_asks_for_in_vain(asked, words):
     assert not any(isinstance(each, AnnounceGroup) for each in scene.state.take_actions()), "it is said once"
 
 
-@pytest.mark.parametrize("mode", [None, "", "Pod"])
+@pytest.mark.parametrize("mode", [None, "", "Pod", "PodGroup", {"single": {}}, {"all": {}}])
 def test_what_is_honoured_needs_no_word(mode):
     scene = Scene()
     take = scene.state.gangs.taker(NATIVE_POD_GROUP)
     take([Change("g", replace(scene.group, spec=replace(scene.group.spec, disruption_mode=mode)))])
     assert scene.state.take_actions() == []
     assert scene.told(pb.GangState.BOUND) == [("True", "Scheduled", "")]
+
+
+@pytest.mark.parametrize("mode", ["PodGroup", {"all": {}}, "All"])
+def test_a_gang_that_is_disrupted_as_a_whole_says_so_to_the_solver(mode):
+    scene = Scene()
+    take = scene.state.gangs.taker(NATIVE_POD_GROUP)
+    assert not scene.described().disrupted_whole
+    take([Change("g", replace(scene.group, spec=replace(scene.group.spec, disruption_mode=mode)))])
+    assert scene.described().disrupted_whole
+
+
+def test_pods_of_a_group_with_a_topology_constraint_have_to_be_together():
+    scene = Scene()
+    take = scene.state.gangs.taker(NATIVE_POD_GROUP)
+    assert not scene.classes()[0].affinity
+    constrained = SchedulingConstraints((TopologyConstraint("rack"),))
+    take(
+        [
+            Change(
+                "g", replace(scene.group, spec=replace(scene.group.spec, scheduling_constraints=constrained))
+            )
+        ]
+    )
+    classes = scene.classes()
+    assert {each.labels[GROUP_LABEL] for each in classes} == {scene.job}
+    for each in classes:
+        [term] = each.affinity
+        assert (term.topology_key, term.selector.labels[0].values) == ("rack", [scene.job])
+    take([Change("g", scene.group)])
+    assert not scene.classes()[0].affinity
+
+
+@pytest.mark.parametrize("key", ["", "no key", "a/b/c"])
+def test_a_topology_constraint_without_a_label_keeps_its_pods_waiting(key):
+    scene = Scene()
+    bad = SchedulingConstraints((TopologyConstraint("zone"), TopologyConstraint(key)))
+    take = scene.state.gangs.taker(NATIVE_POD_GROUP)
+    take([Change("g", replace(scene.group, spec=replace(scene.group.spec, scheduling_constraints=bad)))])
+    [event] = [each for each in scene.state.take_actions() if isinstance(each, AnnounceGroup)]
+    assert event.reason == "InvalidGroup"
+    assert "spec.schedulingConstraints.topology[1].key: " in event.message

@@ -208,6 +208,15 @@ def test_a_gang_loses_what_it_can_spare_and_no_more():
     assert evicted(made.run_round()) == ["g3"]
 
 
+def test_a_gang_that_is_disrupted_as_a_whole_spares_nobody():
+    whole = JobDefined(Job("g", min_members=1, disrupted_whole=True))
+    made = scheduler(machine("m"), gang("m", "m", "m", "m", need=3, cpu=1000), [whole], wanted("p", cpu=1000))
+    assert evicted(made.run_round()) == ["g3"]  # one is no gang
+    whole = JobDefined(Job("g", min_members=2, disrupted_whole=True))
+    made = scheduler(machine("m"), gang("m", "m", "m", "m", need=3, cpu=1000), [whole], wanted("p", cpu=1000))
+    assert evicted(made.run_round()) == ["g0", "g1", "g2", "g3"]
+
+
 @pytest.mark.parametrize(("priority", "victims"), [(99, []), (0, ["g0", "g1", "more0"])])
 def test_a_gang_with_a_member_that_may_not_go_stays(priority: int, victims: list[str]):
     made = scheduler(

@@ -332,3 +332,45 @@ async def test_a_resource_that_is_installed_later_is_picked_up():
         )
         await until(lambda: watching.store.names == ["one"])
         assert watching.store.synced == 1
+
+
+VERSIONS = Resource("nodes", "/new/nodes", Node, other_paths=("/newer/nodes", "/api/v1/nodes"))
+
+
+async def test_a_resource_is_followed_in_the_version_that_is_served_also_while_that_changes():
+    """The server is upgraded: it breaks the watch, and serves the same objects under another path alone."""
+    served, upgraded = ["/api/v1/nodes"], asyncio.Event()
+
+    async def answer(request):
+        if request.path not in served:
+            return status(404, "NotFound", "the server could not find the requested resource")
+        if not is_watch(request):
+            return listing(10, node("a", 1), node("b", 2))
+        if upgraded.is_set():
+            return await hang(request)
+        await upgraded.wait()
+        return await watch(request, then="break")
+
+    async with scripted(answer) as (_, url), Watching(url, VERSIONS) as watching:
+        await until(lambda: watching.store.names == ["a", "b"])
+        assert watching.reflector.path == "/api/v1/nodes"
+        served[:] = ["/newer/nodes"]
+        upgraded.set()
+        await until(lambda: watching.reflector.path == "/newer/nodes")
+        await until(lambda: watching.relists("served") == 1)
+        await until(lambda: sum(watching.store.batches) == 4)
+        assert not watching.store.gone
+        served.append("/new/nodes")  # what is served already is not left for what is preferred
+        assert watching.reflector.path == "/newer/nodes"
+
+
+async def test_a_resource_that_is_served_in_no_version_is_absent():
+    async def answer(request):
+        return status(404, "NotFound", "the server could not find the requested resource")
+
+    async with scripted(answer) as (api, url), Watching(url, VERSIONS) as watching:
+        await until(lambda: watching.store.synced)
+        assert [path.partition("?")[0] for _, path, _, _ in api.requests[:3]] == [
+            VERSIONS.path,
+            *VERSIONS.other_paths,
+        ]

@@ -231,21 +231,51 @@ def test_the_table_of_nothing(run, write):
     assert run("plan", "-f", write(node("n1"))).stdout == "0 pods bound to 0 nodes of 1, 0 pending.\n"
 
 
-def test_what_a_group_asks_for_in_vain_is_a_warning(run, write):
-    group = {
-        "apiVersion": "scheduling.k8s.io/v1alpha2",
+def native_group(version, **spec):
+    return {
+        "apiVersion": f"scheduling.k8s.io/{version}",
         "kind": "PodGroup",
         "metadata": {"name": "train", "namespace": "shop"},
-        "spec": {
-            "schedulingPolicy": {"gang": {"minCount": 1}},
-            "schedulingConstraints": {"topology": [{"key": "rack"}]},
-            "disruptionMode": "PodGroup",
-        },
+        "spec": {"schedulingPolicy": {"gang": {"minCount": 3}}, **spec},
     }
-    outcome = run("plan", "-f", write(node("n1"), group, pod("p", schedulingGroup={"podGroupName": "train"})))
+
+
+def racked(name, rack):
+    made = node(name)
+    made["metadata"]["labels"]["rack"] = rack
+    return made
+
+
+def member(name, **spec):
+    return pod(name, schedulingGroup={"podGroupName": "train"}, **spec)
+
+
+def test_what_a_group_asks_for_in_vain_is_a_warning(run, write):
+    group = native_group("v1alpha2", schedulingPolicy={"basic": {}}, disruptionMode="PodGroup")
+    outcome = run("plan", "-f", write(node("n1"), group, member("p")))
     assert outcome.status == 0
-    assert "PodGroup shop/train: spec.schedulingConstraints is not honoured" in outcome.stderr
-    assert "spec.disruptionMode is not honoured" in outcome.stderr
+    assert "PodGroup shop/train: spec.disruptionMode is honoured for gangs alone" in outcome.stderr
+
+
+@pytest.mark.parametrize("version", ["v1alpha2", "v1alpha3", "v1beta1"])
+def test_a_group_with_a_topology_constraint_goes_to_one_domain(plan, version):
+    racks = {"a": ("a1", "a2"), "b": ("b1", "b2", "b3"), "c": ("c1", "c2")}
+    nodes = [racked(name, rack) for rack, names in racks.items() for name in names]
+    group = native_group(version, schedulingConstraints={"topology": [{"key": "rack"}]})
+    members = [member(f"p{index}", cpu="3") for index in range(3)]
+    found = plan(*nodes, node("nowhere"), group, *members)
+    assert set(bound(found).values()) == {"b1", "b2", "b3"}
+    late = plan(*nodes, group, member("old", cpu="3", nodeName="b1"), *members[:2])
+    assert set(bound(late).values()) <= {"b2", "b3"}, "they follow those that run"
+
+
+def test_a_group_that_fits_no_domain_says_why(plan):
+    nodes = [racked(f"n{index}", str(index // 2)) for index in range(4)]
+    group = native_group("v1beta1", schedulingConstraints={"topology": [{"key": "rack"}]})
+    found = plan(*nodes, group, *(member(f"p{index}", cpu="3") for index in range(3)))
+    assert bound(found) == {}
+    told = "gang shop/PodGroup/train needs 3 places at once: 0/4 nodes are available: "
+    assert all(reason.startswith(told) for reason in reasons(found).values())
 
 
 def test_a_pod_whose_priority_class_does_not_exist_waits_as_in_a_cluster(plan, run, write):

@@ -32,8 +32,8 @@ class Running:
 
 @dataclass(frozen=True)
 class Case:
-    """``waiting`` equal tasks of ``size``; ``budgets``: what each app's lets go; ``needs``: of gangs; ``together``: all
-    that wait are one gang.
+    """``waiting`` equal tasks of ``size``; ``budgets``: what each app's lets go; ``needs``: of gangs; ``whole``: gangs
+    that go as a whole or not at all; ``together``: all that wait are one gang.
     """
 
     machines: dict[str, tuple[int, int]]
@@ -42,13 +42,17 @@ class Case:
     waiting: int
     budgets: dict[str, int]
     needs: dict[str, int]
+    whole: frozenset[str]
     together: bool
 
     def events(self) -> list[Event]:
         found: list[Event] = [
             machine(name, cpu=cpu, memory=memory) for name, (cpu, memory) in self.machines.items()
         ]
-        found += [JobDefined(Job(job, min_members=need)) for job, need in self.needs.items()]
+        found += [
+            JobDefined(Job(job, min_members=need, disrupted_whole=job in self.whole))
+            for job, need in self.needs.items()
+        ]
         for app, allowed in self.budgets.items():
             selector = [{"key": "app", "operator": "In", "values": [app]}]
             payload = {"namespace": "", "selector": selector, "allowed": allowed}
@@ -103,6 +107,7 @@ def make_case(seed: int) -> Case:
         rnd.randint(1, 3),
         {app: rnd.randint(0, 2) for app in apps},
         needs,
+        frozenset(job for job in needs if random.Random(f"{seed} {job}").random() < 0.3),
         together=rnd.random() < 0.3,
     )
 
@@ -120,7 +125,8 @@ class Sets:
         for job, need in case.needs.items():
             there = sum(task.job == job for task in case.running)
             gone = self.goes @ np.array([task.job == job for task in self.lower], dtype=int)
-            self.allowed &= (gone == 0) | (gone == there) | (there - gone >= need)
+            spared = (there - gone >= need) & (job not in case.whole)
+            self.allowed &= (gone == 0) | (gone == there) | spared
         self.over = np.zeros(2**count, dtype=int)
         for app, limit in case.budgets.items():
             gone = self.goes @ np.array([task.app == app for task in self.lower], dtype=int)

@@ -121,7 +121,7 @@ class EvictionCheck:
                 dropped[indices] = True
 
     def _drop_half_evicted(self, dropped: Bool) -> None:
-        """Drop what would leave some of a gang behind, but fewer than it needs."""
+        """Drop what would leave some of a gang behind, but fewer than it needs, or than may go at a time."""
         tasks, jobs = self._cluster.tasks, self._cluster.jobs
         if not jobs.gangs:
             return
@@ -137,7 +137,7 @@ class EvictionCheck:
             if job is None:
                 continue
             staying = job.min_members - lacking(self._cluster, job) - told[name]
-            if 0 < staying < job.min_members:
+            if staying > 0 and (job.disrupted_whole or staying < job.min_members):
                 dropped[indices] = True
 
     # --- one machine ---------------------------------------------------------------------------------------------

@@ -162,7 +162,7 @@ def _gangs(cluster: Cluster, rows: Int64, jobs: Sequence[str]) -> _Gangs:
             for row in cluster.jobs.members(name)
             if tasks.state[row] in (State.BOUND, State.ASSUMED) and not tasks.leaving[row]
         ]
-        spare.append(max(0, len(there) - job.min_members))
+        spare.append(0 if job.disrupted_whole else max(0, len(there) - job.min_members))
         together.append(all(row in place_of and tasks.state[row] == State.BOUND for row in there))
     return _Gangs(
         gang,

@@ -33,13 +33,14 @@ if TYPE_CHECKING:
     from poseidon.lifecycle.pods import Tasks
     from poseidon.nodes.machines import Machines
     from poseidon.pod_groups.groups import Group, Groups
+    from poseidon.pods.classes import ClassTable
     from poseidon.pods.tasks import Task
     from protos.conventions.configuration_shared import GangSection
 
 _VERSIONS = {
     POD_GROUP: ("scheduling.x-k8s.io/v1alpha1", "PodGroup"),
     WORKLOAD: ("scheduling.k8s.io/v1alpha1", "Workload"),
-    NATIVE_POD_GROUP: ("scheduling.k8s.io/v1alpha2", "PodGroup"),
+    NATIVE_POD_GROUP: ("scheduling.k8s.io/v1beta1", "PodGroup"),
 }
 _REASONS = {
     pb.GangState.WAITING: "FailedScheduling",
@@ -65,6 +66,7 @@ class Gangs:
         jobs: Jobs,
         placements: Placements,
         machines: Machines,
+        classes: ClassTable,
         wall: Callable[[], float],
         options: GangSection,
         arguments: TreeArguments,
@@ -77,6 +79,7 @@ class Gangs:
         self._jobs = jobs
         self._placements = placements
         self._machines = machines
+        self._classes = classes
         self.groups = groups
         """Who is in which group, and what each asks for."""
         self._statuses = PodGroupStatuses(self.groups, wall, self._quarantine)
@@ -141,7 +144,7 @@ class Gangs:
             self._wanted_kinds.add(group.member.source.kind)
         if task.job != group.job.id:
             task = replace(task, job=group.job.id)
-        return self.groups.ranked(group, task), self.groups.waits_for(group) or self.groups.beyond(task.uid)
+        return self._asked(group, task), self.groups.waits_for(group) or self.groups.beyond(task.uid)
 
     def job(self, uid: str) -> pb.Job | None:
         """Return the job of the pod's group, None for a pod by itself."""
@@ -169,10 +172,16 @@ class Gangs:
             if record is None:
                 continue
             self._tasks.hold(record, group=waits_for)
-            record.task = self.groups.ranked(change.group, record.task)
+            record.task = self._asked(change.group, record.task)
             self._tasks.mark(uid)
             if record.waits_for and record.schedulable:
                 self._placements.announce(record, record.waits_for)
+
+    def _asked(self, group: Group, task: Task) -> Task:
+        """Return a task with what its group asks for."""
+        task = self.groups.ranked(group, task)
+        traits = self._classes.with_colocation(task.traits, self.groups.colocation(group))
+        return task if traits is task.traits else replace(task, traits=traits)
 
     def on_round(self, result: pb.RoundResult) -> None:
         """Say on the objects of groups where they stand, if that is new and people should know."""

@@ -44,8 +44,15 @@ CSI_NODES = Resource("csinodes", "/apis/storage.k8s.io/v1/csinodes", CsiNode)
 POD_GROUPS = Resource("podgroups", "/apis/scheduling.x-k8s.io/v1alpha1/podgroups", PodGroup)
 WORKLOADS = Resource("workloads", "/apis/scheduling.k8s.io/v1alpha1/workloads", Workload)
 NATIVE_POD_GROUPS = Resource(
-    "podgroups.scheduling.k8s.io", "/apis/scheduling.k8s.io/v1alpha2/podgroups", NativePodGroup
+    "podgroups.scheduling.k8s.io",
+    "/apis/scheduling.k8s.io/v1beta1/podgroups",
+    NativePodGroup,
+    other_paths=(
+        "/apis/scheduling.k8s.io/v1alpha3/podgroups",
+        "/apis/scheduling.k8s.io/v1alpha2/podgroups",
+    ),
 )
+"""1.36 serves v1alpha2, 1.37 v1beta1 and v1alpha3."""
 BUDGETS = Resource("poddisruptionbudgets", "/apis/policy/v1/poddisruptionbudgets", DisruptionBudget)
 DAEMON_SETS = Resource("daemonsets", "/apis/apps/v1/daemonsets", ScaledOwner)
 """As far as their metadata; followed only where it makes a difference whose pods a DaemonSet's are."""

@@ -66,11 +66,23 @@ class Workload(KubeStruct, frozen=True):
     spec: WorkloadSpec = WorkloadSpec()
 
 
+class TopologyConstraint(KubeStruct, frozen=True):
+    """All pods of a group go to nodes with one value of a label."""
+
+    key: str = ""
+
+
+class SchedulingConstraints(KubeStruct, frozen=True):
+    """Where the pods of a group may go together."""
+
+    topology: tuple[TopologyConstraint, ...] = ()
+
+
 class NativePodGroupSpec(KubeStruct, frozen=True):
-    """How the pods of a group are placed. Of what nothing here follows yet, only whether it is given is read."""
+    """How the pods of a group are placed. ``disruption_mode`` is a text until v1alpha2 and a union from v1alpha3 on."""
 
     scheduling_policy: GroupPolicy = GroupPolicy()
-    scheduling_constraints: Any = None
+    scheduling_constraints: SchedulingConstraints = SchedulingConstraints()
     disruption_mode: Any = None
 
 
@@ -81,7 +93,7 @@ class NativePodGroupStatus(KubeStruct, frozen=True):
 
 
 class NativePodGroup(KubeStruct, frozen=True):
-    """scheduling.k8s.io/v1alpha2 PodGroup: pods refer to it by ``spec.schedulingGroup``."""
+    """scheduling.k8s.io PodGroup, from v1alpha2 on: pods refer to it by ``spec.schedulingGroup``."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: NativePodGroupSpec = NativePodGroupSpec()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from poseidon.kube.api.core import KubeStruct
@@ -16,6 +16,7 @@ class Resource(Generic[T]):
 
     ``path`` is that of the collection over all namespaces, ``name`` what logs and metrics call it, ``kind``
     the struct that its objects decode to. ``field_selector`` and ``label_selector`` pick some of them, "" all.
+    ``other_paths`` lead to the same objects in other versions, for servers that do not serve the first.
     """
 
     name: str
@@ -23,6 +24,11 @@ class Resource(Generic[T]):
     kind: type[T]
     field_selector: str = ""
     label_selector: str = ""
+    other_paths: tuple[str, ...] = ()
+
+    def versions(self) -> tuple[Resource[T], ...]:
+        """Return it once per path, the preferred first."""
+        return (self, *(replace(self, path=path, other_paths=()) for path in self.other_paths))
 
     def query(self, **more: str) -> dict[str, str]:
         """Return the query of a request for these objects."""

@@ -3,7 +3,8 @@
 A list comes in pages, each handed on as it arrives. The watch starts at the list's version and asks for
 bookmarks, so that after a broken stream it resumes where it stopped. When the server has forgotten that
 version (410) the reflector lists anew and reports what has vanished in between. An absent API group (404) is
-no error: it is tried again slowly, so that a resource which is installed later is picked up. From time to time what
+no error: it is tried again slowly, so that a resource which is installed later is picked up; one that is served in
+another version by now goes on under that. From time to time what
 has been handed over is compared with what the server has.
 """
 
@@ -67,6 +68,7 @@ class Reflector(Generic[T]):
     ) -> None:
         self._transport = transport
         self._resource = resource
+        self._served = resource
         self._handler = handler
         self._metrics = metrics
         self._random = random
@@ -88,6 +90,11 @@ class Reflector(Generic[T]):
     def has_synced(self) -> bool:
         """Whether the handler has been given a complete list, or the resource is known not to be served."""
         return self._synced.is_set()
+
+    @property
+    def path(self) -> str:
+        """Under which of the resource's paths its objects are served, as far as is known."""
+        return self._served.path
 
     async def wait_synced(self) -> None:
         """Wait until ``has_synced``."""
@@ -116,9 +123,20 @@ class Reflector(Generic[T]):
     async def _list(self) -> None:
         """Hand over everything there is, and the absence of what was there before."""
         self._metrics.relists.labels(self._resource.name, self._relist_reason).inc()
+        versions = self._resource.versions()
+        for self._served in versions:
+            try:
+                await self._list_served()
+            except ApiError as error:
+                if not error.not_found or self._served is versions[-1]:
+                    raise
+            else:
+                return
+
+    async def _list_served(self) -> None:
         seen: dict[str, str] = {}
         version = ""
-        async with aclosing(pages(self._transport, self._resource, self._options.page_size)) as listed:
+        async with aclosing(pages(self._transport, self._served, self._options.page_size)) as listed:
             async for page in listed:
                 version = page.resource_version
                 for rejected in page.rejected:
@@ -155,7 +173,7 @@ class Reflector(Generic[T]):
         )
         started = self._clock()
         heard = False
-        lines = self._transport.lines(self._resource.path, query, seconds + self._options.read_margin)
+        lines = self._transport.lines(self.path, query, seconds + self._options.read_margin)
         self._watched = asyncio.Timeout(None)
         try:
             async with self._watched, aclosing(lines) as stream:
@@ -169,7 +187,7 @@ class Reflector(Generic[T]):
             return
         if not heard and self._clock() - started < 1.0:
             # A proxy that ends streams at once would otherwise be asked in a tight loop.
-            raise UnreachableError(f"watch of {self._resource.path}: ended at once")
+            raise UnreachableError(f"watch of {self.path}: ended at once")
 
     def _take(self, lines: Sequence[bytes]) -> None:
         """Hand over the changes of some watch lines as one batch; then raise the error among them, if any."""
@@ -225,7 +243,7 @@ class Reflector(Generic[T]):
                 continue  # a list is under way, or the resource is not served
             try:
                 differ = await drifted(
-                    self._transport, self._resource, self._options.page_size, version, dict(self._known)
+                    self._transport, self._served, self._options.page_size, version, dict(self._known)
                 )
             except KubeError as error:
                 _log.debug('not reconciled resource=%s error="%s"', self._resource.name, error)
@@ -253,6 +271,8 @@ class Reflector(Generic[T]):
                 await self._sleep(self._backoff.next())
             else:
                 self._backoff.next()
+        elif error.not_found and self._version and self._resource.other_paths:
+            self._relist("served")  # perhaps in another version by now
         elif error.not_found or (self._options.optional and error.status == HTTPStatus.FORBIDDEN):
             await self._wait_until_served(error)
         else:

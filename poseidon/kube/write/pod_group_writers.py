@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from poseidon.kube.api.core import Condition
 from poseidon.kube.api.pod_groups import PodGroupStatus
@@ -11,6 +11,9 @@ from poseidon.kube.api.references import PodRef
 from poseidon.kube.client.errors import ApiError
 from poseidon.kube.client.media_types import STRATEGIC_MERGE_PATCH
 from poseidon.kube.write.patch_writer import PatchWriter
+
+if TYPE_CHECKING:
+    from poseidon.kube.client.transport import Transport
 
 _INVALID = 422
 _ALREADY_BOUND = "already bound to a node"
@@ -98,10 +101,17 @@ class GroupConditionWrite(NamedTuple):
 
 
 class GroupConditionWriter(PatchWriter[GroupConditionWrite]):
-    """Writes a condition of Kubernetes' own PodGroups, the latest of each, behind bindings; others are left alone."""
+    """Writes a condition of Kubernetes' own PodGroups, the latest of each, behind bindings; others are left alone.
+
+    ``served`` tells under which path all PodGroups are at present.
+    """
 
     kind = "pod group"
     format: ClassVar[str] = STRATEGIC_MERGE_PATCH
+
+    def __init__(self, served: Callable[[], str], transport: Transport, **more: Any) -> None:
+        super().__init__(transport, **more)
+        self._served = served
 
     def submit(self, write: GroupConditionWrite) -> None:
         """Queue a condition."""
@@ -116,5 +126,5 @@ class GroupConditionWriter(PatchWriter[GroupConditionWrite]):
             "lastTransitionTime": write.condition.last_transition_time,
         }
         body = {"metadata": {"uid": write.uid}, "status": {"conditions": [condition]}}
-        path = f"/apis/scheduling.k8s.io/v1alpha2/namespaces/{write.namespace}/podgroups/{write.name}/status"
-        return path, body
+        version, _, plural = self._served().rpartition("/")
+        return f"{version}/namespaces/{write.namespace}/{plural}/{write.name}/status", body

@@ -977,6 +977,7 @@ class Job(_message.Message):
     NAMESPACE_FIELD_NUMBER: _builtins.int
     GANG_SECONDS_FIELD_NUMBER: _builtins.int
     WAS_WHOLE_FIELD_NUMBER: _builtins.int
+    DISRUPTED_WHOLE_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """required; names the owner, or the group that tasks belong to"""
     name: _builtins.str
@@ -991,6 +992,8 @@ class Job(_message.Message):
     """a gang that is not whole so long after it was decided is given up; 0: as configured"""
     was_whole: _builtins.bool
     """a gang that some of its tasks still run of has been whole; for solvers that begin"""
+    disrupted_whole: _builtins.bool
+    """a gang of which whoever evicts one task evicts all, however many it could spare"""
     def __init__(
         self,
         *,
@@ -1001,10 +1004,11 @@ class Job(_message.Message):
         namespace: _builtins.str = ...,
         gang_seconds: _builtins.float = ...,
         was_whole: _builtins.bool = ...,
+        disrupted_whole: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["gang_seconds", b"gang_seconds", "id", b"id", "min_members", b"min_members", "name", b"name", "namespace", b"namespace", "size", b"size", "was_whole", b"was_whole"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["disrupted_whole", b"disrupted_whole", "gang_seconds", b"gang_seconds", "id", b"id", "min_members", b"min_members", "name", b"name", "namespace", b"namespace", "size", b"size", "was_whole", b"was_whole"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
