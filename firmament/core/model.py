@@ -26,6 +26,10 @@ NOMINATION_RECORD = "NominatedTask"
 """Records of this kind say for which tasks others were told to leave: the task's uid is the name, the machine's name
 the payload. They stay until the task is bound or found to have no place, so a new solver knows as well."""
 
+FOREIGN_NOMINATION_RECORD = "ForeignNomination"
+"""Records of this kind tell of tasks of other schedulers that wait for room on a machine: the uid is the name, the
+payload ``{"machine": M, "priority": P, "requests": {RESOURCE: AMOUNT, ...}}``."""
+
 NAMESPACE_RECORD = "Namespace"
 """Kind of the records that carry the labels of namespaces, with payload ``{"labels": {...}}``."""
 

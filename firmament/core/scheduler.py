@@ -35,6 +35,7 @@ from firmament.core.intake.events import apply_events
 from firmament.core.intake.quota import check_quota
 from firmament.core.model import TaskClass
 from firmament.core.placement.outcome import Stopwatch, Timer, no_timer
+from firmament.core.queue.foremost import foremost
 from firmament.core.queue.reservations import Reservations
 from firmament.core.requeue.relocation import Moves
 from firmament.core.requeue.requeue import Requeue, StaleReasons
@@ -216,7 +217,7 @@ class Scheduler:
             waiting = np.append(waiting, self._moves.call(cluster))
         if self._set_aside.why or only is not None:
             waiting = self._set_aside.without(cluster, waiting, only)
-        return waiting
+        return foremost(cluster, waiting) if cluster.promises.others else waiting
 
     def close_round(self, opened: OpenRound, placement: Placement) -> RoundResult:
         """Put the decisions into effect as far as they still hold, and say what stays pending and why."""

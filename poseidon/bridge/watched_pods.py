@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from poseidon.lifecycle.binding.nominations import foreign_nomination
 from poseidon.lifecycle.phases import Event
 from poseidon.lifecycle.records import PodRecord
 from poseidon.pods import tasks as pod_translation
@@ -128,7 +129,13 @@ class Pods:
     def _gone(self, uid: str) -> None:
         """Forget a pod, in each book whatever goes wrong in another."""
         stores = self._stores
-        leave = [stores.history.gone, stores.refused.gone, stores.gangs.pod_gone, self._ended]
+        leave = [
+            stores.history.gone,
+            stores.refused.gone,
+            stores.gangs.pod_gone,
+            self._no_longer_nominated,
+            self._ended,
+        ]
         if stores.applications is not None:
             leave.append(stores.applications.pod_gone)
         for forget in leave:
@@ -144,6 +151,8 @@ class Pods:
         ours = ANY_SCHEDULER in self._ours or pod_translation.scheduler_of(pod) in self._ours
         if ours:
             stores.gangs.pod_changed(uid, pod)
+        else:
+            stores.nominations.foreign(uid, foreign_nomination(pod, self._priorities))
         schedulable = ours and disposition is Disposition.PENDING
         placed = disposition is Disposition.BOUND or (known is not None and bool(known.place))
         if disposition is Disposition.FINISHED or not (placed or schedulable):
@@ -244,6 +253,9 @@ class Pods:
             return f"spec.priorityClassName: {error}; create it, or create the pod again with another one"
         self._unranked.pop(uid, None)
         return ""
+
+    def _no_longer_nominated(self, uid: str) -> None:
+        self._stores.nominations.foreign(uid, None)
 
     def _ended(self, uid: str) -> None:
         record = self._stores.tasks.remove(uid)

@@ -8,7 +8,9 @@ from typing import Any
 
 import msgspec
 
+from poseidon.kube.api.collections import NATIVE_POD_GROUPS
 from poseidon.kube.api.references import timestamp
+from poseidon.kube.client.errors import ApiError
 from poseidon.manifests.loader import Manifests
 
 Object = dict[str, Any]
@@ -23,6 +25,8 @@ _PLURALS = {
     "NodeResourceTopology": "noderesourcetopologies",
 }
 _CORE = {"Namespace", "Node", "Pod", "Service", "PersistentVolume", "PersistentVolumeClaim", "ConfigMap"}
+_OTHER_VERSIONS = {each.path for each in NATIVE_POD_GROUPS.versions()[:-1]}
+"""Served where the objects are of them."""
 _PATH = re.compile(
     r"(?P<collection>/api/v1|/apis/[^/]+/[^/]+)(/namespaces/(?P<namespace>[^/]+))?(?P<kind>/[^/]+)"
 )
@@ -121,7 +125,10 @@ class ApiSide:
         asked = query or {}
         match = _PATH.fullmatch(path)
         assert match is not None, path
-        found = [*self.collections.get(match["collection"] + match["kind"], {}).values()]
+        collection = match["collection"] + match["kind"]
+        if collection in _OTHER_VERSIONS and collection not in self.collections:
+            raise ApiError(404, "NotFound", "the server could not find the requested resource")
+        found = [*self.collections.get(collection, {}).values()]
         if match["namespace"]:
             found = [each for each in found if each["metadata"].get("namespace") == match["namespace"]]
         if label := asked.get("labelSelector"):

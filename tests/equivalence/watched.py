@@ -163,7 +163,7 @@ class WatchedCluster:
             )
             ours = not space or made["metadata"].get("namespace") == space.partition("/")[0]
             if (
-                path == path_of(made)
+                path_of(made) in (path, *resource.other_paths)
                 and ours
                 and (not resource.label_selector or resource.label_selector in labels)
             ):

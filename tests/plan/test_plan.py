@@ -354,3 +354,19 @@ def told(folder, *objects, names=frozenset()):
     file.write_text(yaml.safe_dump_all(objects))
     cluster = build(load_manifests([str(file)]), load_configuration(None), 1.8e9, scheduler_names=names)
     return cluster.state.snapshot()
+
+
+def test_room_that_another_scheduler_keeps_for_a_nominated_pod_is_left_to_it(plan):
+    theirs = pod("theirs", cpu="3", schedulerName="default-scheduler", priority=5)
+    theirs["status"]["nominatedNodeName"] = "n1"
+    ours = ("--scheduler-name", "poseidon")
+    pods = (
+        pod("less", cpu="2", priority=4, schedulerName="poseidon"),
+        pod("small", cpu="1", schedulerName="poseidon"),
+    )
+    found = plan(node("n1"), theirs, *pods, arguments=ours)
+    assert bound(found) == {"shop/small": "n1"}
+    assert reasons(found)["shop/less"].startswith("0/1 nodes are available: 1 Insufficient cpu.")
+    more = pod("more", cpu="2", priority=6, schedulerName="poseidon")
+    found = plan(node("n1"), theirs, more, arguments=ours)
+    assert bound(found) == {"shop/more": "n1"}

@@ -64,9 +64,7 @@ class Recheck:
         self._decided = decided
         self._limits = limits
         shapes = [cluster.classes.rows[cls].shape for cls in snapshot.cls.tolist()]
-        self._promised: Int64 | None = None
-        if cluster.promises.machine_of:
-            self._promised = cluster.promises.amounts(cluster, frozenset(snapshot.tasks.tolist()))
+        self._promised = cluster.promised_beside(snapshot.tasks)
         known = cluster.machines.row_of
         self._machine = np.array([known.get(name, -1) for name in decided.machine], dtype=np.int64)
         self._wanted = self._wanted_of(shapes)

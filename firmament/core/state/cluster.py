@@ -11,11 +11,12 @@ from cost_models.group_terms import GROUP_RECORD
 from cost_models.interface import Int64, Needs
 from cost_models.task_constraints import ConstrainingModel
 from firmament.core.events import MachineSampled, MachineSampleRemoved, TaskSampled
-from firmament.core.model import BUDGET_RECORD, NAMESPACE_RECORD, Machine
+from firmament.core.model import BUDGET_RECORD, FOREIGN_NOMINATION_RECORD, NAMESPACE_RECORD, Machine
 from firmament.core.resources import ResourceIndex, ShapeRequests
 from firmament.core.state.changes import DirtySet
 from firmament.core.state.class_selectors import ClassSelector
 from firmament.core.state.classes import ClassTable, Renumbered
+from firmament.core.state.foreign_nominations import ForeignNominations
 from firmament.core.state.jobs import JobTable
 from firmament.core.state.machines import MachineTable
 from firmament.core.state.promised_room import PromisedRoom
@@ -26,6 +27,9 @@ from firmament.core.state.usage_reports import ReportsOfUse
 from firmament.core.usage.samples import TaskSamples
 
 NO_NEEDS = Needs()
+
+_OWN_RECORDS = (NAMESPACE_RECORD, BUDGET_RECORD, FOREIGN_NOMINATION_RECORD)
+"""Kinds of records that are read here, whatever models read."""
 
 
 class Cluster:
@@ -58,9 +62,9 @@ class Cluster:
         self._use = ReportsOfUse(self.task_samples, of_tasks=needs.unseen or needs.load, history=needs.load)
         self.jobs = JobTable()
         self.spread_groups = SpreadGroups()
-        self.records = RecordTable(record_bytes, frozenset((*needs.records, NAMESPACE_RECORD, BUDGET_RECORD)))
+        self.records = RecordTable(record_bytes, frozenset((*needs.records, *_OWN_RECORDS)))
         self.dirty = DirtySet()
-        self.promises = PromisedRoom()
+        self.promises = PromisedRoom(ForeignNominations(self.resources))
         self.version = 0
         self.constraining_models = constraining_models
         self.needs = needs
@@ -91,6 +95,9 @@ class Cluster:
     def _record_changed(self, kind: str, name: str) -> None:
         if kind == NAMESPACE_RECORD:
             self._namespaces_changed = self.dirty.domains_changed = True
+        if kind == FOREIGN_NOMINATION_RECORD:
+            for machine in self.promises.others.keep(name, self.records.payloads.get(kind, {}).get(name)):
+                self.mark(machine)
         if kind in self.needs.arrivals:
             self.mark(name)
         else:
@@ -169,12 +176,21 @@ class Cluster:
         priority than ``least``. The task in row ``without`` takes nothing.
         """
         room = self.machines.capacity - self.used(without)
-        promised = self.promises.amounts(self, beside, least) if self.promises.machine_of else None
+        promised = self.promises.amounts(self, beside, least, least)
         return room if promised is None else room - promised
 
     def free_beside(self, taking_part: Int64) -> Int64:
         """Return ``free`` for a round: what is promised to the tasks that take part in it (rows) is theirs to have."""
-        return self.free(frozenset(taking_part.tolist()) if self.promises.machine_of else ())
+        room = self.machines.capacity - self.used()
+        promised = self.promised_beside(taking_part)
+        return room if promised is None else room - promised
+
+    def promised_beside(self, taking_part: Int64) -> Int64 | None:
+        """int64[M, K]: what is promised to others than the tasks (rows) that take part in a round; None: nothing."""
+        if not self.promises:
+            return None
+        highest = int(self.tasks.priority[taking_part].max()) if len(taking_part) else None
+        return self.promises.amounts(self, frozenset(taking_part.tolist()), None, highest)
 
     def request_of(self, cls: int) -> Int64:
         """Request of a class's tasks, int64[<= K], ``pods`` included."""

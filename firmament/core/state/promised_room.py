@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from cost_models.interface import Int64
+from firmament.core.state.foreign_nominations import ForeignNominations
 from firmament.core.state.jobs import JobTable
 from firmament.core.state.machines import MachineTable
 from firmament.core.state.tasks import State, TaskTable
@@ -44,10 +45,16 @@ class PromisedRoom:
     A promise counts only while its task is pending; one that is assumed there again has its room by that. Tasks that
     are ``owed`` room (see ``TaskTable``) get a promise wherever they lose their place: others were told to leave for
     them, be it on another machine, as tasks that wait may move or be shuffled after a restart.
+
+    ``others`` are what other schedulers keep for tasks of theirs.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, others: ForeignNominations) -> None:
         self.machine_of: dict[str, str] = {}
+        self.others = others
+
+    def __bool__(self) -> bool:
+        return bool(self.machine_of or self.others)
 
     def make(self, uid: str, machine: str) -> None:
         """Promise the room that a task asks for on the machine that it has just lost its place on."""
@@ -84,13 +91,21 @@ class PromisedRoom:
         return np.array(found, dtype=np.int64)
 
     def amounts(
-        self, cluster: ClusterView, beside: Collection[int] = _NOBODY, least: int | None = None
+        self,
+        cluster: ClusterView,
+        beside: Collection[int] = _NOBODY,
+        least: int | None = None,
+        least_of_others: int | None = None,
     ) -> Int64 | None:
         """int64[M, K]: what is promised on each machine, None for nothing.
 
-        Not to tasks ``beside`` (rows), and not to tasks of less priority than ``least``.
+        Not to tasks ``beside`` (rows), and not to tasks of less priority than ``least``, or ``least_of_others`` where
+        they are another scheduler's.
         """
-        found: Int64 | None = None
+        if not self:
+            return None
+        machines = cluster.machines
+        found = self.others.amounts(machines.row_of, machines.capacity, least_of_others)
         for task, row in self._claims(cluster, beside):
             if least is not None and cluster.tasks.priority[task] < least:
                 continue
