@@ -78,4 +78,4 @@ class ReflectorOptions:
     broken_watches: int = 5
     optional: bool = False
     backoff_initial: float = 0.2
-    backoff_cap: float = 30.0
+    backoff_cap: float = 10.0
