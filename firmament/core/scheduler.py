@@ -217,7 +217,7 @@ class Scheduler:
             waiting = np.append(waiting, self._moves.call(cluster))
         if self._set_aside.why or only is not None:
             waiting = self._set_aside.without(cluster, waiting, only)
-        return foremost(cluster, waiting) if cluster.promises.others else waiting
+        return foremost(cluster, waiting) if cluster.promises.others.by_uid else waiting
 
     def close_round(self, opened: OpenRound, placement: Placement) -> RoundResult:
         """Put the decisions into effect as far as they still hold, and say what stays pending and why."""

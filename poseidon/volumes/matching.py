@@ -21,9 +21,13 @@ _Terms = tuple[tuple[tuple["Condition", ...], tuple["Condition", ...]], ...]
 
 
 def suits(offer: Offer, profile: Profile) -> bool:
-    """Whether a volume is large enough, of the right class and modes, and bears the right labels."""
+    """Whether a volume is large enough, of the right classes and modes, and bears the right labels.
+
+    As ``FindMatchingVolume`` of Kubernetes' component helpers.
+    """
     return (
         offer.storage_class == profile.storage_class
+        and offer.attributes_class == profile.attributes_class
         and offer.size >= profile.size
         and offer.volume_mode == profile.volume_mode
         and set(profile.modes) <= set(offer.modes)
@@ -35,6 +39,7 @@ def implies(profile: Profile, other: Profile) -> bool:
     """Whether every volume that suits ``profile`` suits ``other`` as well, as far as the profiles tell."""
     return (
         profile.storage_class == other.storage_class
+        and profile.attributes_class == other.attributes_class
         and profile.size >= other.size
         and profile.volume_mode == other.volume_mode
         and set(other.modes) <= set(profile.modes)

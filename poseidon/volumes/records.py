@@ -41,9 +41,10 @@ Condition = tuple[str, str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What a claim accepts in a volume that exists already: class, bytes at least, modes, labels."""
+    """What a claim accepts in a volume that exists already: classes, bytes at least, modes, labels."""
 
     storage_class: str
+    attributes_class: str
     size: int
     modes: tuple[str, ...]
     volume_mode: str
@@ -83,6 +84,7 @@ class Offer:
     """What a volume that is still to be had offers."""
 
     storage_class: str
+    attributes_class: str
     size: int
     modes: tuple[str, ...]
     volume_mode: str
@@ -182,6 +184,7 @@ def _profile(claim: PersistentVolumeClaim, storage_class: str) -> Profile:
     spec = claim.spec
     return Profile(
         storage_class=storage_class,
+        attributes_class=intern(spec.volume_attributes_class_name),
         size=_bytes(spec.resources.requests),
         modes=tuple(sorted(set(spec.access_modes))),
         volume_mode=spec.volume_mode or FILESYSTEM,
@@ -193,6 +196,7 @@ def _offer(volume: PersistentVolume) -> Offer:
     metadata, spec = volume.metadata, volume.spec
     return Offer(
         storage_class=intern(metadata.annotations.get(LEGACY_CLASS, spec.storage_class_name)),
+        attributes_class=intern(spec.volume_attributes_class_name),
         size=_bytes(spec.capacity),
         modes=tuple(sorted(set(spec.access_modes))),
         volume_mode=spec.volume_mode or FILESYSTEM,

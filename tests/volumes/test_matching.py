@@ -71,10 +71,15 @@ SELECTORS = st.one_of(
     sizes=st.tuples(SIZES, SIZES),
     modes=st.tuples(MODES, MODES),
     kinds=st.tuples(*[st.sampled_from(["", "Filesystem", "Block"])] * 2),
+    classes=st.tuples(*[st.sampled_from(["", "", "gold"])] * 2),
 )
-def test_fit(labels, selector, sizes, modes, kinds):
-    value = storage.volume("v", labels=labels, size=sizes[0], modes=modes[0], volumeMode=kinds[0])
-    spec = {"volumeMode": kinds[1], **({"selector": selector} if selector is not None else {})}
+def test_fit(labels, selector, sizes, modes, kinds, classes):
+    more = [
+        {"volumeMode": kind, "volumeAttributesClassName": each}
+        for kind, each in zip(kinds, classes, strict=True)
+    ]
+    value = storage.volume("v", labels=labels, size=sizes[0], modes=modes[0], **more[0])
+    spec = {**more[1], **({"selector": selector} if selector is not None else {})}
     wanted = storage.claim("c", size=sizes[1], modes=modes[1], **spec)
     record, profile = volume_record(typed(value), {}), claim_record(typed(wanted)).profile
     assert record.offer is not None

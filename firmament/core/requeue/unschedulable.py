@@ -59,7 +59,7 @@ def requeue(
             requeued_classes.append(cls)
             continue
         members = unschedulable[tasks.cls[unschedulable] == cls]
-        if cluster.promises:
+        if cluster.has_promises:
             free = cluster.free(least=int(tasks.priority[members].max()))[rows]
         takes = could_take(cluster, static_rows, reservations, cls, members, rows, free)
         if len(takes):

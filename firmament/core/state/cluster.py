@@ -176,7 +176,7 @@ class Cluster:
         priority than ``least``. The task in row ``without`` takes nothing.
         """
         room = self.machines.capacity - self.used(without)
-        promised = self.promises.amounts(self, beside, least, least)
+        promised = self.promises.amounts(self, beside, least, least) if self.has_promises else None
         return room if promised is None else room - promised
 
     def free_beside(self, taking_part: Int64) -> Int64:
@@ -185,9 +185,14 @@ class Cluster:
         promised = self.promised_beside(taking_part)
         return room if promised is None else room - promised
 
+    @property
+    def has_promises(self) -> bool:
+        """Whether room is promised to anybody."""
+        return bool(self.promises.machine_of or self.promises.others.by_uid)
+
     def promised_beside(self, taking_part: Int64) -> Int64 | None:
         """int64[M, K]: what is promised to others than the tasks (rows) that take part in a round; None: nothing."""
-        if not self.promises:
+        if not self.has_promises:
             return None
         highest = int(self.tasks.priority[taking_part].max()) if len(taking_part) else None
         return self.promises.amounts(self, frozenset(taking_part.tolist()), None, highest)

@@ -28,24 +28,21 @@ class Nomination(NamedTuple):
 
 
 class ForeignNominations:
-    """Nominations by the uid of their tasks. ``resources``: the columns of machines."""
+    """Nominations, ``by_uid`` of their tasks. ``resources``: the columns of machines."""
 
     def __init__(self, resources: ResourceIndex) -> None:
         self._resources = resources
-        self._by_uid: dict[str, Nomination] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._by_uid)
+        self.by_uid: dict[str, Nomination] = {}
 
     def keep(self, uid: str, payload: bytes | None) -> tuple[str, ...]:
         """Take what a record says, None if it is gone; returns the machines concerned.
 
         One that cannot be read counts nothing.
         """
-        former = self._by_uid.pop(uid, None)
+        former = self.by_uid.pop(uid, None)
         found = _read(payload) if payload else None
         if found is not None:
-            self._by_uid[uid] = found
+            self.by_uid[uid] = found
         return tuple([each.machine for each in (former, found) if each is not None])
 
     def amounts(self, rows: Mapping[str, int], capacity: Int64, least: int | None) -> Int64 | None:
@@ -54,7 +51,7 @@ class ForeignNominations:
         ``rows`` are those of machines by name; None: nothing is kept.
         """
         found: Int64 | None = None
-        for each in self._by_uid.values():
+        for each in self.by_uid.values():
             row = rows.get(each.machine)
             if row is None or (least is not None and each.priority < least):
                 continue
@@ -66,9 +63,7 @@ class ForeignNominations:
 
     def highest_below(self, priority: int) -> int | None:
         """Return the highest priority of a nominated task that is less than this, None if there is none."""
-        return max(
-            (each.priority for each in self._by_uid.values() if each.priority < priority), default=None
-        )
+        return max((each.priority for each in self.by_uid.values() if each.priority < priority), default=None)
 
 
 def _read(payload: bytes) -> Nomination | None:

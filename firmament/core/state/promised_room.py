@@ -53,9 +53,6 @@ class PromisedRoom:
         self.machine_of: dict[str, str] = {}
         self.others = others
 
-    def __bool__(self) -> bool:
-        return bool(self.machine_of or self.others)
-
     def make(self, uid: str, machine: str) -> None:
         """Promise the room that a task asks for on the machine that it has just lost its place on."""
         self.machine_of[uid] = machine
@@ -102,8 +99,6 @@ class PromisedRoom:
         Not to tasks ``beside`` (rows), and not to tasks of less priority than ``least``, or ``least_of_others`` where
         they are another scheduler's.
         """
-        if not self:
-            return None
         machines = cluster.machines
         found = self.others.amounts(machines.row_of, machines.capacity, least_of_others)
         for task, row in self._claims(cluster, beside):

@@ -66,6 +66,7 @@ class PersistentVolumeSpec(KubeStruct, frozen=True):
     access_modes: tuple[str, ...] = ()
     claim_ref: ObjectReference | None = None
     storage_class_name: str = ""
+    volume_attributes_class_name: str = ""
     volume_mode: str = ""
     node_affinity: VolumeNodeAffinity | None = None
     csi: CsiSource | None = None
@@ -99,6 +100,7 @@ class PersistentVolumeClaimSpec(KubeStruct, frozen=True):
     resources: ResourceRequirements = ResourceRequirements()
     selector: LabelSelector | None = None
     storage_class_name: str | None = None
+    volume_attributes_class_name: str = ""
     volume_mode: str = ""
     volume_name: str = ""
 

@@ -45,6 +45,7 @@ def is_fit(volume: Object, claim: Object) -> bool:
     return (
         not offered.get("claimRef")
         and offered.get("storageClassName", "") == (asked.get("storageClassName") or "")
+        and (offered.get("volumeAttributesClassName") or "") == (asked.get("volumeAttributesClassName") or "")
         and set(asked.get("accessModes") or ()) <= set(offered.get("accessModes") or ())
         and (offered.get("volumeMode") or "Filesystem") == (asked.get("volumeMode") or "Filesystem")
         and size(volume) >= _storage((asked.get("resources") or {}).get("requests"))
