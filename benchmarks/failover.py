@@ -11,7 +11,7 @@ import shutil
 import signal
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -51,6 +51,7 @@ _QUICK = ReflectorOptions(backoff_cap=0.5)
 class FailoverOptions:
     """What is measured: ``ends`` ends, drawn from ``seed``, while ``rate`` pods a second are created.
 
+    Of more than ``keep`` pods that are bound the oldest are deleted.
     ``bridges`` are two, which elect a leader, or one, which does not and has to outlive everything. ``down``: for how
     many seconds an API server that was killed stays away; some is added to start it.
     ``lease`` is the Lease's duration in seconds; the deadline is two thirds of it, the retry period an eighth.
@@ -63,6 +64,7 @@ class FailoverOptions:
     bridges: int = 2
     down: float = 0.0
     rate: int = 50
+    keep: int = 10_000
     lease: float = 15.0
     binaries: Path | None = None
     timeout: float = 120.0
@@ -265,13 +267,19 @@ class _Failover:
     async def _load(self) -> None:
         """Create pods at a steady rate."""
         begun, created = time.monotonic(), 0
+        there: deque[str] = deque()
         while True:
+            while len(there) > self._options.keep and self._tracker.is_bound(
+                PodName(self._namespace, there[0])
+            ):
+                await self._delete(there.popleft())
             due = int((time.monotonic() - begun) * self._options.rate) - created
             for pod in [next(self._pods) for _ in range(due)]:
                 if self._options.binaries is not None and created % _COMPETITION == 0:
                     pod["spec"]["schedulerName"] = "default-scheduler"
                 else:
                     self._tracker.about_to_create([PodName(self._namespace, pod["metadata"]["name"])])
+                    there.append(pod["metadata"]["name"])
                 await self._create(pod)
                 created += 1
             await asyncio.sleep(_TICK)
@@ -286,6 +294,21 @@ class _Failover:
             except ApiError as error:
                 if error.conflict:
                     return  # done, without an answer
+            except KubeError:
+                pass
+            else:
+                return
+            await asyncio.sleep(_TICK)
+
+    async def _delete(self, name: str) -> None:
+        """Delete a pod, however often that takes."""
+        path = f"/api/v1/namespaces/{self._namespace}/pods/{name}"
+        while True:
+            try:
+                await self._transport.delete(path, b'{"gracePeriodSeconds":0}')
+            except ApiError as error:
+                if error.not_found:
+                    return
             except KubeError:
                 pass
             else:
@@ -396,6 +419,7 @@ class _Failover:
             "nodes": occupancy.nodes,
             "bridges": options.bridges,
             "rate": options.rate,
+            "podsKept": options.keep,
             "leaseSeconds": options.lease,
             "outages": {
                 kind: {

@@ -30,6 +30,13 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
 )
 @click.option("--rate", default=50, show_default=True, type=click.IntRange(1, 2000), help="Pods a second.")
 @click.option(
+    "--keep",
+    default=10_000,
+    show_default=True,
+    type=click.IntRange(1, 1_000_000),
+    help="Bound pods beyond which the oldest are deleted.",
+)
+@click.option(
     "--lease", default=15.0, show_default=True, type=click.FloatRange(1.0, 60.0), help="Seconds of the Lease."
 )
 @click.option(
