@@ -33,7 +33,7 @@ from poseidon.kube.client.errors import ApiError, KubeError, UnreachableError
 from poseidon.kube.watch.changes import Change, Handler, ReflectorOptions
 from poseidon.kube.watch.listing import pages
 from poseidon.kube.watch.quarantine import Quarantine
-from poseidon.kube.watch.reconciliation import drifted
+from poseidon.kube.watch.reconciliation import Known, Reconciler
 
 if TYPE_CHECKING:
     from poseidon.kube.client.metrics import KubeMetrics
@@ -79,7 +79,20 @@ class Reflector(Generic[T]):
         self._backoff = Backoff(random, self._options.backoff_initial, self._options.backoff_cap)
         self._version = ""
         self._relist_reason = "start"
-        self._reconcile_seconds = reconcile_seconds
+        self._reconciler = (
+            Reconciler(
+                transport,
+                self._as_known,
+                self._list_anew,
+                limit=self._options.page_size,
+                seconds=reconcile_seconds,
+                metrics=metrics,
+                random=random,
+                sleep=sleep,
+            )
+            if math.isfinite(reconcile_seconds)
+            else None
+        )
         self._known: dict[str, str] = {}  # versions by uid
         self._watched = asyncio.Timeout(None)
         self._broken_in_a_row = 0
@@ -103,8 +116,8 @@ class Reflector(Generic[T]):
     async def run(self) -> None:
         """Keep the handler informed for ever."""
         async with asyncio.TaskGroup() as parts:
-            if math.isfinite(self._reconcile_seconds):
-                parts.create_task(self._reconcile(), name=f"reconciliation of {self._resource.name}")
+            if self._reconciler is not None:
+                parts.create_task(self._reconciler.run(), name=f"reconciliation of {self._resource.name}")
             await self._follow()
 
     async def _follow(self) -> None:
@@ -234,30 +247,15 @@ class Reflector(Generic[T]):
 
     # --- reconciliation ------------------------------------------------------------------------------------
 
-    async def _reconcile(self) -> None:
-        """Compare from time to time what has been handed over with what there is, and list anew if it differs."""
-        while True:
-            await self._sleep(self._reconcile_seconds * (0.75 + 0.5 * self._random.random()))
-            version = self._version
-            if not version:
-                continue  # a list is under way, or the resource is not served
-            try:
-                differ = await drifted(
-                    self._transport, self._served, self._options.page_size, version, dict(self._known)
-                )
-            except KubeError as error:
-                _log.debug('not reconciled resource=%s error="%s"', self._resource.name, error)
-                self._metrics.reconciliations.labels(self._resource.name, "failed").inc()
-                continue
-            if differ is None or not self._version:
-                self._metrics.reconciliations.labels(self._resource.name, "skipped").inc()
-                continue
-            self._metrics.reconciliations.labels(self._resource.name, "drifted" if differ else "same").inc()
-            if differ:
-                self._metrics.drifted_objects.labels(self._resource.name).inc(len(differ))
-                self._relist("drift")
-                with suppress(RuntimeError):  # no watch at present
-                    self._watched.reschedule(asyncio.get_running_loop().time())
+    def _as_known(self) -> Known | None:
+        """What has been handed over, None while a list is under way, or the resource is not served."""
+        return Known(self._served, self._version, dict(self._known)) if self._version else None
+
+    def _list_anew(self) -> None:
+        if self._version:
+            self._relist("drift")
+            with suppress(RuntimeError):  # no watch at present
+                self._watched.reschedule(asyncio.get_running_loop().time())
 
     # --- recovery ------------------------------------------------------------------------------------------
 
