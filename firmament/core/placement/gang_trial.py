@@ -8,6 +8,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64, JointRows
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
+from firmament.core.placement.gang_search import GangSearch
 from firmament.core.placement.local_search.relocation import improved
 from firmament.core.placement.outcome import Means, Placed
 from firmament.core.placement.priority_tiers import Standing
@@ -23,6 +24,7 @@ class GangTrial:
         self._standing = standing
         self._waiting = standing.residual.remaining
         self._searches = 0
+        self._search_cells = tuning.gang_search_cells
         self._refused: set[tuple[object, ...]] = set()
 
     def placed(self, means: Means) -> Placed:
@@ -81,7 +83,11 @@ class GangTrial:
                 self._waiting[members] = 0
                 return placed
         self._standing = before
-        if len(members) < 2 or before.state is not None or self._searches >= self._tuning.gang_searches:
+        if self._searches >= self._tuning.gang_searches:
+            return None
+        if before.state is not None:
+            return self._search_by_rules(members, need)
+        if len(members) < 2:
             return None
         self._searches += 1
         placed = self._search(members, placed)
@@ -129,6 +135,22 @@ class GangTrial:
             problem, counts=counts, free=residual.free.T.copy(), joint=_what_is_left(problem, residual)
         )
         return improved(alone, placed, problem.rotation, self._tuning.relocation)
+
+    def _search_by_rules(self, members: Int64, need: int) -> Assignments | None:
+        """Look for places of a gang with rules between tasks, all of it if there are, and book them."""
+        self._searches += 1
+        waiting = {int(cls): int(self._waiting[cls].sum()) for cls in members.tolist()}
+        if sum(waiting.values()) > need or sum(waiting.values()) > self._tuning.gang_search_tasks:
+            return None
+        steps = min(self._tuning.gang_search_steps, self._search_cells // self._problem.machines)
+        search = GangSearch(self._standing, steps)
+        placed = search.found(waiting)
+        self._search_cells -= (steps - search.steps) * self._problem.machines
+        if placed is None:
+            return None
+        self._standing.book(placed)
+        self._waiting[members] = 0
+        return placed
 
     def _others(self, rank: int, means: Means) -> Placed:
         """Place the tasks of a priority that belong to no gang."""

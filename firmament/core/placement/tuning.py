@@ -129,6 +129,12 @@ class PlacementTuning:
     """A further wave is solved if the one before placed at least one in so many of the tasks that were left."""
     pinned_up_to: int = 256
     """Machines up to which a mask of a part of a class is told to the flow as pins."""
+    gang_search_steps: int = 600
+    """Tries of a machine for a task in the search for places of a gang with rules between its tasks."""
+    gang_search_cells: int = 2_000_000
+    """Such tries times machines, of all gangs of one trial: what a round may spend on gangs that fit nowhere."""
+    gang_search_tasks: int = 64
+    """Tasks of the largest gang for which that is searched."""
     gang_searches: int = 16
     """Gangs of several classes for which a packing is searched at most, in one trial, where placing in turn finds
     none."""
