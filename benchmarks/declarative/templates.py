@@ -22,7 +22,7 @@ how many nodes there are.
 """
 
 CLUSTER_SCOPED = frozenset(
-    {"Node", "PersistentVolume", "StorageClass", "PriorityClass", "CSINode", "Namespace"}
+    {"Node", "PersistentVolume", "StorageClass", "PriorityClass", "CSIDriver", "CSINode", "Namespace"}
 )
 
 _MARK = re.compile(r'"=\{([^{}"]*)\}"|\$(?:(\$)|\{([^{}"]*)\}|([A-Za-z]\w*))')

@@ -24,6 +24,8 @@ _FOLDERS = {
     "PersistentVolume": "/api/v1/persistentvolumes",
     "StorageClass": "/apis/storage.k8s.io/v1/storageclasses",
     "CSINode": "/apis/storage.k8s.io/v1/csinodes",
+    "CSIDriver": "/apis/storage.k8s.io/v1/csidrivers",
+    "CSIStorageCapacity": "/apis/storage.k8s.io/v1/namespaces/{}/csistoragecapacities",
     "PriorityClass": "/apis/scheduling.k8s.io/v1/priorityclasses",
     "RuntimeClass": "/apis/node.k8s.io/v1/runtimeclasses",
     "Lease": "/apis/coordination.k8s.io/v1/namespaces/{}/leases",
@@ -34,9 +36,12 @@ _FOLDERS = {
 }
 _PLANNED = (
     *("Namespace", "Node", "Pod", "PersistentVolumeClaim", "PersistentVolume", "StorageClass", "CSINode"),
-    *("PriorityClass", "RuntimeClass"),
+    *("PriorityClass", "RuntimeClass", "CSIDriver", "CSIStorageCapacity"),
 )
-_TAKEN_AWAY = ("Pod", "Event", "PersistentVolumeClaim", "PersistentVolume", "Node", "CSINode", "StorageClass")
+_TAKEN_AWAY = (
+    *("Pod", "Event", "PersistentVolumeClaim", "PersistentVolume", "Node", "CSINode", "StorageClass"),
+    *("CSIDriver", "CSIStorageCapacity"),
+)
 _AT_ONCE = msgspec.json.encode({"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0})
 _WORKERS = 8
 

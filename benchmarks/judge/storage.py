@@ -7,6 +7,9 @@ import random
 from benchmarks.judge.objects import HOSTNAME, ZONE, Object, chance, expression, key_of, named
 
 DRIVER = "disk.csi.example.com"
+POOL = "pool.csi.example.com"
+"""Of another driver, which says how much it can make, and where."""
+
 BOUND = {"pv.kubernetes.io/bind-completed": "yes", "pv.kubernetes.io/bound-by-controller": "yes"}
 
 
@@ -19,8 +22,11 @@ def storage_scaffold(draw: random.Random, nodes: list[Object]) -> list[Object]:
         _storage_class("zonal", DRIVER, "WaitForFirstConsumer", allowedTopologies=allowed),
         _storage_class("local", "kubernetes.io/no-provisioner", "WaitForFirstConsumer"),
         _storage_class("at-once", DRIVER, "Immediate"),
+        _storage_class("pool", POOL, "WaitForFirstConsumer"),
     ]
     made = list(classes)
+    made.append(named("CSIDriver", POOL, "storage.k8s.io/v1", spec={"storageCapacity": True}))
+    made += [_capacity(draw, f"pool-{index}", nodes) for index in range(draw.randint(0, 3))]
     for node in nodes:
         name = node["metadata"]["name"]
         driver: Object = {"name": DRIVER, "nodeID": name, "topologyKeys": []}
@@ -31,6 +37,18 @@ def storage_scaffold(draw: random.Random, nodes: list[Object]) -> list[Object]:
             at = expression(HOSTNAME, "In", node["metadata"]["labels"][HOSTNAME])
             size = draw.choice(("5Gi", "20Gi"))
             made.append(_volume(f"free-{name}", "local", size, at, {"local": {"path": "/disk"}}))
+    return made
+
+
+def _capacity(draw: random.Random, name: str, nodes: list[Object]) -> Object:
+    label = draw.choice((ZONE, HOSTNAME))
+    at = expression(label, draw.choice(("In", "In", "NotIn")), draw.choice(_values(nodes, label) or ["a"]))
+    made = named("CSIStorageCapacity", name, "storage.k8s.io/v1", storageClassName="pool")
+    made["metadata"]["namespace"] = "default"
+    made["nodeTopology"] = {"matchExpressions": [at]}
+    made["capacity"] = draw.choice(("2Gi", "20Gi"))
+    if chance(draw, 0.3):
+        made["maximumVolumeSize"] = draw.choice(("1Gi", "10Gi"))
     return made
 
 
@@ -78,7 +96,13 @@ def _labelled(draw: random.Random, nodes: list[Object], pod: Object) -> list[Obj
 
 
 def _unbound(draw: random.Random, nodes: list[Object], pod: Object) -> list[Object]:  # noqa: ARG001 - as the others
-    return [_claim(pod, draw.choice(("disk", "zonal", "local", "local")), draw.choice(("1Gi", "10Gi")))]
+    return [
+        _claim(
+            pod,
+            draw.choice(("disk", "zonal", "local", "local", "pool", "pool")),
+            draw.choice(("1Gi", "10Gi")),
+        )
+    ]
 
 
 def _exclusive(draw: random.Random, nodes: list[Object], pod: Object) -> list[Object]:

@@ -16,11 +16,13 @@ from poseidon.bridge.state import BridgeState
 from poseidon.demo.tracker import PodName
 from poseidon.kube.api.collections import (
     CLAIMS,
+    CSI_DRIVERS,
     CSI_NODES,
     NAMESPACES,
     NODES,
     PODS,
     PRIORITY_CLASSES,
+    STORAGE_CAPACITIES,
     STORAGE_CLASSES,
     VOLUMES,
 )
@@ -36,6 +38,8 @@ _STRUCTS: dict[str, type[KubeStruct]] = {
     "PriorityClass": PRIORITY_CLASSES.kind,
     "StorageClass": STORAGE_CLASSES.kind,
     "CSINode": CSI_NODES.kind,
+    "CSIDriver": CSI_DRIVERS.kind,
+    "CSIStorageCapacity": STORAGE_CAPACITIES.kind,
     "PersistentVolume": VOLUMES.kind,
     "PersistentVolumeClaim": CLAIMS.kind,
     "Node": NODES.kind,
@@ -59,6 +63,8 @@ class Books:
             "PriorityClass": state.priority_classes_changed,
             "StorageClass": state.storage_classes_changed,
             "CSINode": state.csi_nodes_changed,
+            "CSIDriver": state.csi_drivers_changed,
+            "CSIStorageCapacity": state.storage_capacities_changed,
             "PersistentVolume": state.volumes_changed,
             "PersistentVolumeClaim": state.claims_changed,
             "Node": state.nodes_changed,

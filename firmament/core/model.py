@@ -154,11 +154,33 @@ class Image:
 
 
 @dataclass(frozen=True, slots=True)
+class StorageRoom:
+    """What volumes of a storage class can be made where a machine reaches them, in bytes.
+
+    ``largest``: of a single volume; ``capacity``: altogether, 0 where use of it makes no difference.
+    """
+
+    storage_class: str
+    largest: int
+    capacity: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NewStorage:
+    """Volumes of a storage class that are to be made for a task: bytes of the ``largest``, and of all of them."""
+
+    storage_class: str
+    largest: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
 class Machine:
     """A machine as last described. ``allocatable`` maps resource name to amount; an absent resource counts as 0.
 
     ``total``: what the hardware has, the system's part included; a resource that is not there: as allocatable.
-    ``attached``: volumes that are attached already, of those that several tasks share.
+    ``attached``: volumes that are attached already, of those that several tasks share. ``storage``: of storage classes
+    whose drivers say how much they can make, one entry each.
     """
 
     name: str
@@ -171,6 +193,7 @@ class Machine:
     images: tuple[Image, ...] = ()
     total: Mapping[str, int] = field(default_factory=dict)
     attached: tuple[str, ...] = ()
+    storage: tuple[StorageRoom, ...] = ()
 
 
 Container: TypeAlias = ContainerRow
@@ -201,6 +224,7 @@ class TaskClass:
     ``runs_to_completion`` are expected to end by themselves. ``assumed``: what costs take a task to need beyond its
     requests, because some container states none; room does not count it. ``attachments``: resource and volume; of what
     the tasks request of the resource they need one less on machines to which the volume is attached already.
+    ``new_storage``: volumes to be made by drivers that say how much they can make, by storage class.
     """
 
     requests: tuple[tuple[str, int], ...] = ()
@@ -232,6 +256,7 @@ class TaskClass:
     runs_to_completion: bool = False
     assumed: tuple[tuple[str, int], ...] = ()
     attachments: tuple[tuple[str, str], ...] = ()
+    new_storage: tuple[NewStorage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

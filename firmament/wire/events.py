@@ -28,8 +28,17 @@ from firmament.core.events import (
     WindowUse,
 )
 from firmament.core.model import MAX_QUANTITY, NO_ANNOTATIONS, Image, Job, Machine, Taint
-from firmament.wire.checks import moment, parallel, quantities, refuse, required, task_uids, usage
+from firmament.wire.checks import (
+    moment,
+    parallel,
+    quantities,
+    refuse,
+    required,
+    task_uids,
+    usage,
+)
 from firmament.wire.classes import check_effect, class_from_proto
+from firmament.wire.storage import storage_rooms
 
 if TYPE_CHECKING:
     from protos.firmament.v1 import scheduler_pb2 as pb
@@ -82,6 +91,7 @@ def _machine(message: pb.Machine) -> Event:
             images=tuple(_image(subject, i, image) for i, image in enumerate(message.images)),
             total=quantities(subject, "total", message.total),
             attached=tuple(message.attached),
+            storage=storage_rooms(subject, message.storage) if message.storage else (),
         )
     )
 

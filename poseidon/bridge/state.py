@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from poseidon.kube.api.core import Namespace, Node, Pod, PriorityClass, Service
     from poseidon.kube.api.pod_groups import ScaledOwner
     from poseidon.kube.api.storage import (
+        CsiDriver,
         CsiNode,
+        CsiStorageCapacity,
         PersistentVolume,
         PersistentVolumeClaim,
         StorageClass,
@@ -189,6 +191,16 @@ class BridgeState:
     def csi_nodes_changed(self, changes: Sequence[Change[CsiNode]]) -> None:
         """Take what nodes can attach as it is now."""
         self._volumes.csi_nodes_changed(changes)
+        self._storage.apply()
+
+    def csi_drivers_changed(self, changes: Sequence[Change[CsiDriver]]) -> None:
+        """Take drivers as they are now."""
+        self._volumes.csi_drivers_changed(changes)
+        self._storage.apply()
+
+    def storage_capacities_changed(self, changes: Sequence[Change[CsiStorageCapacity]]) -> None:
+        """Take what volumes can be made as it is now."""
+        self._volumes.storage_capacities_changed(changes)
         self._storage.apply()
 
     def priority_classes_changed(self, changes: Sequence[Change[PriorityClass]]) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from poseidon.kube.api.collections import (
     CLAIMS,
+    CSI_DRIVERS,
     CSI_NODES,
     DAEMON_SETS,
     NAMESPACES,
@@ -15,6 +16,7 @@ from poseidon.kube.api.collections import (
     PODS,
     PRIORITY_CLASSES,
     SERVICES,
+    STORAGE_CAPACITIES,
     STORAGE_CLASSES,
     VOLUMES,
 )
@@ -65,6 +67,8 @@ class Watching:
         self._storage: tuple[Reflector[Any], ...] = (
             self._follow(STORAGE_CLASSES, state.storage_classes_changed, optional),
             self._follow(CSI_NODES, state.csi_nodes_changed, optional),
+            self._follow(CSI_DRIVERS, state.csi_drivers_changed, optional),
+            self._follow(STORAGE_CAPACITIES, state.storage_capacities_changed, optional),
             self._follow(VOLUMES, state.volumes_changed, optional),
             self._follow(CLAIMS, state.claims_changed, optional),
         )

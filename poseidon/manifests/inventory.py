@@ -15,7 +15,9 @@ from poseidon.kube.api.node_topology import NodeResourceTopology
 from poseidon.kube.api.pod_groups import DisruptionBudget, NativePodGroup, PodGroup
 from poseidon.kube.api.pod_groups import Workload as WorkloadGroups
 from poseidon.kube.api.storage import (
+    CsiDriver,
     CsiNode,
+    CsiStorageCapacity,
     PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,
@@ -46,7 +48,9 @@ _KINDS: dict[tuple[str, str], type[KubeStruct]] = {
     ("batch", "Job"): Job,
     ("policy", "PodDisruptionBudget"): DisruptionBudget,
     ("scheduling.k8s.io", "PriorityClass"): PriorityClass,
+    ("storage.k8s.io", "CSIDriver"): CsiDriver,
     ("storage.k8s.io", "CSINode"): CsiNode,
+    ("storage.k8s.io", "CSIStorageCapacity"): CsiStorageCapacity,
     ("storage.k8s.io", "StorageClass"): StorageClass,
 }
 _MODEL_KINDS: dict[tuple[str, str], type[KubeStruct]] = {
@@ -67,6 +71,7 @@ One that makes no sense is left out with a warning, and the rest goes on.
 """
 
 _CLUSTER_SCOPED = (
+    "CSIDriver",
     "CSINode",
     "Namespace",
     "Node",

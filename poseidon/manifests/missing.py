@@ -164,7 +164,9 @@ def _storage(pods: Sequence[Pod], storage: Sequence[KubeStruct]) -> Iterator[str
     no_claim = _Missing(
         "PersistentVolumeClaim",
         waits,
-        printed_by("persistentvolumeclaims,persistentvolumes,storageclasses,csinodes"),
+        printed_by(
+            "persistentvolumeclaims,persistentvolumes,storageclasses,csinodes,csidrivers,csistoragecapacities"
+        ),
     )
     no_volume = _Missing(
         "PersistentVolume", waits, printed_by("persistentvolumes,csinodes", namespaced=False)

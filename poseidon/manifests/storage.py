@@ -9,7 +9,9 @@ from msgspec.structs import replace
 from poseidon.kube.api.storage import (
     DEFAULT_CLASS,
     LEGACY_CLASS,
+    CsiDriver,
     CsiNode,
+    CsiStorageCapacity,
     PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,
@@ -23,7 +25,14 @@ if TYPE_CHECKING:
 
     from poseidon.kube.api.core import KubeStruct, Resources
 
-STORAGE_KINDS = (PersistentVolume, PersistentVolumeClaim, StorageClass, CsiNode)
+STORAGE_KINDS = (
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    CsiNode,
+    CsiDriver,
+    CsiStorageCapacity,
+)
 
 _BINDING_MODES = ("", "Immediate", "WaitForFirstConsumer")
 

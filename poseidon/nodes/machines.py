@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 class _Offers(NamedTuple):
     amounts: Mapping[str, int]
     attached: tuple[str, ...]
+    rooms: tuple[pb.StorageRoom, ...]
 
 
 class Machines:
@@ -58,13 +59,20 @@ class Machines:
             self._describe(name)
         return not known
 
-    def offer(self, name: str, amounts: Mapping[str, int], attached: Sequence[str] = ()) -> None:
+    def offer(
+        self,
+        name: str,
+        amounts: Mapping[str, int],
+        attached: Sequence[str] = (),
+        rooms: Sequence[pb.StorageRoom] = (),
+    ) -> None:
         """A machine offers these resources beside what its node reports, in place of any said before.
 
-        ``attached``: volumes that are attached to it, of those that several pods use.
+        ``attached``: volumes that are attached to it, of those that several pods use; ``rooms``: where it reaches some
+        for volumes that are still to be made.
         """
-        if amounts or attached:
-            self._offers[name] = _Offers(amounts, tuple(attached))
+        if amounts or attached or rooms:
+            self._offers[name] = _Offers(amounts, tuple(attached), tuple(rooms))
         else:
             self._offers.pop(name, None)
         if name in self._reported:
@@ -119,5 +127,6 @@ class Machines:
                 pb.Quantity(resource=resource, amount=amounts[resource]) for resource in sorted(amounts)
             )
             described.attached.extend(offers.attached)
+            described.storage.extend(offers.rooms)
             machine = described
         self._outbox.put(name, machine)

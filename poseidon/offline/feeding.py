@@ -12,7 +12,14 @@ from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
 from poseidon.kube.api.core import KubeStruct, Namespace, ObjectMeta
 from poseidon.kube.api.node_topology import NodeResourceTopology
 from poseidon.kube.api.pod_groups import NativePodGroup, PodGroup, ScaledOwner, Workload
-from poseidon.kube.api.storage import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
+from poseidon.kube.api.storage import (
+    CsiDriver,
+    CsiNode,
+    CsiStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
 from poseidon.kube.watch.changes import Change
 from poseidon.numa.node_topology import RECORD_KIND
 from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
@@ -47,6 +54,8 @@ def feed(manifests: Manifests, state: BridgeState, pods: Iterable[Pod], *, trees
     state.services_changed(_changes(manifests.services))
     state.storage_classes_changed(_of(manifests.storage, StorageClass))
     state.csi_nodes_changed(_of(manifests.storage, CsiNode))
+    state.csi_drivers_changed(_of(manifests.storage, CsiDriver))
+    state.storage_capacities_changed(_of(manifests.storage, CsiStorageCapacity))
     state.volumes_changed(_of(manifests.storage, PersistentVolume))
     state.claims_changed(_of(manifests.storage, PersistentVolumeClaim))
     if state.wants_daemon_sets:

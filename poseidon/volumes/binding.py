@@ -34,9 +34,12 @@ class _UnderWay:
 
 
 class VolumeOptions(Section):
-    """The section ``volumes``: ``bind_timeout`` (10 m) is how long the claims of a pod may take to be bound."""
+    """The section ``volumes``: ``bind_timeout`` (10 m) is how long the claims of a pod may take to be bound;
+    ``capacity_scoring`` (off) prefers nodes where volumes to be made leave the greatest share of a driver's room.
+    """
 
     bind_timeout: PositiveDuration = 600.0
+    capacity_scoring: bool = False
 
 
 class VolumeBindings:

@@ -1,4 +1,4 @@
-"""Records of claims, volumes and storage classes by name, with the references between them."""
+"""Records of claims, volumes, storage classes and drivers by name, with the references between them."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ class Catalogue:
         self._named_by = Users()
         self._provisions: dict[str, Provision] = {}
         self._class_names: dict[str, str] = {}
+        self._drivers: dict[str, str] = {}
         self._rules: dict[tuple[bytes, ...], tuple[bytes, ...]] = {}
 
     # --- looking -------------------------------------------------------------------------------------------
@@ -48,6 +49,10 @@ class Catalogue:
     def provision(self, storage_class: str) -> Provision | None:
         """Return a storage class."""
         return self._provisions.get(storage_class)
+
+    def states_capacity(self, driver: str) -> bool:
+        """Whether a driver says how much it can make, and where; what it does not say it cannot make."""
+        return driver in self._drivers.values()
 
     def is_unbound_of(self, key: str, storage_class: str) -> bool:
         """Whether a claim is of a class and not bound yet."""
@@ -80,6 +85,15 @@ class Catalogue:
             self._named_by.add(record.volume, key)
         self._claims[key] = record
         return key
+
+    def put_driver(self, uid: str, name: str) -> bool:
+        """Take a driver that says how much it can make; "": this one does not, or is gone. Returns if that is new."""
+        if self._drivers.get(uid, "") == name:
+            return False
+        self._drivers.pop(uid, None)
+        if name:
+            self._drivers[uid] = name
+        return True
 
     def put_volume(self, uid: str, found: PersistentVolume | None) -> tuple[Volume | None, Volume | None]:
         """Take a volume, or its absence. Returns it as it was and as it is."""

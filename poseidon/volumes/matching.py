@@ -31,7 +31,7 @@ def suits(offer: Offer, profile: Profile) -> bool:
         and offer.size >= profile.size
         and offer.volume_mode == profile.volume_mode
         and set(profile.modes) <= set(offer.modes)
-        and all(_holds(condition, offer.labels) for condition in profile.conditions)
+        and all(holds(condition, offer.labels) for condition in profile.conditions)
     )
 
 
@@ -87,10 +87,11 @@ def _term_holds(
     if not on_labels and not on_fields:
         return False
     fields = {"metadata.name": name}
-    return all(_holds(each, labels) for each in on_labels) and all(_holds(each, fields) for each in on_fields)
+    return all(holds(each, labels) for each in on_labels) and all(holds(each, fields) for each in on_fields)
 
 
-def _holds(condition: Condition, labels: Mapping[str, str]) -> bool:
+def holds(condition: Condition, labels: Mapping[str, str]) -> bool:
+    """Whether labels satisfy a condition; NotIn holds also where there is no such label."""
     key, operator, values = condition
     found = labels.get(key)
     if operator == "In":

@@ -67,12 +67,15 @@ class VolumeNeeds:
     ``rules`` are encoded ``VolumeRule`` messages, ``requests`` amounts of resources; both sorted, each once.
     ``invalid`` says why the pod can be placed nowhere, "" if it can. ``shared``: resource and name of volumes that
     other pods use as well; of ``requests`` one each is not needed where such a volume is attached already.
+    ``new_storage``: volumes to be made by drivers that say how much they can make: storage class, bytes of the largest
+    and of all of them.
     """
 
     rules: tuple[bytes, ...] = ()
     requests: tuple[tuple[str, int], ...] = ()
     invalid: str = ""
     shared: tuple[tuple[str, str], ...] = ()
+    new_storage: tuple[tuple[str, int, int], ...] = ()
 
 
 NO_NEEDS = VolumeNeeds()
@@ -89,6 +92,10 @@ def with_needs(plain: pb.TaskClass, needs: VolumeNeeds) -> pb.TaskClass:
     del message.requests[:]
     message.requests.extend(pb.Quantity(resource=name, amount=amounts[name]) for name in sorted(amounts))
     message.attachments.extend(pb.Attachment(resource=name, volume=volume) for name, volume in needs.shared)
+    message.new_storage.extend(
+        pb.NewStorage(storage_class=name, largest=largest, total=total)
+        for name, largest, total in needs.new_storage
+    )
     if needs.invalid and not message.invalid:
         message.invalid = needs.invalid
     if not message.invalid:

@@ -68,6 +68,9 @@ class Storage(Protocol):
     def provision(self, storage_class: str) -> Provision | None:
         """Return a storage class."""
 
+    def states_capacity(self, driver: str) -> bool:
+        """Whether a driver says how much it can make, and where."""
+
 
 def obstacle(storage: Storage, uid: str, name: str, claims: tuple[PodClaim, ...]) -> Resolution | None:
     """Return what keeps a pod (``namespace/name``) from being placed at all, None if nothing does."""
@@ -104,6 +107,7 @@ def needs_of(
     amounts: dict[str, int] = {}
     unbound: list[str] = []
     profiles: list[Profile] = []
+    sizes: dict[str, list[int]] = {}
     for key in dict.fromkeys(each.key for each in claims):
         claim = storage.claim(key)
         if claim is None:
@@ -116,6 +120,8 @@ def needs_of(
             driver = volume.driver
         else:
             driver = _needs_unbound(storage, claim, rules, profiles)
+            if driver and claim.profile is not None and storage.states_capacity(driver):
+                sizes.setdefault(claim.storage_class, []).append(claim.profile.size)
         if driver and counted(driver) and charged(key):
             resource = attachments(driver)
             amounts[resource] = amounts.get(resource, 0) + 1
@@ -124,7 +130,12 @@ def needs_of(
     for profile in profiles:
         for each in implied(profile):
             amounts[each.resource] = amounts.get(each.resource, 0) + 1
-    needs = VolumeNeeds(tuple(sorted(rules)), tuple(sorted(amounts.items())), shared=tuple(sorted(together)))
+    needs = VolumeNeeds(
+        tuple(sorted(rules)),
+        tuple(sorted(amounts.items())),
+        shared=tuple(sorted(together)),
+        new_storage=tuple((name, max(sizes[name]), sum(sizes[name])) for name in sorted(sizes)),
+    )
     return Resolution(needs, unbound=tuple(unbound), profiles=tuple(profiles))
 
 

@@ -14,13 +14,16 @@ from poseidon.volumes.limits import AttachLimits, attachments
 from poseidon.volumes.matching import implies
 from poseidon.volumes.records import claim_record, provision_record
 from poseidon.volumes.resolution import NOTHING, TAKEN, Resolution, needs_of, obstacle, without_volume
+from poseidon.volumes.storage_capacity import StorageCapacities
 from poseidon.volumes.users import Holders, Rank, Users
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from poseidon.kube.api.storage import (
+        CsiDriver,
         CsiNode,
+        CsiStorageCapacity,
         PersistentVolume,
         PersistentVolumeClaim,
         StorageClass,
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from poseidon.kube.write.claim_writer import ClaimWrite
     from poseidon.volumes.claims import PodClaim
     from poseidon.volumes.records import Profile
+    from protos.firmament.v1 import scheduler_pb2 as pb
 
 
 @dataclass(slots=True)
@@ -56,7 +60,9 @@ class VolumeState:
         self._limits = AttachLimits()
         self._csi_names: dict[str, str] = {}
         self._available = AvailableVolumes()
-        self._bindings = VolumeBindings(self._storage, self._available, options or VolumeOptions())
+        options = options or VolumeOptions()
+        self._bindings = VolumeBindings(self._storage, self._available, options)
+        self._capacities = StorageCapacities(scored=options.capacity_scoring)
         self._pods: dict[str, _Pod] = {}
         self._users = Users()
         self._holders = Holders()
@@ -117,15 +123,31 @@ class VolumeState:
                 self._changed_nodes.update(self._available.nodes())
                 self._affected.update(dict.fromkeys(self._pods))
 
+    def csi_drivers_changed(self, changes: Sequence[Change[CsiDriver]]) -> None:
+        """Take drivers as they are now: any claim that is not bound may be concerned."""
+        for change in changes:
+            driver = change.object
+            states = driver is not None and bool(driver.spec.storage_capacity)
+            if self._storage.put_driver(change.uid, driver.metadata.name if driver and states else ""):
+                self._affected.update(dict.fromkeys(self._pods))
+
+    def storage_capacities_changed(self, changes: Sequence[Change[CsiStorageCapacity]]) -> None:
+        """Take what volumes can be made as it is now."""
+        for change in changes:
+            self._changed_nodes |= self._capacities.put(change.uid, change.object)
+
     def node_changed(self, name: str, labels: Mapping[str, str]) -> None:
         """Take a machine as it is now."""
         if self._available.labels(name) is None:
             self._changed_nodes.add(name)
         self._available.put_node(name, labels)
+        if self._capacities.put_node(name, labels):
+            self._changed_nodes.add(name)
 
     def node_gone(self, name: str) -> None:
         """A machine is gone."""
         self._available.remove_node(name)
+        self._capacities.remove_node(name)
         self._changed_nodes.discard(name)
         self._bindings.node_gone(name)
 
@@ -255,6 +277,10 @@ class VolumeState:
     def offers(self, node: str) -> dict[str, int]:
         """Return what a machine offers to volumes, by resource."""
         return dict(self._limits.amounts(node)) | dict(self._available.amounts(node))
+
+    def rooms(self, node: str) -> tuple[pb.StorageRoom, ...]:
+        """Return what volumes can be made where a machine reaches them, by storage class."""
+        return self._capacities.rooms(node)
 
     # --- binding claims ------------------------------------------------------------------------------------
 

@@ -83,6 +83,7 @@ ROWS: tuple[tuple[str, dict[str, Any], dict[str, Any], str], ...] = (
     ("announcements.countsAfter", {}, {"announcements": {"countsAfter": 7}}, "PendingReasons"),
     ("stream.silenceTimeout", {}, {"stream": {"silenceTimeout": 7}}, "Session"),
     ("watch.reconcilePeriod", {}, {"watch": {"reconcilePeriod": 7}}, "Environment"),
+    ("volumes.capacityScoring", {}, {"volumes": {"capacityScoring": True}}, "StorageCapacities"),
     ("volumes.bindTimeout", {}, {"volumes": {"bindTimeout": 7}}, "VolumeBindings"),
     ("network.controllers", {}, {"network": {"controllers": "never"}}, "NetworkController"),
     ("network.percentile", {}, {"network": {"percentile": "p99"}}, "Topologies"),

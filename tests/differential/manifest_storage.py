@@ -3,6 +3,7 @@
 * A bound volume's node affinity, its labels of zones and a class's topologies are terms on nodes.
 * Attached volumes are an amount per driver, of which a node has what its CSINode says. Every pod's claim counts for
   itself: those that two pods share are ReadWriteOncePod.
+* What a driver that states its capacity can make is a term on the nodes that reach enough of it.
 * A volume that anybody may claim is one of the amount that its node has of its class; no node has two of a class.
 * A ReadWriteOncePod claim is a label that repels itself in the one domain of all nodes.
 * A claim that is missing, or that somebody else has to bind first, has no node that would do.
@@ -48,6 +49,10 @@ class Storage:
         self._claims = {(each["metadata"]["namespace"], _name(each)): each for each in claims}
         self._volumes = {_name(each): each for each in by_kind.get("PersistentVolume", ())}
         self._classes = {_name(each): each for each in by_kind.get("StorageClass", ())}
+        self._capacities = by_kind.get("CSIStorageCapacity", ())
+        self._states_capacity = {
+            _name(each) for each in by_kind.get("CSIDriver", ()) if each["spec"].get("storageCapacity")
+        }
         self._drivers = {_name(each): each["spec"]["drivers"] for each in by_kind.get("CSINode", ())}
 
     def room(self, node: Node) -> dict[str, int]:
@@ -114,7 +119,16 @@ class Storage:
             assert not list(self._free(name)), "free volumes beside provisioned ones are not known here"
             if "allowedTopologies" in made:
                 use.volumes.append(tuple(map(_topology, made["allowedTopologies"])))
+            if made["provisioner"] in self._states_capacity:
+                least = _size(claim["spec"]["resources"]["requests"])
+                use.volumes.append(tuple(self._enough(name, least)))
             use.take(_attached(made["provisioner"]))
+
+    def _enough(self, of_class: str, least: int) -> Iterable[NodeTerm]:
+        for each in self._capacities:
+            limit = each.get("maximumVolumeSize", each.get("capacity"))
+            if each["storageClassName"] == of_class and limit is not None and quantity(limit) >= least:
+                yield node_term(each["nodeTopology"])
 
     def _free(self, of_class: str | None = None) -> Iterable[Object]:
         for volume in self._volumes.values():

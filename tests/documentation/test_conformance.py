@@ -12,7 +12,14 @@ from kubernetes import client
 
 from poseidon.kube.api.core import Namespace, Node, Pod, PriorityClass
 from poseidon.kube.api.pod_groups import DisruptionBudget, NativePodGroup
-from poseidon.kube.api.storage import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
+from poseidon.kube.api.storage import (
+    CsiDriver,
+    CsiNode,
+    CsiStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
 from tests.documentation.markdown import rows, text
 
 ROOTS: dict[str, type[msgspec.Struct] | None] = {
@@ -26,7 +33,8 @@ ROOTS: dict[str, type[msgspec.Struct] | None] = {
     "V1PersistentVolume": PersistentVolume,
     "V1StorageClass": StorageClass,
     "V1CSINode": CsiNode,
-    "V1CSIStorageCapacity": None,
+    "V1CSIDriver": CsiDriver,
+    "V1CSIStorageCapacity": CsiStorageCapacity,
 }
 """Models of the schema, and the structs that they are decoded to; None: they are not read."""
 

@@ -9,10 +9,18 @@ from contextlib import asynccontextmanager
 from poseidon.testbed.api_server.bulk import create_object
 from poseidon.testbed.controllers.volume_rules import SELECTED_NODE
 from poseidon.testbed.controllers.volumes import VolumeSimulation, run_volumes
-from poseidon.testbed.objects.resources import PODS
+from poseidon.testbed.objects.resources import EVENTS, PODS
 from tests.end_to_end.scene import SECONDS, names, scene
 from tests.support.cluster import pod
-from tests.support.storage import ZONE, claim, csi_node, storage_class, using
+from tests.support.storage import (
+    ZONE,
+    claim,
+    csi_driver,
+    csi_node,
+    storage_capacity,
+    storage_class,
+    using,
+)
 from tests.support.waiting import until
 
 NODES, COUNT, LIMIT = 9, 100, 25
@@ -90,3 +98,32 @@ async def test_the_bridge_is_killed_while_volumes_are_made(tmp_path):
             await s.until_solver_has_bound(COUNT)
         check_volumes(s)
         assert len(s.listed(PODS)) == COUNT
+
+
+async def test_a_pod_waits_until_its_driver_has_room_for_its_volume(tmp_path):
+    """What a driver can make comes and goes while both processes run."""
+    lacking = "node(s) did not have enough free storage"
+    async with scene(tmp_path) as s, provisioning(s, delay=0.05):
+        await s.nodes(NODES)
+        create_object(s.operations, csi_driver("disk.example.com"))
+        create_object(s.operations, storage_class())
+        for name in ("early", "late"):
+            create_object(s.operations, claim(name, size="10Gi" if name == "early" else "50Gi"))
+            create_object(s.operations, pod(name, cpu="10m", volumes=using(name)))
+        create_object(
+            s.operations,
+            storage_capacity("a", "fast", {"matchLabels": {ZONE: "zone-a"}}, capacity="20Gi"),
+        )
+        await s.start(own_solver=True)
+        await s.until_bound(1)
+        await until(lambda: any(lacking in each["message"] for each in s.listed(EVENTS)), within=SECONDS)
+        assert "early" in s.placed()
+        create_object(
+            s.operations,
+            storage_capacity("b", "fast", {"matchLabels": {ZONE: "zone-b"}}, capacity="90Gi"),
+        )
+        await s.until_bound(2)
+        zones = {each["metadata"]["name"]: each["metadata"]["labels"][ZONE] for each in listed(s, "Node")}
+        placed = s.placed()
+        assert (zones[placed["early"]], zones[placed["late"]]) == ("zone-a", "zone-b")
+        s.check_sound()

@@ -21,6 +21,7 @@ _PLURALS = {
     "PodMetrics": "pods",
     "PriorityClass": "priorityclasses",
     "StorageClass": "storageclasses",
+    "CSIStorageCapacity": "csistoragecapacities",
     "NetworkTopology": "networktopologies",
     "NodeResourceTopology": "noderesourcetopologies",
 }
@@ -32,7 +33,9 @@ _PATH = re.compile(
 )
 _OF_STRUCTS = {
     "DisruptionBudget": ("policy/v1", "PodDisruptionBudget"),
+    "CsiDriver": ("storage.k8s.io/v1", "CSIDriver"),
     "CsiNode": ("storage.k8s.io/v1", "CSINode"),
+    "CsiStorageCapacity": ("storage.k8s.io/v1", "CSIStorageCapacity"),
     "StorageClass": ("storage.k8s.io/v1", "StorageClass"),
     "PriorityClass": ("scheduling.k8s.io/v1", "PriorityClass"),
     "PodGroup": ("scheduling.x-k8s.io/v1alpha1", "PodGroup"),

@@ -81,6 +81,8 @@ class WatchedCluster:
             *([(feeds.SERVICES, state.services_changed)] if self._spreads else ()),
             (feeds.STORAGE_CLASSES, state.storage_classes_changed),
             (feeds.CSI_NODES, state.csi_nodes_changed),
+            (feeds.CSI_DRIVERS, state.csi_drivers_changed),
+            (feeds.STORAGE_CAPACITIES, state.storage_capacities_changed),
             (feeds.VOLUMES, state.volumes_changed),
             (feeds.CLAIMS, state.claims_changed),
             *([(feeds.DAEMON_SETS, state.daemon_sets_changed)] if state.wants_daemon_sets else ()),

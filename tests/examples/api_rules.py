@@ -146,6 +146,14 @@ def _csi_node(found: Object, _others: Sequence[Object]) -> Iterator[str]:
             yield "spec.drivers: name and nodeID are required"
 
 
+def _storage_capacity(found: Object, _others: Sequence[Object]) -> Iterator[str]:
+    if not found.get("storageClassName"):
+        yield "storageClassName: is required"
+    for field in ("capacity", "maximumVolumeSize"):
+        if field in found and not isinstance(found[field], str | int):
+            yield f"{field}: must be a quantity"
+
+
 def _priority_class(found: Object, _others: Sequence[Object]) -> Iterator[str]:
     if not isinstance(found.get("value"), int) or found["value"] > 1_000_000_000:
         yield "value: must be a number of at most 1000000000"
@@ -209,7 +217,9 @@ RULES: dict[tuple[str, str], Callable[[Object, Sequence[Object]], Iterator[str]]
     ("scheduling.k8s.io/v1", "PriorityClass"): _priority_class,
     ("scheduling.k8s.io/v1alpha2", "PodGroup"): _native_group,
     ("scheduling.k8s.io/v1alpha2", "Workload"): _native_workload,
+    ("storage.k8s.io/v1", "CSIDriver"): _nothing,
     ("storage.k8s.io/v1", "CSINode"): _csi_node,
+    ("storage.k8s.io/v1", "CSIStorageCapacity"): _storage_capacity,
     ("storage.k8s.io/v1", "StorageClass"): _storage_class,
     # Custom resources; their definitions come with who defines them, and say little of their fields.
     ("appgroup.diktyo.x-k8s.io/v1alpha1", "AppGroup"): _nothing,

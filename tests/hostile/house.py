@@ -92,6 +92,8 @@ class House:
             (feeds.NAMESPACES, state.namespaces_changed),
             (feeds.STORAGE_CLASSES, state.storage_classes_changed),
             (feeds.CSI_NODES, state.csi_nodes_changed),
+            (feeds.CSI_DRIVERS, state.csi_drivers_changed),
+            (feeds.STORAGE_CAPACITIES, state.storage_capacities_changed),
             (feeds.VOLUMES, state.volumes_changed),
             (feeds.CLAIMS, state.claims_changed),
             (feeds.POD_GROUPS, state.gangs.taker("PodGroup")),

@@ -10,9 +10,20 @@ import pytest
 import yaml
 
 from tests.plan.objects import node, pod
-from tests.support.storage import HOSTNAME, ZONE, claim, csi_node, storage_class, using, volume
+from tests.support.storage import (
+    HOSTNAME,
+    ZONE,
+    claim,
+    csi_driver,
+    csi_node,
+    storage_capacity,
+    storage_class,
+    using,
+    volume,
+)
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "04-volumes"
+HEADER = "apiVersion: firmament.io/v1alpha1\nkind: SchedulerConfiguration\n"
 NODES = EXAMPLE / "nodes.yaml"
 RULES = sorted(file.stem for file in EXAMPLE.glob("*.yaml") if file != NODES)
 README = (EXAMPLE / "README.md").read_text()
@@ -291,3 +302,44 @@ def test_bad_storage_objects_are_refused_with_one_line(run, write, bad, line):
     assert outcome.status == 2
     assert line in outcome.stderr
     assert len(outcome.stderr.splitlines()) == 1
+
+
+# --- drivers that say how much they can make -----------------------------------------------------------------------
+
+
+def pool(**capacities):
+    """A driver and its storage class; capacity by node."""
+    parts = [
+        storage_capacity(f"at-{name}", "pool", {"matchLabels": {HOSTNAME: name}}, capacity=amount)
+        for name, amount in capacities.items()
+    ]
+    return [csi_driver("pool.example.com"), storage_class("pool", provisioner="pool.example.com"), *parts]
+
+
+@pytest.mark.parametrize(
+    ("scoring", "chosen"), [(True, "z"), (False, "n")], ids=["the emptiest", "no difference"]
+)
+def test_the_share_of_a_capacity_that_stays_unused_may_decide(run, write, tmp_path, scoring, chosen):
+    config = tmp_path / "config.yaml"
+    config.write_text(HEADER + f"volumes: {{capacityScoring: {str(scoring).lower()}}}\n")
+    nodes = [node(name, labels={HOSTNAME: name}) for name in ("n", "z")]
+    file = write(
+        *nodes,
+        *pool(n="20Gi", z="100Gi"),
+        in_shop("c", storage_class="pool", size="10Gi"),
+        pod("p", volumes=using("c")),
+    )
+    answer = run("plan", "-f", file, "--config", config, "-o", "json").json
+    assert [each["node"] for each in answer["bindings"]] == [chosen]
+
+
+def test_each_claim_of_a_pod_has_to_fit_and_drivers_that_say_nothing_are_not_asked(run, write):
+    nodes = [node("n", labels={HOSTNAME: "n"})]
+    small, large = (
+        in_shop(name, storage_class="pool", size=size) for name, size in (("s", "1Gi"), ("l", "30Gi"))
+    )
+    both = pod("p", volumes=using("s", "l"))
+    full = "0/1 nodes are available: 1 node(s) did not have enough free storage."
+    assert planned(run, write, *nodes, *pool(n="20Gi"), small, large, both)[1]["shop/p"].startswith(full)
+    silent = [csi_driver("pool.example.com", capacity=False), *pool(n="20Gi")[1:]]
+    assert planned(run, write, *nodes, *silent, small, large, both)[0] == {"shop/p": "n"}

@@ -30,7 +30,9 @@ SERVED = (
     "/api/v1/persistentvolumeclaims",
     "/api/v1/persistentvolumes",
     "/apis/scheduling.k8s.io/v1/priorityclasses",
+    "/apis/storage.k8s.io/v1/csidrivers",
     "/apis/storage.k8s.io/v1/csinodes",
+    "/apis/storage.k8s.io/v1/csistoragecapacities",
     "/apis/storage.k8s.io/v1/storageclasses",
 )
 _EXPIRED = "The resourceVersion for the provided watch is too old."

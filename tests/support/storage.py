@@ -112,6 +112,30 @@ def csi_node(name: str, **limits: int | None) -> Object:
     }
 
 
+def csi_driver(name: str, *, capacity: bool = True) -> Object:
+    """Return a CSI driver; ``capacity``: it says how much it can make."""
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSIDriver",
+        "metadata": {"name": name},
+        "spec": {"storageCapacity": capacity},
+    }
+
+
+def storage_capacity(name: str, storage_class: str, topology: Object | None, **amounts: str) -> Object:
+    """Return what can be made for a storage class. ``topology``: a label selector; ``amounts``: fields of it."""
+    found: Object = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSIStorageCapacity",
+        "metadata": {"name": name, "namespace": "kube-system"},
+        "storageClassName": storage_class,
+        **amounts,
+    }
+    if topology is not None:
+        found["nodeTopology"] = topology
+    return found
+
+
 def using(*claims: str) -> list[Object]:
     """Return volumes of a pod."""
     return [{"name": f"v-{name}", "persistentVolumeClaim": {"claimName": name}} for name in claims]

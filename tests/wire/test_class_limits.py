@@ -59,6 +59,9 @@ TOO_MUCH: dict[str, Callable[[int], pb.TaskClass]] = {
     "values in selectors": _all_in_one,
     "host ports": lambda n: pb.TaskClass(ports=[pb.HostPort(port=each + 1) for each in range(n)]),
     "volumes bound to nodes": lambda n: pb.TaskClass(volumes=[pb.VolumeRule() for _ in range(n)]),
+    "storage classes of new volumes": lambda n: pb.TaskClass(
+        new_storage=[pb.NewStorage(storage_class=f"c{each}") for each in range(n)]
+    ),
     "containers": lambda n: pb.TaskClass(
         containers=[pb.Container(name=str(each), kind=pb.Container.APP) for each in range(n)]
     ),

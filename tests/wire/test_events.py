@@ -34,6 +34,7 @@ from firmament.core.model import (
     NodeSelectorTerm,
     PreferredTerm,
     Requirement,
+    StorageRoom,
     Taint,
     TaskClass,
     Toleration,
@@ -60,6 +61,7 @@ def test_a_machine():
         unschedulable=True,
         not_ready=True,
         annotations={"x": "y"},
+        storage=[pb.StorageRoom(storage_class="s", largest=2, capacity=3)],
     )
     (event,) = event_from_proto(pb.Event(machine=message))
     assert event == MachineUpserted(
@@ -71,6 +73,7 @@ def test_a_machine():
             unschedulable=True,
             not_ready=True,
             annotations={"x": "y"},
+            storage=(StorageRoom("s", 2, 3),),
         )
     )
 
@@ -134,6 +137,7 @@ def test_every_field_of_a_class_is_read():
         "never_preempts": True,
         "runs_to_completion": True,
         "attachments": [pb.Attachment(resource="r", volume="v")],
+        "new_storage": [pb.NewStorage(storage_class="s", largest=1, total=2)],
         "containers": [pb.Container(kind=pb.Container.APP)],
         "qos": "Burstable",
         "overhead": amounts(cpu=1),
@@ -343,6 +347,19 @@ def report(**fields) -> pb.Event:
         (
             machine(taints=[pb.Taint(key="k", effect="Never")]),
             "Machine m: taints[0].effect: 'Never' is not an effect",
+        ),
+        (machine(storage=[pb.StorageRoom()]), "Machine m: storage[0].storage_class: is empty"),
+        (
+            machine(storage=[pb.StorageRoom(storage_class="s")] * 2),
+            "Machine m: storage[1].storage_class: s is given twice",
+        ),
+        (
+            machine(storage=[pb.StorageRoom(storage_class="s", largest=-1)]),
+            "Machine m: storage[0].largest: -1 is negative",
+        ),
+        (
+            task_class(new_storage=[pb.NewStorage(storage_class="s", total=2**60)]),
+            "TaskClass 7: new_storage[0].total: 1152921504606846976 is absurdly large",
         ),
         (pb.Event(machine_removed=""), "MachineRemoved: name: is empty"),
         (pb.Event(job=pb.Job(name="n")), "Job: id: is empty"),

@@ -114,7 +114,16 @@ class StaticRows:
         self._shared: dict[Rules, StaticRow] = {}
 
     def of(self, shape: int) -> StaticRow:
-        """The row of a shape, computed if need be."""
+        """The row of a shape, computed if need be. Room for new volumes comes and goes, and is looked at each time."""
+        row = self._by_description(shape)
+        wanted = self._shapes[shape].new_storage
+        if not wanted:
+            return row
+        lacking = self._machines.storage.refused(wanted, len(self._machines))
+        return row.with_refusals(lacking, Cause(reasons.NO_STORAGE, Stage.VOLUMES))
+
+    def _by_description(self, shape: int) -> StaticRow:
+        """The row of a shape by what depends on the ``static_version``."""
         if self._version != self._machines.static_version:
             self._rows.clear()
             self._shared.clear()

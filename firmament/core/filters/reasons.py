@@ -17,6 +17,7 @@ RESERVED = "node(s) were reserved for a pod that has waited longer"
 TOO_MANY = "Too many pods"
 TOO_MANY_VOLUMES = "node(s) exceed max volume count"
 NO_VOLUME_LEFT = "node(s) didn't find available persistent volumes to bind"
+NO_STORAGE = "node(s) did not have enough free storage"
 TOO_FEW_PLACES = "node(s) had room for some of them, but not for all at once"
 NO_MACHINES = "no nodes available to schedule pods"
 

@@ -181,7 +181,7 @@ def assess_shapes(
                 static[index] = static[index].with_refusals(refused, Cause(reason))
     preferred = tuple(
         preferences(cluster.machines, content, row.feasible)
-        if content.preferred or content.images or cluster.machines.taints.soft
+        if content.preferred or content.images or content.new_storage or cluster.machines.taints.soft
         else None
         for content, row in zip(contents, static, strict=True)
     )

@@ -1,9 +1,10 @@
-"""The task's own preferred rules as a cost: preferred node affinity, PreferNoSchedule taints and image locality.
+"""The task's own preferred rules as a cost: node affinity, PreferNoSchedule taints, images, and room for new volumes.
 
 As kube-scheduler scores them: node affinity is the sum of the matched terms' weights, scaled so that the best feasible
 machine has 100; taints are the number of untolerated PreferNoSchedule taints, scaled and inverted; images are scored by
-`images`. They carry kube-scheduler's default plugin weights, 2, 3 and 1. Rules that the task does not have, taints and
-images that no machine has, cost nothing; preferred terms that no machine matches cost the same everywhere.
+`images`, new volumes by `storage`. They carry kube-scheduler's default plugin weights, 2, 3, 1 and 1. Rules that the
+task does not have, taints and images that no machine has, capacities that none states, cost nothing; preferred terms
+that no machine matches cost the same everywhere.
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ from firmament.core.state.machines import MachineTable
 NODE_AFFINITY_WEIGHT = 2
 TAINT_WEIGHT = 3
 IMAGE_WEIGHT = 1
+STORAGE_WEIGHT = 1
 MODEL_NAME = "kubernetes"
 
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """``points``: float64[M], after weights; ``raw``: float64[M], matched weights and image score less taints;
+    """``points``: float64[M], after weights; ``raw``: float64[M], matched weights and scores less taints;
     ``weight``: sum of the weights of the rules that apply, 0 if none does.
     """
 
@@ -64,4 +66,9 @@ def preferences(machines: MachineTable, shape: TaskClass, feasible: Bool) -> Pre
         points += IMAGE_WEIGHT * (100.0 - locality)
         raw += locality
         weight += IMAGE_WEIGHT
+    unused = machines.storage.scores(shape.new_storage, count) if shape.new_storage else None
+    if unused is not None:
+        points += STORAGE_WEIGHT * (100.0 - unused)
+        raw += unused
+        weight += STORAGE_WEIGHT
     return Preferences(points=points, raw=raw, weight=weight) if weight else None

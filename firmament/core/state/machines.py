@@ -13,6 +13,7 @@ from firmament.core.resources import ResourceIndex, SaturatingSums, widened
 from firmament.core.selectors.images import ImageIndex
 from firmament.core.selectors.labels import LabelColumn, LabelIndex
 from firmament.core.selectors.node_selectors import Selectors
+from firmament.core.selectors.storage import StorageIndex
 from firmament.core.selectors.taints import TaintIndex
 from firmament.core.state.changes import RowStamps
 from firmament.core.usage.samples import MachineSamples
@@ -50,6 +51,7 @@ class MachineTable:
         self.labels = LabelIndex()
         self.taints = TaintIndex()
         self.images = ImageIndex()
+        self.storage = StorageIndex()
         self.static_version = 0
         self._names = LabelColumn([])
         self._named: list[str] = []  # of each spec, as those of ten thousand are slow to ask one by one
@@ -198,6 +200,8 @@ class MachineTable:
             self.static_version += 1
         if machine.images or self.images.rows:
             self.images.set(row, machine.images)
+        if machine.storage or self.storage.rooms:
+            self.storage.set(row, machine.storage)
         for volume in machine.attached:
             self.attached.setdefault(volume, set()).add(machine.name)
         self.changes.touch(row)
@@ -211,6 +215,7 @@ class MachineTable:
         self._detach(self.specs[row])
         self.labels.remove(row)
         self.images.remove(last, row)
+        self.storage.remove(last, row)
         self.taints.remove(last, row)
         moved, name, annotations = self.specs.pop(), self._named.pop(), self._annotations.pop()
         self.static_version += 1

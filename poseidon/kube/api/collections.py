@@ -14,7 +14,9 @@ from poseidon.kube.api.pod_groups import (
 )
 from poseidon.kube.api.resource import Resource
 from poseidon.kube.api.storage import (
+    CsiDriver,
     CsiNode,
+    CsiStorageCapacity,
     PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,
@@ -40,6 +42,10 @@ CLAIMS = Resource("persistentvolumeclaims", "/api/v1/persistentvolumeclaims", Pe
 VOLUMES = Resource("persistentvolumes", "/api/v1/persistentvolumes", PersistentVolume)
 STORAGE_CLASSES = Resource("storageclasses", "/apis/storage.k8s.io/v1/storageclasses", StorageClass)
 CSI_NODES = Resource("csinodes", "/apis/storage.k8s.io/v1/csinodes", CsiNode)
+CSI_DRIVERS = Resource("csidrivers", "/apis/storage.k8s.io/v1/csidrivers", CsiDriver)
+STORAGE_CAPACITIES = Resource(
+    "csistoragecapacities", "/apis/storage.k8s.io/v1/csistoragecapacities", CsiStorageCapacity
+)
 
 POD_GROUPS = Resource("podgroups", "/apis/scheduling.x-k8s.io/v1alpha1/podgroups", PodGroup)
 WORKLOADS = Resource("workloads", "/apis/scheduling.k8s.io/v1alpha1/workloads", Workload)

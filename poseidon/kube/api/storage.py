@@ -165,6 +165,32 @@ class CsiNodeSpec(KubeStruct, frozen=True):
     drivers: tuple[CsiNodeDriver, ...] = ()
 
 
+class CsiDriverSpec(KubeStruct, frozen=True):
+    """``storage_capacity``: the driver says in CSIStorageCapacity objects how much it can make, and where."""
+
+    storage_capacity: bool | None = None
+
+
+class CsiDriver(KubeStruct, frozen=True):
+    """storage.k8s.io/v1 CSIDriver; it bears the name of the driver."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: CsiDriverSpec = CsiDriverSpec()
+
+
+class CsiStorageCapacity(KubeStruct, frozen=True):
+    """storage.k8s.io/v1 CSIStorageCapacity: what volumes of a class can be made where the nodes of a part reach them.
+
+    Without ``node_topology`` no node does.
+    """
+
+    metadata: ObjectMeta = ObjectMeta()
+    node_topology: LabelSelector | None = None
+    storage_class_name: str = ""
+    capacity: str | int | float | None = None
+    maximum_volume_size: str | int | float | None = None
+
+
 class CsiNode(KubeStruct, frozen=True):
     """storage.k8s.io/v1 CSINode; it bears the name of its node."""
 

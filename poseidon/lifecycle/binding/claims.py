@@ -78,7 +78,8 @@ class Storage:
             self._placements.write_claim(write)
         for name, amounts in self._volumes.take_offers().items():
             with self._quarantine.attempt("offers to volumes", name):
-                self._machines.offer(name, amounts, self._volumes.attached(name))
+                attached, rooms = self._volumes.attached(name), self._volumes.rooms(name)
+                self._machines.offer(name, amounts, attached, rooms)
 
     def _apply(self, record: PodRecord, resolution: Resolution) -> None:
         record.task = self._with_needs(record.task, resolution)

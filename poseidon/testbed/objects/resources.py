@@ -127,6 +127,8 @@ BUILTIN: tuple[ResourceType, ...] = (
     _builtin("coordination.k8s.io/v1", "leases", "Lease", status=False),
     _builtin("storage.k8s.io/v1", "storageclasses", "StorageClass", short="sc", cluster=True, status=False),
     _builtin("storage.k8s.io/v1", "csinodes", "CSINode", cluster=True, status=False),
+    _builtin("storage.k8s.io/v1", "csidrivers", "CSIDriver", cluster=True, status=False),
+    _builtin("storage.k8s.io/v1", "csistoragecapacities", "CSIStorageCapacity", status=False),
     CUSTOM_RESOURCE_DEFINITIONS,
     # The same objects as the core group's events, in another shape.
     ResourceType(

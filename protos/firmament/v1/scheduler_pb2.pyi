@@ -884,6 +884,7 @@ class Machine(_message.Message):
     IMAGES_FIELD_NUMBER: _builtins.int
     TOTAL_FIELD_NUMBER: _builtins.int
     ATTACHED_FIELD_NUMBER: _builtins.int
+    STORAGE_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """required, unique in the cluster"""
     unschedulable: _builtins.bool
@@ -918,6 +919,10 @@ class Machine(_message.Message):
     def attached(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """volumes that are attached already, of those that several tasks share"""
 
+    @_builtins.property
+    def storage(self) -> _containers.RepeatedCompositeFieldContainer[Global___StorageRoom]:
+        """where drivers say how much they can make; one entry per storage class"""
+
     def __init__(
         self,
         *,
@@ -931,14 +936,45 @@ class Machine(_message.Message):
         images: _abc.Iterable[Global___Image] | None = ...,
         total: _abc.Iterable[Global___Quantity] | None = ...,
         attached: _abc.Iterable[_builtins.str] | None = ...,
+        storage: _abc.Iterable[Global___StorageRoom] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["allocatable", b"allocatable", "annotations", b"annotations", "attached", b"attached", "images", b"images", "labels", b"labels", "name", b"name", "not_ready", b"not_ready", "taints", b"taints", "total", b"total", "unschedulable", b"unschedulable"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allocatable", b"allocatable", "annotations", b"annotations", "attached", b"attached", "images", b"images", "labels", b"labels", "name", b"name", "not_ready", b"not_ready", "storage", b"storage", "taints", b"taints", "total", b"total", "unschedulable", b"unschedulable"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Machine: _TypeAlias = Machine  # noqa: Y015
+
+@_typing.final
+class StorageRoom(_message.Message):
+    """What volumes a driver can make where a machine reaches them."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STORAGE_CLASS_FIELD_NUMBER: _builtins.int
+    LARGEST_FIELD_NUMBER: _builtins.int
+    CAPACITY_FIELD_NUMBER: _builtins.int
+    storage_class: _builtins.str
+    """required"""
+    largest: _builtins.int
+    """bytes of the largest volume that can be made"""
+    capacity: _builtins.int
+    """bytes altogether, where less use of it is better; 0: use makes no difference"""
+    def __init__(
+        self,
+        *,
+        storage_class: _builtins.str = ...,
+        largest: _builtins.int = ...,
+        capacity: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["capacity", b"capacity", "largest", b"largest", "storage_class", b"storage_class"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StorageRoom: _TypeAlias = StorageRoom  # noqa: Y015
 
 @_typing.final
 class Image(_message.Message):
@@ -1224,6 +1260,7 @@ class TaskClass(_message.Message):
     ASSUMED_FIELD_NUMBER: _builtins.int
     RUNS_TO_COMPLETION_FIELD_NUMBER: _builtins.int
     ATTACHMENTS_FIELD_NUMBER: _builtins.int
+    NEW_STORAGE_FIELD_NUMBER: _builtins.int
     id: _builtins.int
     """chosen by the client, unique in the stream, never 0"""
     namespace: _builtins.str
@@ -1324,6 +1361,10 @@ class TaskClass(_message.Message):
     def attachments(self) -> _containers.RepeatedCompositeFieldContainer[Global___Attachment]:
         """of requests: one of a resource each, not needed where the volume is attached"""
 
+    @_builtins.property
+    def new_storage(self) -> _containers.RepeatedCompositeFieldContainer[Global___NewStorage]:
+        """volumes to be made by drivers that say how much they can make"""
+
     def __init__(
         self,
         *,
@@ -1357,10 +1398,11 @@ class TaskClass(_message.Message):
         assumed: _abc.Iterable[Global___Quantity] | None = ...,
         runs_to_completion: _builtins.bool = ...,
         attachments: _abc.Iterable[Global___Attachment] | None = ...,
+        new_storage: _abc.Iterable[Global___NewStorage] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["affinity", b"affinity", "annotations", b"annotations", "anti_affinity", b"anti_affinity", "assumed", b"assumed", "attachments", b"attachments", "containers", b"containers", "daemon", b"daemon", "id", b"id", "images", b"images", "invalid", b"invalid", "labels", b"labels", "limits", b"limits", "machine", b"machine", "namespace", b"namespace", "never_preempts", b"never_preempts", "node_selector", b"node_selector", "overhead", b"overhead", "ports", b"ports", "preferred", b"preferred", "preferred_affinity", b"preferred_affinity", "preferred_anti_affinity", b"preferred_anti_affinity", "qos", b"qos", "requests", b"requests", "required", b"required", "runs_to_completion", b"runs_to_completion", "service_class", b"service_class", "spread", b"spread", "terminating", b"terminating", "tolerations", b"tolerations", "volumes", b"volumes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["affinity", b"affinity", "annotations", b"annotations", "anti_affinity", b"anti_affinity", "assumed", b"assumed", "attachments", b"attachments", "containers", b"containers", "daemon", b"daemon", "id", b"id", "images", b"images", "invalid", b"invalid", "labels", b"labels", "limits", b"limits", "machine", b"machine", "namespace", b"namespace", "never_preempts", b"never_preempts", "new_storage", b"new_storage", "node_selector", b"node_selector", "overhead", b"overhead", "ports", b"ports", "preferred", b"preferred", "preferred_affinity", b"preferred_affinity", "preferred_anti_affinity", b"preferred_anti_affinity", "qos", b"qos", "requests", b"requests", "required", b"required", "runs_to_completion", b"runs_to_completion", "service_class", b"service_class", "spread", b"spread", "terminating", b"terminating", "tolerations", b"tolerations", "volumes", b"volumes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1563,6 +1605,36 @@ class VolumeRule(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___VolumeRule: _TypeAlias = VolumeRule  # noqa: Y015
+
+@_typing.final
+class NewStorage(_message.Message):
+    """Volumes of one storage class that are to be made for a task: only where Machine.storage has room for the largest."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STORAGE_CLASS_FIELD_NUMBER: _builtins.int
+    LARGEST_FIELD_NUMBER: _builtins.int
+    TOTAL_FIELD_NUMBER: _builtins.int
+    storage_class: _builtins.str
+    """required"""
+    largest: _builtins.int
+    """bytes of the largest of them"""
+    total: _builtins.int
+    """bytes of all of them"""
+    def __init__(
+        self,
+        *,
+        storage_class: _builtins.str = ...,
+        largest: _builtins.int = ...,
+        total: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["largest", b"largest", "storage_class", b"storage_class", "total", b"total"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___NewStorage: _TypeAlias = NewStorage  # noqa: Y015
 
 @_typing.final
 class Attachment(_message.Message):
