@@ -37,7 +37,7 @@ class Demand:
     """``min_members`` 0 or 1: no gang. ``seconds`` 0: as configured. ``size``: pods it is to have, 0: not known.
 
     ``topology_keys``: labels of nodes, of each of which all pods are to have one value; ``disrupted_whole``: whoever
-    evicts one of its pods evicts all. ``problem``: why the object's text makes no sense, in words for people; nothing
+    evicts one of its pods evicts all. ``priority``: where it stands among groups, None where it does not say. ``problem``: why the object's text makes no sense, in words for people; nothing
     of the group is placed then. ``ignored``: what the object asks for beside this and does not get, "" for nothing.
     """
 
@@ -48,6 +48,7 @@ class Demand:
     ignored: str = ""
     topology_keys: tuple[str, ...] = ()
     disrupted_whole: bool = False
+    priority: int | None = None
 
 
 def of_pod_group(found: PodGroup) -> Demand:
@@ -101,6 +102,7 @@ def of_native_pod_group(found: NativePodGroup) -> Demand:
         ignored=ignored_by_native(found),
         topology_keys=keys,
         disrupted_whole=_is_disrupted_whole(found.spec.disruption_mode),
+        priority=found.spec.priority,
     )
 
 

@@ -293,13 +293,15 @@ class Groups:
     def ranked(self, group: Group, task: Task) -> Task:
         """Return a task of a group with the priority by which the group stands among others.
 
-        It is what the group states, else the task's own; only groups that are placed by a tree have one. Whoever may
-        write a ConfigMap may state one, so it never takes the place of the priority that the pod itself was given.
+        It is what the group states, else the task's own; only groups that are placed by a tree have one, and those of
+        Kubernetes itself that state one. Whoever may write such an object may state one, so it never takes the place of
+        the priority that the pod itself was given.
         """
-        spec = self.topology(group)
-        stated = None
+        spec, demand = self.topology(group), self.demand(group)
         if spec is not None:
             stated = task.priority if spec.priority is None else spec.priority
+        else:
+            stated = demand.priority if demand is not None else None
         return task if task.group_priority == stated else replace(task, group_priority=stated)
 
     def take_moved(self) -> list[Group]:

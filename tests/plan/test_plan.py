@@ -269,6 +269,35 @@ def test_a_group_with_a_topology_constraint_goes_to_one_domain(plan, version):
     assert set(bound(late).values()) <= {"b2", "b3"}, "they follow those that run"
 
 
+def grouped(name, group, *, cpu="2", **spec):
+    return pod(name, cpu=cpu, schedulingGroup={"podGroupName": group}, **spec)
+
+
+def stating(name, priority):
+    """A gang of two that states a priority."""
+    found = native_group("v1beta1", schedulingPolicy={"gang": {"minCount": 2}}, priority=priority)
+    found["metadata"]["name"] = name
+    return found
+
+
+def test_a_groups_priority_orders_it_among_groups_alone(plan):
+    first = [grouped(f"first-{index}", "first") for index in range(2)]
+    last = [grouped(f"last-{index}", "last") for index in range(2)]
+    found = plan(node("n1"), stating("first", 1), stating("last", 9), *first, *last)
+    assert set(bound(found)) == {"shop/last-0", "shop/last-1"}
+    alone = pod("alone", cpu="4", priority=1)
+    assert set(bound(plan(node("n1"), stating("last", 9), *last, alone))) == {"shop/alone"}
+
+
+def test_a_groups_priority_displaces_groups_that_state_less_and_nobody_else(plan):
+    waiting = [grouped(f"w{index}", "waiting") for index in range(2)]
+    there = [grouped(f"r{index}", "running", phase="Running", nodeName="n1") for index in range(2)]
+    found = plan(node("n1"), stating("running", 1), stating("waiting", 9), *there, *waiting)
+    assert {each["pod"] for each in found["preemptions"]} == {"shop/r0", "shop/r1"}
+    alone = [pod(f"r{index}", cpu="2", phase="Running", nodeName="n1") for index in range(2)]
+    assert not plan(node("n1"), stating("waiting", 9), *alone, *waiting)["preemptions"]
+
+
 def test_a_group_that_fits_no_domain_says_why(plan):
     nodes = [racked(f"n{index}", str(index // 2)) for index in range(4)]
     group = native_group("v1beta1", schedulingConstraints={"topology": [{"key": "rack"}]})

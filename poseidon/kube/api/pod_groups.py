@@ -79,11 +79,15 @@ class SchedulingConstraints(KubeStruct, frozen=True):
 
 
 class NativePodGroupSpec(KubeStruct, frozen=True):
-    """How the pods of a group are placed. ``disruption_mode`` is a text until v1alpha2 and a union from v1alpha3 on."""
+    """How the pods of a group are placed. ``disruption_mode`` is a text until v1alpha2 and a union from v1alpha3 on.
+
+    ``priority`` is what admission has made of ``priorityClassName``.
+    """
 
     scheduling_policy: GroupPolicy = GroupPolicy()
     scheduling_constraints: SchedulingConstraints = SchedulingConstraints()
     disruption_mode: Any = None
+    priority: Integer | None = None
 
 
 class NativePodGroupStatus(KubeStruct, frozen=True):

@@ -98,7 +98,7 @@ class BindingOutcomes:
         self._nominations.end(record.task.uid)
 
     def nominate(self, record: PodRecord, node: str) -> None:
-        """Have a pod's status name the node where others make way for it, or no longer name one.
+        """Have a pod's status name the node where others make way for it, or its claims are bound, or none any more.
 
         With its binding the API server has taken the nomination back.
         """

@@ -27,8 +27,9 @@ class PendingBindings:
     """Binds placed pods once nothing holds them back any more.
 
     A pod whose place others have to leave is bound once they are gone; its status names the node until then. One that
-    leans on others is bound once they are. Claims of a pod are bound before it is, by ``volumes``; ``clock`` is
-    monotonic. ``act`` has something done.
+    leans on others is bound once they are. Claims of a pod are bound before it is, by ``volumes``; its status names the
+    node meanwhile, as with kube-scheduler (KEP-5278), so that nobody takes the node away for lack of use, and the room
+    stays the pod's if it has to be bound anew. ``clock`` is monotonic. ``act`` has something done.
     """
 
     def __init__(
@@ -163,6 +164,7 @@ class PendingBindings:
             self.outcomes.fail(record, problem, retry=True, nominated=True)
         elif self._volumes.is_under_way(uid):
             self._tasks.move(record, Event.CLAIMS_BEGUN)
+            self.outcomes.nominate(record, record.binding)
         else:
             self._post(record)
 
