@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from benchmarks.judge.api import Api
 from benchmarks.judge.objects import Object, named
-from benchmarks.judge.storage import BOUND, DRIVER
+from benchmarks.judge.storage import BOUND, DRIVERS
 from poseidon.kube.client.errors import KubeError
 
 SELECTED = "volume.kubernetes.io/selected-node"
@@ -56,6 +56,6 @@ def _provided(claim: Object) -> Object:
         "storageClassName": spec["storageClassName"],
         "persistentVolumeReclaimPolicy": "Retain",
         "claimRef": {key: metadata[key] for key in ("namespace", "name", "uid")},
-        "csi": {"driver": DRIVER, "volumeHandle": metadata["uid"]},
+        "csi": {"driver": DRIVERS[spec["storageClassName"]], "volumeHandle": metadata["uid"]},
     }
     return volume

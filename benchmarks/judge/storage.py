@@ -8,7 +8,10 @@ from benchmarks.judge.objects import HOSTNAME, ZONE, Object, chance, expression,
 
 DRIVER = "disk.csi.example.com"
 POOL = "pool.csi.example.com"
-"""Of another driver, which says how much it can make, and where."""
+"""Another driver, which says how much it can make, and where."""
+
+DRIVERS = {"disk": DRIVER, "zonal": DRIVER, "pool": POOL}
+"""Who makes volumes for pods that wait, by storage class."""
 
 BOUND = {"pv.kubernetes.io/bind-completed": "yes", "pv.kubernetes.io/bound-by-controller": "yes"}
 
