@@ -298,10 +298,9 @@ class Groups:
         the priority that the pod itself was given.
         """
         spec, demand = self.topology(group), self.demand(group)
+        stated = demand.priority if demand is not None else None
         if spec is not None:
             stated = task.priority if spec.priority is None else spec.priority
-        else:
-            stated = demand.priority if demand is not None else None
         return task if task.group_priority == stated else replace(task, group_priority=stated)
 
     def take_moved(self) -> list[Group]:

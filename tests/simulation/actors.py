@@ -31,14 +31,23 @@ def fits(pods: list[Object], node: Object, guest: Object) -> str:
     """Return what a node lacks for one more pod by a kubelet's rule, "" if it takes it."""
     offered = workload.allocatable(node)
     for resource, amount in workload.requests(guest).items():
-        used = sum(workload.requests(each).get(resource, 0) for each in pods)
+        used = sum(workload.held(each).get(resource, 0) for each in pods)
         if used + amount > offered.get(resource, 0):
             return resource
     return ""
 
 
+def _asked(pod: Object) -> dict[str, str]:
+    return dict(pod["spec"]["containers"][0]["resources"]["requests"])
+
+
+def _resized(pod: Object) -> bool:
+    """Whether a running pod asks for something else than it has been given."""
+    return _asked(pod) != pod["status"]["containerStatuses"][0]["allocatedResources"]
+
+
 class Kubelets:
-    """Each runs the pods of its node: admits them by its own rule, ends them, and takes those away that must go.
+    """Each runs the pods of its node: admits them by its own rule, resizes, ends and removes them.
 
     A kubelet of a node in ``down`` does nothing.
     """
@@ -49,6 +58,7 @@ class Kubelets:
         self.down: set[str] = set()
         self.lasting = False
         """Pods that run go on running."""
+        self._resizing: set[str] = set()
 
     def pod_changed(self, kind: str, pod: Object) -> None:
         """Take a change of a pod."""
@@ -59,6 +69,13 @@ class Kubelets:
             self._queue.after(0.1 + 2.0 * random.random(), lambda: self._take_away(pod))
         elif pod["status"]["phase"] == "Pending":
             self._queue.after(0.05 + random.random() * 0.5, lambda: self._admit(pod))
+        elif (
+            pod["status"]["phase"] == "Running"
+            and _resized(pod)
+            and pod["metadata"]["uid"] not in self._resizing
+        ):
+            self._resizing.add(pod["metadata"]["uid"])
+            self._queue.after(0.1 + random.random() * 2, lambda: self._resize(pod))
 
     def _unattended(self, node: str, again: Callable[[], None]) -> bool:
         if node in self.down:
@@ -79,22 +96,70 @@ class Kubelets:
         node = self._api.find(NODES, "", name)
         if node is None or self._unattended(name, lambda: self._admit(given)):
             return
-        here = [
-            each
-            for each in self._api.all(PODS)
-            if each["spec"].get("nodeName") == name and each["status"]["phase"] == "Running"
-        ]
-        lacks = fits(here, node, pod)
+        lacks = fits(self._running_on(name), node, pod)
         if lacks:
             self._queue.tell(f"kubelet {name} refuses {pod['metadata']['name']}: OutOf{lacks}")
             self._end(pod, "Failed", f"OutOf{lacks}")
             return
         condition = {"type": "Initialized", "status": "True", "lastTransitionTime": stamp(self._queue.wall())}
-        status = {**pod["status"], "phase": "Running"}
+        asked = _asked(pod)
+        status = {
+            **pod["status"],
+            "phase": "Running",
+            "containerStatuses": workload.container_status(asked, asked),
+        }
         status["conditions"] = merged(status.get("conditions", ()), [condition])
         running = self._api.replace(PODS, {**pod, "status": status})
         if not pod["metadata"]["labels"].get("lasting"):
             self._queue.after(self._queue.random.expovariate(1 / 15), lambda: self._finish(running))
+
+    def _running_on(self, name: str) -> list[Object]:
+        return [
+            each
+            for each in self._api.all(PODS)
+            if each["spec"].get("nodeName") == name and each["status"]["phase"] == "Running"
+        ]
+
+    def _resize(self, given: Object) -> None:
+        """Allocate what a pod asks for by now, if there is room; the container follows a moment later."""
+        pod = self._api.current(PODS, given)
+        node = self._api.find(NODES, "", given["spec"]["nodeName"])
+        if pod is None or node is None or finished(pod) or leaving(pod) or not _resized(pod):
+            self._resizing.discard(given["metadata"]["uid"])
+            return
+        name, uid = node["metadata"]["name"], pod["metadata"]["uid"]
+        if self._unattended(name, lambda: self._resize(given)):
+            return
+        others = [each for each in self._running_on(name) if each["metadata"]["uid"] != uid]
+        lacks = fits(others, node, pod)
+        asked, status = _asked(pod), dict(pod["status"])
+        if lacks:
+            alone = fits([], node, pod)
+            condition = {"type": "PodResizePending", "status": "True"}
+            condition["reason"] = "Infeasible" if alone else "Deferred"
+            status["conditions"] = merged(status.get("conditions", ()), [condition])
+            if status["conditions"] != pod["status"].get("conditions"):
+                self._queue.tell(f"kubelet {name} puts {pod['metadata']['name']} off: {condition['reason']}")
+                self._api.replace(PODS, {**pod, "status": status})
+            self._queue.after(2.0, lambda: self._resize(given))
+            return
+        self._queue.tell(f"kubelet {name} resizes {pod['metadata']['name']} to {asked}")
+        actual = pod["status"]["containerStatuses"][0]["resources"]["requests"]
+        status["containerStatuses"] = workload.container_status(asked, actual)
+        status["conditions"] = [
+            each for each in status.get("conditions", ()) if each["type"] != "PodResizePending"
+        ]
+        self._api.replace(PODS, {**pod, "status": status})
+        self._queue.after(self._queue.random.random(), lambda: self._carried_out(given))
+
+    def _carried_out(self, given: Object) -> None:
+        """The container has what was allocated to it."""
+        self._resizing.discard(given["metadata"]["uid"])
+        pod = self._api.current(PODS, given)
+        if pod is not None and pod["status"]["phase"] == "Running":
+            allocated = pod["status"]["containerStatuses"][0]["allocatedResources"]
+            statuses = workload.container_status(allocated, allocated)
+            self._api.replace(PODS, {**pod, "status": {**pod["status"], "containerStatuses": statuses}})
 
     def _finish(self, given: Object) -> None:
         pod = self._api.current(PODS, given)
@@ -152,7 +217,10 @@ class Users:
         if len(ours) >= self.most or random.random() < 0.25:
             self._delete_something(ours)
             return
-        kinds = (self._plain, self._plain, self._important, self._gang, self._app, self._apart, self._spread)
+        kinds = (
+            *(self._plain, self._plain, self._important, self._gang, self._app, self._apart, self._spread),
+            *(self._resize, self._resize),
+        )
         random.choice(kinds)()
 
     def _name(self, prefix: str) -> str:
@@ -183,6 +251,23 @@ class Users:
         for member in members:
             made = workload.pod(member, asks, priority=importance, labels=labels)
             self.queue.after(random.random() * 0.5, lambda made=made: self._create(made))  # type: ignore[misc]
+
+    def _resize(self) -> None:
+        """Ask for more or less for a pod that runs."""
+        random = self.queue.random
+        running = [
+            pod
+            for pod in self.api.all(PODS)
+            if pod["status"]["phase"] == "Running"
+            and not leaving(pod)
+            and "containerStatuses" in pod["status"]
+        ]
+        if running:
+            pod = random.choice(running)
+            asks = {**_asked(pod), "cpu": f"{random.choice((50, 200, 600, 1500, 6000))}m"}
+            self.queue.tell(f"user resizes {pod['metadata']['name']} to {asks['cpu']}")
+            containers = [{**pod["spec"]["containers"][0], "resources": {"requests": asks}}]
+            self.api.replace(PODS, {**pod, "spec": {**pod["spec"], "containers": containers}})
 
     def _app(self) -> None:
         random = self.queue.random
@@ -294,6 +379,8 @@ class Rival:
     careless: float = 0.1
     meddling: float = 0.1
     """Share of its acts that are about pods which are not its own."""
+    nominating: float = 0.2
+    """Share of its pods that wait for a while, nominated for their node, and are bound if there is room then."""
     _serial: int = 0
 
     def begin(self) -> None:
@@ -322,6 +409,9 @@ class Rival:
             labels={"lasting": "yes"},
         )
         name = node["metadata"]["name"]
+        if random.random() < self.nominating:
+            self._nominate(made, name)
+            return
         here = [p for p in self.api.all(PODS) if p["spec"].get("nodeName") == name and not finished(p)]
         if fits(here, node, made) and random.random() >= self.careless:
             return
@@ -331,6 +421,24 @@ class Rival:
             self.api.bind(pod, name)
         except Refused as refused:
             self.queue.tell(f"rival is refused: {refused}")
+
+    def _nominate(self, made: Object, name: str) -> None:
+        made["spec"]["priority"] = self.queue.random.choice((0, 10, 500))
+        made["status"]["nominatedNodeName"] = name
+        pod = self.api.create(PODS, made)
+        self.queue.tell(f"rival nominates {pod['metadata']['name']} for {name}")
+        self.queue.after(self.queue.random.random() * 5, lambda: self._bind_nominated(pod, name))
+
+    def _bind_nominated(self, given: Object, name: str) -> None:
+        pod, node = self.api.current(PODS, given), self.api.find(NODES, "", name)
+        if pod is None or leaving(pod) or pod["spec"].get("nodeName"):
+            return
+        here = [p for p in self.api.all(PODS) if p["spec"].get("nodeName") == name and not finished(p)]
+        if node is None or fits(here, node, pod):
+            self.api.delete_pod(pod)
+        else:
+            self.queue.tell(f"rival binds {pod['metadata']['name']} to {name}")
+            self.api.bind(pod, name)
 
     def _meddle(self, node: Object) -> None:
         """Bind a pod that another scheduler is to bind."""

@@ -26,6 +26,7 @@ from poseidon.kube.write.binder import Binder, BindOutcome, BindRequest, BindRes
 from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest, Evictor
 from poseidon.leadership.election import Election, LeaseWrite, Role
 from poseidon.lifecycle.bind_check import BindCheck
+from poseidon.pods import tasks
 from tests.simulation.history import run
 
 Patches = Callable[[], Sequence[Any]]
@@ -141,6 +142,11 @@ def _ignored_expiry() -> Sequence[Any]:
     return [patch.object(Election, "written", written)]
 
 
+def _early_shrink() -> Sequence[Any]:
+    """What a pod is resized to counts at once, whatever its kubelet still holds for it."""
+    return [patch.object(tasks, "as_counted", lambda pod: pod)]
+
+
 MUTANTS: dict[str, tuple[Patches, int]] = {
     "lost watch event": (_lost_watch_event, 20),
     "duplicated delta": (_duplicated_delta, 20),
@@ -153,7 +159,8 @@ MUTANTS: dict[str, tuple[Patches, int]] = {
     "leaked task": (_leaked_task, 20),
     "missed 410": (_missed_expiry, 100),
     "double eviction": (_double_eviction, 20),
-    "expired lease ignored": (_ignored_expiry, 100),
+    "expired lease ignored": (_ignored_expiry, 300),
+    "early shrink": (_early_shrink, 20),
 }
 """Mutants, with the number of seeds within which each is caught, at ``STEPS`` events each."""
 

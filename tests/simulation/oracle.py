@@ -38,6 +38,14 @@ class _Pod:
     finished: int | None = None
     removed: int | None = None
     ended_at: float | None = None
+    holdings: list[tuple[int, dict[str, int]]] = field(default_factory=list)
+    """What it has held of its node by the kubelet's rule, since which version."""
+
+    def held(self, resource: str, seen: int) -> int:
+        """The least that it has held since as much had happened as somebody knows who has seen a version."""
+        before = [held for version, held in self.holdings if version <= seen][-1:]
+        since = [held for version, held in self.holdings if version > seen]
+        return min(each.get(resource, 0) for each in (*before, *since))
 
     @property
     def node(self) -> str:
@@ -108,6 +116,9 @@ class Oracle(Monitor):
         if record is None:
             record = self.pods[found["metadata"]["uid"]] = _Pod(found, version)
         record.object = found
+        held = workload.held(found)
+        if not record.holdings or record.holdings[-1][1] != held:
+            record.holdings.append((version, held))
         if kind == "DELETED":
             record.removed = version
         if leaving(found) and record.leaving is None:
@@ -163,7 +174,7 @@ class Oracle(Monitor):
             self.fail(f"{pod['metadata']['name']} is bound to {node}, which was known to take nothing")
         here = self._here(request, node)
         for resource, amount in workload.requests(pod).items():
-            used = sum(workload.requests(each.object).get(resource, 0) for each in here)
+            used = sum(each.held(resource, request.seen.get(PODS, 0)) for each in here)
             offered = max(workload.allocatable(each).get(resource, 0) for each in offers)
             if used + amount > offered:
                 others = ", ".join(each.object["metadata"]["name"] for each in here)

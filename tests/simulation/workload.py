@@ -27,6 +27,17 @@ def requests(pod: Object) -> dict[str, int]:
     return {**amounts(pod["spec"]["containers"][0]["resources"]["requests"]), "pods": 1}
 
 
+def held(pod: Object) -> dict[str, int]:
+    """What a pod holds of its node by the kubelet's rule: what that has allocated, until then what the pod asks for."""
+    statuses = pod["status"].get("containerStatuses")
+    return {**amounts(statuses[0]["allocatedResources"]), "pods": 1} if statuses else requests(pod)
+
+
+def container_status(allocated: dict[str, str], actual: dict[str, str]) -> list[Object]:
+    """What a kubelet says of a pod's container."""
+    return [{"name": "main", "allocatedResources": allocated, "resources": {"requests": actual}}]
+
+
 def allocatable(node: Object) -> dict[str, int]:
     """What a node offers."""
     return amounts(node["status"]["allocatable"])
