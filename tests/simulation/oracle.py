@@ -78,6 +78,8 @@ class Oracle(Monitor):
     nodes: dict[str, list[tuple[int, Object | None]]] = field(default_factory=lambda: defaultdict(list))
     whole: dict[str, tuple[str, float]] = field(default_factory=dict)
     """Gangs that have been whole, with who bound the last pod that it took, and when."""
+    seemed_whole: set[str] = field(default_factory=set)
+    """Gangs that a bridge may have seen whole, because it heard too late that one of their pods had ended."""
     holder: str = ""
     """Who holds the Lease."""
     leases: dict[str, float] = field(default_factory=dict)
@@ -145,6 +147,8 @@ class Oracle(Monitor):
         gang = pod["metadata"]["labels"].get(workload.GROUP)
         if gang and self._bound(gang, but=record) + 1 >= self._least(gang):
             self.whole.setdefault(gang, (record.bound_by, self.queue.now))
+        if gang and request is not None and self._seems_bound(gang, request) >= self._least(gang):
+            self.seemed_whole.add(gang)
 
     def _here(self, request: Request, node: str) -> list[_Pod]:
         """The pods on a node that a bridge had to count with."""
@@ -214,6 +218,13 @@ class Oracle(Monitor):
         return sum(
             each.bound is not None and each.removed is None and each.finished is None and each is not but
             for each in self.members(gang)
+        )
+
+    def _seems_bound(self, gang: str, request: Request) -> int:
+        """How many pods of a gang are bound as far as a bridge knows that has just had one bound."""
+        seen = request.seen.get(PODS, 0)
+        return sum(
+            each.bound is not None and each.counts(self.queue.now, seen) for each in self.members(gang)
         )
 
     def _judge_gang(self, request: Request, pod: Object) -> None:
@@ -360,7 +371,11 @@ class Oracle(Monitor):
         gangs = {each.object["metadata"]["labels"].get(workload.GROUP) for each in self.pods.values()} - {
             None
         }
-        return sorted(g for g in gangs if g not in self.whole and 0 < self._bound(g) < self._least(g))
+        return sorted(
+            g
+            for g in gangs
+            if g not in self.whole.keys() | self.seemed_whole and 0 < self._bound(g) < self._least(g)
+        )
 
     def _alive(self, gang: str) -> int:
         return sum(
