@@ -7,6 +7,7 @@ and whether any got some but not all.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import statistics
 import time
 from collections.abc import Callable
@@ -17,7 +18,7 @@ import numpy as np
 from benchmarks.environment import environment
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.events import ClassDefined, Event, JobDefined, MachineUpserted, TasksBound, TasksSubmitted
-from firmament.core.model import Job, Machine, TaskClass
+from firmament.core.model import Job, Machine, Requirement, SpreadRule, TaskClass, TaskSelector, TaskTerm
 from firmament.core.scheduler import Scheduler
 from firmament.memory import keep_freed_memory, relax_garbage_collection
 from firmament.solvers.base import Solver
@@ -26,17 +27,23 @@ from firmament.solvers.process_solver import ProcessSolver
 GIB = 2**30
 CORES = 32
 FILLER = 1_000_000
+HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
+ZONES = 10
 
 
 @dataclass(frozen=True, slots=True)
 class GangOptions:
-    """``gangs`` of ``size`` tasks in ``kinds`` classes of task; ``room``: in the second measurement, for so many."""
+    """``gangs`` of ``size`` tasks in ``kinds`` classes of task; ``room``: in the second measurement, for so many.
+
+    With a ``rule`` each gang has tasks of all kinds, and the rule between them; without one each is of one kind.
+    """
 
     nodes: int = 5000
     gangs: int = 500
     size: int = 20
     kinds: int = 10
     room: int = 400
+    rule: str = "none"
     runs: int = 5
     seed: int = 1
 
@@ -80,11 +87,43 @@ def exact_cluster(options: GangOptions) -> list[Event]:
 
 
 def _machine(name: str, cpu: int) -> Machine:
-    return Machine(name, {"cpu": cpu, "memory": 128 * GIB, "pods": 500})
+    labels = {HOST: name, ZONE: f"zone-{int(name.rpartition('-')[2]) % ZONES}"}
+    return Machine(name, {"cpu": cpu, "memory": 128 * GIB, "pods": 500}, labels=labels)
 
 
 def gang_events(options: GangOptions) -> list[Event]:
-    """The gangs, each of one kind of task; a task takes one core."""
+    """The gangs; a task takes one core."""
+    return _plain_gangs(options) if options.rule == "none" else _ruled_gangs(options)
+
+
+def _ruled_gangs(options: GangOptions) -> list[Event]:
+    """Gangs in one zone, with each task of a kind on a machine of its own, or with each kind spread over zones."""
+    events: list[Event] = []
+    numbers = itertools.count(1)
+    for gang in range(options.gangs):
+        job = f"gang-{gang}"
+        events.append(JobDefined(Job(job, name=job, min_members=options.size)))
+        for kind in range(options.kinds):
+            number, own = next(numbers), _selector("kind", f"{job}-{kind}")
+            content = TaskClass(
+                requests=(("cpu", 1000), ("memory", (kind + 1) * GIB // 4)),
+                labels=(("gang", job), ("kind", f"{job}-{kind}")),
+                affinity=(TaskTerm(ZONE, _selector("gang", job)),) if options.rule == "together" else (),
+                anti_affinity=(TaskTerm(HOST, own),) if options.rule == "apart" else (),
+                spread=(SpreadRule(ZONE, own, 1, required=True),) if options.rule == "spread" else (),
+            )
+            events.append(ClassDefined(number, content))
+            uids = tuple(f"{job}-{member}" for member in range(kind, options.size, options.kinds))
+            events.append(TasksSubmitted(number, uids, job=job))
+    return events
+
+
+def _selector(key: str, value: str) -> TaskSelector:
+    return TaskSelector(labels=(Requirement(key, "In", (value,)),))
+
+
+def _plain_gangs(options: GangOptions) -> list[Event]:
+    """Each of one kind of task."""
     events: list[Event] = []
     for kind in range(options.kinds):
         requests = (("cpu", 1000), ("memory", (kind + 1) * GIB // 4))

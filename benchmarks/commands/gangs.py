@@ -23,6 +23,14 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
     "--room", default=400, show_default=True, type=click.IntRange(0), help="Gangs in the second measurement."
 )
 @click.option(
+    "--rule",
+    default="none",
+    show_default=True,
+    type=click.Choice(("none", "together", "apart", "spread")),
+    help="Between a gang's members, of all kinds then: all in one zone, those of a kind on machines of their own, or "
+    "spread over zones.",
+)
+@click.option(
     "--runs", default=5, show_default=True, type=click.IntRange(1, 100), help="Runs after a warm-up."
 )
 @click.option("--seed", default=1, show_default=True)
