@@ -146,6 +146,14 @@ class HostPort:
 
 
 @dataclass(frozen=True, slots=True)
+class Disk:
+    """A disk that a task mounts without a claim: not on one machine with another that does, unless both only read."""
+
+    name: str
+    read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Image:
     """A container image on a machine: the names it is known under, and its size in bytes."""
 
@@ -257,6 +265,7 @@ class TaskClass:
     assumed: tuple[tuple[str, int], ...] = ()
     attachments: tuple[tuple[str, str], ...] = ()
     new_storage: tuple[NewStorage, ...] = ()
+    disks: tuple[Disk, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from firmament.core.model import (
     VolumeRule,
 )
 from firmament.wire.checks import node_term, node_terms, quantities, refuse
-from firmament.wire.storage import new_storage
+from firmament.wire.storage import disks, new_storage
 from firmament.wire.task_rules import ports, spread_rules, task_terms
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -174,6 +174,7 @@ _DECODERS_OF_INVALID: Mapping[str, _Decoder] = MappingProxyType(
         "runs_to_completion": _plain,
         "attachments": _attachments,
         "new_storage": new_storage,
+        "disks": disks,
         "containers": _containers,
         "qos": _qos,
         "overhead": _amounts,
@@ -251,6 +252,7 @@ LIMITS = (
     ClassLimit("expressions in selectors", 500, lambda message: _counted(_requirements(message))),
     ClassLimit("values in selectors", 20_000, _values),
     ClassLimit("host ports", 1_000, lambda message: len(message.ports)),
+    ClassLimit("disks without claims", 500, lambda message: len(message.disks)),
     ClassLimit("volumes bound to nodes", 500, lambda message: len(message.volumes)),
     ClassLimit("storage classes of new volumes", 100, lambda message: len(message.new_storage)),
     ClassLimit("containers", 200, lambda message: max(len(message.containers), len(message.images))),

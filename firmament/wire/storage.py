@@ -1,11 +1,11 @@
-"""Decodes what volumes can be made on machines, and what volumes are to be made for tasks."""
+"""Decodes what volumes can be made on machines, what volumes are to be made for tasks, and what disks they mount."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from firmament.core.model import MAX_QUANTITY, NewStorage, StorageRoom
+from firmament.core.model import MAX_QUANTITY, Disk, NewStorage, StorageRoom
 from firmament.wire.checks import refuse, required
 
 if TYPE_CHECKING:
@@ -34,6 +34,15 @@ def new_storage(subject: str, field: str, messages: Iterable[pb.NewStorage]) -> 
         name = _new_name(subject, where, message.storage_class, found)
         found[name] = NewStorage(name, largest, total)
     return tuple(found[name] for name in sorted(found))
+
+
+def disks(subject: str, field: str, messages: Iterable[pb.Disk]) -> tuple[Disk, ...]:
+    """Return the disks that a task mounts, without repetition. Raises ``InvalidEventError``."""
+    found = {
+        (required(subject, f"{field}[{index}].name", message.name), message.read_only)
+        for index, message in enumerate(messages)
+    }
+    return tuple(Disk(*each) for each in sorted(found))
 
 
 def _new_name(subject: str, field: str, name: str, found: Iterable[str]) -> str:

@@ -37,8 +37,9 @@ class Demand:
     """``min_members`` 0 or 1: no gang. ``seconds`` 0: as configured. ``size``: pods it is to have, 0: not known.
 
     ``topology_keys``: labels of nodes, of each of which all pods are to have one value; ``disrupted_whole``: whoever
-    evicts one of its pods evicts all. ``priority``: where it stands among groups, None where it does not say. ``problem``: why the object's text makes no sense, in words for people; nothing
-    of the group is placed then. ``ignored``: what the object asks for beside this and does not get, "" for nothing.
+    evicts one of its pods evicts all; ``priority``: where it stands among groups, None where it does not say.
+    ``problem``: why the object's text makes no sense, in words for people; nothing of the group is placed then.
+    ``ignored``: what the object asks for beside this and does not get, "" for nothing.
     """
 
     min_members: int = 0

@@ -16,6 +16,7 @@ from poseidon.pods.priority import NEVER
 from poseidon.pods.requests.bandwidth import with_annotated_bandwidth
 from poseidon.pods.requests.container_requests import container_messages, quantities
 from poseidon.pods.requests.containers import host_ports, images
+from poseidon.pods.requests.disks import disks
 from poseidon.pods.requests.estimates import service_class
 from poseidon.pods.requests.quality import quality_of_service
 from poseidon.pods.requests.resources import amounts, assumed_requests, effective_limits, effective_requests
@@ -42,8 +43,8 @@ def describe(
     """Return a pod's class without number, labels and namespace, and what is wrong with the pod's spec.
 
     ``priority`` is the pod's, if its spec does not say; ``daemon``: it is a DaemonSet's. A class with defects carries
-    them as ``invalid`` and, of the rules, only ports besides, so that the solver always accepts it, never places it,
-    and still counts it where it runs.
+    them as ``invalid`` and, of the rules, only ports and disks besides, so that the solver always accepts it, never
+    places it, and still counts it where it runs.
     """
     spec = pod.spec
     defects: list[Defect] = []
@@ -57,6 +58,7 @@ def describe(
         assumed=quantities(assumed_requests(spec)),
         annotations=visibility.annotations_of(pod),
         ports=host_ports(spec, defects),
+        disks=[pb.Disk(name=name, read_only=read_only) for name, read_only in disks(spec)],
         never_preempts=spec.preemption_policy == NEVER,
         runs_to_completion=_runs_to_completion(spec),
     )
@@ -141,6 +143,7 @@ class TemplateTable:
                 spec.tolerations,
                 spec.topology_spread_constraints,
                 spec.host_network,
+                disks(spec),
                 spec.host_users,
                 spec.preemption_policy == NEVER,
                 _runs_to_completion(spec),

@@ -343,3 +343,54 @@ def test_each_claim_of_a_pod_has_to_fit_and_drivers_that_say_nothing_are_not_ask
     assert planned(run, write, *nodes, *pool(n="20Gi"), small, large, both)[1]["shop/p"].startswith(full)
     silent = [csi_driver("pool.example.com", capacity=False), *pool(n="20Gi")[1:]]
     assert planned(run, write, *nodes, *silent, small, large, both)[0] == {"shop/p": "n"}
+
+
+# --- disks without claims -------------------------------------------------------------------------------------------
+
+GCE, AWS, ISCSI, RBD = "gcePersistentDisk", "awsElasticBlockStore", "iscsi", "rbd"
+
+
+def mounting(name, kind, **source):
+    return pod(name, volumes=[{"name": "data", kind: source}])
+
+
+@pytest.mark.parametrize(
+    ("kind", "first", "second", "together"),
+    [
+        (GCE, {"pdName": "d"}, {"pdName": "d"}, False),
+        (GCE, {"pdName": "d", "readOnly": True}, {"pdName": "d"}, False),
+        (GCE, {"pdName": "d", "readOnly": True}, {"pdName": "d", "readOnly": True}, True),
+        (GCE, {"pdName": "d"}, {"pdName": "e"}, True),
+        (AWS, {"volumeID": "v"}, {"volumeID": "v"}, False),
+        (AWS, {"volumeID": "v", "readOnly": True}, {"volumeID": "v", "readOnly": True}, False),
+        (AWS, {"volumeID": "v"}, {"volumeID": "w"}, True),
+        (ISCSI, {"iqn": "i", "targetPortal": "a"}, {"iqn": "i", "targetPortal": "b"}, False),
+        (ISCSI, {"iqn": "i", "readOnly": True}, {"iqn": "i", "readOnly": True}, True),
+        (
+            RBD,
+            {"monitors": ["a", "b"], "image": "i"},
+            {"monitors": ["b"], "pool": "rbd", "image": "i"},
+            False,
+        ),
+        (RBD, {"monitors": ["a"], "image": "i"}, {"monitors": ["b"], "image": "i"}, True),
+        (RBD, {"monitors": ["a"], "pool": "p", "image": "i"}, {"monitors": ["a"], "image": "i"}, True),
+    ],
+)
+def test_a_node_has_a_disk_once_unless_all_only_read(run, write, kind, first, second, together):
+    placed, pending = planned(
+        run, write, node("n"), mounting("a", kind, **first), mounting("b", kind, **second)
+    )
+    assert len(placed) == (2 if together else 1)
+    told = "0/1 nodes are available: 1 node(s) had no available disk."
+    assert all(reason.startswith(told) for reason in pending.values())
+    running = mounting("a", kind, **first)
+    running["spec"]["nodeName"], running["status"]["phase"] = "n", "Running"
+    placed, pending = planned(run, write, node("n"), running, mounting("b", kind, **second))
+    assert (bool(placed), bool(pending)) == (together, not together)
+    assert all(reason.startswith(told) for reason in pending.values())
+
+
+def test_pods_with_one_disk_go_to_nodes_of_their_own(run, write):
+    pods = [mounting(name, GCE, pdName="d") for name in "abc"]
+    placed, pending = planned(run, write, node("m"), node("n"), *pods)
+    assert (sorted(placed.values()), len(pending)) == (["m", "n"], 1)

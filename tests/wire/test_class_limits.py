@@ -58,6 +58,7 @@ TOO_MUCH: dict[str, Callable[[int], pb.TaskClass]] = {
     ),
     "values in selectors": _all_in_one,
     "host ports": lambda n: pb.TaskClass(ports=[pb.HostPort(port=each + 1) for each in range(n)]),
+    "disks without claims": lambda n: pb.TaskClass(disks=[pb.Disk(name=f"d{each}") for each in range(n)]),
     "volumes bound to nodes": lambda n: pb.TaskClass(volumes=[pb.VolumeRule() for _ in range(n)]),
     "storage classes of new volumes": lambda n: pb.TaskClass(
         new_storage=[pb.NewStorage(storage_class=f"c{each}") for each in range(n)]

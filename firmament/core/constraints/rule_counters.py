@@ -8,7 +8,7 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.model import TaskSelector
-from firmament.core.rules.ruleset import PORTS_TAKEN, Counter, Exclusion
+from firmament.core.rules.ruleset import NO_DISK, PORTS_TAKEN, Counter, Exclusion
 from firmament.core.state.class_selectors import ClassSelector
 from firmament.core.state.classes import ClassRow
 from firmament.core.state.cluster import Cluster
@@ -107,6 +107,33 @@ def port_exclusions(
     for others, row in sorted(found):
         number = counters.counter(("ports", others), others, machines, machines.domain)
         yield row, Exclusion(number, PORTS_TAKEN)
+
+
+def disk_exclusions(
+    counters: RuleCounters,
+    machines: Domains,
+    rows: Sequence[ClassRow],
+    ruled: Sequence[int],
+    waiting: Collection[int],
+) -> Iterator[tuple[int, Exclusion]]:
+    """Yield what disks exclude, as ``port_exclusions`` does for ports (kube-scheduler's VolumeRestrictions)."""
+    everyone: dict[str, set[int]] = {}
+    writing: dict[str, set[int]] = {}
+    for row in ruled:
+        for disk in rows[row].content.disks:
+            everyone.setdefault(disk.name, set()).add(row)
+            if not disk.read_only:
+                writing.setdefault(disk.name, set()).add(row)
+    found: set[tuple[tuple[int, ...], int]] = set()
+    for name, users in everyone.items():
+        writers = writing.get(name, set())
+        for row in users:
+            against = users if row in writers else writers
+            if row in waiting and against:
+                found.add((tuple(sorted(against)), row))
+    for others, row in sorted(found):
+        number = counters.counter(("disks", others), others, machines, machines.domain)
+        yield row, Exclusion(number, NO_DISK)
 
 
 def _users(rows: Sequence[ClassRow], ruled: Sequence[int]) -> dict[tuple[str, int], dict[str, list[int]]]:

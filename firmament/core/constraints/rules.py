@@ -11,7 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from firmament.core.constraints.models import model_constraints
-from firmament.core.constraints.rule_counters import Inhabitants, RuleCounters, port_exclusions
+from firmament.core.constraints.rule_counters import (
+    Inhabitants,
+    RuleCounters,
+    disk_exclusions,
+    port_exclusions,
+)
 from firmament.core.constraints.topology_spread import SpreadCompiler
 from firmament.core.model import TaskClass, TaskSelector, TaskTerm
 from firmament.core.rules.ruleset import (
@@ -104,11 +109,12 @@ class _Compiler:
         for holders in self._terms_of_all():
             self._look_back(holders)
         own = {row: self._own(row) for row in self._ruled if row in self._problem_classes}
-        ports = port_exclusions(
-            self._counters, self._domains_by_key.single, self._rows, self._ruled, self._problem_classes
-        )
-        for row, exclusion in ports:
-            self._exclusions.setdefault(row, {})[exclusion] = None
+        for exclusions in (port_exclusions, disk_exclusions):
+            found = exclusions(
+                self._counters, self._domains_by_key.single, self._rows, self._ruled, self._problem_classes
+            )
+            for row, exclusion in found:
+                self._exclusions.setdefault(row, {})[exclusion] = None
         of: dict[int, ClassRules] = {}
         for row, classes in self._problem_classes.items():
             rules = replace(

@@ -77,6 +77,8 @@ def static_row(machines: MachineTable, shape: TaskClass) -> StaticRow:
 def _unreachable(rule: VolumeRule) -> Cause:
     """Why machines are refused that a volume's rule does not admit."""
     stage = Stage.IN_USE if rule.in_use else Stage.VOLUMES
+    if rule.reason == reasons.WRONG_FEATURES:
+        stage = Stage.FEATURES
     return Cause(rule.reason or reasons.WRONG_VOLUMES, stage, curable=rule.in_use)
 
 

@@ -18,6 +18,7 @@ TOO_MANY = "Too many pods"
 TOO_MANY_VOLUMES = "node(s) exceed max volume count"
 NO_VOLUME_LEFT = "node(s) didn't find available persistent volumes to bind"
 NO_STORAGE = "node(s) did not have enough free storage"
+WRONG_FEATURES = "node(s) didn't match Pod's required features"
 TOO_FEW_PLACES = "node(s) had room for some of them, but not for all at once"
 NO_MACHINES = "no nodes available to schedule pods"
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from cost_models.interface import Bool, Int64
 from firmament.core.filters import reasons
-from firmament.core.rules.ruleset import KEPT_OFF, NO_DOMAIN, NOT_NEAR, PORTS_TAKEN, SKEWED, TOO_NEAR
+from firmament.core.rules.ruleset import KEPT_OFF, NO_DISK, NO_DOMAIN, NOT_NEAR, PORTS_TAKEN, SKEWED, TOO_NEAR
 
 Codes = NDArray[np.int16]
 
@@ -31,7 +31,8 @@ class Stage(IntEnum):
     ATTACHMENTS = 5
     VOLUMES = 6
     RULES = 7
-    MODELS = 8
+    FEATURES = 8
+    MODELS = 9
 
 
 _AFTER_SPREAD = {NOT_NEAR: 1, TOO_NEAR: 2, KEPT_OFF: 3}
@@ -53,6 +54,7 @@ class Cause(NamedTuple):
 
 _RULES = {
     PORTS_TAKEN: Cause(PORTS_TAKEN, Stage.PORTS, curable=True),
+    NO_DISK: Cause(NO_DISK, Stage.IN_USE, curable=True),
     SKEWED: Cause(SKEWED, Stage.RULES, curable=True),
     NO_DOMAIN: Cause(NO_DOMAIN, Stage.RULES),
     NOT_NEAR: Cause(NOT_NEAR, Stage.RULES),

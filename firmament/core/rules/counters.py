@@ -6,6 +6,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.rules.ruleset import (
+    NO_DISK,
     NO_DOMAIN,
     NOT_NEAR,
     PORTS_TAKEN,
@@ -15,6 +16,8 @@ from firmament.core.rules.ruleset import (
     Spreading,
 )
 
+_BEFORE_SPREAD = (PORTS_TAKEN, NO_DISK)
+
 NO_MINIMUM = 2**31
 """Tasks in the emptiest domain if no domain counts: the rule refuses nobody, as in kube-scheduler."""
 
@@ -23,8 +26,8 @@ class RuleState:
     """Counts of all counters after some placements.
 
     ``counts``: one int64[D] per counter; ``totals``: their sums. The questions are those of kube-scheduler's filters
-    NodePorts, PodTopologySpread and InterPodAffinity, for one task of a class as the next to be placed, and those of
-    models' constraints after them.
+    NodePorts, VolumeRestrictions, PodTopologySpread and InterPodAffinity, for one task of a class as the next to be
+    placed, and those of models' constraints after them.
     """
 
     def __init__(self, rules: RuleSet) -> None:
@@ -112,9 +115,9 @@ class RuleState:
     def refusals(self, cls: int, at: Int64 | None = None) -> list[tuple[str, Bool]]:
         """Reasons with the machines (of ``at``, or all) to which each applies, in kube-scheduler's order of filters."""
         rules = self.rules.rules(cls)
-        ports = [each for each in rules.exclusions if each.reason == PORTS_TAKEN]
-        others = [each for each in rules.exclusions if each.reason != PORTS_TAKEN]
-        found = [(each.reason, self.occupied(each.counter, at)) for each in ports]
+        first = [each for each in rules.exclusions if each.reason in _BEFORE_SPREAD]
+        others = [each for each in rules.exclusions if each.reason not in _BEFORE_SPREAD]
+        found = [(each.reason, self.occupied(each.counter, at)) for each in first]
         for spreading in rules.spreadings:
             found += self._uneven(spreading, at)
         if rules.attraction is not None:

@@ -17,6 +17,7 @@ PORTS_TAKEN = "node(s) didn't have free ports for the requested pod ports"
 SKEWED = "node(s) didn't match pod topology spread constraints"
 NO_DOMAIN = "node(s) didn't match pod topology spread constraints (missing required label)"
 NOT_NEAR = "node(s) didn't match pod affinity rules"
+NO_DISK = "node(s) had no available disk"
 TOO_NEAR = "node(s) didn't match pod anti-affinity rules"
 KEPT_OFF = "node(s) didn't satisfy existing pods anti-affinity rules"
 

@@ -194,4 +194,5 @@ def has_rules(content: TaskClass) -> bool:
         or content.preferred_anti_affinity
         or content.spread
         or content.ports
+        or content.disks
     )

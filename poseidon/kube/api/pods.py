@@ -32,12 +32,45 @@ class EphemeralSource(KubeStruct, frozen=True):
     """A volume whose claim is made for the pod and goes with it; it is named POD-VOLUME."""
 
 
+class GceDisk(KubeStruct, frozen=True):
+    """A disk of Google's, mounted without a claim."""
+
+    pd_name: str = ""
+    read_only: bool = False
+
+
+class AwsDisk(KubeStruct, frozen=True):
+    """A disk of Amazon's, mounted without a claim."""
+
+    volume_id: str = field(default="", name="volumeID")
+
+
+class IscsiDisk(KubeStruct, frozen=True):
+    """A disk over iSCSI, mounted without a claim; ``iqn`` names it."""
+
+    iqn: str = ""
+    read_only: bool = False
+
+
+class RbdImage(KubeStruct, frozen=True):
+    """An image of Ceph's, mounted without a claim; the same under each of its ``monitors``."""
+
+    monitors: tuple[str, ...] = ()
+    pool: str = "rbd"
+    image: str = ""
+    read_only: bool = False
+
+
 class PodVolume(KubeStruct, frozen=True):
     """A volume of a pod, as far as a scheduler looks at it."""
 
     name: str = ""
     persistent_volume_claim: ClaimSource | None = None
     ephemeral: EphemeralSource | None = None
+    gce_persistent_disk: GceDisk | None = None
+    aws_elastic_block_store: AwsDisk | None = None
+    iscsi: IscsiDisk | None = None
+    rbd: RbdImage | None = None
 
 
 class WorkloadReference(KubeStruct, frozen=True):

@@ -1260,6 +1260,7 @@ class TaskClass(_message.Message):
     ASSUMED_FIELD_NUMBER: _builtins.int
     RUNS_TO_COMPLETION_FIELD_NUMBER: _builtins.int
     ATTACHMENTS_FIELD_NUMBER: _builtins.int
+    DISKS_FIELD_NUMBER: _builtins.int
     NEW_STORAGE_FIELD_NUMBER: _builtins.int
     id: _builtins.int
     """chosen by the client, unique in the stream, never 0"""
@@ -1362,6 +1363,10 @@ class TaskClass(_message.Message):
         """of requests: one of a resource each, not needed where the volume is attached"""
 
     @_builtins.property
+    def disks(self) -> _containers.RepeatedCompositeFieldContainer[Global___Disk]:
+        """disks that are mounted without a claim, which machines do not have twice"""
+
+    @_builtins.property
     def new_storage(self) -> _containers.RepeatedCompositeFieldContainer[Global___NewStorage]:
         """volumes to be made by drivers that say how much they can make"""
 
@@ -1398,11 +1403,12 @@ class TaskClass(_message.Message):
         assumed: _abc.Iterable[Global___Quantity] | None = ...,
         runs_to_completion: _builtins.bool = ...,
         attachments: _abc.Iterable[Global___Attachment] | None = ...,
+        disks: _abc.Iterable[Global___Disk] | None = ...,
         new_storage: _abc.Iterable[Global___NewStorage] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["affinity", b"affinity", "annotations", b"annotations", "anti_affinity", b"anti_affinity", "assumed", b"assumed", "attachments", b"attachments", "containers", b"containers", "daemon", b"daemon", "id", b"id", "images", b"images", "invalid", b"invalid", "labels", b"labels", "limits", b"limits", "machine", b"machine", "namespace", b"namespace", "never_preempts", b"never_preempts", "new_storage", b"new_storage", "node_selector", b"node_selector", "overhead", b"overhead", "ports", b"ports", "preferred", b"preferred", "preferred_affinity", b"preferred_affinity", "preferred_anti_affinity", b"preferred_anti_affinity", "qos", b"qos", "requests", b"requests", "required", b"required", "runs_to_completion", b"runs_to_completion", "service_class", b"service_class", "spread", b"spread", "terminating", b"terminating", "tolerations", b"tolerations", "volumes", b"volumes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["affinity", b"affinity", "annotations", b"annotations", "anti_affinity", b"anti_affinity", "assumed", b"assumed", "attachments", b"attachments", "containers", b"containers", "daemon", b"daemon", "disks", b"disks", "id", b"id", "images", b"images", "invalid", b"invalid", "labels", b"labels", "limits", b"limits", "machine", b"machine", "namespace", b"namespace", "never_preempts", b"never_preempts", "new_storage", b"new_storage", "node_selector", b"node_selector", "overhead", b"overhead", "ports", b"ports", "preferred", b"preferred", "preferred_affinity", b"preferred_affinity", "preferred_anti_affinity", b"preferred_anti_affinity", "qos", b"qos", "requests", b"requests", "required", b"required", "runs_to_completion", b"runs_to_completion", "service_class", b"service_class", "spread", b"spread", "terminating", b"terminating", "tolerations", b"tolerations", "volumes", b"volumes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1605,6 +1611,30 @@ class VolumeRule(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___VolumeRule: _TypeAlias = VolumeRule  # noqa: Y015
+
+@_typing.final
+class Disk(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    READ_ONLY_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """required: equal for the same disk, whoever mounts it"""
+    read_only: _builtins.bool
+    """true: next to others that do not write to it either"""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        read_only: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "read_only", b"read_only"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Disk: _TypeAlias = Disk  # noqa: Y015
 
 @_typing.final
 class NewStorage(_message.Message):

@@ -18,7 +18,7 @@ from firmament.core.placement.priority_tiers import Standing
 from firmament.core.placement.sequential_admission import replay
 from firmament.core.placement.tree_groups.dealing import Choosy, deal
 from firmament.core.rules.preferences import soft_cost
-from firmament.core.rules.ruleset import KEPT_OFF, PORTS_TAKEN, TOO_NEAR
+from firmament.core.rules.ruleset import KEPT_OFF, NO_DISK, PORTS_TAKEN, TOO_NEAR
 from firmament.core.tree_solver.rules import Shortage
 from firmament.solvers.base import Solver
 
@@ -244,7 +244,7 @@ def leaf_slots(
         open_to &= np.isin(leaves, problem.pins[cls])
     if standing.state is not None:
         for reason, refused in standing.state.refusals(cls, leaves):
-            if not keeping_apart or reason in (KEPT_OFF, PORTS_TAKEN, TOO_NEAR):
+            if not keeping_apart or reason in (KEPT_OFF, NO_DISK, PORTS_TAKEN, TOO_NEAR):
                 open_to &= ~refused
         if standing.state.rules.rules(cls).excludes_itself():
             slots = np.minimum(slots, 1)
