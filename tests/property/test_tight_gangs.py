@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
-from dataclasses import dataclass
-from itertools import product
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import combinations, product
 
 import pytest
 
@@ -17,6 +19,18 @@ from tests.support.effort import examples
 
 HOST, ZONE = "kubernetes.io/hostname", "zone"
 TOGETHER, APART, SPREAD, BOTH = "in one zone", "on machines of their own", "over zones", "both of the first"
+
+
+AFFINITY, ANTI_AFFINITY = "pod affinity rules", "pod anti-affinity rules"
+SPREADING = "pod topology spread constraints"
+REST = {
+    (TOGETHER, AFFINITY): "none",
+    (APART, ANTI_AFFINITY): "none",
+    (SPREAD, SPREADING): "none",
+    (BOTH, AFFINITY): APART,
+    (BOTH, ANTI_AFFINITY): TOGETHER,
+}
+"""What is left of a rule without a constraint."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +135,24 @@ def small_case(seed: int) -> Case:
     return Case(rule, zone, room, {0: draw.randint(1, 3), 1: draw.randint(1, 3)}, count)
 
 
+def feasible(case: Case) -> bool:
+    """Whether there is a place for each task, by trying all there are."""
+    tasks = case.tasks()
+    return any(
+        case.allows(list(zip(tasks, places, strict=True))) for places in product(case.zone, repeat=len(tasks))
+    )
+
+
+def without(case: Case, names: Iterable[str]) -> Case:
+    """The case without some constraints, by the names that reasons have for them."""
+    for name in names:
+        if name == "cpu":
+            case = replace(case, room=dict.fromkeys(case.room, 100))
+        else:
+            case = replace(case, rule=REST[case.rule, name])
+    return case
+
+
 def decided(case: Case) -> list[tuple[int, str]]:
     """Kind and machine of each task that one round places."""
     deltas = scheduler(case.events()).run_round().deltas
@@ -150,10 +182,33 @@ def test_small_ones_are_placed_if_and_only_if_they_fit(part: int):
     for seed in range(part, 600, 4):
         case = small_case(seed)
         tasks = case.tasks()
-        fits = any(
-            case.allows(list(zip(tasks, places, strict=True)))
-            for places in product(case.zone, repeat=len(tasks))
-        )
+        fits = feasible(case)
         where = decided(case)
         assert len(where) == (len(tasks) if fits else 0), f"{seed}: {case}"
         assert not where or case.allows(where), seed
+
+
+@pytest.mark.parametrize("part", range(examples(4, least=1)))
+def test_the_reason_names_the_constraints_without_which_they_would_fit(part: int):
+    told = 0
+    for seed in range(part, 600, 4):
+        case = small_case(seed)
+        if feasible(case):
+            continue
+        messages = sorted({each.message for each in scheduler(case.events()).run_round().unscheduled})
+        found = {re.search(r"not for all at once \(because of ([^)]*)\)", each) for each in messages}
+        reasons = {each[1] for each in found if each is not None}
+        if not reasons:
+            assert not any("had room" in each for each in messages), f"{seed}: {messages}"
+            continue
+        [left] = reasons
+        told += 1
+        blamed = [alternative.split(" and ") for alternative in left.split(" or ")]
+        assert all(feasible(without(case, names)) for names in blamed), f"{seed}: {case} {left}"
+        for names in blamed:
+            fewer = combinations(names, len(names) - 1)
+            assert not any(feasible(without(case, some)) for some in fewer), f"{seed}: {case} {left}"
+        alone = {names[0] for names in blamed if len(names) == 1}
+        others = {"cpu", *(name for rule, name in REST if rule == case.rule)} - alone
+        assert not any(feasible(without(case, [name])) for name in others), f"{seed}: {case} {left}"
+    assert told > 10

@@ -11,6 +11,7 @@ from cost_models.group_terms import NOT_IN_TREE
 from cost_models.interface import Bool, Int64
 from firmament.core.constraints.rules import compile_rules
 from firmament.core.diagnosis.contention import Contention
+from firmament.core.diagnosis.gang_constraints import GangConstraints
 from firmament.core.diagnosis.pairs import pairs_after
 from firmament.core.diagnosis.preemption_reasons import PreemptionReasons
 from firmament.core.diagnosis.tree_groups import outside_tree, shortage
@@ -56,6 +57,8 @@ def pending_reasons(
     state = None if rules is None else RuleState(rules)
     contention = Contention(cluster, snapshot, placed)
     preemption = PreemptionReasons(cluster)
+    constraints = GangConstraints(snapshot.problem, placed, cluster.resources.names)
+    apart: dict[int, str] = {}
     changed: list[Unscheduled] = []
     for index, rows in pending.items():
         left = with_saved(cluster, cluster.classes.rows[int(snapshot.cls[index])].shape, free)
@@ -69,7 +72,10 @@ def pending_reasons(
         why = f"{short}." if short else ""
         together = _gang_prefix(cluster, snapshot, index)
         if together and open_now and not short:
-            counts.append((reasons.TOO_FEW_PLACES, len(cluster.machines) - closed))
+            gang = int(snapshot.problem.gang[index])
+            if gang not in apart:
+                apart[gang] = constraints.culprits(gang) if cluster.version == snapshot.version else ""
+            counts.append((reasons.too_few_places(apart[gang]), len(cluster.machines) - closed))
         if counts or not short:
             why = f"{why} {reasons.summarise(len(cluster.machines), counts)}".lstrip()
         message = content.invalid or (

@@ -39,6 +39,11 @@ def insufficient(resource: str) -> str:
     return f"Insufficient {resource}"
 
 
+def too_few_places(constraints: str) -> str:
+    """Reason for a gang with too few places; ``constraints``: those without which it had enough, "" if not known."""
+    return f"{TOO_FEW_PLACES} (because of {constraints})" if constraints else TOO_FEW_PLACES
+
+
 def summarise(machines: int, counts: Sequence[tuple[str, int]]) -> str:
     """``0/4 nodes are available: 1 node(s) were unschedulable, 3 Insufficient cpu.``
 

@@ -1,0 +1,119 @@
+"""What keeps a gang apart that each machine has room for: the constraints without which it would be placed as a whole.
+
+Each constraint between its tasks, and each resource that they ask for, is dropped in turn, then several together, and
+the gang is tried once more beside what the round has placed. That is done for few and small gangs in a round; of others
+nothing is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cost_models.interface import Int64
+from firmament.core.flow.problem import Assignments, PlacementProblem
+from firmament.core.placement.gang_trial import GangTrial
+from firmament.core.placement.priority_tiers import Standing
+from firmament.core.placement.tuning import PlacementTuning
+from firmament.core.rules.ruleset import KEPT_OFF, NO_DISK, PORTS_TAKEN, TOO_NEAR, ClassRules
+
+_AFFINITY, _SPREAD = "pod affinity rules", "pod topology spread constraints"
+_EXCLUSIONS = {
+    TOO_NEAR: "pod anti-affinity rules",
+    KEPT_OFF: "pod anti-affinity rules",
+    PORTS_TAKEN: "host ports",
+    NO_DISK: "disks",
+}
+_PLENTY = 2**40
+
+MOST_CELLS = 4_000_000
+"""Tasks times machines over which gangs are tried in one round: as many as take some tenths of a second."""
+
+_TUNING = PlacementTuning(gang_search_cells=200_000)
+
+
+@dataclass(slots=True)
+class GangConstraints:
+    """Looks into the gangs of a round that found no place. ``placed``: what did; ``resources``: names of columns."""
+
+    problem: PlacementProblem
+    placed: Assignments
+    resources: Sequence[str]
+    cells: int = MOST_CELLS
+
+    def culprits(self, gang: int) -> str:
+        """Return what the gang lacks, "" if that is not known: one of several constraints, or several together."""
+        problem = self.problem
+        members = np.flatnonzero(problem.gang == gang)
+        rules: Sequence[str | int] = sorted(
+            {kind for cls in members.tolist() for kind in _kinds(self._rules(cls))}
+        )
+        if not rules:
+            return ""
+        asked: Sequence[str | int] = np.flatnonzero(
+            problem.requests[problem.shape[members]].any(axis=0)
+        ).tolist()
+        every = [*rules, *asked]
+        if not self._afford(3 * len(every) * int(problem.counts[members].sum()) * problem.machines):
+            return ""
+        alone = [[each] for each in every if self._fits(gang, members, [each])]
+        together = next(
+            (some for some in (rules, asked, every) if not alone and self._fits(gang, members, some)), ()
+        )
+        for each in together:  # what is not needed is not to blame
+            rest = [other for other in together if other != each]
+            if self._fits(gang, members, rest):
+                together = rest
+        return " or ".join(_words(some, self.resources) for some in [*alone, together] if some)
+
+    def _afford(self, cells: int) -> bool:
+        if cells > self.cells:
+            return False
+        self.cells -= cells
+        return True
+
+    def _rules(self, cls: int) -> ClassRules:
+        return self.problem.rules.rules(cls) if self.problem.rules is not None else ClassRules()
+
+    def _fits(self, gang: int, members: Int64, dropped: Sequence[str | int]) -> bool:
+        """Whether the gang is placed as a whole without these rules, and with plenty of these resources."""
+        rules = {each for each in dropped if isinstance(each, str)}
+        resources = [each for each in dropped if isinstance(each, int)]
+        problem = self.problem
+        if rules and problem.rules is not None:
+            of = dict(problem.rules.of)
+            of |= {cls: _without(self._rules(cls), rules) for cls in members.tolist()}
+            problem = replace(problem, rules=replace(problem.rules, of=of))
+        if resources:
+            free = problem.free.copy()
+            free[:, resources] = _PLENTY
+            problem = replace(problem, free=free)
+        standing = Standing(problem)
+        standing.book(self.placed)
+        found = GangTrial(problem, standing, _TUNING).gangs(np.array([gang], dtype=np.int64))
+        return bool(len(found.count))
+
+
+def _kinds(rules: ClassRules) -> Iterator[str]:
+    if rules.attraction is not None:
+        yield _AFFINITY
+    if rules.spreadings:
+        yield _SPREAD
+    for exclusion in rules.exclusions:
+        if exclusion.reason in _EXCLUSIONS:
+            yield _EXCLUSIONS[exclusion.reason]
+
+
+def _without(rules: ClassRules, kinds: set[str]) -> ClassRules:
+    return replace(
+        rules,
+        attraction=None if _AFFINITY in kinds else rules.attraction,
+        spreadings=() if _SPREAD in kinds else rules.spreadings,
+        exclusions=tuple(each for each in rules.exclusions if _EXCLUSIONS.get(each.reason, "") not in kinds),
+    )
+
+
+def _words(dropped: Sequence[str | int], resources: Sequence[str]) -> str:
+    return " and ".join(each if isinstance(each, str) else resources[each] for each in dropped)
