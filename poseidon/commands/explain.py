@@ -1,12 +1,14 @@
-"""``poseidon explain``: one pod against every node."""
+"""``poseidon explain``: one pod against every node, of a running cluster or of files."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import TYPE_CHECKING
 
 import click
 
+from poseidon.commands.agent_options import connect, connection_options, fault
 from poseidon.commands.offline_options import (
     InputError,
     offline_options,
@@ -14,13 +16,48 @@ from poseidon.commands.offline_options import (
     read_input,
     warn,
 )
+from poseidon.commands.run import HostPort
+from protos.conventions.logs import one_line
+from protos.conventions.tls import TlsError, chosen_tls, tls_options
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from poseidon.explanations import PodExplanation
+
+_LIVE_OPTIONS = ("kubeconfig", "context", "firmament", "cluster_name", "timeout")
+_FILE_OPTIONS = ("config", "now")
+
 
 @click.command("explain")
 @offline_options
+@connection_options
+@click.option(
+    "--firmament",
+    type=HostPort(),
+    multiple=True,
+    default=["127.0.0.1:9090"],
+    show_default=True,
+    help="Address of the running solver. Repeatable.",
+)
+@click.option(
+    "--cluster-name", default="default", show_default=True, help="Name of this cluster in the solver."
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=10.0,
+    show_default=True,
+    help="Seconds that a solver may take to answer.",
+)
+@tls_options
+@click.option(
+    "--most",
+    type=click.IntRange(min=0),
+    default=100,
+    show_default=True,
+    help="Nodes that the table shows, 0 for all; of the others it is counted what they say.",
+)
 @click.option(
     "--pod", metavar="NAMESPACE/NAME", help="The pod to explain; a bare name is in namespace default."
 )
@@ -31,30 +68,86 @@ def explain(
     print_config: bool,
     now: float | None,
     output: str,
+    kubeconfig: Path | None,
+    context: str | None,
+    firmament: tuple[tuple[str, int], ...],
+    cluster_name: str,
+    timeout: float,
+    most: int,
     pod: str | None,
 ) -> None:
     """Say, for one pod and every node: feasible or why not, and the cost of each model.
 
-    A pod that runs already is explained as if it looked for another place.
+    With -f, of the cluster that the files describe; without, of the live one, whose solver is asked. A pod that runs
+    already is explained as if it looked for another place.
     """
     if print_config:
         click.echo(read_configuration(config).effective_yaml(), nl=False)
         return
     if not pod:
         raise click.UsageError("no pod given; name one with --pod NAMESPACE/NAME")
-    given = read_input(paths, config, now)
-    from poseidon.offline.explain import UnknownPodError, explain_pod
-
-    try:
-        explained = explain_pod(
-            given.manifests, given.configuration, given.now, pod if "/" in pod else f"default/{pod}"
-        )
-    except UnknownPodError as error:
-        raise InputError([f"--pod: {error}"]) from None
-    warn(explained.warnings)
+    name = pod if "/" in pod else f"default/{pod}"
+    _refuse_mixture(offline=bool(paths))
+    if paths:
+        explained = _of_files(paths, config, now, name)
+    else:
+        targets = [f"{host}:{port}" for host, port in firmament]
+        explained = _of_cluster(kubeconfig, context, targets, cluster_name, name, timeout)
     if output == "json":
         click.echo(json.dumps(explained.as_json(), indent=2, ensure_ascii=False))
         return
     from poseidon.offline.tables import print_explanation
 
-    print_explanation(explained)
+    print_explanation(explained, most)
+
+
+def _refuse_mixture(*, offline: bool) -> None:
+    """End the command if it was given options of the other kind."""
+    given = click.get_current_context().get_parameter_source
+    for each in _LIVE_OPTIONS if offline else _FILE_OPTIONS:
+        if given(each) is click.core.ParameterSource.COMMANDLINE:
+            option = f"--{each.replace('_', '-')}"
+            which = "a live cluster; leave -f away" if offline else "files; name some with -f"
+            raise click.UsageError(f"{option} is for {which}")
+
+
+def _of_files(paths: tuple[str, ...], config: Path | None, now: float | None, name: str) -> PodExplanation:
+    given = read_input(paths, config, now)
+    from poseidon.explanations import UnknownPodError
+    from poseidon.offline.explain import explain_pod
+
+    try:
+        explained = explain_pod(given.manifests, given.configuration, given.now, name)
+    except UnknownPodError as error:
+        raise InputError([f"--pod: {error}"]) from None
+    warn(explained.warnings)
+    return explained
+
+
+def _of_cluster(
+    kubeconfig: Path | None, context: str | None, targets: list[str], cluster: str, name: str, seconds: float
+) -> PodExplanation:
+    from poseidon.explanations import UnknownPodError
+    from poseidon.kube.api.decoding import MalformedObjectError
+    from poseidon.kube.client.errors import KubeError
+    from poseidon.live.explain import explain_live
+    from poseidon.live.solver import NoAnswerError
+
+    transport = connect(kubeconfig, context)
+
+    async def asked() -> PodExplanation:
+        async with transport:
+            return await explain_live(transport, targets, cluster, name, seconds, chosen_tls())
+
+    try:
+        return asyncio.run(asked())
+    except UnknownPodError as error:
+        raise InputError([f"--pod: {error}"]) from None
+    except TlsError as error:
+        raise fault(str(error)) from None
+    except KubeError as error:
+        raise fault(one_line(f"{transport.server}: {error}"), 1) from None
+    except MalformedObjectError as error:
+        raise fault(one_line(f"pod {name}: {error}"), 1) from None
+    except NoAnswerError as error:
+        raise fault(one_line(f"no solver answers: {error}; name it with --firmament"), 1) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import click
@@ -10,13 +11,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.tree import Tree
 
-from poseidon.offline.explain import plain
+from poseidon.explanations import plain
 from poseidon.offline.tree_view import group_tree
 
 if TYPE_CHECKING:
-    from poseidon.offline.explain import PodExplanation
+    from poseidon.explanations import PodExplanation
     from poseidon.offline.plan import NodeUse, Plan
 
+_MOST_TEXTS = 10
 _UNWRAPPED = 10_000
 """Columns assumed where output goes to a file or pipe: lines are for grep then, and must not be broken."""
 
@@ -58,8 +60,11 @@ def print_plan(plan: Plan) -> None:
     console.print(_summary(plan))
 
 
-def print_explanation(explanation: PodExplanation) -> None:
-    """Print one line per node, the cheapest first, those that are not feasible last with their reasons."""
+def print_explanation(explanation: PodExplanation, most: int = 0) -> None:
+    """Print one line per node, the cheapest first, those that are not feasible last with their reasons.
+
+    ``most``: of so many nodes; what the others say is counted. 0: of all.
+    """
     console = _Printer()
     where = f"runs on {explanation.node}" if explanation.node else "waits for a node"
     feasible = sum(each.feasible for each in explanation.nodes.values())
@@ -67,7 +72,7 @@ def print_explanation(explanation: PodExplanation) -> None:
         f"Pod {explanation.pod} {where}; {feasible} of {len(explanation.nodes)} nodes are feasible."
     )
     if explanation.nodes:
-        _print_verdicts(console, explanation)
+        _print_verdicts(console, explanation, most or len(explanation.nodes))
     if explanation.outlook:
         console.print()
         console.print("\n".join(explanation.outlook))
@@ -94,12 +99,11 @@ def _print_groups(console: _Printer, plan: Plan) -> None:
             console.print()
 
 
-def _print_verdicts(console: _Printer, explanation: PodExplanation) -> None:
+def _print_verdicts(console: _Printer, explanation: PodExplanation, most: int) -> None:
     models = list(dict.fromkeys(name for each in explanation.nodes.values() for name in each.models))
     table = _table("NODE", "FEASIBLE", "COST", *(name.upper() for name in models), "REASONS")
-    for name, verdict in sorted(
-        explanation.nodes.items(), key=lambda each: (not each[1].feasible, each[1].cost, each[0])
-    ):
+    ranked = sorted(explanation.nodes.items(), key=lambda each: (not each[1].feasible, each[1].cost, each[0]))
+    for name, verdict in ranked[:most]:
         costs = (verdict.models.get(model) for model in models)
         table.add_row(
             name,
@@ -110,13 +114,19 @@ def _print_verdicts(console: _Printer, explanation: PodExplanation) -> None:
         )
     console.print()
     console.print(table)
-    _print_details(console, explanation)
+    if ranked[most:]:
+        said = Counter("; ".join(verdict.reasons) or "feasible" for _, verdict in ranked[most:])
+        console.print()
+        for text, count in said.most_common(_MOST_TEXTS):
+            console.print(f"{count} more: {text}")
+        console.print("--most 0 shows all nodes, and so does -o json.")
+    _print_details(console, {name for name, _ in ranked[:most]}, explanation)
 
 
-def _print_details(console: _Printer, explanation: PodExplanation) -> None:
-    """Print what models have to say beyond figures, if anything."""
+def _print_details(console: _Printer, shown: set[str], explanation: PodExplanation) -> None:
+    """Print what models have to say of the nodes that are shown beyond figures, if anything."""
     table = _table("NODE", "MODEL", "RAW", "SCORE", "DETAIL")
-    for node, verdict in explanation.nodes.items():
+    for node, verdict in ((name, explanation.nodes[name]) for name in explanation.nodes if name in shown):
         for model, charge in verdict.models.items():
             score = "-" if charge.score is None else str(plain(charge.score))
             for detail in charge.details:

@@ -1,0 +1,1 @@
+"""What the commands ask of a cluster and its solver while both run. Nothing is written."""

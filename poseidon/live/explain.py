@@ -1,0 +1,71 @@
+"""Why a pod of a live cluster may or may not run on each node: its running solver is asked, and its API server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from poseidon.explanations import PodExplanation, UnknownPodError, verdicts
+from poseidon.kube.api.core import Pod
+from poseidon.kube.api.decoding import decode_object
+from poseidon.kube.client.errors import ApiError
+from poseidon.live.solver import explain_task
+from poseidon.pods.tasks import Disposition, disposition
+
+if TYPE_CHECKING:
+    from poseidon.kube.client.transport import Transport
+    from protos.conventions.tls import TlsFiles
+    from protos.firmament.v1 import scheduler_pb2 as pb
+
+
+async def explain_live(
+    transport: Transport,
+    targets: Sequence[str],
+    cluster: str,
+    name: str,
+    seconds: float,
+    tls: TlsFiles | None = None,
+) -> PodExplanation:
+    """Explain the pod ``namespace/name`` as the solver of ``cluster`` sees it now; ``targets``: where solvers listen.
+
+    A pod that the solver does not know has no verdicts, and an outlook that says why. Raises ``UnknownPodError``,
+    ``KubeError``, ``MalformedObjectError``, ``NoAnswerError`` or ``TlsError``.
+    """
+    pod = await _read(transport, name)
+    if disposition(pod) is Disposition.FINISHED:
+        raise UnknownPodError(f"pod {name} has ended ({pod.status.phase}), so no node is sought for it")
+    found = await explain_task(targets, cluster, pod.metadata.uid, seconds, tls)
+    outlook = () if pod.spec.node_name else tuple(_outlook(pod, found))
+    known = dict(sorted(verdicts(found).items())) if found is not None else {}
+    return PodExplanation(name, pod.spec.node_name, known, (), outlook)
+
+
+async def _read(transport: Transport, name: str) -> Pod:
+    namespace, _, own = name.partition("/")
+    try:
+        body = await transport.get(f"/api/v1/namespaces/{quote(namespace)}/pods/{quote(own)}")
+    except ApiError as error:
+        if error.not_found:
+            raise UnknownPodError(f"pod {name} is not in the cluster; name one as NAMESPACE/NAME") from None
+        raise
+    return decode_object(body, Pod)
+
+
+def _outlook(pod: Pod, found: pb.Explanation | None) -> Iterator[str]:
+    """Say why a pod waits, and what for, as far as its object tells."""
+    gates = [each.name for each in pod.spec.scheduling_gates]
+    said = next((each.message for each in pod.status.conditions if each.type == "PodScheduled"), "")
+    if pod.status.nominated_node_name:
+        yield f"It is to get node {pod.status.nominated_node_name}."
+    if gates:
+        yield f"Nobody schedules it before its scheduling gates are gone: {', '.join(gates)}."
+    elif found is None:
+        yield (
+            f"The solver does not know it: it is for scheduler {pod.spec.scheduler_name or 'default-scheduler'}, "
+            "and may have to wait for its group or its volumes, or be new."
+        )
+    elif found.machine:
+        yield f"The solver has given it node {found.machine}; its binding is under way."
+    if said:
+        yield f"Said of it last: {said}"
