@@ -69,14 +69,18 @@ def doctor(
 
 
 async def _examine(transport: Transport, options: BridgeOptions, cluster: str) -> list[Finding]:
+    async with transport:
+        return await examined(transport, options, cluster)
+
+
+async def examined(transport: Transport, options: BridgeOptions, cluster: str) -> list[Finding]:
+    """Return what is found about the API server of ``transport`` and the solvers of ``options``."""
     from poseidon.doctor.checks import examine
     from poseidon.leadership.elector import own_namespace
 
     observer = observer_of(cluster, "doctor")
     random = Random(os.urandom(16))  # noqa: S311 - jitter, not secrets
-    async with transport:
-        found = examine(transport, options, observer, own_namespace(), random)
-        return [each async for each in found]
+    return [each async for each in examine(transport, options, observer, own_namespace(), random)]
 
 
 def _as_table(findings: list[Finding]) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import grpc
+from google.protobuf.json_format import MessageToDict
 
 from poseidon.bridge.solver_stream.stream import open_channel
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -13,6 +14,8 @@ from protos.firmament.v1 import scheduler_pb2_grpc as pb_grpc
 
 if TYPE_CHECKING:
     from protos.conventions.tls import TlsFiles
+
+Answer = TypeVar("Answer")
 
 _MOST_BYTES = 1 << 30
 """An explanation names every node, with what each model says of it."""
@@ -31,13 +34,34 @@ async def explain_task(
     Each has ``seconds`` to answer. Raises ``NoAnswerError`` or ``TlsError``.
     """
     request = pb.ExplainRequest(cluster=cluster, task=uid)
+    return await _first(targets, tls, lambda stub: stub.Explain(request, timeout=seconds))
+
+
+async def state_of(
+    targets: Sequence[str], cluster: str, seconds: float, tls: TlsFiles | None = None
+) -> dict[str, Any]:
+    """Return what the first of the solvers that drives ``cluster`` knows of it, as the protocol's JSON.
+
+    Raises ``NoAnswerError``, also if none drives it, or ``TlsError``.
+    """
+    request = pb.ListStateRequest(cluster=cluster, with_tasks=True)
+    found = await _first(targets, tls, lambda stub: stub.ListState(request, timeout=seconds))
+    if found is None:
+        raise NoAnswerError(f"no solver drives cluster {cluster}")
+    return dict(MessageToDict(found))
+
+
+async def _first(
+    targets: Sequence[str], tls: TlsFiles | None, ask: Callable[[Any], Awaitable[Answer]]
+) -> Answer | None:
+    """Return the first answer; None if some solver answers that it does not know what is asked about."""
     shown = tls.read() if tls is not None else None
     unknown = False
     faults = []
     for target in targets:
         async with open_channel(target, _MOST_BYTES, _KEEPALIVE_SECONDS, shown) as channel:
             try:
-                return await pb_grpc.SchedulerStub(channel).Explain(request, timeout=seconds)
+                return await ask(pb_grpc.SchedulerStub(channel))
             except grpc.aio.AioRpcError as error:
                 if error.code() is grpc.StatusCode.NOT_FOUND:
                     unknown = True  # perhaps another one drives the cluster

@@ -119,6 +119,7 @@ def _inspecting() -> list[click.Command]:
     [
         ("`poseidon run`", [poseidon.get_command(click.Context(poseidon), "run")]),
         ("`poseidon doctor`", [poseidon.get_command(click.Context(poseidon), "doctor")]),
+        ("`poseidon support-bundle", [poseidon.get_command(click.Context(poseidon), "support-bundle")]),
         (
             "`poseidon plan` and `poseidon explain`",
             [poseidon.get_command(click.Context(poseidon), name) for name in ("plan", "explain")],
@@ -134,6 +135,7 @@ def _inspecting() -> list[click.Command]:
     ids=[
         "run",
         "doctor",
+        "support-bundle",
         "plan, explain",
         "demo",
         "agent",

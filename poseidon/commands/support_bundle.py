@@ -1,0 +1,108 @@
+"""``poseidon support-bundle``: what somebody needs who helps from afar."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from poseidon.commands.agent_options import connect, connection_options, fault
+from poseidon.commands.doctor import examined
+from poseidon.commands.run import HostPort, bridge_options
+from protos.conventions.tls import chosen_tls, tls_options
+
+if TYPE_CHECKING:
+    from poseidon.bridge.options import BridgeOptions
+    from poseidon.kube.client.transport import Transport
+    from poseidon.live.bundle import Part
+    from protos.conventions.tls import TlsFiles
+
+
+_SOLVER_SECONDS = 30.0
+
+
+@click.command("support-bundle")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@connection_options
+@click.option(
+    "--firmament",
+    type=HostPort(),
+    multiple=True,
+    default=["127.0.0.1:9090"],
+    show_default=True,
+    help="Address of the running solver. Repeatable.",
+)
+@click.option(
+    "--config", type=click.Path(path_type=Path), metavar="FILE", help="Scheduler configuration (YAML)."
+)
+@click.option(
+    "--cluster-name", default="default", show_default=True, help="Name of this cluster in the solver."
+)
+@click.option("--bridge-url", metavar="URL", help="Where the bridge serves its metrics, to be asked as well.")
+@click.option("--solver-url", metavar="URL", help="Where the solver serves its metrics, to be asked as well.")
+@click.option(
+    "--annotation", multiple=True, metavar="KEY", help="Keep this annotation, too. May be repeated."
+)
+@tls_options
+def support_bundle(
+    *,
+    file: Path,
+    kubeconfig: Path | None,
+    context: str | None,
+    firmament: tuple[tuple[str, int], ...],
+    config: Path | None,
+    cluster_name: str,
+    bridge_url: str | None,
+    solver_url: str | None,
+    annotation: tuple[str, ...],
+) -> None:
+    """Write FILE, an archive (.tar.gz): the cluster as placement sees it, without secrets, and the programs' state.
+
+    Nothing in the cluster is changed. What cannot be had is told, and left out.
+    """
+    from poseidon.live.bundle import archive
+
+    transport = connect(kubeconfig, context)
+    try:
+        tls = chosen_tls()
+        options = bridge_options(config, None, firmament, cluster_name, tls=tls)
+    except ValueError as error:
+        raise fault(str(error)) from None
+    urls = {"bridge": bridge_url, "solver": solver_url}
+    parts = asyncio.run(_gather(transport, options, cluster_name, tls, urls, annotation))
+    for part in parts:
+        if part.problem:
+            click.echo(f"warning: {part.name}: {part.problem}", err=True)
+    if not any(part.content for part in parts if part.name.startswith("cluster/")):
+        raise fault("nothing of the cluster could be read; no archive was written", 1)
+    try:
+        file.write_bytes(archive(parts, time.time()))
+        file.chmod(0o600)
+    except OSError as error:
+        raise fault(f"{file}: {error.strerror}") from None
+    click.echo(f"wrote {file}: {sum(not part.problem for part in parts)} files")
+
+
+async def _gather(
+    transport: Transport,
+    options: BridgeOptions,
+    cluster: str,
+    tls: TlsFiles | None,
+    urls: dict[str, str | None],
+    annotations: tuple[str, ...],
+) -> list[Part]:
+    from poseidon.live.bundle import cluster_parts, doctor_part, page_parts, solver_part, version_part
+
+    targets = options.firmament
+    async with transport:
+        parts = [await version_part(transport)]
+        parts += [each async for each in cluster_parts(transport, annotations)]
+        parts.append(await solver_part(targets, cluster, _SOLVER_SECONDS, tls))
+        for program, url in urls.items():
+            if url:
+                parts += [each async for each in page_parts(program, url)]
+        parts.append(doctor_part(await examined(transport, options, cluster)))
+    return parts

@@ -1,0 +1,140 @@
+"""What somebody needs who helps from afar, in one archive: the cluster, what the programs say, what doctor finds.
+
+No secrets: see ``cluster_dump``. A part that cannot be had is told, and the rest goes on.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import aiohttp
+import msgspec
+
+import poseidon
+from poseidon.kube.client.errors import KubeError
+from poseidon.live.cluster_dump import COLLECTIONS, objects_of
+from poseidon.live.solver import NoAnswerError, state_of
+from protos.conventions.tls import TlsError
+
+if TYPE_CHECKING:
+    from poseidon.doctor.checks import Finding
+    from poseidon.kube.client.transport import Transport
+    from protos.conventions.tls import TlsFiles
+
+FOLDER = "support-bundle"
+PAGES = ("configz", "metrics", "readyz")
+_PAGE_SECONDS = 10.0
+_MOST_BYTES = 64 << 20
+
+
+class Part(NamedTuple):
+    """A file of the archive; ``problem`` says why there is none, "" if there is."""
+
+    name: str
+    content: bytes
+    problem: str = ""
+
+
+async def cluster_parts(transport: Transport, annotations: Sequence[str]) -> AsyncIterator[Part]:
+    """Yield one file per collection that has objects, to be read by ``poseidon plan -f``."""
+    for resource in COLLECTIONS:
+        name = f"cluster/{resource.name}.json"
+        try:
+            found = await objects_of(transport, resource, annotations)
+        except (KubeError, msgspec.DecodeError) as error:
+            yield Part(name, b"", str(error))
+            continue
+        if found:
+            yield Part(name, _json({"apiVersion": "v1", "kind": "List", "items": found}))
+
+
+async def version_part(transport: Transport) -> Part:
+    """Return which versions these are."""
+    return await _attempt(
+        "versions.json",
+        lambda: _versions(transport),
+    )
+
+
+async def _versions(transport: Transport) -> bytes:
+    served = msgspec.json.decode(await transport.get("/version"))
+    return _json({"poseidon": poseidon.__version__, "kubernetes": served})
+
+
+async def solver_part(targets: Sequence[str], cluster: str, seconds: float, tls: TlsFiles | None) -> Part:
+    """Return what a running solver knows of tasks and machines."""
+
+    async def state() -> bytes:
+        return _json(await state_of(targets, cluster, seconds, tls))
+
+    return await _attempt("solver/state.json", state)
+
+
+async def page_parts(program: str, url: str) -> AsyncIterator[Part]:
+    """Yield what a program says of itself at the address of its metrics."""
+    timeout = aiohttp.ClientTimeout(total=_PAGE_SECONDS)
+    async with aiohttp.ClientSession(timeout=timeout) as session:
+        for page in PAGES:
+
+            async def read(page: str = page) -> bytes:
+                async with session.get(f"{url.rstrip('/')}/{page}") as answer:
+                    return await answer.content.read(_MOST_BYTES)
+
+            yield await _attempt(f"{program}/{page}.txt", read)
+
+
+def doctor_part(findings: Iterable[Finding]) -> Part:
+    """Return what ``poseidon doctor`` has found."""
+    found = [
+        {"check": each.check, "verdict": each.verdict.value, "message": each.message} for each in findings
+    ]
+    return Part("doctor.json", _json(found))
+
+
+async def _attempt(name: str, make: Callable[[], Awaitable[bytes]]) -> Part:
+    try:
+        return Part(name, await make())
+    except (
+        KubeError,
+        NoAnswerError,
+        TlsError,
+        aiohttp.ClientError,
+        TimeoutError,
+        msgspec.DecodeError,
+    ) as error:
+        return Part(name, b"", str(error) or type(error).__name__)
+
+
+def archive(parts: Sequence[Part], moment: float) -> bytes:
+    """Return the parts as a compressed archive, with a file that says what is in it, and what could not be had."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as tar:
+        for part in (Part("README.txt", _read_me(parts)), *parts):
+            if part.problem:
+                continue
+            entry = tarfile.TarInfo(f"{FOLDER}/{part.name}")
+            entry.size, entry.mtime, entry.mode = len(part.content), int(moment), 0o600
+            tar.addfile(entry, io.BytesIO(part.content))
+    return packed.getvalue()
+
+
+def _read_me(parts: Sequence[Part]) -> bytes:
+    lines = [
+        "What is wrong with a cluster can be looked at with these files:",
+        "",
+        f"  poseidon plan -f {FOLDER}/cluster",
+        f"  poseidon explain -f {FOLDER}/cluster --pod NAMESPACE/NAME",
+        "",
+        "Objects hold the fields that placement looks at, and no others: no environments, commands or secrets.",
+        "",
+        *(f"{each.name}: {each.problem or f'{len(each.content)} bytes'}" for each in parts),
+    ]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, indent=1, ensure_ascii=False).encode()
