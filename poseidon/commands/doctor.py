@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 from pathlib import Path
-from random import Random
 from typing import TYPE_CHECKING
 
 import click
@@ -17,7 +15,7 @@ from protos.conventions.tls import chosen_tls, tls_options
 
 if TYPE_CHECKING:
     from poseidon.bridge.options import BridgeOptions
-    from poseidon.doctor.checks import Finding
+    from poseidon.doctor.findings import Finding
     from poseidon.kube.client.transport import Transport
 
 
@@ -53,7 +51,7 @@ def doctor(
     output: str,
 ) -> None:
     """Look whether a bridge would find what it needs, and change nothing. Exit status 1 if something is wrong."""
-    from poseidon.doctor.checks import Finding, Verdict
+    from poseidon.doctor.findings import Finding, Verdict
 
     transport = connect(kubeconfig, context)
     try:
@@ -79,8 +77,7 @@ async def examined(transport: Transport, options: BridgeOptions, cluster: str) -
     from poseidon.leadership.elector import own_namespace
 
     observer = observer_of(cluster, "doctor")
-    random = Random(os.urandom(16))  # noqa: S311 - jitter, not secrets
-    return [each async for each in examine(transport, options, observer, own_namespace(), random)]
+    return [each async for each in examine(transport, options, observer, own_namespace())]
 
 
 def _as_table(findings: list[Finding]) -> str:

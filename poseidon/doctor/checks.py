@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from enum import Enum
-from random import Random
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from poseidon.bridge.solver_stream.needs import ask
+from poseidon.bridge.solver_stream.needs import greeted, hello_of, needs_of
+from poseidon.bridge.solver_stream.stream import HelloRefusedError, StreamLostError
+from poseidon.doctor.cluster_checks import cluster_findings
+from poseidon.doctor.findings import Finding, Verdict
 from poseidon.doctor.rights import Right, Wanted, wanted
 from poseidon.kube.client.errors import ApiError, KubeError
 from poseidon.pods.visibility import not_understood
@@ -35,23 +37,6 @@ DEFINITIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 """API groups without which a model has nothing to go by."""
 
 
-class Verdict(Enum):
-    """How a check has come out."""
-
-    OK = "ok"
-    WARNING = "warning"
-    """Something that may be wanted does not work."""
-    WRONG = "wrong"
-
-
-class Finding(NamedTuple):
-    """What a check has found: one line, which says what to do unless all is well."""
-
-    check: str
-    verdict: Verdict
-    message: str
-
-
 class _Version(msgspec.Struct):
     major: str = ""
     minor: str = ""
@@ -67,7 +52,11 @@ class _Review(msgspec.Struct):
 
 
 async def examine(
-    transport: Transport, options: BridgeOptions, observer: str, namespace: str, random: Random
+    transport: Transport,
+    options: BridgeOptions,
+    observer: str,
+    namespace: str,
+    wall: Callable[[], float] = time.time,
 ) -> AsyncIterator[Finding]:
     """Yield what is found, one after the other; ``observer`` is a cluster's name for the solver that is nobody's.
 
@@ -81,8 +70,10 @@ async def examine(
         for model in sorted({model.name for model in options.configuration.cost_models} & DEFINITIONS.keys()):
             for group in DEFINITIONS[model]:
                 yield await _definition(transport, model, group)
+        async for finding in cluster_findings(transport, options.configuration, namespace, wall):
+            yield finding
     for target in options.firmament:
-        yield await _solver(target, options, observer, random)
+        yield await _solver(target, options, observer)
 
 
 async def _api_server(transport: Transport) -> Finding:
@@ -153,15 +144,18 @@ async def _definition(transport: Transport, model: str, group: str) -> Finding:
     return Finding(check, Verdict.OK, "served")
 
 
-async def _solver(target: str, options: BridgeOptions, observer: str, random: Random) -> Finding:
+async def _solver(target: str, options: BridgeOptions, observer: str) -> Finding:
     tls = options.session.tls
-    found = await ask([target], observer, options.client, _SOLVER_SECONDS, random=random, tls=tls)
-    if found is None:
-        how = "with" if tls is not None else "without"
-        text = f"{target}: does not answer, or refuses, {how} TLS; its log says more"
+    how = "with" if tls is not None else "without"
+    hello = hello_of(observer, options.client)
+    try:
+        async with asyncio.timeout(_SOLVER_SECONDS):
+            found = needs_of(await greeted(target, hello, tls))
+    except (HelloRefusedError, StreamLostError, TimeoutError) as error:
+        text = f"{error or target} ({how} TLS); its log says more"
         return Finding("solver", Verdict.WRONG, text)
     unknown = not_understood(found)
     if unknown:
         text = f"{target}: needs what this version does not tell: {' '.join(unknown)}; upgrade the bridge"
         return Finding("solver", Verdict.WARNING, text)
-    return Finding("solver", Verdict.OK, f"{target} answers {'with' if tls is not None else 'without'} TLS")
+    return Finding("solver", Verdict.OK, f"{target} answers {how} TLS")

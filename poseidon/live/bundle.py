@@ -21,7 +21,7 @@ from poseidon.live.solver import NoAnswerError, state_of
 from protos.conventions.tls import TlsError
 
 if TYPE_CHECKING:
-    from poseidon.doctor.checks import Finding
+    from poseidon.doctor.findings import Finding
     from poseidon.kube.client.transport import Transport
     from protos.conventions.tls import TlsFiles
 

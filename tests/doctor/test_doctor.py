@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from email.utils import formatdate
 from typing import Any
 
 import pytest
@@ -24,6 +27,15 @@ Denial = Callable[[dict[str, str]], bool]
 MODELS = [{"name": "network_overhead"}, {"name": "numa_fit"}, {"name": "topology"}]
 
 
+def node(*, ready: str = "True", **spec: Any) -> dict[str, Any]:
+    return {"spec": spec, "status": {"conditions": [{"type": "Ready", "status": ready}]}}
+
+
+def lease(holder: str, age: float) -> dict[str, Any]:
+    renewed = datetime.fromtimestamp(time.time() - age, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return {"holderIdentity": holder, "leaseDurationSeconds": 15, "renewTime": renewed}
+
+
 class ApiServer:
     """What the doctor asks an API server: of what ``denied`` is true it denies, of groups it serves some."""
 
@@ -33,10 +45,18 @@ class ApiServer:
         self.groups: set[str] = set()
         self.asked: list[dict[str, str]] = []
         self.other: list[str] = []
+        self.nodes: list[dict[str, Any]] = [node()]
+        self.lease: dict[str, Any] | None = None
+        self.ahead = 0.0
 
     async def answer(self, request: web.Request) -> web.Response:
         if request.path == "/version":
-            return web.json_response(self.version)
+            date = formatdate(time.time() + self.ahead, usegmt=True)
+            return web.json_response(self.version, headers={"Date": date})
+        if request.path == "/api/v1/nodes":
+            return web.json_response({"kind": "NodeList", "items": self.nodes})
+        if "/leases/" in request.path and self.lease is not None:
+            return web.json_response({"metadata": {"name": "poseidon"}, "spec": self.lease})
         if request.path.endswith("/selfsubjectaccessreviews"):
             attributes = (await request.json())["spec"]["resourceAttributes"]
             self.asked.append(attributes)
@@ -194,3 +214,66 @@ def test_rights_of_the_base_are_those_that_it_grants():
         for name in rule.get("resourceNames", [""])
     }
     assert rights.lease_rights("poseidon", lease) == granted
+
+
+@pytest.mark.parametrize(
+    ("nodes", "says"),
+    [
+        ([], "there are none"),
+        ([node(ready="False"), node(unschedulable=True)], "none of 2 is ready and schedulable"),
+    ],
+)
+async def test_nodes_that_take_nothing(tmp_path, nodes, says):
+    server = ApiServer()
+    server.nodes = nodes
+    code, found = await verdicts(tmp_path, server)
+    assert (code, found["nodes"][0]) == (0, "warning")
+    assert says in found["nodes"][1]
+
+
+@pytest.mark.parametrize(("ahead", "says"), [(120.0, "behind the API server's"), (-90.0, "ahead of")])
+async def test_clocks_that_differ(tmp_path, ahead, says):
+    server = ApiServer()
+    server.ahead = ahead
+    _, found = await verdicts(tmp_path, server)
+    assert found["clock"][0] == "warning"
+    assert says in found["clock"][1]
+
+
+@pytest.mark.parametrize(
+    ("given", "verdict", "says"),
+    [
+        (None, "ok", "nobody has led yet"),
+        (("", 1.0), "warning", "nobody leads"),
+        (("bridge-a", 300.0), "warning", "bridge-a renewed its Lease 30"),
+        (("bridge-a", 2.0), "ok", "bridge-a"),
+    ],
+)
+async def test_who_leads(tmp_path, given, verdict, says):
+    server = ApiServer()
+    server.lease = lease(*given) if given is not None else None
+    _, found = await verdicts(tmp_path, server, "--leader-elect")
+    assert found["leader"][0] == verdict
+    assert says in found["leader"][1]
+
+
+@pytest.mark.parametrize(
+    ("config", "check"),
+    [
+        ({"utilisation": {"metricsServer": {"mode": "auto"}}}, "measured use metrics.k8s.io"),
+        ({"costModels": [{"name": "load_threshold"}]}, "measured use slo.koordinator.sh"),
+        (
+            {"utilisation": {"prometheus": {"url": "http://127.0.0.1:1", "queries": [
+                {"query": "up", "resource": "cpu"}
+            ]}}},
+            "measured use prometheus",
+        ),
+    ],
+)  # fmt: skip
+async def test_sources_of_measured_use_that_are_not_there(tmp_path, config, check):
+    server = ApiServer()
+    _, found = await verdicts(tmp_path, server, config=config)
+    assert found[check][0] == "warning"
+    server.groups = {"metrics.k8s.io", "slo.koordinator.sh"}
+    if "prometheus" not in check:
+        assert (await verdicts(tmp_path, server, config=config))[1][check] == ["ok", "served"]

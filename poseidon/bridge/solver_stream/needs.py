@@ -64,19 +64,13 @@ async def ask(
     It is greeted as a driver of ``cluster``, which must be nobody else's, and which it forgets at once: whoever drives
     the true one goes on meanwhile.
     """
-    hello = pb.Hello(
-        version_major=VERSION_MAJOR,
-        version_minor=VERSION_MINOR,
-        cluster=cluster,
-        client=client,
-        ephemeral=True,
-    )
+    hello = hello_of(cluster, client)
     backoff = Backoff(random, _FIRST_PAUSE, _LONGEST_PAUSE)
     try:
         async with asyncio.timeout(seconds):
             for turn in count(1):
                 try:
-                    return needs_of(await _greeted(targets[turn % len(targets) - 1], hello, tls))
+                    return needs_of(await greeted(targets[turn % len(targets) - 1], hello, tls))
                 except StreamLostError:
                     if turn % len(targets) == 0:
                         await sleep(backoff.next())
@@ -85,7 +79,19 @@ async def ask(
     return None
 
 
-async def _greeted(target: str, hello: pb.Hello, tls: TlsFiles | None) -> pb.Welcome:
+def hello_of(cluster: str, client: str) -> pb.Hello:
+    """Return the greeting of a driver of ``cluster`` that only asks, and is forgotten at once."""
+    return pb.Hello(
+        version_major=VERSION_MAJOR,
+        version_minor=VERSION_MINOR,
+        cluster=cluster,
+        client=client,
+        ephemeral=True,
+    )
+
+
+async def greeted(target: str, hello: pb.Hello, tls: TlsFiles | None) -> pb.Welcome:
+    """Return how the solver at ``target`` answers. Raises ``HelloRefusedError`` or ``StreamLostError``."""
     try:
         shown = tls.read() if tls is not None else None
     except TlsError as error:

@@ -12,6 +12,7 @@ import logging
 import re
 import ssl
 from collections.abc import AsyncGenerator, Callable, Mapping
+from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlencode, urlsplit
@@ -117,6 +118,25 @@ class Transport:
     async def get(self, path: str, query: Mapping[str, str] | None = None, *, accept: str = JSON) -> bytes:
         """Return the body of a GET, of a media type to ``accept``. Raises ``ApiError`` or ``UnreachableError``."""
         return await self._exchange("GET", path, query, None, accept)
+
+    async def server_time(self) -> float | None:
+        """Return the API server's clock in seconds since the epoch, to the second; None if it does not tell.
+
+        Raises ``UnreachableError``.
+        """
+        try:
+            if self._clock() >= self._authorized_until:
+                await self._authorize()
+            async with await self._open(
+                "GET", "/version", query=None, body=None, media_type=JSON, patience=self._timeout
+            ) as response:
+                told = response.headers.get("Date", "")
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise _unreachable("GET", "/version", error) from error
+        try:
+            return parsedate_to_datetime(told).timestamp()
+        except ValueError:
+            return None
 
     async def post(self, path: str, body: bytes) -> bytes:
         """Return the body of a POST of JSON. Raises ``ApiError`` or ``UnreachableError``."""

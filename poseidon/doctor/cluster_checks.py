@@ -1,0 +1,131 @@
+"""Whether the cluster is as a bridge needs it: nodes, clocks, sources of measured use, who leads."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+import msgspec
+
+from poseidon.doctor.findings import Finding, Verdict
+from poseidon.kube.api.collections import NODES
+from poseidon.kube.api.coordination import Lease
+from poseidon.kube.api.decoding import MalformedObjectError, decode_object
+from poseidon.kube.client.errors import ApiError, KubeError
+from poseidon.kube.parsing.times import seconds
+
+if TYPE_CHECKING:
+    from poseidon.configuration.document import BridgeConfiguration
+    from poseidon.kube.client.transport import Transport
+
+MOST_SKEW = 5.0
+"""Seconds by which clocks may differ: the API server's clock is told to the second, and answers take time."""
+
+_PROMETHEUS_SECONDS = 5.0
+
+
+async def cluster_findings(
+    transport: Transport, configuration: BridgeConfiguration, namespace: str, wall: Callable[[], float]
+) -> AsyncIterator[Finding]:
+    """Yield what is found; ``namespace`` is the bridge's own, where its Lease is."""
+    yield await _clock(transport, wall)
+    yield await _nodes(transport)
+    if configuration.leader_election.leader_elect:
+        yield await _leader(transport, namespace, configuration.leader_election.resource_name, wall)
+    use = configuration.utilisation
+    if use.metrics_server.mode != "off":
+        yield await _served(transport, "metrics.k8s.io", "install metrics-server, or set it to off")
+    others = use.prometheus is not None or use.metrics_server.mode != "off"
+    if not others and any(model.name == "load_threshold" for model in configuration.cost_models):
+        cure = "install koordlet, or configure another source under utilisation"
+        yield await _served(transport, "slo.koordinator.sh", cure)
+    if use.prometheus is not None:
+        yield await _prometheus(use.prometheus.url)
+
+
+async def _clock(transport: Transport, wall: Callable[[], float]) -> Finding:
+    try:
+        theirs = await transport.server_time()
+    except KubeError as error:
+        return Finding("clock", Verdict.WARNING, str(error))
+    if theirs is None:
+        return Finding("clock", Verdict.OK, "the API server does not tell its time")
+    skew = wall() - theirs
+    if abs(skew) > MOST_SKEW:
+        which = "ahead of" if skew > 0 else "behind"
+        text = f"{abs(skew):.0f} s {which} the API server's; synchronise the clocks (NTP)"
+        return Finding("clock", Verdict.WARNING, text)
+    return Finding("clock", Verdict.OK, "as the API server's")
+
+
+async def _nodes(transport: Transport) -> Finding:
+    try:
+        body = await transport.get(NODES.path, NODES.query(limit="500", resourceVersion="0"))
+        nodes = msgspec.json.decode(body)["items"] or []
+    except (KubeError, msgspec.DecodeError, KeyError, TypeError) as error:
+        return Finding("nodes", Verdict.WARNING, f"cannot be listed: {error}")
+    ready = sum(_is_usable(each) for each in nodes)
+    if not nodes:
+        return Finding("nodes", Verdict.WARNING, "there are none; every pod will wait")
+    if not ready:
+        text = f"none of {len(nodes)} is ready and schedulable; every pod will wait"
+        return Finding("nodes", Verdict.WARNING, text)
+    return Finding("nodes", Verdict.OK, f"{ready} of {len(nodes)} ready and schedulable")
+
+
+def _is_usable(node: dict[str, Any]) -> bool:
+    conditions = (node.get("status") or {}).get("conditions") or ()
+    ready = any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
+    return ready and not (node.get("spec") or {}).get("unschedulable")
+
+
+async def _leader(transport: Transport, namespace: str, name: str, wall: Callable[[], float]) -> Finding:
+    path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}"
+    try:
+        spec = decode_object(await transport.get(path), Lease).spec
+    except ApiError as error:
+        if error.not_found:
+            return Finding("leader", Verdict.OK, "nobody has led yet")
+        return Finding("leader", Verdict.WARNING, str(error))
+    except (KubeError, MalformedObjectError) as error:
+        return Finding("leader", Verdict.WARNING, str(error))
+    renewed = seconds(spec.renew_time)
+    if not spec.holder_identity:
+        return Finding("leader", Verdict.WARNING, "nobody leads; is a bridge running?")
+    if renewed is not None and wall() - renewed > spec.lease_duration_seconds + MOST_SKEW:
+        ago = f"{wall() - renewed:.0f} s ago"
+        text = f"{spec.holder_identity} renewed its Lease {ago}, and no more; nothing is bound until a bridge runs"
+        return Finding("leader", Verdict.WARNING, text)
+    return Finding("leader", Verdict.OK, spec.holder_identity)
+
+
+async def _served(transport: Transport, group: str, cure: str) -> Finding:
+    check = f"measured use {group}"
+    try:
+        await transport.get(f"/apis/{group}")
+    except ApiError as error:
+        if error.not_found:
+            return Finding(check, Verdict.WARNING, f"not served; {cure}")
+        return Finding(check, Verdict.WARNING, str(error))
+    except KubeError as error:
+        return Finding(check, Verdict.WARNING, str(error))
+    return Finding(check, Verdict.OK, "served")
+
+
+async def _prometheus(url: str) -> Finding:
+    check = "measured use prometheus"
+    timeout = aiohttp.ClientTimeout(total=_PROMETHEUS_SECONDS)
+    try:
+        async with (
+            aiohttp.ClientSession(timeout=timeout) as session,
+            session.get(f"{url.rstrip('/')}/api/v1/query", params={"query": "1"}) as answer,
+        ):
+            status = answer.status
+    except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        text = f"{url}: {error or 'no answer'}; correct utilisation.prometheus.url"
+        return Finding(check, Verdict.WARNING, text)
+    # Whether the bridge may ask, its token decides; that somebody answers is seen here.
+    if status in (200, 401, 403):
+        return Finding(check, Verdict.OK, f"{url} answers")
+    return Finding(check, Verdict.WARNING, f"{url}: answers {status}; correct utilisation.prometheus.url")

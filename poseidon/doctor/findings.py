@@ -1,0 +1,23 @@
+"""What checks come to."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple
+
+
+class Verdict(Enum):
+    """How a check has come out."""
+
+    OK = "ok"
+    WARNING = "warning"
+    """Something that may be wanted does not work."""
+    WRONG = "wrong"
+
+
+class Finding(NamedTuple):
+    """What a check has found: one line, which says what to do unless all is well."""
+
+    check: str
+    verdict: Verdict
+    message: str
