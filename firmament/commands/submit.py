@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from protos.conventions.tls import TlsError, chosen_tls, tls_options
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -99,6 +101,7 @@ class RangeType(click.ParamType[tuple[int, int]]):
     show_default=True,
     help="Seconds to wait for the solver to answer.",
 )
+@tls_options
 @click.option("-o", "--output", type=click.Choice(("table", "json")), default="table", show_default=True)
 def submit(
     *,
@@ -131,9 +134,10 @@ def submit(
             connect_seconds=connect_timeout,
             timeout=timeout,
             seed=workload.seed,
+            tls=chosen_tls(),
         )
         report = asyncio.run(_run(workload, settings, Console(stderr=True)))
-    except (TargetError, AddressError) as error:
+    except (TargetError, AddressError, TlsError) as error:
         click.echo(str(error), err=True)
         sys.exit(2)
     except KeyboardInterrupt:

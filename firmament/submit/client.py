@@ -21,6 +21,7 @@ from protos.firmament.v1 import scheduler_pb2_grpc
 
 if TYPE_CHECKING:
     from firmament.submit.workload import Workload
+    from protos.conventions.tls import TlsFiles
 
 _CHANNEL_OPTIONS = (
     ("grpc.max_receive_message_length", 64 * 2**20),
@@ -38,7 +39,10 @@ class TargetError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SubmitOptions:
-    """``target``: HOST:PORT. ``samples``: send usage samples. ``timeout``: seconds for the whole run."""
+    """``target``: HOST:PORT. ``samples``: send usage samples. ``timeout``: seconds for the whole run.
+
+    ``tls``: files to show to the solver, None where nothing is encrypted.
+    """
 
     target: str
     cluster: str = "simulated"
@@ -46,6 +50,7 @@ class SubmitOptions:
     connect_seconds: float = 5.0
     timeout: float = 300.0
     seed: int = 0
+    tls: TlsFiles | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +85,8 @@ class SubmitClient:
         self._asked: tuple[_Standing, int] | None = None
 
     async def run(self) -> bool:
-        """Run to the end; False if the time-out came first. Raises ``TargetError``."""
-        async with grpc.aio.insecure_channel(self._options.target, options=_CHANNEL_OPTIONS) as channel:
+        """Run to the end; False if the time-out came first. Raises ``TargetError`` or ``TlsError``."""
+        async with _channel(self._options) as channel:
             await self._connect(channel)
             self._stream, self._stub = _open_session(channel), scheduler_pb2_grpc.SchedulerStub(channel)
             try:
@@ -103,7 +108,7 @@ class SubmitClient:
         except TimeoutError as error:
             raise TargetError(
                 f"{self._options.target}: no solver answers there; start one with `firmament serve`, "
-                "or name another with --target"
+                "name another with --target, or give the certificates that it wants (--tls-cert)"
             ) from error
 
     async def _greet(self) -> None:
@@ -274,6 +279,13 @@ class SubmitClient:
         with suppress(asyncio.CancelledError):
             code, details = await self._stream.code(), await self._stream.details()
             raise TargetError(f"{self._options.target}: the solver ended the session: {code.name}: {details}")
+
+
+def _channel(options: SubmitOptions) -> grpc.aio.Channel:
+    if options.tls is None:
+        return grpc.aio.insecure_channel(options.target, options=_CHANNEL_OPTIONS)
+    shown = options.tls.read().channel_credentials()
+    return grpc.aio.secure_channel(options.target, shown, options=_CHANNEL_OPTIONS)
 
 
 def _open_session(channel: grpc.aio.Channel) -> Any:

@@ -95,6 +95,23 @@ async def test_who_shows_no_certificate_of_the_authority_gets_no_stream(place, o
             assert driver.metric("poseidon_solver_streams_total") == 0
 
 
+async def test_simulated_workloads_are_submitted_with_a_certificate_and_not_without(place):
+    files = place.give("poseidon")
+    shown = [
+        *("--tls-cert", str(files.certificate)),
+        *("--tls-key", str(files.key)),
+        *("--tls-ca", str(files.authority)),
+    ]
+    async with solving(place) as target:
+        command = ["submit", "--target", target, "--cluster", "mine", "--nodes", "3", "--tasks", "20"]
+        run = [*command, "--connect-timeout", "2", "-o", "json"]
+        done = await asyncio.to_thread(CliRunner().invoke, firmament, [*run, *shown])
+        assert done.exit_code == 0, done.output
+        refused = await asyncio.to_thread(CliRunner().invoke, firmament, run)
+        assert refused.exit_code == 2
+        assert "--tls-cert" in refused.stderr
+
+
 async def test_a_bridge_does_not_talk_to_a_solver_of_another_authority(place):
     async with solving(place) as target:
         other = place.new_authority("other")
