@@ -31,8 +31,9 @@ async def cluster_findings(
     """Yield what is found; ``namespace`` is the bridge's own, where its Lease is."""
     yield await _clock(transport, wall)
     yield await _nodes(transport)
-    if configuration.leader_election.leader_elect:
-        yield await _leader(transport, namespace, configuration.leader_election.resource_name, wall)
+    election = configuration.leader_election
+    if election.leader_elect:
+        yield await _leader(transport, election.resource_namespace or namespace, election.resource_name, wall)
     use = configuration.utilisation
     if use.metrics_server.mode != "off":
         yield await _served(transport, "metrics.k8s.io", "install metrics-server, or set it to off")

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from poseidon.explanations import PodExplanation, UnknownPodError, verdicts
+from poseidon.kube.api.base import KubeStruct
 from poseidon.kube.api.core import Pod
 from poseidon.kube.api.decoding import decode_object
-from poseidon.kube.client.errors import ApiError
 from poseidon.live.solver import explain_task
 from poseidon.pods.tasks import Disposition, disposition
 
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from poseidon.kube.client.transport import Transport
     from protos.conventions.tls import TlsFiles
     from protos.firmament.v1 import scheduler_pb2 as pb
+
+
+class _Pods(KubeStruct, frozen=True):
+    items: tuple[Pod, ...] = ()
 
 
 async def explain_live(
@@ -42,14 +46,14 @@ async def explain_live(
 
 
 async def _read(transport: Transport, name: str) -> Pod:
+    """Return the pod by a list, as that is what a bridge's account may do, and so works within its pod too."""
     namespace, _, own = name.partition("/")
-    try:
-        body = await transport.get(f"/api/v1/namespaces/{quote(namespace)}/pods/{quote(own)}")
-    except ApiError as error:
-        if error.not_found:
-            raise UnknownPodError(f"pod {name} is not in the cluster; name one as NAMESPACE/NAME") from None
-        raise
-    return decode_object(body, Pod)
+    path = f"/api/v1/namespaces/{quote(namespace)}/pods"
+    body = await transport.get(path, {"fieldSelector": f"metadata.name={own}"})
+    found = decode_object(body, _Pods).items
+    if not found:
+        raise UnknownPodError(f"pod {name} is not in the cluster; name one as NAMESPACE/NAME")
+    return found[0]
 
 
 def _outlook(pod: Pod, found: pb.Explanation | None) -> Iterator[str]:

@@ -301,7 +301,10 @@ class Reflector(Generic[T]):
     async def _wait_until_served(self, error: ApiError) -> None:
         if not self._absent:
             _log.info(
-                'resource is not served, will look again resource=%s error="%s"', self._resource.name, error
+                'resource %s, will look again resource=%s error="%s"',
+                "is not served" if error.not_found else "may not be read",
+                self._resource.name,
+                error,
             )
         self._absent = True
         self._relist("served")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from poseidon.testbed.access.roles import Attributes
 from poseidon.testbed.api_server.listing import ListOptions, parse_revision
 from poseidon.testbed.api_server.watching import WatchOptions
 from poseidon.testbed.objects import errors
@@ -57,6 +58,28 @@ def parse_path(path: str) -> Target | None:
         return None
     plural, name, subresource = (*rest, "", "")[:3]
     return Target(group, version, namespace, plural, name, subresource)
+
+
+_VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch"}
+
+
+def attributes_of(method: str, target: Target, query: Mapping[str, str]) -> Attributes:
+    """Return what a request is to the authoriser."""
+    if method in ("GET", "HEAD"):
+        single = bool(target.name) and not flag(query, "watch")
+        verb = "get" if single else "watch" if flag(query, "watch") else "list"
+    elif method == "DELETE":
+        verb = "delete" if target.name else "deletecollection"
+    else:
+        verb = _VERBS.get(method, method.lower())
+    resource = f"{target.plural}/{target.subresource}" if target.subresource else target.plural
+    return Attributes(verb, target.group, resource, target.namespace, target.name or _selected_name(query))
+
+
+def _selected_name(query: Mapping[str, str]) -> str:
+    """Return the one name that a field selector is about; a list or watch of it counts as one of that object."""
+    field, _, name = query.get("fieldSelector", "").partition("=")
+    return name.lstrip("=") if field == "metadata.name" else ""
 
 
 def list_options(query: Mapping[str, str], default_limit: int) -> ListOptions:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from aiohttp import web
 
+from poseidon.testbed.access.reviews import answer_token
 from poseidon.testbed.api_server import discovery, metrics_server, requests
 from poseidon.testbed.api_server.eviction import decode_eviction, evict
 from poseidon.testbed.api_server.listing import list_page, render
@@ -22,6 +23,7 @@ from poseidon.testbed.objects.transcoding import from_storage
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from poseidon.testbed.access.accounts import Accounts
     from poseidon.testbed.api_server.metrics_server import MetricsServer
     from poseidon.testbed.api_server.options import ClusterOptions
     from poseidon.testbed.api_server.requests import Target
@@ -38,7 +40,8 @@ class Router:
     ``metrics_server`` answers for its group, which is not served while there is none.
     """
 
-    def __init__(self, operations: Operations, options: ClusterOptions) -> None:
+    def __init__(self, operations: Operations, options: ClusterOptions, accounts: Accounts) -> None:
+        self._accounts = accounts
         self._operations = operations
         self._options = options
         self.metrics_server: MetricsServer | None = None
@@ -116,6 +119,10 @@ class Router:
             return await self._bind(request, target)
         if target.subresource == "eviction" and "eviction" in actions:
             return await self._evict(request, target)
+        if target.subresource == "token" and "token" in actions and request.method == "POST":
+            self._operations.get(resource, target.namespace, target.name)
+            answer = answer_token(await request.read(), target.namespace, target.name, self._accounts)
+            return _json(msgspec.json.encode(answer), 201)
         if target.subresource == "finalize" and "finalize" in actions:
             # Namespaces are emptied when they are deleted; no finalizer is waited for.
             record = self._operations.get(resource, target.namespace, target.name)

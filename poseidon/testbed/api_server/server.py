@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hmac
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from aiohttp import web
 
-from poseidon.testbed.api_server import bulk
+from poseidon.testbed.access.accounts import ADMINISTRATOR, Accounts
+from poseidon.testbed.access.reviews import ACCESS_PATH, answer_access
+from poseidon.testbed.access.roles import RoleBasedAccess
+from poseidon.testbed.api_server import bulk, requests
 from poseidon.testbed.api_server.faults import FaultPlan
 from poseidon.testbed.api_server.flow_control import FlowControl
 from poseidon.testbed.api_server.operations import Operations
@@ -46,6 +48,7 @@ class SimulatedCluster:
 
     ``operations`` gives in-process access to the same objects. ``observer`` is told method, path and status of every
     request once it has been answered; of a watch, when it ends. What is added to ``faults`` happens to requests.
+    ``accounts`` are those who come with tokens, ``access`` what they may do.
     """
 
     def __init__(self, options: ClusterOptions | None = None, observer: Observer | None = None) -> None:
@@ -57,9 +60,11 @@ class SimulatedCluster:
         store = Store(clock=options.clock, history_limit=options.history, seed=options.seed, journal=journal)
         self.operations = Operations(store, graceful=options.graceful, saved=saved)
         self.faults = FaultPlan()
+        self.accounts = Accounts(options.token, options.clock)
+        self.access = RoleBasedAccess(store)
         self._flow = FlowControl(self.options.writes) if self.options.writes.any else None
         self._controllers: asyncio.Task[None] | None = None
-        self._router = Router(self.operations, self.options)
+        self._router = Router(self.operations, self.options, self.accounts)
         self._runner: web.ServerRunner | None = None
         self._url = ""
 
@@ -121,28 +126,32 @@ class SimulatedCluster:
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         try:
-            self._authenticate(request)
+            user = self.accounts.user_of(request.headers.get("Authorization", ""))
             fault = self.faults.strike(request.method, request.path)
             if fault is not None:
-                return await self._suffer(request, fault)
-            return await self._answer(request)
+                return await self._suffer(request, user, fault)
+            return await self._answer(request, user)
         except errors.ApiError as error:
             return _refusal(error)
         except web.HTTPRequestEntityTooLarge:
             return _refusal(errors.ApiError(413, "RequestEntityTooLarge", f"limit is {_MAX_BODY} bytes"))
 
-    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+    async def _answer(self, request: web.BaseRequest, user: str) -> web.StreamResponse:
+        if user != ADMINISTRATOR:
+            self._authorize(request, user)
         if request.path == bulk.PATH:
             return await self._bulk(request)
+        if request.path == ACCESS_PATH and request.method == "POST":
+            return _created(answer_access(await request.read(), user, self.access))
         if self._flow is not None and request.method not in _READS:
             async with self._flow.write():
                 return await self._router.answer(request)
         return await self._router.answer(request)
 
-    async def _suffer(self, request: web.BaseRequest, fault: Fault) -> web.StreamResponse:
+    async def _suffer(self, request: web.BaseRequest, user: str, fault: Fault) -> web.StreamResponse:
         """Answer a request that a fault hits."""
         await fault.before()
-        response = await self._answer(request) if fault.after or not (fault.cut or fault.code) else None
+        response = await self._answer(request, user) if fault.after or not (fault.cut or fault.code) else None
         if fault.cut and request.transport is not None:
             request.transport.abort()
             return web.Response()
@@ -151,15 +160,18 @@ class SimulatedCluster:
         assert response is not None
         return response
 
-    def _authenticate(self, request: web.BaseRequest) -> None:
-        token = self.options.token
-        if token is None:
-            return
-        given = request.headers.get("Authorization", "")
-        if not given and request.path in _OPEN_PATHS:
-            return
-        if not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
+    def _authorize(self, request: web.BaseRequest, user: str) -> None:
+        """Let pass what roles allow ``user``. Raises ``ApiError`` 401 or 403."""
+        if not user and request.path not in _OPEN_PATHS:
             raise errors.unauthorized()
+        target = requests.parse_path(request.path)
+        if target is None or request.path == ACCESS_PATH:
+            return  # documents, and questions about oneself, are for all
+        attributes = requests.attributes_of(request.method, target, request.query)
+        if not self.access.allows(user, attributes):
+            resource = f"{attributes.resource}.{target.group}" if target.group else attributes.resource
+            raise errors.forbidden(resource, target.name, attributes.forbidden_message(user))
+        self.access.note(user, attributes)
 
     async def _bulk(self, request: web.BaseRequest) -> web.Response:
         if request.method != "POST":
@@ -167,6 +179,10 @@ class SimulatedCluster:
         result = await bulk.create_lines(self.operations, request.content.iter_any())
         code = 422 if result["failed"] else 201
         return web.Response(body=msgspec.json.encode(result), status=code, content_type="application/json")
+
+
+def _created(document: dict[str, Any]) -> web.Response:
+    return web.Response(body=msgspec.json.encode(document), status=201, content_type="application/json")
 
 
 def _refusal(error: errors.ApiError) -> web.Response:

@@ -1,0 +1,1 @@
+"""Who asks, and what roles allow: bearer tokens of service accounts, and role-based access control."""

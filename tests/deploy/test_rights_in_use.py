@@ -1,0 +1,286 @@
+"""The roles of ``deploy/`` grant what the bridge makes use of, and no verb more: a server that enforces them tells.
+
+The bridge runs all examples' features at once; what it asked for and was granted is compared with each role.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from poseidon.testbed.api_server.faults import Fault
+from poseidon.testbed.api_server.koordlet import ReportOptions
+from poseidon.testbed.api_server.metrics_server import MetricsServer
+from poseidon.testbed.controllers.reporting import run_reporters
+from poseidon.testbed.controllers.true_use import TrueUse
+from poseidon.testbed.controllers.volumes import VolumeSimulation, run_volumes
+from tests.deploy.installation import installed
+from tests.deploy.manifests import BESIDE, of_kind, rights_of
+from tests.support.cluster import pod
+from tests.support.waiting import until
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+CONFIG = {
+    "schedulerNames": ["*"],
+    "policy": {"name": "cpu_mem"},
+    "costModels": [
+        {"name": "load_threshold", "args": {"usageThresholds": {"memory": 99}}},
+        {"name": "numa_fit"},
+        {
+            "name": "network_overhead",
+            "args": {"weightsName": "UserDefined", "networkTopologyName": "net-topology"},
+        },
+        {"name": "topology", "args": {"topologyConfigMapNameSpace": "default"}},
+    ],
+    "announcements": {"countsAfter": "0s"},
+    "recovery": {"recreateBarePods": True},
+    "utilisation": {"metricsServer": {"mode": "auto", "interval": "1s"}},
+}
+ROLES = {".": "poseidon", **{each: f"poseidon-{each}" for each in BESIDE}}
+
+
+def definition(version: str, plural: str, kind: str, *, cluster: bool = False, status: bool = True):
+    group, _, served = version.partition("/")
+    subresources: dict[str, object] = {"subresources": {"status": {}}} if status else {}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {
+            "group": group,
+            "scope": "Cluster" if cluster else "Namespaced",
+            "names": {"plural": plural, "kind": kind},
+            "versions": [{"name": served, "served": True, "storage": True, **subresources}],
+        },
+    }
+
+
+def native(name: str):
+    """Of Kubernetes itself; its group has PriorityClasses too, and one PodGroup is as good as another's."""
+    return {
+        "apiVersion": "scheduling.k8s.io/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}},
+    }
+
+
+DEFINITIONS = [
+    definition("scheduling.k8s.io/v1beta1", "podgroups", "PodGroup"),
+    definition("scheduling.k8s.io/v1alpha1", "workloads", "Workload"),
+    definition("scheduling.x-k8s.io/v1alpha1", "podgroups", "PodGroup"),
+    definition("slo.koordinator.sh/v1alpha1", "nodemetrics", "NodeMetric", cluster=True),
+    definition("appgroup.diktyo.x-k8s.io/v1alpha1", "appgroups", "AppGroup"),
+    definition("networktopology.diktyo.x-k8s.io/v1alpha1", "networktopologies", "NetworkTopology"),
+    definition(
+        "topology.node.k8s.io/v1alpha2", "noderesourcetopologies", "NodeResourceTopology", cluster=True
+    ),
+]
+
+
+OTHER_VERSIONS = ("topology.node.k8s.io/v1alpha1", "scheduling.k8s.io/v1alpha2")
+"""Of kinds that are served here in another one."""
+
+
+def of_examples(*folders: str):
+    """All objects of examples that an API server keeps, and the pods that controllers would make."""
+    for folder in folders:
+        for path in sorted((EXAMPLES / folder).rglob("*.yaml")):
+            for each in yaml.safe_load_all(path.read_text()):
+                skipped = ("SchedulerConfiguration", "NodeMetrics", "RuntimeClass")
+                if (
+                    isinstance(each, dict)
+                    and each.get("apiVersion") not in OTHER_VERSIONS
+                    and each["kind"] not in skipped
+                ):
+                    yield each
+                    yield from pods_of(each)
+
+
+def pods_of(workload):
+    """The pods of a workload, without an owner: nobody would miss them."""
+    spec = workload.get("spec") or {}
+    if "template" not in spec:
+        return
+    owner, template = workload["metadata"], spec["template"]
+    for index in range(spec.get("replicas", spec.get("parallelism", 1))):
+        metadata = {
+            **template.get("metadata", {}),
+            "name": f"{owner['name']}-{index}",
+            "namespace": owner.get("namespace", "default"),
+        }
+        yield {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": dict(template["spec"])}
+
+
+def full_node(name: str, **labels: str):
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, **labels}},
+        "status": {
+            "allocatable": {"cpu": "4", "memory": "16Gi", "pods": "110"},
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    }
+
+
+def running(name: str, node: str, **spec):
+    made = pod(name, cpu="4", nodeName=node, **spec)
+    made["status"] = {"phase": "Running"}
+    return made
+
+
+def only_on(node: str):
+    return {"nodeSelector": {"kubernetes.io/hostname": node}}
+
+
+def for_evictions():
+    """Two full nodes: of one the pod may be evicted, of the other a budget forbids it."""
+    yield {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "above"},
+        "value": 100_000,
+    }
+    for name in ("free", "guarded"):
+        yield full_node(name)
+        victim = running(f"{name}-victim", name)
+        victim["metadata"]["labels"] = {"app": name}
+        yield victim
+        yield pod(f"{name}-urgent", cpu="4", priorityClassName="above", **only_on(name))
+    yield {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "guarded", "namespace": "default"},
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "guarded"}}},
+    }
+
+
+def refused_by_its_kubelet():
+    yield full_node("small")
+    made = pod("bare", cpu="1", nodeName="small")
+    made["status"] = {
+        "phase": "Failed",
+        "reason": "OutOfcpu",
+        "message": "Node didn't have enough resource: cpu",
+    }
+    yield made
+
+
+def waiting_as_a_group():
+    yield native("native")
+    yield pod("alone", schedulingGroup={"podGroupName": "native"})
+
+
+def shares(uids):
+    """A pod of each kind of owner whose size the bridge looks up, of which half makes a gang."""
+    for kind, uid in uids.items():
+        made = pod(f"half-of-{kind.lower()}", cpu="100m")
+        made["metadata"] |= {
+            "annotations": {"firmament-gang-scheduling": "50"},
+            "ownerReferences": [
+                {
+                    "apiVersion": OWNERS[kind],
+                    "kind": kind,
+                    "name": f"owner-{kind.lower()}",
+                    "uid": uid,
+                    "controller": True,
+                }
+            ],
+        }
+        yield made
+
+
+OWNERS = {"ReplicaSet": "apps/v1", "StatefulSet": "apps/v1", "Job": "batch/v1"}
+
+
+def owners():
+    for kind, version in OWNERS.items():
+        metadata = {"name": f"owner-{kind.lower()}", "namespace": "default"}
+        yield {
+            "apiVersion": version,
+            "kind": kind,
+            "metadata": metadata,
+            "spec": {"replicas": 2, "parallelism": 2},
+        }
+
+
+def uids_of(made):
+    collections = ("replicasets.apps", "statefulsets.apps", "jobs.batch")
+    found = {
+        each["metadata"]["name"]: each["metadata"]["uid"]
+        for name in collections
+        for each in made.listed(name)
+    }
+    return {kind: found[f"owner-{kind.lower()}"] for kind in OWNERS}
+
+
+@pytest.mark.timeout(180)
+async def test_every_role_grants_what_is_made_use_of_and_no_verb_more(tmp_path):
+    async with installed(tmp_path, (), CONFIG) as made:
+        made.create(DEFINITIONS)
+        for folder in ROLES:
+            made.apply(folder)
+        made.create(
+            of_examples(
+                "04-volumes", "06-load-aware", "07-numa", "08-gangs", "09-preemption", "10-network-aware",
+                "11-topology-groups",
+            )
+        )  # fmt: skip
+        for some in (for_evictions, refused_by_its_kubelet, waiting_as_a_group):
+            made.create(some())
+        made.create(owners())
+        made.create(shares(uids_of(made)))
+        store = made.operations.store
+        metrics_server = MetricsServer(TrueUse(store), ReportOptions())
+        made.cluster.serve_metrics(metrics_server)
+        for plural in ("appgroups", "networktopologies", "leases"):
+            made.cluster.faults.add(
+                Fault(f".*/{plural}/[^/]*", "PATCH", times=1, code=409, reason="Conflict")
+            )
+        background = [
+            asyncio.create_task(run_volumes(VolumeSimulation(store))),
+            asyncio.create_task(run_reporters([metrics_server], time.time)),
+        ]
+        await made.start()
+        granted = {folder: rights_of(role, folder) for folder, role in ROLES.items()}
+        wanted = set().union(*granted.values())
+
+        def unused():
+            return {
+                folder: left for folder, rights in granted.items() if (left := sorted(rights - made.used()))
+            }
+
+        try:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(60.0):
+                    while unused():
+                        await asyncio.sleep(0.5)
+                        # Another node changes what is said of those who wait.
+                        made.create([full_node(f"late-{len(made.listed('nodes'))}")])
+        finally:
+            for each in background:
+                each.cancel()
+        assert unused() == {}
+        assert made.used() == wanted
+        assert made.refused == []
+        await until(lambda: lease_rights_used(made) == lease_rights_granted(), what="all rights on the Lease")
+        assert {each.namespace for each in made.used_of_leases()} == {
+            of_kind("Role")["poseidon"]["metadata"]["namespace"]
+        }
+
+
+def lease_rights_granted():
+    rules = of_kind("Role")["poseidon"]["rules"]
+    return {
+        (verb, name) for rule in rules for verb in rule["verbs"] for name in rule.get("resourceNames", [""])
+    }
+
+
+def lease_rights_used(made):
+    return {(each.verb, each.name) for each in made.used_of_leases()}
