@@ -60,9 +60,9 @@ pictures: $(INSTALLED) ## Draw the networks in docs/pictures again
 # Versions that are locked already stay; to move one: make lock ARGS="--upgrade-package NAME", all: ARGS=--upgrade
 lock: $(RESOLVER)/.installed ## Bring the lock files in line with pyproject.toml
 	@echo "==> resolving"
-	@echo '$(BUILD_REQUIREMENT)' | $(RESOLVE) --extra bench --extra dev $(ARGS) -o requirements.lock pyproject.toml -
-	@$(call NEEDED_BY,solver) | $(RESOLVE) -c requirements.lock -o deploy/docker/firmament.lock -
-	@$(call NEEDED_BY,bridge) | $(RESOLVE) -c requirements.lock -o deploy/docker/poseidon.lock -
+	@echo '$(BUILD_REQUIREMENT)' | $(RESOLVE) --extra bench --extra dev --extra tracing $(ARGS) -o requirements.lock pyproject.toml -
+	@$(call NEEDED_BY,solver,tracing) | $(RESOLVE) -c requirements.lock -o deploy/docker/firmament.lock -
+	@$(call NEEDED_BY,bridge,tracing) | $(RESOLVE) -c requirements.lock -o deploy/docker/poseidon.lock -
 
 images: $(INSTALLED) ## Build both images' file systems without a container engine, and start what is in them
 	@echo "==> images"
@@ -74,8 +74,9 @@ chart: $(INSTALLED) ## Compare what the Helm chart installs with what kustomize 
 	@test -d $(CHART_RENDERER) || $(BIN)/python -m pip install -qq --no-deps --target $(CHART_RENDERER) helm-python-sdk==$(HELM_VERSION)
 	@PYTHONPATH=$(CHART_RENDERER) $(BIN)/python -m pytest tests/deploy/test_chart.py
 
-# What one program needs, by its extra alone: a resolver would add all of `dependencies` to it.
-NEEDED_BY = $(PYTHON) -c 'import sys, tomllib; print("$(BUILD_REQUIREMENT)", *tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["$(1)"], sep="\n")'
+# What one program needs, by its extra and another one alone: a resolver would add all of `dependencies` to it.
+NEEDED_BY = $(PYTHON) -c 'import tomllib; extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; \
+	print("$(BUILD_REQUIREMENT)", *extras["$(1)"], *extras["$(2)"], sep="\n")'
 
 # The package is built with a locked version too, so that nothing is fetched beside the lock.
 BUILD_REQUIREMENT := setuptools>=77

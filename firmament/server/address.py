@@ -63,23 +63,36 @@ PING_SECONDS = 5.0
 """Clients may probe an idle connection this often; bridges do so every 20 s. gRPC's own least is five minutes, and
 whoever probes more often is disconnected."""
 
+HELLO_SECONDS = 10.0
+"""Until when a new connection must have said what it speaks."""
+
+_IDLE_MS = 60_000
+"""How long a connection may go without a call: those that only stand there take memory and descriptors from others."""
+
 _IDENTITY = 1
 """The one bit of gRPC's set of algorithms that stands for no compression."""
 
 Options: TypeAlias = Sequence[tuple[str, int]]
 
 
-def server_options(message_bytes: int = MESSAGE_BYTES, ping_seconds: float = PING_SECONDS) -> Options:
+def server_options(
+    message_bytes: int = MESSAGE_BYTES,
+    ping_seconds: float = PING_SECONDS,
+    hello_seconds: float = HELLO_SECONDS,
+) -> Options:
     """Return the options of the server.
 
     ``message_bytes``: the largest message that is taken; one that is compressed is refused, since a few bytes of it may
     become as many as that. ``ping_seconds``: how often clients may probe a connection on which nothing happens.
+    ``hello_seconds``: until when a new connection must have said what it speaks.
     """
     return (
         ("grpc.max_receive_message_length", message_bytes),
         ("grpc.max_send_message_length", MESSAGE_BYTES),
         ("grpc.compression_enabled_algorithms_bitset", _IDENTITY),
         ("grpc.so_reuseport", 0),  # else a second server would share the port, and take half of the sessions
+        ("grpc.server_handshake_timeout_ms", round(hello_seconds * 1000)),
+        ("grpc.max_connection_idle_ms", _IDLE_MS),
         ("grpc.keepalive_time_ms", 30_000),
         ("grpc.keepalive_timeout_ms", 10_000),
         ("grpc.keepalive_permit_without_calls", 1),

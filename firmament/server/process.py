@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import resource
 import signal
 import sys
 import time
@@ -112,7 +113,9 @@ class SolverServer:
             ThreadPoolExecutor(_THREADS_PER_STREAM * self._limits.streams, "core")
         )
         self._server = grpc.aio.server(
-            options=server_options(self._limits.message_bytes, self._options.ping_seconds)
+            options=server_options(
+                self._limits.message_bytes, self._options.ping_seconds, self._limits.hello_timeout
+            )
         )
         add_service(self._service, self._server)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
@@ -157,10 +160,17 @@ class SolverServer:
         return Scheduler(configuration=self._core, solver=self._solver, clock=clock, timer=time.perf_counter)
 
 
+def allow_all_descriptors() -> None:
+    """Let this process open as many descriptors as it may ask for: each connection of a client takes one."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
 async def serve(configuration: SchedulerConfiguration, options: ServeOptions) -> None:
     """Serve until SIGTERM or SIGINT, then drain. Raises ``AddressError`` if an address cannot be used."""
     if options.metrics is not None:
         check_free(options.metrics)
+    allow_all_descriptors()
     relax_garbage_collection()
     keep_freed_memory()
     stopping = asyncio.Event()

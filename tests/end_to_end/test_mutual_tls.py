@@ -26,7 +26,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 from protos.firmament.v1 import scheduler_pb2_grpc as pb_grpc
 from tests.end_to_end.scene import scene
 from tests.end_to_end.sessions import QUICK, driving
-from tests.support.certificates import make_authority, sign
+from tests.support.certificates import DAY, make_authority, sign
 from tests.support.waiting import until
 
 MAY = "poseidon=mine"
@@ -42,11 +42,13 @@ class Place:
     def new_authority(self, name: str):
         return make_authority(self.folder, name)
 
-    def give(self, name: str, alternative: str = "IP:127.0.0.1", by=None, trusted=None) -> TlsFiles:
+    def give(
+        self, name: str, alternative: str = "IP:127.0.0.1", by=None, trusted=None, good=(-DAY, DAY)
+    ) -> TlsFiles:
         """Write files of a name, over those of before."""
         own = self.folder / name
         own.mkdir(exist_ok=True)
-        made = sign(by or self.authority, self.folder, name, alternative)
+        made = sign(by or self.authority, self.folder, name, alternative, good)
         shutil.copy(made.certificate, own / "tls.crt")
         shutil.copy(made.key, own / "tls.key")
         shutil.copy((trusted or self.authority).certificate, own / "ca.crt")
@@ -83,6 +85,16 @@ async def test_pods_are_placed_over_an_encrypted_stream(place):
         async with driving(target, "mine", options=options) as driver:
             driver.submit("p")
             await until(lambda: driver.peer.placed)
+
+
+@pytest.mark.parametrize("good", [(-2 * DAY, -DAY), (DAY, 2 * DAY)], ids=["no more", "not yet"])
+async def test_a_certificate_is_good_for_its_time(place, good):
+    async with solving(place) as target:
+        async with driving(target, "mine", options=with_tls(place.give("poseidon", good=good))) as driver:
+            await until(lambda: (driver.metric("poseidon_solver_stream_errors_total") or 0) >= 2)
+            assert driver.metric("poseidon_solver_streams_total") == 0
+        async with driving(target, "mine", options=with_tls(place.give("poseidon"))) as driver:
+            await until(lambda: driver.session.is_open)
 
 
 @pytest.mark.parametrize("options", ["none", "foreign"])

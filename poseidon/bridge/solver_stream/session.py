@@ -103,7 +103,7 @@ class SessionOptions:
     max_message_bytes: int = 64 << 20
     keepalive_seconds: float = 20.0
     tls: TlsFiles | None = None
-    tls_check_seconds: float = 30.0
+    tls_check_seconds: float = 5.0
 
 
 class Session:
