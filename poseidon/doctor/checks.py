@@ -12,6 +12,7 @@ import msgspec
 
 from poseidon.bridge.solver_stream.needs import greeted, hello_of, needs_of
 from poseidon.bridge.solver_stream.stream import HelloRefusedError, StreamLostError
+from poseidon.doctor.certificates import certificate_findings
 from poseidon.doctor.cluster_checks import cluster_findings
 from poseidon.doctor.findings import Finding, Verdict
 from poseidon.doctor.rights import Right, Wanted, wanted
@@ -71,6 +72,9 @@ async def examine(
             for group in DEFINITIONS[model]:
                 yield await _definition(transport, model, group)
         async for finding in cluster_findings(transport, options.configuration, namespace, wall):
+            yield finding
+    if options.session.tls is not None:
+        for finding in certificate_findings(options.session.tls, wall()):
             yield finding
     for target in options.firmament:
         yield await _solver(target, options, observer)
