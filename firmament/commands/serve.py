@@ -8,12 +8,14 @@ from pathlib import Path
 
 import click
 
+import firmament
 from firmament.configuration.document import SchedulerConfiguration, load
 from firmament.server.address import AddressError, parse_address
 from firmament.server.saving.folder import ROUNDS_KEPT, ArtefactFolderError
 from protos.conventions.configuration_file import ConfigurationError
 from protos.conventions.logs import configure, logging_options
 from protos.conventions.tls import TlsError, chosen_tls, tls_options
+from protos.conventions.tracing import TracingError, tracer_of, tracing_option
 
 
 @click.command()
@@ -51,6 +53,7 @@ from protos.conventions.tls import TlsError, chosen_tls, tls_options
     metavar="N",
     help="How many saved rounds to keep.",
 )
+@tracing_option
 @logging_options("info has a line per round.")
 def serve(
     listen: str,
@@ -60,6 +63,7 @@ def serve(
     tls_clients: tuple[str, ...],
     artefacts: Path | None,
     artefacts_rounds: int,
+    traces: str | None,
     log_level: str,
     log_format: str,
 ) -> None:
@@ -70,8 +74,8 @@ def serve(
             click.echo(configuration.effective_yaml(), nl=False)
             return
         configure(log_level, log_format)
-        _run(configuration, (listen, metrics), tls_clients, (artefacts, artefacts_rounds))
-    except (ConfigurationError, AddressError, ArtefactFolderError, TlsError) as error:
+        _run(configuration, (listen, metrics), tls_clients, (artefacts, artefacts_rounds), traces)
+    except (ConfigurationError, AddressError, ArtefactFolderError, TlsError, TracingError) as error:
         click.echo(str(error), err=True)
         sys.exit(2)
 
@@ -81,6 +85,7 @@ def _run(
     addresses: tuple[str, str | None],
     tls_clients: tuple[str, ...],
     saving: tuple[Path | None, int],
+    traces: str | None,
 ) -> None:
     """Serve; grpc and the solver are imported only here, since ``--help`` does without them."""
     from firmament.server.credentials import parse_clients
@@ -99,5 +104,6 @@ def _run(
         artefacts=None if folder is None else ArtefactOptions(folder, rounds),
         tls=tls,
         clients=parse_clients(tls_clients),
+        tracer=tracer_of(traces, "firmament", firmament.__version__),
     )
     asyncio.run(serve(configuration, options))

@@ -24,6 +24,7 @@ from firmament.server.driving.loop import RoundRunner
 from firmament.server.metrics import Metrics
 from firmament.server.registration import add_service
 from firmament.server.registry import ClusterRegistry
+from firmament.server.round_traces import RoundTraces
 from firmament.server.saving.writer import ArtefactOptions, ArtefactWriter
 from firmament.server.service import SchedulerService
 from firmament.server.session import SessionSettings
@@ -37,6 +38,7 @@ from protos.firmament.v1 import scheduler_pb2
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from opentelemetry.trace import Tracer
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +54,7 @@ class ServeOptions:
 
     ``solver``: the worker's solver, ``package.module:Class``. ``ping_seconds``: see ``server_options``.
     ``tls``: what to show and to ask for, None for neither; with it ``clients`` are the clusters of each name in
-    certificates of clients.
+    certificates of clients. ``tracer`` makes spans of rounds, None: nobody does.
     """
 
     listen: Address
@@ -62,6 +64,7 @@ class ServeOptions:
     ping_seconds: float = PING_SECONDS
     tls: TlsFiles | None = None
     clients: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    tracer: Tracer | None = None
 
 
 class SolverServer:
@@ -91,7 +94,7 @@ class SolverServer:
                 recorder=self._artefacts.record if self._artefacts else None,
                 most=configuration.limits.clusters,
             ),
-            RoundRunner(self._metrics),
+            RoundRunner(self._metrics, traces=RoundTraces(options.tracer) if options.tracer else None),
             SessionSettings(
                 batching_window=configuration.round.batching_window,
                 limits=configuration.limits,

@@ -33,6 +33,10 @@ class EncodedRound:
     body: bytes
     deltas: int
 
+    def traced(self, parent: str) -> EncodedRound:
+        """The same with the name of its trace."""
+        return EncodedRound(self.body + pb.RoundResult(trace=parent).SerializeToString(), self.deltas)
+
     def message(self) -> bytes:
         """The serialised ``ServerMessage`` that carries it."""
         return b"".join((_tag(_ROUND), _varint(len(self.body)), self.body))

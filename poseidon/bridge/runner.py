@@ -35,6 +35,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
+    from poseidon.bridge.binding_traces import BindingTraces
     from poseidon.bridge.options import BridgeOptions
     from poseidon.configuration.document import BridgeConfiguration
     from poseidon.kube.client.transport import Transport
@@ -51,7 +52,7 @@ class Bridge:
 
     Until ``leadership`` is this process's it follows the cluster, and neither talks to a solver nor writes anything;
     None: no other bridge stands by. ``for_events`` is the way for events, None: ``transport``. ``stories`` are told
-    what becomes of pods, and ``rounds`` of what the solver decides.
+    what becomes of pods, ``rounds`` of what the solver decides, and ``traces`` of both.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class Bridge:
         wall: Callable[[], float],
         stories: Stories | None = None,
         rounds: RoundHistory | None = None,
+        traces: BindingTraces | None = None,
         leadership: Leadership | None = None,
         for_events: Transport | None = None,
     ) -> None:
@@ -89,6 +91,7 @@ class Bridge:
         self._draining = False
         self._synced = False
         self._rounds = rounds
+        self._traces = traces
         self.state = BridgeState(
             _patient(options), options.needs, clock=clock, wall=wall, quarantine=quarantine, stories=stories
         )
@@ -105,6 +108,7 @@ class Bridge:
             ),
             self._on_changed,
             self._metrics,
+            traces,
         )
         self._session = Session(
             options.firmament,
@@ -208,6 +212,8 @@ class Bridge:
         stats = result.stats
         if self._rounds is not None:
             self._rounds.add(result)
+        if self._traces is not None:
+            self._traces.round_arrived(result)
         self._metrics.rounds.inc()
         kinds = Counter(delta.kind for delta in result.deltas)
         for kind, count in kinds.items():

@@ -18,6 +18,7 @@ from poseidon.pods.visibility import not_understood
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
+    from poseidon.bridge.binding_traces import BindingTraces
     from poseidon.bridge.options import BridgeOptions
     from poseidon.bridge.rounds import RoundHistory
     from poseidon.kube.client.transport import Transport
@@ -42,7 +43,7 @@ class Supervisor:
     not do so when it takes over.
 
     ``observer`` is a name of a cluster that is nobody's, ``wall`` tells seconds since the epoch, ``clock`` is
-    monotonic. ``leadership`` and ``for_events`` are as in ``Bridge``.
+    monotonic. The others are as in ``Bridge``.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class Supervisor:
         wall: Callable[[], float],
         stories: Stories,
         rounds: RoundHistory | None = None,
+        traces: BindingTraces | None = None,
         leadership: Leadership | None = None,
         for_events: Transport | None = None,
         ask_seconds: float = ASK_SECONDS,
@@ -69,6 +71,7 @@ class Supervisor:
         self._wall = wall
         self._stories = stories
         self._rounds = rounds
+        self._traces = traces
         self._present: Bridge | None = None
         self._leadership = leadership
         self._for_events = for_events
@@ -181,6 +184,7 @@ class Supervisor:
             wall=self._wall,
             stories=self._stories,
             rounds=self._rounds,
+            traces=self._traces,
             leadership=self._leadership,
             for_events=self._for_events,
         )

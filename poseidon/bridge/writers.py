@@ -16,6 +16,7 @@ from poseidon.kube.write.pod_recovery import PodRecovery
 from poseidon.lifecycle.recovery import RECREATIONS
 
 if TYPE_CHECKING:
+    from poseidon.bridge.binding_traces import BindingTraces
     from poseidon.bridge.metrics import BridgeMetrics
     from poseidon.bridge.options import BridgeOptions
     from poseidon.bridge.state import BridgeState
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 class Writers:
     """Carries out actions, and tells ``state`` what has become of them; calls ``changed`` when it has.
 
-    ``follow`` makes reflectors of what is only followed for writing about it.
+    ``follow`` makes reflectors of what is only followed for writing about it. ``traces`` are told how bindings end.
     """
 
     def __init__(
@@ -39,7 +40,9 @@ class Writers:
         follow: Follow,
         changed: Callable[[], None],
         metrics: BridgeMetrics,
+        traces: BindingTraces | None = None,
     ) -> None:
+        self._traces = traces
         transport, kube_metrics, random = environment.transport, environment.metrics, environment.random
         self._state = state
         self._quarantine = environment.quarantine
@@ -161,6 +164,8 @@ class Writers:
                 self._metrics.scheduling.observe(max(self._wall() - created, 0.0))
         with self._quarantine.attempt("bindings", outcome.request.uid, name=outcome.request.name):
             self._state.binding_ended(outcome)
+            if self._traces is not None:
+                self._traces.binding_ended(outcome)
         # The state knows at once, since others are asked about next.
         self._ended.set()
 

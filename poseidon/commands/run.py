@@ -23,9 +23,12 @@ import click
 from poseidon.commands.agent_options import connection_options
 from protos.conventions.logs import configure, logging_options
 from protos.conventions.tls import chosen_tls, tls_options
+from protos.conventions.tracing import tracer_of, tracing_option
 
 if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication
+
+    from opentelemetry.trace import Tracer
 
     from poseidon.bridge.options import BridgeOptions
     from poseidon.configuration.document import BridgeConfiguration
@@ -59,6 +62,7 @@ class _Arguments:
     options: BridgeOptions
     metrics: tuple[str, int] | None
     cluster_name: str
+    tracer: Tracer | None
 
 
 @click.command("run")
@@ -94,6 +98,7 @@ class _Arguments:
     help="Serve Prometheus metrics, and /livez and /readyz for probes, at this address; off by default.",
 )
 @tls_options
+@tracing_option
 @logging_options("debug has a line per pod, info one per round.")
 def run(
     *,
@@ -106,6 +111,7 @@ def run(
     dry_run: bool,
     leader_elect: bool | None,
     metrics: tuple[str, int] | None,
+    traces: str | None,
     log_level: str,
     log_format: str,
 ) -> None:
@@ -126,13 +132,14 @@ def run(
         if prometheus is not None:
             connection(prometheus)  # files that cannot be used are told before anything runs
         tls = chosen_tls()
+        tracer = tracer_of(traces, "poseidon", _version())
     except (ValueError, SettingsError) as error:
         click.echo(str(error), err=True)
         raise SystemExit(2) from None
     options = _options(
         configuration, solvers=tuple(map(_join, firmament)), cluster=cluster_name, dry_run=dry_run, tls=tls
     )
-    _start(_Arguments(settings, options, metrics, cluster_name))
+    _start(_Arguments(settings, options, metrics, cluster_name, tracer))
 
 
 def bridge_options(
@@ -202,6 +209,7 @@ def _start(arguments: _Arguments) -> None:
 
 
 async def _bridge(arguments: _Arguments) -> None:
+    from poseidon.bridge.binding_traces import BindingTraces
     from poseidon.bridge.options import describe
     from poseidon.bridge.rounds import RoundHistory
     from poseidon.bridge.supervisor import Supervisor
@@ -240,6 +248,7 @@ async def _bridge(arguments: _Arguments) -> None:
             wall=time.time,
             stories=stories,
             rounds=rounds,
+            traces=BindingTraces(arguments.tracer) if arguments.tracer else None,
             leadership=elector,
             for_events=free,
         )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from protos.conventions.tls import TlsFiles
 
 SOON = timedelta(days=7)
-"""Who ends within this time should have been replaced: cert-manager does so after two thirds of a certificate's time."""
+"""Who ends within this time should have been replaced: cert-manager does so after two thirds of the time."""
 
 
 def certificate_findings(files: TlsFiles, now: float) -> Iterator[Finding]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from poseidon.bridge.options import BridgeOptions
     from poseidon.kube.client.transport import Transport
 
-OLDEST_MINOR = 29
+OLDEST_MINOR = 30
 """Of Kubernetes 1, the oldest minor version that this works with."""
 
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"

@@ -26,7 +26,7 @@ def load(name: str) -> list[Manifest]:
 BESIDE = ("network", "preemption", "recovery", "topology")
 """Folders that are applied beside ``deploy`` where they are wanted."""
 
-WITHIN = ("default-scheduler", "ha", "monitoring", "mtls")
+WITHIN = ("default-scheduler", "ha", "monitoring", "mtls", "tracing")
 """Components, which change what is in ``deploy``."""
 
 

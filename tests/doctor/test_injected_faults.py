@@ -143,7 +143,7 @@ def old_server(house: House) -> None:
 
 FAULTS = [
     Fault("a wrong token", set_(token="of nobody"), "api server", "401"),
-    Fault("an API server that is too old", old_server, "api server", "v1.24.0 is older than 1.29"),
+    Fault("an API server that is too old", old_server, "api server", "v1.24.0 is older than 1.30"),
     Fault("a key that nobody knows", set_(config={"polcy": {}}), "configuration", "did you mean policy?"),
     Fault("no right to bind", lambda h: h.drop_right("pods/binding"), "rights base", "create pods/binding; apply"),
     Fault("no right to look at nodes", lambda h: h.drop_right("nodes"), "nodes", "cannot be listed", "warning"),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from firmament.server.cluster import Driver, ServedCluster
     from firmament.server.metrics import Metrics
     from firmament.server.outbox import Outbox
+    from firmament.server.round_traces import RoundTraces
 
 log = logging.getLogger(__name__)
 
@@ -33,11 +34,17 @@ _COARSE = 0.001
 
 
 class RoundRunner:
-    """Runs single rounds off the event loop, with their log line and metrics."""
+    """Runs single rounds off the event loop, with their log line, metrics and, if there are ``traces``, spans."""
 
-    def __init__(self, metrics: Metrics, clock: Callable[[], float] = time.perf_counter) -> None:
+    def __init__(
+        self,
+        metrics: Metrics,
+        clock: Callable[[], float] = time.perf_counter,
+        traces: RoundTraces | None = None,
+    ) -> None:
         self._metrics = metrics
         self._clock = clock
+        self._traces = traces
 
     async def run(self, cluster: ServedCluster) -> EncodedRound | None:
         """Run a round and return its result, or None if a new snapshot has overtaken it."""
@@ -59,7 +66,10 @@ class RoundRunner:
         try:
             self._metrics.round_done(result, seconds)
             _log_round(cluster.name, result, seconds)
-            return encode_round(result)
+            encoded = encode_round(result)
+            if self._traces is None:
+                return encoded
+            return encoded.traced(self._traces.round_done(cluster.name, result, seconds))
         except Exception:
             cluster.lose_state()
             raise

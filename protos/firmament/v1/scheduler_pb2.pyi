@@ -445,8 +445,11 @@ class RoundResult(_message.Message):
     UNSCHEDULED_FIELD_NUMBER: _builtins.int
     STATS_FIELD_NUMBER: _builtins.int
     GANGS_FIELD_NUMBER: _builtins.int
+    TRACE_FIELD_NUMBER: _builtins.int
     round: _builtins.int
     """sequence number of the round, from 1, per cluster"""
+    trace: _builtins.str
+    """W3C traceparent of the round's span; empty where the solver traces nothing"""
     @_builtins.property
     def deltas(self) -> _containers.RepeatedCompositeFieldContainer[Global___Delta]:
         """one batch, in an order in which they can be carried out"""
@@ -471,10 +474,11 @@ class RoundResult(_message.Message):
         unscheduled: _abc.Iterable[Global___UnscheduledTasks] | None = ...,
         stats: Global___RoundStats | None = ...,
         gangs: _abc.Iterable[Global___GangState] | None = ...,
+        trace: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["stats", b"stats"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["deltas", b"deltas", "gangs", b"gangs", "round", b"round", "stats", b"stats", "unscheduled", b"unscheduled"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["deltas", b"deltas", "gangs", b"gangs", "round", b"round", "stats", b"stats", "trace", b"trace", "unscheduled", b"unscheduled"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

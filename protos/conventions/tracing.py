@@ -1,0 +1,56 @@
+"""Traces by OpenTelemetry's protocol: off unless a collector is named, and then without a word in the core.
+
+What else there is to set (sampling, headers, certificates, attributes of the resource) is set by OpenTelemetry's own
+environment variables, such as ``OTEL_TRACES_SAMPLER`` and ``OTEL_EXPORTER_OTLP_HEADERS``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Tracer
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class TracingError(ValueError):
+    """Traces cannot be sent; the text says why and what to do."""
+
+
+def tracing_option(command: F) -> F:
+    """Add --traces."""
+    return click.option(
+        "--traces",
+        metavar="URL",
+        help="Send traces to an OpenTelemetry collector (OTLP over gRPC), as http://HOST:4317; off by default.",
+    )(command)
+
+
+def tracer_of(url: str | None, service: str, version: str) -> Tracer | None:
+    """Return what makes spans of ``service`` and sends them to ``url`` in the background; None for none.
+
+    What has not been sent is sent when the process ends. A collector that does not answer costs spans and nothing else.
+    Raises ``TracingError``.
+    """
+    if not url:
+        return None
+    scheme, separator, host = url.partition("://")
+    if scheme not in ("http", "https") or not separator or not host:
+        raise TracingError(f"--traces: {url!r} is no address of a collector; write http://HOST:4317")
+    try:
+        from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    except ModuleNotFoundError:
+        raise TracingError(
+            "--traces: OpenTelemetry is not installed; pip install 'poseidon-firmament[tracing]'"
+        ) from None
+    provider = TracerProvider(resource=Resource.create({"service.name": service, "service.version": version}))
+    exporter = OTLPSpanExporter(endpoint=url, insecure=scheme == "http")
+    provider.add_span_processor(BatchSpanProcessor(exporter))
+    return provider.get_tracer(service, version)

@@ -1,0 +1,1 @@
+"""Traces of rounds and bindings, as a collector receives them."""

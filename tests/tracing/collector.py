@@ -1,0 +1,49 @@
+"""A collector of OpenTelemetry's protocol that keeps what it is sent."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from grpc import aio
+from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as pb
+from opentelemetry.proto.collector.trace.v1 import trace_service_pb2_grpc as pb_grpc
+
+
+class Collector(pb_grpc.TraceServiceServicer):
+    """``spans``: service, span, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self.spans: list[tuple[str, Any]] = []
+        self.address = ""
+
+    async def Export(  # noqa: N802 - the name of the call
+        self, request: pb.ExportTraceServiceRequest, context: Any
+    ) -> pb.ExportTraceServiceResponse:
+        for resource in request.resource_spans:
+            named = {each.key: each.value.string_value for each in resource.resource.attributes}
+            for scope in resource.scope_spans:
+                self.spans += [(named["service.name"], span) for span in scope.spans]
+        return pb.ExportTraceServiceResponse()
+
+    def named(self, name: str) -> list[Any]:
+        return [span for _, span in self.spans if span.name == name]
+
+
+def attributes(span: Any) -> dict[str, Any]:
+    """The attributes of a span."""
+    return {each.key: getattr(each.value, each.value.WhichOneof("value")) for each in span.attributes}
+
+
+@asynccontextmanager
+async def collecting() -> AsyncIterator[Collector]:
+    """Run a collector on the loopback interface."""
+    server, collector = aio.server(), Collector()
+    pb_grpc.add_TraceServiceServicer_to_server(collector, server)
+    collector.address = f"http://127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
+    await server.start()
+    try:
+        yield collector
+    finally:
+        await server.stop(0.0)
