@@ -24,7 +24,7 @@ export PIP_NO_INPUT := 1
 # Tests and demos start hundreds of processes, which would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-full lint bench proto pictures lock images chart format clean help
+.PHONY: demo test test-full lint bench proto pictures site lock images chart format clean help
 
 demo: $(INSTALLED) ## Schedule a simulated cluster of 1,000 nodes with both processes
 	@$(BIN)/poseidon demo $(ARGS)
@@ -56,6 +56,11 @@ proto: $(INSTALLED) ## Regenerate the code of the gRPC contract
 
 pictures: $(INSTALLED) ## Draw the networks in docs/pictures again
 	@$(BIN)/firmament draw docs/pictures
+
+site: $(INSTALLED) ## Build the documents as web pages in build/site; a link that leads nowhere is an error
+	@echo "==> site"
+	@$(BIN)/python docs/site/stage.py build/site-source
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -f docs/site/mkdocs.yml
 
 # Versions that are locked already stay; to move one: make lock ARGS="--upgrade-package NAME", all: ARGS=--upgrade
 lock: $(RESOLVER)/.installed ## Bring the lock files in line with pyproject.toml

@@ -16,6 +16,7 @@ from benchmarks.commands.limits import growth, memory, optimum
 from benchmarks.commands.load import load
 from benchmarks.commands.network import network
 from benchmarks.commands.numa import numa
+from benchmarks.commands.observability import observability
 from benchmarks.commands.preemption import preemption
 from benchmarks.commands.report import report
 from benchmarks.commands.requests import requests
@@ -48,6 +49,7 @@ main.add_command(load)
 main.add_command(memory)
 main.add_command(network)
 main.add_command(numa)
+main.add_command(observability)
 main.add_command(policies)
 main.add_command(preemption)
 main.add_command(report)

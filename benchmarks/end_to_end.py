@@ -65,19 +65,35 @@ class EndToEndOptions:
 
 
 def run_end_to_end(
-    options: EndToEndOptions, progress: Callable[[str], None] = lambda _: None
+    options: EndToEndOptions,
+    progress: Callable[[str], None] = lambda _: None,
+    more: tuple[Sequence[str], Sequence[str]] = ((), ()),
 ) -> dict[str, Any]:
-    """Run once and return the figures. Raises ``ChildDiedError``, ``KubeError`` or ``TimeoutError``."""
+    """Run once, the solver and the bridge with ``more`` options, and return the figures.
+
+    Raises ``ChildDiedError``, ``KubeError`` or ``TimeoutError``.
+    """
     folder = Path(tempfile.mkdtemp(prefix="poseidon-bench-"))
     try:
-        return asyncio.run(_run(options, folder, progress))
+        return asyncio.run(_run(options, folder, progress, more))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-async def _run(options: EndToEndOptions, folder: Path, progress: Callable[[str], None]) -> dict[str, Any]:
+async def _run(
+    options: EndToEndOptions,
+    folder: Path,
+    progress: Callable[[str], None],
+    more: tuple[Sequence[str], Sequence[str]],
+) -> dict[str, Any]:
     name = f"poseidon-bench-{uuid.uuid4().hex[:8]}"
-    stack_options = StackOptions(folder, kubeconfig=options.kubeconfig, cluster_name=name)
+    stack_options = StackOptions(
+        folder,
+        kubeconfig=options.kubeconfig,
+        cluster_name=name,
+        more_for_solver=tuple(more[0]),
+        more_for_bridge=tuple(more[1]),
+    )
     async with Stack(stack_options) as stack:
         progress("starting the servers")
         await stack.start_servers()

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,11 +38,12 @@ class GrpcRun:
 
 
 @contextmanager
-def solver_process(config: Path | None = None) -> Iterator[str]:
-    """Run ``firmament serve`` on a free port; yields its address."""
+def solver_process(config: Path | None = None, more: Sequence[str] = ()) -> Iterator[str]:
+    """Run ``firmament serve`` on a free port, with ``more`` options; yields its address."""
     command = [sys.executable, "-m", "firmament", "serve", "--listen", "127.0.0.1:0", "--log-level", "error"]
     if config is not None:
         command += ["--config", str(config)]
+    command += more
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None

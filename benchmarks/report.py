@@ -46,6 +46,7 @@ KINDS: dict[str, Kind] = {
     "failover": Kind("Failover", processes.failover_sheets),
     "start": Kind("Start", processes.start_sheets),
     "requests": Kind("Small requests", processes.requests_sheets),
+    "observability": Kind("Metrics and traces", processes.observability_sheets),
     "memory": Kind("Memory", processes.memory_sheets),
 }
 """Every kind that commands emit, in the order of the document. Without an entry here a command cannot emit."""

@@ -71,6 +71,25 @@ def start_sheets(report: Report) -> list[Sheet]:
     ]
 
 
+def observability_sheets(report: Report) -> list[Sheet]:
+    """A line per part: seconds without and with metrics and traces, and the median ratio of pairs."""
+    size = report["options"]
+    parts = {"rounds over gRPC": report["rounds"], "both processes": report.get("endToEnd")}
+    rows = [
+        [
+            name,
+            number(len(part["pairs"])),
+            number(part["secondsWithout"], 3),
+            number(part["secondsWith"], 3),
+            number(part["ratio"], 3),
+        ]
+        for name, part in parts.items()
+        if part
+    ]
+    headings = ("what", "pairs", "seconds with neither", "with both", "ratio of pairs")
+    return [Sheet(f"{size['nodes']:,} nodes, {size['tasks']:,} pods", headings, rows)]
+
+
 def memory_sheets(report: Report) -> list[Sheet]:
     """A line per kind of process."""
     rows = []

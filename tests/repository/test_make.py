@@ -18,6 +18,7 @@ TARGETS = (
     "bench",
     "proto",
     "pictures",
+    "site",
     "lock",
     "images",
     "chart",
@@ -96,4 +97,4 @@ def test_ci_lists_versions_and_runs_lint_and_tests(tmp_path):
     assert "Python 3." in result.stdout
     assert result.stdout.count("GNU Make") == 1
     assert "git version" in result.stdout
-    assert "make: lint test images\n" in result.stdout
+    assert "make: lint test site images\n" in result.stdout

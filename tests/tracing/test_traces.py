@@ -7,15 +7,19 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner, Result
 
+from benchmarks.collector import collecting
 from firmament.cli import main as firmament
 from poseidon.bridge.binding_traces import MOST_OF_A_ROUND
 from poseidon.cli import main as poseidon
 from poseidon.testbed.kubeconfig import write_kubeconfig
 from tests.end_to_end.scene import free_port, names, scene
 from tests.support.waiting import until
-from tests.tracing.collector import attributes, collecting
 
 PODS = 50
+
+
+def attributes(span):
+    return {each.key: getattr(each.value, each.value.WhichOneof("value")) for each in span.attributes}
 
 
 async def test_a_round_its_stages_and_its_bindings_are_one_trace(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""A collector of OpenTelemetry's protocol that keeps what it is sent."""
+"""A collector of OpenTelemetry's protocol on the loopback interface, which keeps what it is sent."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from opentelemetry.proto.collector.trace.v1 import trace_service_pb2_grpc as pb_
 
 
 class Collector(pb_grpc.TraceServiceServicer):
-    """``spans``: service, span, in the order in which they came."""
+    """``spans``: service and span, in the order in which they came; ``address`` is what ``--traces`` takes."""
 
     def __init__(self) -> None:
         self.spans: list[tuple[str, Any]] = []
         self.address = ""
 
     async def Export(  # noqa: N802 - the name of the call
-        self, request: pb.ExportTraceServiceRequest, context: Any
+        self, request: pb.ExportTraceServiceRequest, _: Any
     ) -> pb.ExportTraceServiceResponse:
+        """Keep the spans of a message."""
         for resource in request.resource_spans:
             named = {each.key: each.value.string_value for each in resource.resource.attributes}
             for scope in resource.scope_spans:
@@ -28,19 +29,16 @@ class Collector(pb_grpc.TraceServiceServicer):
         return pb.ExportTraceServiceResponse()
 
     def named(self, name: str) -> list[Any]:
+        """Return the spans of a name."""
         return [span for _, span in self.spans if span.name == name]
-
-
-def attributes(span: Any) -> dict[str, Any]:
-    """The attributes of a span."""
-    return {each.key: getattr(each.value, each.value.WhichOneof("value")) for each in span.attributes}
 
 
 @asynccontextmanager
 async def collecting() -> AsyncIterator[Collector]:
-    """Run a collector on the loopback interface."""
+    """Run a collector in this event loop."""
     server, collector = aio.server(), Collector()
-    pb_grpc.add_TraceServiceServicer_to_server(collector, server)
+    add: Any = pb_grpc.add_TraceServiceServicer_to_server
+    add(collector, server)
     collector.address = f"http://127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
     await server.start()
     try:

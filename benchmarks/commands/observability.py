@@ -1,0 +1,28 @@
+"""``observability``: what metrics and traces cost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
+
+
+@click.command()
+@click.option("--nodes", default=10_000, show_default=True, type=click.IntRange(1, 100_000))
+@click.option("--tasks", default=10_000, show_default=True, type=click.IntRange(1, 200_000))
+@click.option("--classes", default=100, show_default=True, type=click.IntRange(1, 10_000))
+@click.option("--pairs", default=20, show_default=True, type=click.IntRange(1), help="Of rounds.")
+@click.option(
+    "--end-to-end", default=5, show_default=True, type=click.IntRange(0), help="Pairs of both processes."
+)
+@click.option("--seed", default=1, show_default=True)
+@OUTPUT
+@SAVE
+def observability(output: str, save: Path | None, **options: Any) -> None:
+    """What metrics and traces cost: rounds, and both processes end to end, with both and with neither in turn."""
+    from benchmarks.observability import ObservabilityOptions, measure_observability
+
+    emit(measure_observability(ObservabilityOptions(**options), progress=progress()), output, save)
