@@ -11,6 +11,7 @@ from protos.conventions.command_line import LazyGroup
 
 _COMMANDS = MappingProxyType(
     {
+        "completion": "Print a script that teaches a shell the commands and options.",
         "delete": "Have a running solver forget a cluster that has ended.",
         "draw": "Draw the network of every base policy on a small example.",
         "explain": "Say, for one task and every machine: feasible or why not, and the cost.",

@@ -12,11 +12,13 @@ from protos.conventions.command_line import LazyGroup
 _COMMANDS = MappingProxyType(
     {
         "bandwidth-agent": "Advertise the bandwidth of the node that it runs on.",
+        "completion": "Print a script that teaches a shell the commands and options.",
         "demo": "Schedule an example application on a simulated cluster.",
         "doctor": "Look whether a bridge would find what it needs.",
         "explain": "Say, for one pod and every node: feasible or why not, and the cost.",
         "netperf-probe": "Measure latencies between zones and regions, or answer those who do.",
         "plan": "Say what would be bound where, and why the rest would wait.",
+        "shadow": "Watch another scheduler, and tell where its pods would have been cheaper.",
         "support-bundle": "Gather what somebody needs who helps from afar, without secrets.",
         "run": "Bridge a Kubernetes cluster to a solver.",
     }

@@ -119,6 +119,7 @@ def _inspecting() -> list[click.Command]:
     [
         ("`poseidon run`", [poseidon.get_command(click.Context(poseidon), "run")]),
         ("`poseidon doctor`", [poseidon.get_command(click.Context(poseidon), "doctor")]),
+        ("`poseidon shadow`", [poseidon.get_command(click.Context(poseidon), "shadow")]),
         ("`poseidon support-bundle", [poseidon.get_command(click.Context(poseidon), "support-bundle")]),
         (
             "`poseidon plan` and `poseidon explain`",

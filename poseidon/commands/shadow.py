@@ -1,0 +1,194 @@
+"""``poseidon shadow``: what the pods that another scheduler binds would have cost elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import time
+from contextlib import suppress
+from random import Random
+from typing import TYPE_CHECKING
+
+import click
+
+from poseidon.commands.agent_options import connect, connection_options, fault
+from poseidon.commands.run import HostPort
+from protos.conventions.configuration import parse_duration
+from protos.conventions.logs import one_line
+from protos.conventions.tls import TlsError, chosen_tls, tls_options
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from poseidon.kube.client.transport import Transport
+    from poseidon.live.shadow import Observation, Report, Shadow
+
+_SHOWN = 20
+
+
+def _seconds(_: click.Context, __: click.Parameter, value: str | None) -> float | None:
+    if value is None:
+        return None
+    try:
+        return float(parse_duration(value))
+    except (TypeError, ValueError) as error:
+        raise click.BadParameter(str(error)) from None
+
+
+@click.command("shadow")
+@connection_options
+@click.option(
+    "--firmament",
+    type=HostPort(),
+    multiple=True,
+    default=["127.0.0.1:9090"],
+    show_default=True,
+    help="Address of the running solver. Repeatable.",
+)
+@click.option(
+    "--cluster-name", default="default", show_default=True, help="Name of this cluster in the solver."
+)
+@click.option(
+    "--scheduler-name",
+    multiple=True,
+    default=["default-scheduler"],
+    show_default=True,
+    help="Whose pods are looked at. Repeatable.",
+)
+@click.option(
+    "--for",
+    "period",
+    callback=_seconds,
+    metavar="DURATION",
+    help="How long, such as 10m; default: until Ctrl-C.",
+)
+@click.option(
+    "--rate",
+    type=click.FloatRange(min=0, min_open=True),
+    default=2.0,
+    show_default=True,
+    help="Pods a second that the solver is asked about at most.",
+)
+@tls_options
+@click.option("-o", "--output", type=click.Choice(("table", "json")), default="table", show_default=True)
+def shadow(
+    *,
+    kubeconfig: Path | None,
+    context: str | None,
+    firmament: tuple[tuple[str, int], ...],
+    cluster_name: str,
+    scheduler_name: tuple[str, ...],
+    period: float | None,
+    rate: float,
+    output: str,
+) -> None:
+    """Watch another scheduler, and tell where its pods would have been cheaper. Places nothing, writes nothing.
+
+    Both programs have to run; none of the pods need be for them. Each pod that is bound is judged by the solver's cost
+    models right afterwards, as if it looked for a place.
+    """
+    from poseidon.kube.client.errors import KubeError
+    from poseidon.live.shadow import Shadow
+    from poseidon.live.solver import NoAnswerError
+
+    transport = connect(kubeconfig, context)
+    targets = [f"{host}:{port}" for host, port in firmament]
+
+    async def watched() -> Report:
+        found = Shadow(targets, cluster_name, frozenset(scheduler_name), rate, chosen_tls(), _told)
+        await _watch(transport, found, period)
+        return found.report
+
+    try:
+        report = asyncio.run(watched())
+    except TlsError as error:
+        raise fault(str(error)) from None
+    except KubeError as error:
+        raise fault(one_line(f"{transport.server}: {error}"), 1) from None
+    except NoAnswerError as error:
+        raise fault(one_line(f"no solver answers: {error}; name it with --firmament"), 1) from None
+    if output == "json":
+        click.echo(json.dumps(report.as_json(), indent=2, ensure_ascii=False))
+    else:
+        _print(report)
+
+
+async def _watch(transport: Transport, shadow: Shadow, period: float | None) -> None:
+    """Let ``shadow`` see pods for ``period`` seconds from when it knows them all, or until the program is to end."""
+    from prometheus_client import CollectorRegistry
+
+    from poseidon.kube.api.collections import PODS
+    from poseidon.kube.client.metrics import KubeMetrics
+    from poseidon.kube.watch.changes import ReflectorOptions
+    from poseidon.kube.watch.environment import Environment
+
+    random = Random(0)  # noqa: S311 - jitter, not secrets
+    metrics = KubeMetrics(CollectorRegistry())
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        with suppress(ValueError):  # only the main thread hears them
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    async with transport:
+        await transport.get("/version")  # a server that does not answer is told at once
+        environment = Environment(transport, metrics, random, time.monotonic, time.time)
+        following = asyncio.create_task(environment.reflector(PODS, shadow, ReflectorOptions()).run())
+        asking = asyncio.create_task(shadow.run())
+        stopping = asyncio.create_task(stop.wait())
+        parts = {following, asking, stopping}
+        try:
+            await asyncio.wait(
+                {asyncio.create_task(shadow.synced.wait()), *parts}, return_when=asyncio.FIRST_COMPLETED
+            )
+            click.echo("watching; Ctrl-C ends it with a report", err=True)
+            done, _ = await asyncio.wait(parts, timeout=period, return_when=asyncio.FIRST_COMPLETED)
+            for each in done - {stopping}:
+                each.result()
+        finally:
+            for each in parts:
+                each.cancel()
+            await asyncio.gather(*parts, return_exceptions=True)
+
+
+def _told(found: Observation) -> None:
+    what = f"on {found.node}"
+    if found.reasons:
+        click.echo(f"{found.pod} {what}: would not have been placed there: {found.reasons[0]}", err=True)
+    elif found.saving:
+        click.echo(f"{found.pod} {what}: {found.best} would have cost {found.saving:g} points less", err=True)
+
+
+def _print(report: Report) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    figures = report.as_json()
+    click.echo(f"{figures['bound']} pods were bound, {figures['asked']} of them asked about.")
+    if not report.observed:
+        return
+    click.echo(f"as good where they are    {figures['asGood']}")
+    click.echo(
+        f"cheaper on another node   {figures['cheaperElsewhere']}, by {figures['saving']:g} points in all"
+    )
+    for name, saving in sorted(figures["savingByModel"].items()):
+        click.echo(f"    by {name:<20} {saving:g}")
+    click.echo(f"would not be placed there {figures['wouldNotHaveBeenPlacedThere']}")
+    worst = [each for each in figures["pods"] if each["saving"] or each["reasons"]][:_SHOWN]
+    if not worst:
+        return
+    table = Table(box=None, pad_edge=False, header_style="")
+    for name in ("POD", "NODE", "COST", "CHEAPEST", "COST", "REASON"):
+        table.add_column(name, overflow="fold")
+    for each in worst:
+        reason = each["reasons"][0] if each["reasons"] else ""
+        cells = (
+            each["pod"],
+            each["node"],
+            f"{each['cost']:g}",
+            each["cheapest"],
+            f"{each['cheapestCost']:g}",
+            reason,
+        )
+        table.add_row(*cells)
+    click.echo()
+    Console().print(table)

@@ -1,0 +1,190 @@
+"""Watches another scheduler at work, and asks the running solver where each pod that it binds would be cheaper.
+
+Nothing is placed and nothing is written. A solver judges a pod that runs as if it were waiting, so pods are asked about
+right after they were bound, one by one: what they would have gained by being placed together does not show.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from poseidon.explanations import Verdict, verdicts
+from poseidon.live.solver import explain_task
+
+if TYPE_CHECKING:
+    from poseidon.kube.api.core import Pod
+    from poseidon.kube.watch.changes import Change
+    from protos.conventions.tls import TlsFiles
+
+_KNOWN_WITHIN = 5.0
+"""Seconds until which the solver must have heard of a pod that was bound."""
+_RETRY = 0.25
+_MOST_WAITING = 1000
+EPSILON = 1e-6
+
+
+class Observation(NamedTuple):
+    """A pod that the other scheduler bound to ``node``, and the cheapest node then, ``best``; costs are of all models.
+
+    ``reasons``: why the solver would not have used ``node``; empty if it might. ``models``: by name, the cost at
+    ``node`` and at ``best``. ``best`` is "" where no node was feasible.
+    """
+
+    pod: str
+    node: str
+    best: str
+    cost: float
+    best_cost: float
+    models: Mapping[str, tuple[float, float]]
+    reasons: tuple[str, ...]
+
+    @property
+    def saving(self) -> float:
+        """What ``best`` would have cost less; 0 where ``node`` was as good, or was no place to compare with."""
+        if self.reasons or not self.best:
+            return 0.0
+        return max(self.cost - self.best_cost, 0.0)
+
+
+def observation(pod: str, node: str, found: Mapping[str, Verdict]) -> Observation | None:
+    """Return what verdicts by node say of a pod on ``node``; None if that is unknown to the solver.
+
+    Of several cheapest nodes ``node`` is the best if it is one, else the first by name.
+    """
+    there = found.get(node)
+    if there is None:
+        return None
+    feasible = {name: each for name, each in found.items() if each.feasible}
+    best = min(feasible, key=lambda name: (feasible[name].cost, name != node, name), default="")
+    chosen = found.get(best, there)
+    models = {name: (charge.cost, chosen.models[name].cost) for name, charge in there.models.items()}
+    return Observation(
+        pod, node, best, there.cost, chosen.cost, models, () if there.feasible else there.reasons
+    )
+
+
+@dataclass(slots=True)
+class Report:
+    """What was seen: ``bound`` pods, of which ``observed`` were asked about."""
+
+    bound: int = 0
+    observed: list[Observation] = field(default_factory=list)
+    unknown: int = 0
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the documented JSON object."""
+        elsewhere = [each for each in self.observed if each.saving > EPSILON]
+        against = [each for each in self.observed if each.reasons]
+        return {
+            "bound": self.bound,
+            "asked": len(self.observed),
+            "unknown": self.unknown,
+            "asGood": len(self.observed) - len(elsewhere) - len(against),
+            "cheaperElsewhere": len(elsewhere),
+            "wouldNotHaveBeenPlacedThere": len(against),
+            "saving": sum(each.saving for each in elsewhere),
+            "savingByModel": by_model(elsewhere),
+            "pods": [
+                _as_json(each) for each in sorted(self.observed, key=lambda each: (-each.saving, each.pod))
+            ],
+        }
+
+
+def by_model(observed: Iterable[Observation]) -> dict[str, float]:
+    """Return what the cheaper nodes would have saved by each model; one that charges more there has less than 0."""
+    found: dict[str, float] = {}
+    for each in observed:
+        for name, (there, best) in each.models.items():
+            found[name] = found.get(name, 0.0) + there - best
+    return found
+
+
+def _as_json(each: Observation) -> dict[str, Any]:
+    return {
+        "pod": each.pod,
+        "node": each.node,
+        "cheapest": each.best,
+        "cost": each.cost,
+        "cheapestCost": each.best_cost,
+        "saving": each.saving,
+        "reasons": list(each.reasons),
+    }
+
+
+class Shadow:
+    """Takes pods as they change, and asks about those of other schedulers that come to have a node.
+
+    ``names``: the values of ``spec.schedulerName`` that are looked at. ``rate``: pods a second that are asked about at
+    most; of those that wait for it only the latest thousand are kept.
+    """
+
+    def __init__(
+        self,
+        targets: Sequence[str],
+        cluster: str,
+        names: frozenset[str],
+        rate: float,
+        tls: TlsFiles | None = None,
+        told: Callable[[Observation], None] = lambda _: None,
+    ) -> None:
+        self._targets, self._cluster, self._tls = targets, cluster, tls
+        self._names, self._pause, self._told = names, 1.0 / rate, told
+        self._unbound: set[str] = set()
+        self._waiting: deque[Pod] = deque(maxlen=_MOST_WAITING)
+        self._came = asyncio.Event()
+        self.report = Report()
+        self.synced = asyncio.Event()
+
+    def on_changes(self, changes: Sequence[Change[Pod]]) -> None:
+        """Take pods as they are now."""
+        for uid, pod in changes:
+            if pod is None:
+                self._unbound.discard(uid)
+            elif pod.spec.scheduler_name in self._names:
+                self._take(pod)
+
+    def on_synced(self) -> None:
+        """What comes from here on is new."""
+        self.synced.set()
+
+    def _take(self, pod: Pod) -> None:
+        uid = pod.metadata.uid
+        if not pod.spec.node_name:
+            self._unbound.add(uid)
+        elif uid in self._unbound:
+            self._unbound.discard(uid)
+            self.report.bound += 1
+            self._waiting.append(pod)
+            self._came.set()
+
+    async def run(self) -> None:
+        """Ask for ever. Raises ``NoAnswerError`` when no solver answers, or ``TlsError``."""
+        while True:
+            await self._came.wait()
+            self._came.clear()
+            while self._waiting:
+                await self._ask(self._waiting.popleft())
+                await asyncio.sleep(self._pause)
+
+    async def _ask(self, pod: Pod) -> None:
+        name = f"{pod.metadata.namespace}/{pod.metadata.name}"
+        found = None
+        loop = asyncio.get_running_loop()
+        until = loop.time() + _KNOWN_WITHIN
+        while loop.time() < until:
+            explanation = await explain_task(
+                self._targets, self._cluster, pod.metadata.uid, _KNOWN_WITHIN, self._tls
+            )
+            if explanation is not None and explanation.machine == pod.spec.node_name:
+                found = observation(name, pod.spec.node_name, verdicts(explanation))
+                break
+            await asyncio.sleep(_RETRY)
+        if found is None:
+            self.report.unknown += 1
+            return
+        self.report.observed.append(found)
+        self._told(found)
