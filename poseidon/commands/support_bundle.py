@@ -46,6 +46,12 @@ _SOLVER_SECONDS = 30.0
 @click.option(
     "--annotation", multiple=True, metavar="KEY", help="Keep this annotation, too. May be repeated."
 )
+@click.option(
+    "--rounds",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Rounds that the solver has saved (`firmament serve --artefacts`): add the latest 20.",
+)
 @tls_options
 def support_bundle(
     *,
@@ -58,12 +64,13 @@ def support_bundle(
     bridge_url: str | None,
     solver_url: str | None,
     annotation: tuple[str, ...],
+    rounds: Path | None,
 ) -> None:
     """Write FILE, an archive (.tar.gz): the cluster as placement sees it, without secrets, and the programs' state.
 
     Nothing in the cluster is changed. What cannot be had is told, and left out.
     """
-    from poseidon.live.bundle import archive
+    from poseidon.live.bundle import archive, round_parts
 
     transport = connect(kubeconfig, context)
     try:
@@ -73,6 +80,7 @@ def support_bundle(
         raise fault(str(error)) from None
     urls = {"bridge": bridge_url, "solver": solver_url}
     parts = asyncio.run(_gather(transport, options, cluster_name, tls, urls, annotation))
+    parts += round_parts(rounds) if rounds is not None else ()
     for part in parts:
         if part.problem:
             click.echo(f"warning: {part.name}: {part.problem}", err=True)

@@ -8,7 +8,8 @@ from __future__ import annotations
 import io
 import json
 import tarfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import aiohttp
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 FOLDER = "support-bundle"
 PAGES = ("configz", "metrics", "readyz")
+MOST_ROUNDS = 20
 _PAGE_SECONDS = 10.0
 _MOST_BYTES = 64 << 20
 
@@ -85,6 +87,17 @@ async def page_parts(program: str, url: str) -> AsyncIterator[Part]:
                     return await answer.content.read(_MOST_BYTES)
 
             yield await _attempt(f"{program}/{page}.txt", read)
+
+
+def round_parts(folder: Path, most: int = MOST_ROUNDS) -> Iterator[Part]:
+    """Yield the files of the latest rounds that a solver has saved in a folder, to be read by ``firmament replay``."""
+    try:
+        rounds = sorted(each for each in folder.iterdir() if each.is_dir() and each.name.startswith("round-"))
+        files = [file for each in rounds[-most:] for file in sorted(each.iterdir())]
+        for file in files:
+            yield Part(f"rounds/{file.parent.name}/{file.name}", file.read_bytes())
+    except OSError as error:
+        yield Part("rounds", b"", f"{error.filename or folder}: {error.strerror}")
 
 
 def doctor_part(findings: Iterable[Finding]) -> Part:

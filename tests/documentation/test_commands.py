@@ -136,6 +136,7 @@ def _inspecting() -> list[click.Command]:
     ids=[
         "run",
         "doctor",
+        "shadow",
         "support-bundle",
         "plan, explain",
         "demo",

@@ -9,12 +9,14 @@ from dataclasses import replace
 
 from click.testing import CliRunner
 
+from firmament.cli import main as firmament
 from poseidon.cli import main
 from poseidon.testbed.api_server.bulk import create_object
 from poseidon.testbed.seeding import NodeShape
 from tests.end_to_end.scene import free_port, scene
 from tests.support.cluster import pod
 from tests.support.storage import claim, csi_node, storage_class, using
+from tests.support.waiting import until
 
 SECRET = "hunter2"
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -107,3 +109,27 @@ async def test_what_cannot_be_had_is_told_and_the_rest_is_there(tmp_path):
         nothing = await bundled(s, tmp_path / "none.tar.gz")
         assert nothing.exit_code == 1
         assert not (tmp_path / "none.tar.gz").exists()
+
+
+async def test_rounds_that_the_solver_has_saved_are_replayed_from_it(tmp_path):
+    saved = tmp_path / "artefacts"
+    async with scene(tmp_path) as s:
+        await s.nodes(3, [SMALL])
+        create_object(s.operations, guarded("runs", cpu="1"))
+        s.stack._options = replace(s.stack._options, more_for_solver=("--artefacts", str(saved)))
+        await s.start(own_solver=True)
+        await s.until_bound(1)
+        file = tmp_path / "bundle.tar.gz"
+        await until(lambda: list(saved.glob("round-*")))
+        outcome = await bundled(s, file, "--rounds", str(saved))
+        assert outcome.exit_code == 0, outcome.output
+        with tarfile.open(file) as tar:
+            tar.extractall(tmp_path / "out", filter="data")
+        rounds = tmp_path / "out" / "support-bundle" / "rounds"
+        assert SECRET.encode() not in b"".join(
+            each.read_bytes() for each in rounds.rglob("*") if each.is_file()
+        )
+        replayed = await asyncio.to_thread(CliRunner().invoke, firmament, ["replay", str(rounds)])
+        assert replayed.exit_code == 0, replayed.output
+        missing = await bundled(s, file, "--rounds", str(tmp_path / "nowhere"))
+        assert "nowhere: No such file or directory" in missing.stderr
