@@ -122,7 +122,7 @@ def test_the_command_measures_and_saves(tmp_path):
 
 
 def test_the_documented_example_runs(tmp_path):
-    page = (Path(__file__).resolve().parents[2] / "docs" / "performance.md").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"^```yaml\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     path = tmp_path / "example.yaml"
     path.write_text(example)
