@@ -23,8 +23,9 @@ def load(name: str) -> list[Manifest]:
     return [document for document in yaml.safe_load_all((DEPLOY / name).read_text()) if document]
 
 
-BESIDE = ("network", "preemption", "recovery", "topology")
-"""Folders that are applied beside ``deploy`` where they are wanted."""
+WITH_ROLES = ("network", "preemption", "recovery", "topology")
+BESIDE = (*WITH_ROLES, "opt-in")
+"""Folders that are applied beside ``deploy`` where they are wanted; most grant the bridge more."""
 
 WITHIN = ("default-scheduler", "ha", "monitoring", "mtls", "tracing")
 """Components, which change what is in ``deploy``."""

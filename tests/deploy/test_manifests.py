@@ -20,6 +20,7 @@ from poseidon.metrics_sources.metrics_server import poller as metrics_server
 from tests.deploy.manifests import (
     BESIDE,
     DEPLOY,
+    WITH_ROLES,
     WITHIN,
     arguments_of,
     container_of,
@@ -285,7 +286,7 @@ def test_the_base_neither_makes_nor_ends_nor_edits_what_users_made():
     assert BridgeConfiguration().recovery.recreate_bare_pods is False
 
 
-@pytest.mark.parametrize("component", [".", *BESIDE])
+@pytest.mark.parametrize("component", [".", *WITH_ROLES])
 def test_every_role_is_bound_by_its_name_to_the_bridge(component):
     bindings = of_kind("ClusterRoleBinding", component)
     bound = {name: item["roleRef"]["name"] for name, item in bindings.items()}

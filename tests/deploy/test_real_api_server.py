@@ -11,7 +11,8 @@ from benchmarks.judge.control_plane import VARIABLE, ControlPlane, binaries
 from poseidon.kube.client.errors import ApiError
 from poseidon.kube.client.settings import load_settings
 from poseidon.kube.client.transport import Transport
-from tests.deploy.manifests import BESIDE, WITHIN, Manifest, kustomized, needs_kubectl
+from tests.deploy.manifests import BESIDE, WITHIN, Manifest, everything, kustomized, needs_kubectl
+from tests.support.waiting import until
 
 BINARIES = binaries()
 OF_OTHERS = ("PodMonitor", "PrometheusRule")
@@ -56,3 +57,33 @@ async def test_every_object_is_taken_in_strict_validation(tmp_path):
                 msgspec.json.encode({"metadata": {"name": "x"}, "spec": {}}),
             )
     assert refused == []
+
+
+async def test_namespaces_opt_in_by_a_label(tmp_path):
+    assert BINARIES is not None
+    async with (
+        ControlPlane(BINARIES, tmp_path) as control_plane,
+        Transport(load_settings(control_plane.kubeconfig, None), clock=time.monotonic) as transport,
+    ):
+        for each in everything("opt-in"):
+            await transport.post(path_of(each), msgspec.json.encode(each))
+        for name, labels in (("team", {"firmament.io/scheduler": "poseidon"}), ("other", {})):
+            made = {"metadata": {"name": name, "labels": labels}}
+            await transport.post("/api/v1/namespaces", msgspec.json.encode(made))
+
+        async def asks_for(namespace: str, **spec: str) -> str:
+            made = {"metadata": {"name": "p"}, "spec": {**spec, "containers": [{"name": "c", "image": "i"}]}}
+            path = f"/api/v1/namespaces/{namespace}/pods?dryRun=All"
+            return str(
+                msgspec.json.decode(await transport.post(path, msgspec.json.encode(made)))["spec"][
+                    "schedulerName"
+                ]
+            )
+
+        async def is_heeded() -> bool:
+            return await asks_for("team") == "poseidon"
+
+        await until(is_heeded)  # the API server takes a moment to hear of a policy
+        assert await asks_for("team", schedulerName="mine") == "mine"
+        assert await asks_for("team", nodeName="n1") == "default-scheduler"
+        assert await asks_for("other") == "default-scheduler"

@@ -20,7 +20,7 @@ from poseidon.testbed.controllers.reporting import run_reporters
 from poseidon.testbed.controllers.true_use import TrueUse
 from poseidon.testbed.controllers.volumes import VolumeSimulation, run_volumes
 from tests.deploy.installation import installed
-from tests.deploy.manifests import BESIDE, of_kind, rights_of
+from tests.deploy.manifests import WITH_ROLES, of_kind, rights_of
 from tests.support.cluster import pod
 from tests.support.waiting import until
 
@@ -41,7 +41,7 @@ CONFIG = {
     "recovery": {"recreateBarePods": True},
     "utilisation": {"metricsServer": {"mode": "auto", "interval": "1s"}},
 }
-ROLES = {".": "poseidon", **{each: f"poseidon-{each}" for each in BESIDE}}
+ROLES = {".": "poseidon", **{each: f"poseidon-{each}" for each in WITH_ROLES}}
 
 
 def definition(version: str, plural: str, kind: str, *, cluster: bool = False, status: bool = True):

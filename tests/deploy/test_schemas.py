@@ -7,6 +7,7 @@ import pytest
 
 from tests.deploy.manifests import BESIDE, everything
 
+SINCE_1_36 = ("MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding")
 VERSIONS = ("1.30", "1.31", "1.32", "1.33", "1.34", "1.35", "1.36")
 
 
@@ -18,7 +19,8 @@ def objects():
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_object_is_valid(version):
     for each in objects():
-        kubernetes_validate.validate(each, version, strict=True)
+        if each["kind"] not in SINCE_1_36 or version == "1.36":
+            kubernetes_validate.validate(each, version, strict=True)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
