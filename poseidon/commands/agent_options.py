@@ -1,13 +1,11 @@
-"""How commands reach the API server; and how the programs that run on nodes repeat their work and end."""
+"""How the programs that run on nodes repeat their work and end."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import signal
-import time
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -16,21 +14,6 @@ if TYPE_CHECKING:
     from poseidon.kube.client.transport import Transport
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-def connection_options(command: F) -> F:
-    """Add the options that say which API server is meant."""
-    for option in (
-        click.option("--context", help="Context of the kubeconfig; default: its current one."),
-        click.option(
-            "--kubeconfig",
-            type=click.Path(path_type=Path),
-            metavar="FILE",
-            help="Kubeconfig file; default as kubectl, then in-cluster.",
-        ),
-    ):
-        command = option(command)
-    return command
 
 
 def repetition_options(interval: float) -> Callable[[F], F]:
@@ -51,25 +34,6 @@ def repetition_options(interval: float) -> Callable[[F], F]:
         return command
 
     return add
-
-
-def connect(kubeconfig: Path | None, context: str | None) -> Transport:
-    """Return a client of the API server; settings that cannot be used end the command with status 2."""
-    from poseidon.kube.client.errors import SettingsError
-    from poseidon.kube.client.settings import load_settings
-    from poseidon.kube.client.transport import Transport
-
-    try:
-        settings = load_settings(kubeconfig, context)
-    except SettingsError as error:
-        raise fault(str(error)) from None
-    return Transport(settings, clock=time.monotonic)
-
-
-def fault(message: str, status: int = 2) -> SystemExit:
-    """Print a line to standard error, and return what ends the command."""
-    click.echo(message, err=True)
-    return SystemExit(status)
 
 
 async def work_off(

@@ -10,7 +10,8 @@ from random import Random
 
 import click
 
-from poseidon.commands.agent_options import connect, connection_options, fault, repetition_options, work_off
+from poseidon.commands.agent_options import repetition_options, work_off
+from poseidon.commands.connection import connect, connection_options, fault
 
 
 @click.command("bandwidth-agent")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from poseidon.commands.agent_options import connect, connection_options
-from poseidon.commands.run import HostPort, bridge_options, observer_of
+from poseidon.commands.connection import connect, connection_options, solver_options
+from poseidon.commands.run import bridge_options, observer_of
 from protos.conventions.tls import chosen_tls, tls_options
 
 if TYPE_CHECKING:
@@ -21,19 +21,9 @@ if TYPE_CHECKING:
 
 @click.command("doctor")
 @connection_options
-@click.option(
-    "--firmament",
-    type=HostPort(),
-    multiple=True,
-    default=["127.0.0.1:9090"],
-    show_default=True,
-    help="Address of the solver. Repeatable.",
-)
+@solver_options
 @click.option(
     "--config", type=click.Path(path_type=Path), metavar="FILE", help="Scheduler configuration (YAML)."
-)
-@click.option(
-    "--cluster-name", default="default", show_default=True, help="Name of this cluster in the solver."
 )
 @click.option(
     "--leader-elect/--no-leader-elect", default=None, help="As of `poseidon run`: whether a Lease is needed."

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from poseidon.commands.agent_options import connect, connection_options, fault
+from poseidon.commands.connection import connect, connection_options, fault, solver_options
 from poseidon.commands.offline_options import (
     InputError,
     offline_options,
@@ -16,7 +16,6 @@ from poseidon.commands.offline_options import (
     read_input,
     warn,
 )
-from poseidon.commands.run import HostPort
 from protos.conventions.logs import one_line
 from protos.conventions.tls import TlsError, chosen_tls, tls_options
 
@@ -32,17 +31,7 @@ _FILE_OPTIONS = ("config", "now")
 @click.command("explain")
 @offline_options
 @connection_options
-@click.option(
-    "--firmament",
-    type=HostPort(),
-    multiple=True,
-    default=["127.0.0.1:9090"],
-    show_default=True,
-    help="Address of the running solver. Repeatable.",
-)
-@click.option(
-    "--cluster-name", default="default", show_default=True, help="Name of this cluster in the solver."
-)
+@solver_options
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),

@@ -10,16 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from poseidon.commands.agent_options import (
-    connect,
-    connection_options,
-    fault,
-    repeat,
-    repetition_options,
-    until_stopped,
-    work_off,
-)
-from poseidon.commands.run import HostPort
+from poseidon.commands.agent_options import repeat, repetition_options, until_stopped, work_off
+from poseidon.commands.connection import HostPort, connect, connection_options, fault
 
 if TYPE_CHECKING:
     from pathlib import Path

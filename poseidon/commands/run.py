@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import click
 
-from poseidon.commands.agent_options import connection_options
+from poseidon.commands.connection import HostPort, connection_options, solver_options
 from protos.conventions.logs import configure, logging_options
 from protos.conventions.tls import chosen_tls, tls_options
 from protos.conventions.tracing import tracer_of, tracing_option
@@ -39,23 +39,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger("poseidon.run")
 
 
-class HostPort(click.ParamType[tuple[str, int]]):
-    """``HOST:PORT``; an IPv6 host stands in brackets."""
-
-    name = "HOST:PORT"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, int]:
-        """Return host and port, or end the command."""
-        if isinstance(value, tuple):
-            return value
-        host, _, port = str(value).rpartition(":")
-        if not host or not port.isdecimal() or int(port) > 65535:
-            self.fail(f"{value!r} is not HOST:PORT; write for example 127.0.0.1:9090", param, ctx)
-        return host.removeprefix("[").removesuffix("]"), int(port)
-
-
 @dataclass(frozen=True, slots=True)
 class _Arguments:
     settings: ConnectionSettings
@@ -67,21 +50,11 @@ class _Arguments:
 
 @click.command("run")
 @connection_options
-@click.option(
-    "--firmament",
-    type=HostPort(),
-    multiple=True,
-    default=["127.0.0.1:9090"],
-    show_default=True,
-    help="Address of the solver. Repeatable: when one does not answer, the next is asked.",
-)
+@solver_options
 @click.option(
     "--config", type=click.Path(path_type=Path), metavar="FILE", help="Scheduler configuration (YAML)."
 )
 @click.option("--print-config", is_flag=True, help="Print the configuration with all defaults, and end.")
-@click.option(
-    "--cluster-name", default="default", show_default=True, help="Name of this cluster in the solver."
-)
 @click.option(
     "--dry-run",
     is_flag=True,

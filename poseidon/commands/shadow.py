@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from poseidon.commands.agent_options import connect, connection_options, fault
-from poseidon.commands.run import HostPort
+from poseidon.commands.connection import connect, connection_options, fault, solver_options
 from protos.conventions.configuration import parse_duration
 from protos.conventions.logs import one_line
 from protos.conventions.tls import TlsError, chosen_tls, tls_options
@@ -38,17 +37,7 @@ def _seconds(_: click.Context, __: click.Parameter, value: str | None) -> float 
 
 @click.command("shadow")
 @connection_options
-@click.option(
-    "--firmament",
-    type=HostPort(),
-    multiple=True,
-    default=["127.0.0.1:9090"],
-    show_default=True,
-    help="Address of the running solver. Repeatable.",
-)
-@click.option(
-    "--cluster-name", default="default", show_default=True, help="Name of this cluster in the solver."
-)
+@solver_options
 @click.option(
     "--scheduler-name",
     multiple=True,

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from poseidon.commands.agent_options import connect, connection_options, fault
+from poseidon.commands.connection import connect, connection_options, fault, solver_options
 from poseidon.commands.doctor import examined
-from poseidon.commands.run import HostPort, bridge_options
+from poseidon.commands.run import bridge_options
 from protos.conventions.tls import chosen_tls, tls_options
 
 if TYPE_CHECKING:
@@ -27,19 +27,9 @@ _SOLVER_SECONDS = 30.0
 @click.command("support-bundle")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @connection_options
-@click.option(
-    "--firmament",
-    type=HostPort(),
-    multiple=True,
-    default=["127.0.0.1:9090"],
-    show_default=True,
-    help="Address of the running solver. Repeatable.",
-)
+@solver_options
 @click.option(
     "--config", type=click.Path(path_type=Path), metavar="FILE", help="Scheduler configuration (YAML)."
-)
-@click.option(
-    "--cluster-name", default="default", show_default=True, help="Name of this cluster in the solver."
 )
 @click.option("--bridge-url", metavar="URL", help="Where the bridge serves its metrics, to be asked as well.")
 @click.option("--solver-url", metavar="URL", help="Where the solver serves its metrics, to be asked as well.")

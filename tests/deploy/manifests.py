@@ -53,6 +53,15 @@ def rendered(deployment: Manifest, component: str) -> Manifest:
     return found
 
 
+def collection_of(each: Manifest) -> str:
+    """The path at which an API server creates an object of its kind."""
+    version, kind = each["apiVersion"], each["kind"].lower()
+    plural = f"{kind[:-1]}ies" if kind.endswith("cy") else f"{kind}s"
+    namespace = each["metadata"].get("namespace")
+    within = f"/namespaces/{namespace}" if namespace else ""
+    return f"/{'apis' if '/' in version else 'api'}/{version}{within}/{plural}"
+
+
 def of_kind(kind: str, component: str = ".") -> dict[str, Manifest]:
     """The objects of one kind by name."""
     return {item["metadata"]["name"]: item for item in everything(component) if item["kind"] == kind}

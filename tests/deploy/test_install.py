@@ -28,7 +28,7 @@ from poseidon.testbed.api_server.server import SimulatedCluster
 from poseidon.testbed.harness.child import Child
 from poseidon.testbed.kubeconfig import write_kubeconfig
 from poseidon.testbed.seeding import NodeShape, node
-from tests.deploy.manifests import BESIDE, DEPLOY, everything
+from tests.deploy.manifests import BESIDE, DEPLOY, collection_of, everything
 from tests.documentation.markdown import ROOT, blocks, text
 from tests.end_to_end.scene import free_port
 from tests.support.waiting import until
@@ -183,14 +183,6 @@ class Administrator:
         for child in reversed(self._running):
             await child.stop(10.0)
         self._running.clear()
-
-
-def collection_of(each: dict) -> str:
-    version, kind = each["apiVersion"], each["kind"].lower()
-    plural = f"{kind[:-1]}ies" if kind.endswith("cy") else f"{kind}s"
-    namespace = each["metadata"].get("namespace")
-    within = f"/namespaces/{namespace}" if namespace else ""
-    return f"/{'apis' if '/' in version else 'api'}/{version}{within}/{plural}"
 
 
 async def follow_the_page(administrator: Administrator) -> None:

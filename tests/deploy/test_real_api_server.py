@@ -11,7 +11,7 @@ from benchmarks.judge.control_plane import VARIABLE, ControlPlane, binaries
 from poseidon.kube.client.errors import ApiError
 from poseidon.kube.client.settings import load_settings
 from poseidon.kube.client.transport import Transport
-from tests.deploy.manifests import BESIDE, WITHIN, Manifest, everything, kustomized, needs_kubectl
+from tests.deploy.manifests import BESIDE, WITHIN, collection_of, everything, kustomized, needs_kubectl
 from tests.support.waiting import until
 
 BINARIES = binaries()
@@ -22,15 +22,6 @@ pytestmark = [
     needs_kubectl,
     pytest.mark.skipif(BINARIES is None, reason=f"{VARIABLE} names no folder of binaries"),
 ]
-
-
-def path_of(each: Manifest) -> str:
-    """Where an object of its kind is created."""
-    version, kind = each["apiVersion"], each["kind"].lower()
-    plural = f"{kind[:-1]}ies" if kind.endswith("cy") else f"{kind}s"
-    namespace = each["metadata"].get("namespace")
-    within = f"/namespaces/{namespace}" if namespace else ""
-    return f"/{'apis' if '/' in version else 'api'}/{version}{within}/{plural}"
 
 
 async def test_every_object_is_taken_in_strict_validation(tmp_path):
@@ -47,7 +38,7 @@ async def test_every_object_is_taken_in_strict_validation(tmp_path):
             kept = "" if each["kind"] == "Namespace" else "&dryRun=All"
             try:
                 await transport.post(
-                    f"{path_of(each)}?fieldValidation=Strict{kept}", msgspec.json.encode(each)
+                    f"{collection_of(each)}?fieldValidation=Strict{kept}", msgspec.json.encode(each)
                 )
             except ApiError as error:
                 refused.append(f"{each['kind']} {each['metadata']['name']}: {error}")
@@ -66,7 +57,7 @@ async def test_namespaces_opt_in_by_a_label(tmp_path):
         Transport(load_settings(control_plane.kubeconfig, None), clock=time.monotonic) as transport,
     ):
         for each in everything("opt-in"):
-            await transport.post(path_of(each), msgspec.json.encode(each))
+            await transport.post(collection_of(each), msgspec.json.encode(each))
         for name, labels in (("team", {"firmament.io/scheduler": "poseidon"}), ("other", {})):
             made = {"metadata": {"name": name, "labels": labels}}
             await transport.post("/api/v1/namespaces", msgspec.json.encode(made))

@@ -1,0 +1,88 @@
+"""Which API server and which solver a command is about, and how it ends when they cannot be used."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from poseidon.kube.client.transport import Transport
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class HostPort(click.ParamType[tuple[str, int]]):
+    """``HOST:PORT``; an IPv6 host stands in brackets."""
+
+    name = "HOST:PORT"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, int]:
+        """Return host and port, or end the command."""
+        if isinstance(value, tuple):
+            return value
+        host, _, port = str(value).rpartition(":")
+        if not host or not port.isdecimal() or int(port) > 65535:
+            self.fail(f"{value!r} is not HOST:PORT; write for example 127.0.0.1:9090", param, ctx)
+        return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def solver_options(command: F) -> F:
+    """Add the options that say which solver is meant, and by what name it knows the cluster."""
+    for option in (
+        click.option(
+            "--cluster-name",
+            default="default",
+            show_default=True,
+            help="Name of this cluster in the solver.",
+        ),
+        click.option(
+            "--firmament",
+            type=HostPort(),
+            multiple=True,
+            default=["127.0.0.1:9090"],
+            show_default=True,
+            help="Address of the solver. Repeatable: when one does not answer, the next is asked.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def connection_options(command: F) -> F:
+    """Add the options that say which API server is meant."""
+    for option in (
+        click.option("--context", help="Context of the kubeconfig; default: its current one."),
+        click.option(
+            "--kubeconfig",
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            help="Kubeconfig file; default as kubectl, then in-cluster.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def connect(kubeconfig: Path | None, context: str | None) -> Transport:
+    """Return a client of the API server; settings that cannot be used end the command with status 2."""
+    from poseidon.kube.client.errors import SettingsError
+    from poseidon.kube.client.settings import load_settings
+    from poseidon.kube.client.transport import Transport
+
+    try:
+        settings = load_settings(kubeconfig, context)
+    except SettingsError as error:
+        raise fault(str(error)) from None
+    return Transport(settings, clock=time.monotonic)
+
+
+def fault(message: str, status: int = 2) -> SystemExit:
+    """Print a line to standard error, and return what ends the command."""
+    click.echo(message, err=True)
+    return SystemExit(status)
