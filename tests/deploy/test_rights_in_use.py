@@ -12,15 +12,18 @@ from pathlib import Path
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
+from poseidon.cli import main
 from poseidon.testbed.api_server.faults import Fault
 from poseidon.testbed.api_server.koordlet import ReportOptions
 from poseidon.testbed.api_server.metrics_server import MetricsServer
 from poseidon.testbed.controllers.reporting import run_reporters
 from poseidon.testbed.controllers.true_use import TrueUse
 from poseidon.testbed.controllers.volumes import VolumeSimulation, run_volumes
+from poseidon.testbed.kubeconfig import write_kubeconfig
 from tests.deploy.installation import installed
-from tests.deploy.manifests import WITH_ROLES, of_kind, rights_of
+from tests.deploy.manifests import WITH_ROLES, everything, of_kind, rights_of
 from tests.support.cluster import pod
 from tests.support.waiting import until
 
@@ -284,3 +287,47 @@ def lease_rights_granted():
 
 def lease_rights_used(made):
     return {(each.verb, each.name) for each in made.used_of_leases()}
+
+
+@pytest.mark.parametrize("program", ["bandwidth-agent", "netperf-probe"])
+async def test_the_programs_that_measure_nodes_use_what_their_roles_grant(tmp_path, program):
+    async with installed(tmp_path, ("network",)) as made:
+        namespace = "kube-system" if program == "bandwidth-agent" else "netperf"
+        server = pod("server", namespace="netperf", nodeName="n1")
+        server["metadata"]["labels"] = {"app.kubernetes.io/name": "netperf-server"}
+        server["status"] = {
+            "phase": "Running",
+            "podIP": "127.0.0.1",
+            "conditions": [{"type": "Ready", "status": "True"}],
+        }
+        made.create([full_node("n1"), server])
+        await made.cluster.start()
+        token = made.cluster.accounts.issue(namespace, program, 600.0)[0]
+        write_kubeconfig(tmp_path / "kubeconfig", made.cluster.url, token)
+        more = (
+            ["--node=n1", "--speed=1000"]
+            if program == "bandwidth-agent"
+            else ["--namespace=netperf", "--config-map=netperf-metrics", "--seconds=0.1"]
+        )
+        for _ in range(2):  # what is there already is patched
+            words = [program, "--once", f"--kubeconfig={tmp_path / 'kubeconfig'}", *more]
+            result = await asyncio.to_thread(CliRunner().invoke, main, words)
+            assert result.exit_code == 0, result.output
+        used = {
+            (each.resource, each.verb)
+            for each in made.cluster.access.used[f"system:serviceaccount:{namespace}:{program}"]
+        }
+        roles = [
+            each
+            for each in everything("network")
+            if each["kind"].endswith("Role") and program in each["metadata"]["name"]
+        ]
+        assert used == {
+            (resource, verb)
+            for role in roles
+            if program in role["metadata"]["name"]
+            for rule in role["rules"]
+            for resource in rule["resources"]
+            for verb in rule["verbs"]
+        }
+        assert made.refused == []
