@@ -11,6 +11,7 @@ from protos.conventions.command_line import LazyGroup
 
 _COMMANDS = MappingProxyType(
     {
+        "audit": "Say which nodes could be freed, which hold too much, and which pods wait.",
         "bandwidth-agent": "Advertise the bandwidth of the node that it runs on.",
         "completion": "Print a script that teaches a shell the commands and options.",
         "demo": "Schedule an example application on a simulated cluster.",

@@ -15,9 +15,11 @@ from poseidon.configuration.model_arguments import argument_faults
 from protos.conventions.configuration_file import load_part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
     from pathlib import Path
 
+    from firmament.core.rescheduling.consolidation import Consolidation
+    from firmament.core.scheduler import Scheduler
     from protos.conventions.configuration import Document
     from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -40,6 +42,50 @@ def load_configuration(path: Path | None) -> BridgeConfiguration:
     return load_part(path, Whole, faults)
 
 
+def core_scheduler(configuration: Document, clock: Callable[[], float]) -> Scheduler:
+    """Return a scheduler as the solver has it, solving with OR-Tools. Raises ``ConfigurationError``."""
+    from firmament.configuration.document import SchedulerConfiguration, build_core
+    from firmament.core.scheduler import Scheduler
+    from firmament.solvers.ortools_solver import OrToolsSolver
+
+    assert isinstance(configuration, SchedulerConfiguration)
+    core = build_core(configuration)
+    return Scheduler(configuration=core, solver=OrToolsSolver(), clock=clock, timer=time.perf_counter)
+
+
+class EmbeddedTrials:
+    """Tries which machines of a cluster could be emptied: see ``firmament.core.rescheduling``.
+
+    ``events`` describe the cluster; ``goes``: uids of tasks that end with their machine.
+    """
+
+    def __init__(
+        self,
+        configuration: Document,
+        clock: Callable[[], float],
+        events: Iterable[pb.Event],
+        goes: Collection[str],
+    ) -> None:
+        from firmament.core.rescheduling.trials import Trials
+        from firmament.wire import events_from_proto
+
+        known = list(events_from_proto(events))
+        self._trials = Trials(core_scheduler(configuration, clock), known, goes)
+
+    def consolidate(self, candidates: Collection[str], tries: int, budget: int | None) -> Consolidation:
+        """Return which of the ``candidates`` can be emptied together, after at most so many ``tries``."""
+        from firmament.core.rescheduling.consolidation import UNLIMITED, Candidate, consolidate
+
+        trials = self._trials
+        return consolidate(
+            [Candidate(name, len(trials.moving(name))) for name in sorted(candidates)],
+            trials.empty,
+            trials.most_emptied(candidates),
+            tries,
+            UNLIMITED if budget is None else budget,
+        )
+
+
 class EmbeddedScheduler:
     """A scheduler of one cluster in this process, solving with OR-Tools.
 
@@ -49,15 +95,10 @@ class EmbeddedScheduler:
 
     def __init__(self, configuration: Document, clock: Callable[[], float]) -> None:
         from firmament.configuration.document import SchedulerConfiguration, build_core
-        from firmament.core.scheduler import Scheduler
-        from firmament.solvers.ortools_solver import OrToolsSolver
 
         assert isinstance(configuration, SchedulerConfiguration)
-        core = build_core(configuration)
-        self._scheduler = Scheduler(
-            configuration=core, solver=OrToolsSolver(), clock=clock, timer=time.perf_counter
-        )
-        self.needs = frozenset(core.words)
+        self._scheduler = core_scheduler(configuration, clock)
+        self.needs = frozenset(build_core(configuration).words)
         """What the models look at, in the words of ``Welcome``."""
         self.notes: list[str] = []
         """What models have remarked on bad input, each once."""

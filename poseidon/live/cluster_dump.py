@@ -44,7 +44,7 @@ COLLECTIONS: tuple[Resource[Any], ...] = (
     collections.PODS,
 )
 
-_DOMAINS = ("kubernetes.io", "k8s.io", "koordinator.sh", "firmament.io", "network.aware.com")
+_DOMAINS = ("kubernetes.io", "k8s.io", "karpenter.sh", "koordinator.sh", "firmament.io", "network.aware.com")
 _KEYS = ("firmament-gang-scheduling", "sakkara.group.constraints")
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 """Holds all that the object has, secrets included."""

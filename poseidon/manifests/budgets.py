@@ -45,17 +45,23 @@ def budget_defects(found: DisruptionBudget) -> Iterator[Defect]:
         yield from defects
 
 
-def _count(budget: DisruptionBudget, pods: Sequence[Pod]) -> DisruptionBudget:
-    spec = budget.spec
-    selector = requirements(spec.selector, "", []) if spec.selector is not None else None
-    covered = [
+def covered_by(budget: DisruptionBudget, pods: Iterable[Pod]) -> list[Pod]:
+    """Return the pods that a budget is about and that have not ended."""
+    if budget.spec.selector is None:
+        return []
+    selector = requirements(budget.spec.selector, "", [])
+    return [
         pod
         for pod in pods
-        if selector is not None
-        and pod.metadata.namespace == budget.metadata.namespace
+        if pod.metadata.namespace == budget.metadata.namespace
         and not pod.terminal
         and all(_holds(each, pod.metadata.labels) for each in selector)
     ]
+
+
+def _count(budget: DisruptionBudget, pods: Sequence[Pod]) -> DisruptionBudget:
+    spec = budget.spec
+    covered = covered_by(budget, pods)
     expected = len(covered)
     if spec.max_unavailable is not None:
         desired = expected - (_share(spec.max_unavailable, expected) or 0)

@@ -206,7 +206,7 @@ def make_plan(
         preemptions=tuple(sorted(outcome.preemptions(known.groups), key=lambda each: each.pod)),
         migrations=tuple(sorted(outcome.migrations, key=lambda each: each.pod)),
         pending=tuple(sorted(pending, key=lambda each: each.pod)),
-        nodes=tuple(sorted(_node_uses(scheduler), key=lambda each: each.node)),
+        nodes=tuple(sorted(node_uses(scheduler), key=lambda each: each.node)),
         round=outcome.figures,
         warnings=(*cluster.warnings, *scheduler.notes, *_budgets_unknown(manifests, outcome)),
         app_groups=cluster.app_groups,
@@ -289,7 +289,8 @@ def _left_waiting(tasks: Iterable[pb.TaskState], outcome: _Outcome, *, has_nodes
             yield Pending(task.uid, reason if has_nodes else NO_NODES)
 
 
-def _node_uses(scheduler: EmbeddedScheduler) -> Iterable[NodeUse]:
+def node_uses(scheduler: EmbeddedScheduler) -> Iterable[NodeUse]:
+    """Yield each node as the scheduler knows it now."""
     for state in scheduler.machines():
         yield NodeUse(
             node=state.name,

@@ -15,6 +15,8 @@ from poseidon.explanations import plain
 from poseidon.offline.tree_view import group_tree
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from poseidon.explanations import PodExplanation
     from poseidon.offline.plan import NodeUse, Plan
 
@@ -58,6 +60,17 @@ def print_plan(plan: Plan) -> None:
         console.print()
     _print_nodes(console, plan)
     console.print(_summary(plan))
+
+
+def print_rows(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table behind an empty line, or nothing if it has no rows."""
+    if not rows:
+        return
+    console, table = _Printer(), _table(*headings)
+    for row in rows:
+        table.add_row(*row)
+    console.print()
+    console.print(table)
 
 
 def print_explanation(explanation: PodExplanation, most: int = 0) -> None:

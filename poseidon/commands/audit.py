@@ -1,0 +1,114 @@
+"""``poseidon audit``: what could be better about a cluster as it is."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import click
+
+from poseidon.commands.connection import connect, connection_options, fault
+from poseidon.commands.offline_options import (
+    OfflineInput,
+    offline_options,
+    read_configuration,
+    read_input,
+    warn,
+)
+from protos.conventions.logs import one_line
+
+if TYPE_CHECKING:
+    from poseidon.kube.client.transport import Transport
+    from poseidon.offline.audit import Audit
+
+
+@click.command("audit")
+@offline_options
+@connection_options
+@click.option(
+    "--tries",
+    type=click.IntRange(min=1),
+    default=500,
+    show_default=True,
+    help="How often a choice of nodes is tried, each by rounds of the solver.",
+)
+@click.option("--most-moves", type=click.IntRange(min=0), help="How many pods may move; default: any number.")
+def audit(
+    *,
+    paths: tuple[str, ...],
+    config: Path | None,
+    print_config: bool,
+    now: float | None,
+    output: str,
+    kubeconfig: Path | None,
+    context: str | None,
+    tries: int,
+    most_moves: int | None,
+) -> None:
+    """Say which nodes could be freed by which moves, which hold too much, and which pods wait. Changes nothing.
+
+    With -f, of the cluster that files describe, such as the folder `cluster` of a support bundle; without, of the live
+    one. It does not matter which scheduler has placed the pods, and no solver has to run.
+    """
+    if print_config:
+        click.echo(read_configuration(config).effective_yaml(), nl=False)
+        return
+    if paths and (kubeconfig or context):
+        raise click.UsageError("--kubeconfig and --context are for a live cluster; leave -f away")
+    given = read_input(paths, config, now) if paths else _read_live(connect(kubeconfig, context), config, now)
+    from poseidon.offline.audit import make_audit
+
+    made = make_audit(given.manifests, given.configuration, given.now, tries=tries, budget=most_moves)
+    warn(made.warnings)
+    if output == "json":
+        click.echo(json.dumps(made.as_json(), indent=2, ensure_ascii=False))
+        return
+    _print(made)
+
+
+def _read_live(transport: Transport, config: Path | None, now: float | None) -> OfflineInput:
+    """Read what placement sees of a live cluster, as from files."""
+    from poseidon.kube.client.errors import KubeError
+    from poseidon.live.bundle import cluster_parts
+
+    async def listed(folder: Path) -> None:
+        async with transport:
+            await transport.get("/version")  # a server that does not answer is told at once
+            async for part in cluster_parts(transport, ()):
+                if part.problem:
+                    click.echo(f"warning: {one_line(f'{part.name}: {part.problem}')}", err=True)
+                else:
+                    (folder / Path(part.name).name).write_bytes(part.content)
+
+    with TemporaryDirectory(prefix="poseidon-audit-") as name:
+        try:
+            asyncio.run(listed(Path(name)))
+        except KubeError as error:
+            raise fault(one_line(f"{transport.server}: {error}"), 1) from None
+        return read_input((name,), config, now)
+
+
+def _print(made: Audit) -> None:
+    from poseidon.offline.tables import print_rows
+
+    click.echo(f"{made.pods} pods run on {made.nodes} nodes.")
+    proof = (
+        "no choice frees more"
+        if len(made.freed) >= made.most_freed
+        else f"at most {made.most_freed} could be"
+    )
+    click.echo(f"{len(made.freed)} nodes could be freed by {len(made.moves)} moves; {proof}.")
+    print_rows(("FREED NODE",), [(name,) for name in made.freed])
+    print_rows(("MOVED POD", "FROM", "TO"), [(each.pod, each.source, each.target) for each in made.moves])
+    print_rows(
+        ("NODE THAT STAYS", "POD", "REASON"), [(each.node, each.pod, each.reason) for each in made.staying]
+    )
+    lacking = [
+        (each.node, ", ".join(f"{key} {-free}" for key, free in sorted(each.free.items()) if free < 0))
+        for each in made.overcommitted
+    ]
+    print_rows(("OVERCOMMITTED NODE", "LACKS"), lacking)
+    print_rows(("PENDING POD", "REASON"), [(each.pod, each.reason) for each in made.pending])

@@ -1,0 +1,47 @@
+"""Which pods could be moved to another node, and what keeps the others where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from poseidon.manifests.budgets import covered_by
+from poseidon.pods.daemon_sets import claimed
+
+if TYPE_CHECKING:
+    from poseidon.kube.api.core import Pod
+    from poseidon.manifests.loader import Manifests
+
+MIRROR = "kubernetes.io/config.mirror"
+REFUSALS: Mapping[str, str] = MappingProxyType(
+    {
+        "karpenter.sh/do-not-disrupt": "true",
+        "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
+    }
+)
+"""Annotations, of Karpenter and of cluster-autoscaler, that forbid to move a pod, and the values by which they do."""
+
+
+def goes_with_its_node(pod: Pod) -> bool:
+    """Whether a pod ends with its node and is not missed: those of DaemonSets, and static ones."""
+    return claimed(pod) is not None or MIRROR in pod.metadata.annotations
+
+
+def obstacles(manifests: Manifests, pods: Iterable[Pod]) -> dict[str, str]:
+    """Return why pods must stay on their nodes, by uid; others may be evicted, and come up elsewhere."""
+    listed = list(pods)
+    found = {uid: reason for pod in listed for uid, reason in _own(pod)}
+    for budget in manifests.budgets:
+        if budget.status is not None and budget.status.disruptions_allowed < 1:
+            reason = f"PodDisruptionBudget {budget.metadata.name} allows no disruption"
+            found |= {pod.metadata.uid: reason for pod in covered_by(budget, listed)}
+    return found
+
+
+def _own(pod: Pod) -> Iterator[tuple[str, str]]:
+    for key, value in REFUSALS.items():
+        if pod.metadata.annotations.get(key) == value:
+            yield pod.metadata.uid, f"has the annotation {key}: {value}"
+    if pod.metadata.controller() is None:
+        yield pod.metadata.uid, "has no controller that would replace it"

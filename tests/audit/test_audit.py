@@ -1,0 +1,147 @@
+"""`poseidon audit` of files and of a live cluster: its moves keep every rule, and what must not move stays."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from poseidon.cli import main
+from poseidon.testbed.api_server.bulk import create_object
+from poseidon.testbed.kubeconfig import write_kubeconfig
+from poseidon.testbed.seeding import NodeShape
+from tests.end_to_end.scene import free_port, scene
+from tests.plan.objects import node, pod
+from tests.support.cluster import pod as api_pod
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "12-audit"
+HOST = "kubernetes.io/hostname"
+
+
+def owned(name, where, *, owner="ReplicaSet", cpu=1, metadata=None, **spec):
+    reference = {"apiVersion": "apps/v1", "kind": owner, "name": "own", "uid": "own", "controller": True}
+    made = {"ownerReferences": [reference], **(metadata or {})}
+    return pod(name, cpu=cpu, phase="Running", metadata=made, nodeName=where, **spec)
+
+
+def audited(tmp_path, *objects, options=()):
+    path = tmp_path / "cluster.yaml"
+    path.write_text(yaml.safe_dump_all(objects))
+    result = CliRunner().invoke(main, ["audit", "-f", str(path), "-o", "json", *options])
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def moves_of(found):
+    return {each["pod"]: (each["from"], each["to"]) for each in found["consolidation"]["moves"]}
+
+
+def test_three_nodes_become_two(tmp_path):
+    pods = [owned(f"{name}-{index}", name, cpu=1) for name in ("a", "b", "c") for index in range(2)]
+    found = audited(tmp_path, *(node(name, cpu=3) for name in "abc"), *pods)
+    freed = found["consolidation"]["freed"]
+    assert (len(freed), found["consolidation"]["mostFreed"]) == (1, 1)
+    assert {source for source, _ in moves_of(found).values()} == set(freed)
+    assert len(moves_of(found)) == 2
+
+
+def test_rules_between_pods_hold_after_the_moves(tmp_path):
+    apart = {
+        "podAntiAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": [
+                {"topologyKey": HOST, "labelSelector": {"matchLabels": {"app": "x"}}}
+            ]
+        }
+    }
+    pods = [owned(name, name, metadata={"labels": {"app": "x"}}, affinity=apart) for name in ("a", "b", "c")]
+    found = audited(tmp_path, *(node(name) for name in "abcd"), *pods)
+    assert found["consolidation"]["freed"] == ["d"]
+    assert moves_of(found) == {}
+
+
+@pytest.mark.parametrize(
+    ("keeper", "says"),
+    [
+        (
+            owned("p", "a", metadata={"annotations": {"karpenter.sh/do-not-disrupt": "true"}}),
+            "do-not-disrupt",
+        ),
+        (pod("p", phase="Running", nodeName="a"), "no controller"),
+    ],
+)
+def test_what_must_not_move_keeps_its_node(tmp_path, keeper, says):
+    found = audited(tmp_path, node("a"), node("b"), keeper, owned("q", "b"))
+    (staying,) = found["consolidation"]["staying"]
+    assert (staying["node"], staying["pod"]) == ("a", "shop/p")
+    assert says in staying["reason"]
+    assert moves_of(found) == {"shop/q": ("b", "a")}
+
+
+def test_a_budget_that_allows_nothing_keeps_nodes(tmp_path):
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "all", "namespace": "shop"},
+        "spec": {"maxUnavailable": 0, "selector": {}},
+    }
+    found = audited(tmp_path, node("a"), node("b"), owned("p", "a"), owned("q", "b"), budget)
+    assert {each["node"] for each in found["consolidation"]["staying"]} == {"a", "b"}
+    assert found["consolidation"]["freed"] == []
+
+
+def test_pods_of_daemon_sets_go_with_their_nodes(tmp_path):
+    found = audited(
+        tmp_path, node("a"), node("b"), owned("d-a", "a", owner="DaemonSet"), owned("d-b", "b", owner="DaemonSet"),
+        owned("p", "a"),
+    )  # fmt: skip
+    assert found["consolidation"]["freed"] == ["b"]
+    assert moves_of(found) == {}
+
+
+def test_moves_are_bounded(tmp_path):
+    pods = [owned(f"{name}-{index}", name, cpu="100m") for name in ("a", "b") for index in range(3)]
+    found = audited(tmp_path, node("a"), node("b"), *pods, options=("--most-moves", "2"))
+    assert (found["consolidation"]["freed"], found["consolidation"]["mostFreed"]) == ([], 1)
+
+
+def test_the_example():
+    found = json.loads(CliRunner().invoke(main, ["audit", "-f", str(EXAMPLE), "-o", "json"]).stdout)
+    assert found["consolidation"]["freed"] == ["web-1"]
+    assert found["overcommitted"] == [{"node": "db-1", "lacking": {"cpu": 1000}}]
+    assert [each["pod"] for each in found["pending"]] == ["default/db-c"]
+
+
+async def test_a_live_cluster_is_read_and_left_as_it_is(tmp_path):
+    async with scene(tmp_path) as s:
+        nodes = await s.nodes(3, [NodeShape("four", cpu="4", memory="16Gi")])
+        reference = {
+            "apiVersion": "apps/v1",
+            "kind": "ReplicaSet",
+            "name": "r",
+            "uid": "r",
+            "controller": True,
+        }
+        for index, name in enumerate(nodes):
+            made = api_pod(f"p{index}", cpu="1", nodeName=name, schedulerName="another")
+            made["metadata"]["ownerReferences"] = [reference]
+            made["status"] = {"phase": "Running"}
+            create_object(s.operations, made)
+        before = s.operations.store.revision
+        words = ["audit", "--kubeconfig", str(s.stack.kubeconfig), "-o", "json"]
+        result = await asyncio.to_thread(CliRunner().invoke, main, words)
+        assert result.exit_code == 0, result.output
+        found = json.loads(result.stdout)["consolidation"]
+        assert (len(found["freed"]), found["mostFreed"], len(found["moves"])) == (2, 2, 2)
+        assert s.operations.store.revision == before
+
+
+def test_bad_input_is_one_line(tmp_path):
+    write_kubeconfig(tmp_path / "kubeconfig", f"http://127.0.0.1:{free_port()}")
+    gone = CliRunner().invoke(main, ["audit", "--kubeconfig", str(tmp_path / "kubeconfig")])
+    assert (gone.exit_code, len(gone.stderr.splitlines())) == (1, 1)
+    both = CliRunner().invoke(main, ["audit", "-f", str(EXAMPLE), "--context", "x"])
+    assert (both.exit_code, "leave -f away" in both.stderr) == (2, True)

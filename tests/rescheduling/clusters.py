@@ -1,0 +1,175 @@
+"""Random clusters of running tasks; who tries all choices of machines to empty, and who tries prefixes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from random import Random
+
+from firmament.core.configuration import CoreConfiguration
+from firmament.core.events import ClassDefined, Event, MachineUpserted, TasksBound
+from firmament.core.model import Machine, TaskClass
+from firmament.core.rescheduling.consolidation import UNLIMITED, Candidate, Consolidation, consolidate
+from firmament.core.rescheduling.trials import Trials
+from firmament.core.scheduler import Scheduler
+from firmament.solvers.ortools_solver import OrToolsSolver
+
+Amounts = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Running:
+    """Machines with CPU and memory, and what each task takes; ``pools``: tasks stay in that of their machine."""
+
+    machines: Mapping[str, Amounts]
+    tasks: Mapping[str, tuple[str, Amounts]]
+    pools: Mapping[str, str] = field(default_factory=dict)
+
+    def events(self) -> list[Event]:
+        made: list[Event] = [
+            MachineUpserted(
+                Machine(
+                    name,
+                    {"cpu": cpu, "memory": memory, "pods": 50},
+                    labels={"pool": self.pools.get(name, "")},
+                )
+            )
+            for name, (cpu, memory) in self.machines.items()
+        ]
+        numbers: dict[tuple[str, Amounts], int] = {}
+        for machine, amounts in self.tasks.values():
+            kind = self.pools.get(machine, ""), amounts
+            if kind not in numbers:
+                numbers[kind] = len(numbers) + 1
+                requests = (("cpu", amounts[0]), ("memory", amounts[1]))
+                content = TaskClass(requests, node_selector=(("pool", kind[0]),) if kind[0] else ())
+                made.append(ClassDefined(numbers[kind], content))
+        made += [
+            TasksBound(machine, numbers[self.pools.get(machine, ""), amounts], (uid,))
+            for uid, (machine, amounts) in self.tasks.items()
+        ]
+        return made
+
+    def on(self, machine: str) -> list[str]:
+        return [uid for uid, (where, _) in self.tasks.items() if where == machine]
+
+    def holds(self, moves: Mapping[str, str], without: Sequence[str]) -> bool:
+        """Whether the moves overcommit nothing, and leave nothing behind on machines that go."""
+        left = {name: list(amounts) for name, amounts in self.machines.items()}
+        for uid, (machine, amounts) in self.tasks.items():
+            target = moves.get(uid, machine)
+            if target in without or self.pools.get(target) != self.pools.get(machine):
+                return False
+            left[target][0] -= amounts[0]
+            left[target][1] -= amounts[1]
+        return all(cpu >= 0 and memory >= 0 for cpu, memory in left.values())
+
+
+def random_cluster(
+    random: Random, machines: int, *, fill: float, most: int = 1000, pools: int = 0
+) -> Running:
+    """Machines of a few sizes, each filled by itself to about a share, with at most so many tasks.
+
+    With ``pools`` each machine is in one of these, whose share is drawn between 0.2 and 1.
+    """
+    sizes = [(4, 16), (8, 16), (8, 32), (16, 64)]
+    offered = {f"m{index:03d}": random.choice(sizes) for index in range(machines)}
+    tasks: dict[str, tuple[str, Amounts]] = {}
+    shares = {f"pool-{index}": random.uniform(0.2, 1.0) for index in range(pools)}
+    pool_of = {name: random.choice(sorted(shares)) for name in offered} if pools else {}
+    for name, (cpu, memory) in offered.items():
+        mean = shares[pool_of[name]] if pools else fill
+        share = min(1.0, max(0.0, random.gauss(mean, 0.15 if pools else 0.25)))
+        room = [round(cpu * share), round(memory * share)]
+        count = 0
+        while room[0] > 0 and room[1] > 0 and count < most:
+            amounts = (
+                random.randint(1, max(1, min(room[0], 4))),
+                random.randint(1, max(1, min(room[1], 16))),
+            )
+            room = [room[0] - amounts[0], room[1] - amounts[1]]
+            tasks[f"{name}-{count}"] = (name, amounts)
+            count += 1
+    return Running(offered, tasks, pool_of)
+
+
+def trials_of(running: Running) -> Trials:
+    scheduler = Scheduler(configuration=CoreConfiguration(), solver=OrToolsSolver(), clock=lambda: 0.0)
+    return Trials(scheduler, running.events())
+
+
+def searched(running: Running, tries: int = 1000, budget: int = UNLIMITED) -> Consolidation:
+    """What is found here."""
+    trials = trials_of(running)
+    candidates = [Candidate(name, len(trials.moving(name))) for name in trials.machines]
+    return consolidate(candidates, trials.empty, trials.most_emptied(set(trials.machines)), tries, budget)
+
+
+def by_prefix(running: Running, lifetimes: Mapping[str, float]) -> tuple[str, ...]:
+    """What is found by trying prefixes of the machines, in order of what their disruption costs.
+
+    So does Karpenter: the cost is that of the pods, here one each, times the share of the machine's lifetime that is
+    left.
+    """
+    trials = trials_of(running)
+    ordered = sorted(running.machines, key=lambda name: (len(running.on(name)) * lifetimes[name], name))
+    best: tuple[str, ...] = ()
+    low, high = 1, len(ordered)
+    while low <= high:
+        middle = (low + high) // 2
+        prefix = ordered[:middle]
+        if trials.empty(prefix) is not None:
+            best, low = tuple(prefix), middle + 1
+        else:
+            high = middle - 1
+    return best
+
+
+def exhaustively(running: Running) -> tuple[int, int]:
+    """The most machines that can be emptied, and the fewest moves by which so many can: every choice is looked at."""
+    names = sorted(running.machines)
+    for count in range(len(names) - 1, 0, -1):
+        moves = [
+            sum(len(running.on(name)) for name in chosen)
+            for chosen in combinations(names, count)
+            if _packs(running, chosen)
+        ]
+        if moves:
+            return count, min(moves)
+    return 0, 0
+
+
+def _packs(running: Running, gone: Sequence[str]) -> bool:
+    left = {name: list(amounts) for name, amounts in running.machines.items() if name not in gone}
+    moving = []
+    for machine, amounts in running.tasks.values():
+        if machine in gone:
+            moving.append(amounts)
+        else:
+            left[machine][0] -= amounts[0]
+            left[machine][1] -= amounts[1]
+    moving.sort(reverse=True)
+    seen: set[tuple[int, tuple[tuple[int, int], ...]]] = set()
+
+    def place(index: int) -> bool:
+        if index == len(moving):
+            return True
+        state = index, tuple(sorted((cpu, memory) for cpu, memory in left.values()))
+        if state in seen:
+            return False
+        seen.add(state)
+        cpu, memory = moving[index]
+        tried = set()
+        for room in left.values():
+            if room[0] >= cpu and room[1] >= memory and tuple(room) not in tried:
+                tried.add(tuple(room))
+                room[0] -= cpu
+                room[1] -= memory
+                if place(index + 1):
+                    return True
+                room[0] += cpu
+                room[1] += memory
+        return False
+
+    return place(0)
