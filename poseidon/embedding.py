@@ -74,16 +74,10 @@ class EmbeddedTrials:
 
     def consolidate(self, candidates: Collection[str], tries: int, budget: int | None) -> Consolidation:
         """Return which of the ``candidates`` can be emptied together, after at most so many ``tries``."""
-        from firmament.core.rescheduling.consolidation import UNLIMITED, Candidate, consolidate
+        from firmament.core.rescheduling.consolidation import UNLIMITED, consolidate
 
-        trials = self._trials
-        return consolidate(
-            [Candidate(name, len(trials.moving(name))) for name in sorted(candidates)],
-            trials.empty,
-            trials.most_emptied(candidates),
-            tries,
-            UNLIMITED if budget is None else budget,
-        )
+        moves = UNLIMITED if budget is None else budget
+        return consolidate(self._trials, sorted(candidates), tries=tries, budget=moves)
 
 
 class EmbeddedScheduler:

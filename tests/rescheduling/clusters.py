@@ -10,7 +10,7 @@ from random import Random
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.events import ClassDefined, Event, MachineUpserted, TasksBound
 from firmament.core.model import Machine, TaskClass
-from firmament.core.rescheduling.consolidation import UNLIMITED, Candidate, Consolidation, consolidate
+from firmament.core.rescheduling.consolidation import UNLIMITED, Consolidation, consolidate
 from firmament.core.rescheduling.trials import Trials
 from firmament.core.scheduler import Scheduler
 from firmament.solvers.ortools_solver import OrToolsSolver
@@ -102,8 +102,7 @@ def trials_of(running: Running) -> Trials:
 def searched(running: Running, tries: int = 1000, budget: int = UNLIMITED) -> Consolidation:
     """What is found here."""
     trials = trials_of(running)
-    candidates = [Candidate(name, len(trials.moving(name))) for name in trials.machines]
-    return consolidate(candidates, trials.empty, trials.most_emptied(set(trials.machines)), tries, budget)
+    return consolidate(trials, list(trials.machines), tries=tries, budget=budget)
 
 
 def by_prefix(running: Running, lifetimes: Mapping[str, float]) -> tuple[str, ...]:
@@ -114,12 +113,15 @@ def by_prefix(running: Running, lifetimes: Mapping[str, float]) -> tuple[str, ..
     """
     trials = trials_of(running)
     ordered = sorted(running.machines, key=lambda name: (len(running.on(name)) * lifetimes[name], name))
+    untouched = trials.save()
     best: tuple[str, ...] = ()
     low, high = 1, len(ordered)
     while low <= high:
         middle = (low + high) // 2
         prefix = ordered[:middle]
-        if trials.empty(prefix) is not None:
+        fits = trials.take(prefix)
+        trials.restore(untouched)
+        if fits:
             best, low = tuple(prefix), middle + 1
         else:
             high = middle - 1

@@ -7,9 +7,15 @@ for others that take fewer moves, or for several.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
+
+from firmament.core.rescheduling.trials import Trials
+
+UNLIMITED = 2**62
+_OTHERS = 24
+"""Machines that are looked at in place of one: those with the fewest moves."""
 
 
 class Candidate(NamedTuple):
@@ -17,12 +23,6 @@ class Candidate(NamedTuple):
 
     machine: str
     moves: int
-
-
-UNLIMITED = 2**62
-
-Try = Callable[[Sequence[str]], Mapping[str, str] | None]
-"""Where the tasks of machines would go if these were taken away together; None if not all have a place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,45 +40,42 @@ class Consolidation:
 
 
 def consolidate(
-    candidates: Iterable[Candidate], attempt: Try, most: int, tries: int, budget: int = UNLIMITED
+    trials: Trials, candidates: Iterable[str], *, tries: int, budget: int = UNLIMITED
 ) -> Consolidation:
     """Return machines that can be emptied together: as many as are found, with as few moves as are found.
 
-    ``most``: more cannot be. ``attempt`` is called at most ``tries`` times. ``budget``: of moves.
+    At most so many ``tries`` are made, and the tasks of the machines are at most ``budget``.
     """
-    ordered = sorted(candidates, key=lambda each: (each.moves, each.machine))
-    search = _Search({each.machine: each.moves for each in ordered}, attempt, most, tries, budget)
-    search.add([each.machine for each in ordered])
+    moves = {name: trials.moves(name) for name in candidates}
+    ordered = sorted(moves, key=lambda name: (moves[name], name))
+    search = _Search(trials, {name: moves[name] for name in ordered}, tries, budget)
+    search.add(ordered)
     search.exchange()
-    return Consolidation(tuple(search.chosen), search.found, most)
+    return Consolidation(tuple(trials.gone), dict(trials.moved), search.most)
 
 
 class _Search:
-    def __init__(self, moves: Mapping[str, int], attempt: Try, most: int, tries: int, budget: int) -> None:
-        self._moves, self._attempt, self._most, self._left, self._budget = moves, attempt, most, tries, budget
-        self.chosen: list[str] = []
-        self.found: Mapping[str, str] = {}
+    def __init__(self, trials: Trials, moves: Mapping[str, int], tries: int, budget: int) -> None:
+        self._trials, self._moves, self._left, self._budget = trials, moves, tries, budget
+        self.most = trials.most_emptied(moves.keys())
 
-    def _fits(self, machines: Sequence[str]) -> bool:
-        """Try machines together, and take them if they fit."""
-        if self._left <= 0 or len(machines) > self._most or self._total(machines) > self._budget:
+    def _taken(self, machines: Sequence[str]) -> bool:
+        """Try more machines, and take them if they fit."""
+        if self._left <= 0 or self._total(self._trials.gone) + self._total(machines) > self._budget:
             return False
         self._left -= 1
-        found = self._attempt(machines)
-        if found is None:
-            return False
-        self.chosen, self.found = list(machines), found
-        return True
+        return self._trials.take(machines)
 
     def add(self, machines: Sequence[str]) -> None:
         """Add as many as fit, in this order: twice as many after each that fits, half as many after one that does not.
 
         The search goes on behind what does not fit by itself.
         """
+        gone = self._trials.gone
         at, step = 0, 1
-        while at < len(machines) and self._left > 0 and len(self.chosen) < self._most:
-            step = min(step, len(machines) - at, self._most - len(self.chosen))
-            if self._fits([*self.chosen, *machines[at : at + step]]):
+        while at < len(machines) and self._left > 0 and len(gone) < self.most:
+            step = min(step, len(machines) - at, self.most - len(gone))
+            if self._taken(machines[at : at + step]):
                 at, step = at + step, 2 * step
             elif step == 1:
                 at += 1
@@ -91,21 +88,18 @@ class _Search:
             pass
 
     def _exchanged(self) -> bool:
-        before = self.chosen, self.found
-        for given_up in sorted(self.chosen, key=lambda each: (-self._moves[each], each)):
-            rest = [each for each in before[0] if each != given_up]
-            others = [each for each in self._moves if each not in before[0]]
-            self.chosen, self.found = rest, before[1]
-            self.add(others)
-            if self._better(before[0]):
-                return True
-            self.chosen, self.found = before
+        trials = self._trials
+        saved = trials.save()
+        before = len(saved.gone), -self._total(saved.gone)
+        for given_up in sorted(saved.gone, key=lambda name: (-self._moves[name], name)):
             if self._left <= 0:
-                return False
+                break
+            trials.give_back(given_up)
+            self.add([name for name in self._moves if name not in saved.gone][:_OTHERS])
+            if (len(trials.gone), -self._total(trials.gone)) > before:
+                return True
+            trials.restore(saved)
         return False
 
-    def _better(self, than: Sequence[str]) -> bool:
-        return (len(self.chosen), -self._total(self.chosen)) > (len(than), -self._total(than))
-
-    def _total(self, machines: Sequence[str]) -> int:
-        return sum(self._moves[each] for each in machines)
+    def _total(self, machines: Iterable[str]) -> int:
+        return sum(self._moves[name] for name in machines)

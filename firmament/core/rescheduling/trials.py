@@ -1,12 +1,13 @@
 """Tries what would become of the tasks of machines that are taken away: by rounds of a scheduler of its own.
 
-So every rule and every cost model counts as in ordinary rounds. After each try everything is as it was before.
+So every rule and every cost model counts as in ordinary rounds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,22 +29,32 @@ _MOST_ROUNDS = 4
 """One round places all that it can; another may follow gangs and rules between tasks."""
 
 
+class Saved(NamedTuple):
+    """A state of trials: which machines are gone, in order, and where tasks are that have moved."""
+
+    gone: tuple[str, ...]
+    moved: dict[str, str]
+
+
 class Trials:
     """A scheduler that knows of ``events`` what runs: tasks that wait take no part.
 
-    ``goes``: uids of tasks that end with their machine, and need no other place. ``tried`` counts.
+    ``goes``: uids of tasks that end with their machine, and need no other place. Machines are taken away one after
+    another: ``gone``, in order; ``moved``: uid -> machine, for tasks that are elsewhere for it. Nobody else moves.
     """
 
     def __init__(self, scheduler: Scheduler, events: Sequence[Event], goes: Collection[str] = ()) -> None:
         self._scheduler = scheduler
-        self._goes = frozenset(goes)
         self._machines: dict[str, Machine] = {}
         self._classes: dict[int, TaskClass] = {}
-        self._bound: dict[str, list[TasksBound]] = {}
-        self.tried = 0
+        self._tasks: dict[str, TasksBound] = {}
+        self._home: dict[str, dict[str, None]] = {}
+        self._ending: dict[str, list[TasksBound]] = {}
+        self._guests: dict[str, dict[str, None]] = {}
+        self.gone: dict[str, None] = {}
+        self.moved: dict[str, str] = {}
         kept = [each for each in events if not isinstance(each, TasksSubmitted)]
         scheduler.apply(kept)
-        lowest = 0
         for each in kept:
             match each:
                 case MachineUpserted(machine):
@@ -51,21 +62,29 @@ class Trials:
                 case ClassDefined(number, content):
                     self._classes[number] = content
                 case TasksBound():
-                    self._bound.setdefault(each.machine, []).extend(_one_by_one(each))
-                    lowest = min(lowest, each.priority)
-        self._priority = lowest
+                    for task in _one_by_one(each):
+                        self._take_up(task, ends=task.uids[0] in goes)
+        self._priority = min((each.priority for each in self._tasks.values()), default=0)
         self._rows = {name: row for row, name in enumerate(self._machines)}
         self._resources = sorted({key for machine in self._machines.values() for key in machine.allocatable})
-        self._free, self._leaving = self._amounts()
+        self._total = self._amounts()
+        self._ends = np.zeros_like(self._total)
+        self._leaving = np.zeros_like(self._total)
+        for name, row in self._rows.items():
+            for task in self._ending.get(name, ()):
+                self._ends[row] += self._requests(task)
+            for uid in self._home.get(name, ()):
+                self._leaving[row] += self._requests(self._tasks[uid])
+        self._free = self._total - self._ends - self._leaving
 
     @property
     def machines(self) -> Iterable[str]:
         """Names of all machines, in the order in which they came."""
         return self._machines
 
-    def moving(self, machine: str) -> tuple[str, ...]:
-        """Uids of the tasks of a machine that would need another place."""
-        return tuple(each.uids[0] for each in self._tasks(machine) if each.uids[0] not in self._goes)
+    def moves(self, machine: str) -> int:
+        """Return how many tasks that run on a machine would need another place without it."""
+        return len(self._home.get(machine, ()))
 
     def most_emptied(self, candidates: Collection[str]) -> int:
         """Return how many of these machines can be emptied at most: more leave too little room for what is requested.
@@ -73,53 +92,124 @@ class Trials:
         For each resource by itself: as many machines have to stay, the largest, as hold all requests together.
         """
         stays = np.array([name not in candidates for name in self._machines])
-        room = self._free + self._leaving + self._staying()
-        wanted = self._leaving.sum(axis=0) + self._staying()[stays].sum(axis=0)
+        wanted = self._leaving.sum(axis=0) + self._ends[stays].sum(axis=0)
         most = int((~stays).sum())
         for column in range(len(self._resources)):
-            missing = wanted[column] - room[stays, column].sum()
-            largest = np.sort(room[~stays, column])[::-1].cumsum()
+            missing = wanted[column] - self._total[stays, column].sum()
+            largest = np.sort(self._total[~stays, column])[::-1].cumsum()
             needed = int(np.searchsorted(largest, missing)) + 1 if missing > 0 else 0
             most = min(most, len(largest) - min(needed, len(largest)))
         return most
 
-    def empty(self, machines: Sequence[str]) -> Mapping[str, str] | None:
-        """Return where the tasks of ``machines`` would go without these, by uid; None unless all have a place.
+    def take(self, machines: Sequence[str]) -> bool:
+        """Take more machines away, if all tasks on them have a place elsewhere; say whether. Otherwise nothing changes.
 
-        Nobody else moves, and nobody is evicted for them.
+        Tasks that have been moved to these machines before move on.
         """
-        if not self._may_fit(machines):
-            return None
-        self.tried += 1
-        leaving = [each for name in machines for each in self._tasks(name)]
-        moving = [each for each in leaving if each.uids[0] not in self._goes]
+        uids = [uid for name in machines for uid in self._on(name)]
+        if not self._may_fit(machines, uids):
+            return False
+        former = {uid: self._place(uid) for uid in uids}
+        ending = [each for name in machines for each in self._ending.get(name, ())]
         self._scheduler.apply(
             [
-                *(TaskRemoved(each.uids[0]) for each in leaving),
+                *(TaskRemoved(each.uids[0]) for each in ending),
+                *(TaskRemoved(uid) for uid in uids),
                 *(MachineRemoved(name) for name in machines),
-                *(self._submitted(each) for each in moving),
+                *(self._submitted(self._tasks[uid]) for uid in uids),
             ]
         )
-        found = self._placed(len(moving))
+        found = self._placed(len(uids))
+        if found is None:
+            self._scheduler.apply(
+                [
+                    *(TaskRemoved(uid) for uid in uids),
+                    *(MachineUpserted(self._machines[name]) for name in machines),
+                    *ending,
+                    *(replace(self._tasks[uid], machine=name) for uid, name in former.items()),
+                ]
+            )
+            return False
+        self._scheduler.apply([replace(self._tasks[uid], machine=name) for uid, name in found.items()])
+        self.gone.update(dict.fromkeys(machines))
+        for uid, name in found.items():
+            self._settle(uid, name)
+        return True
+
+    def give_back(self, machine: str) -> None:
+        """Let a machine that is gone be there again, and its tasks return to it."""
+        del self.gone[machine]
+        self._return([machine], dict.fromkeys(self._home.get(machine, ()), machine))
+
+    def save(self) -> Saved:
+        """Return the present state, for ``restore``."""
+        return Saved(tuple(self.gone), dict(self.moved))
+
+    def restore(self, saved: Saved) -> None:
+        """Go back to a state that was saved."""
+        returning = [name for name in self.gone if name not in saved.gone]
+        leaving = [name for name in saved.gone if name not in self.gone]
+        places = {uid: saved.moved.get(uid, self._tasks[uid].machine) for uid in {*self.moved, *saved.moved}}
+        changed = {uid: name for uid, name in places.items() if name != self._place(uid)}
+        self.gone = dict.fromkeys(saved.gone)
+        self._return(returning, changed)
         self._scheduler.apply(
             [
-                *(TaskRemoved(each.uids[0]) for each in moving),
-                *(MachineUpserted(self._machines[name]) for name in machines),
-                *leaving,
+                *(TaskRemoved(each.uids[0]) for name in leaving for each in self._ending.get(name, ())),
+                *(MachineRemoved(name) for name in leaving),
             ]
         )
-        return found
+
+    def _return(self, machines: Sequence[str], places: Mapping[str, str]) -> None:
+        """Let machines be there again, and tasks be at these places."""
+        self._scheduler.apply(
+            [
+                *(TaskRemoved(uid) for uid in places),
+                *(MachineUpserted(self._machines[name]) for name in machines),
+                *(each for name in machines for each in self._ending.get(name, ())),
+                *(replace(self._tasks[uid], machine=name) for uid, name in places.items()),
+            ]
+        )
+        for uid, name in places.items():
+            self._settle(uid, name)
 
     def _placed(self, wanted: int) -> Mapping[str, str] | None:
         found: dict[str, str] = {}
         for _ in range(_MOST_ROUNDS):
             if len(found) == wanted:
-                return found
+                break
             result = self._scheduler.run_round()
             if any(delta.kind is not DeltaKind.PLACE for delta in result.deltas) or not result.deltas:
                 return None
             found.update((delta.uid, delta.machine) for delta in result.deltas)
         return found if len(found) == wanted else None
+
+    def _place(self, uid: str) -> str:
+        return self.moved.get(uid, self._tasks[uid].machine)
+
+    def _settle(self, uid: str, machine: str) -> None:
+        """Note where a task is."""
+        row = self._requests(self._tasks[uid])
+        self._free[self._rows[self._place(uid)]] += row
+        self._free[self._rows[machine]] -= row
+        self._guests.get(self._place(uid), {}).pop(uid, None)
+        if machine == self._tasks[uid].machine:
+            self.moved.pop(uid, None)
+        else:
+            self.moved[uid] = machine
+            self._guests.setdefault(machine, {})[uid] = None
+
+    def _on(self, machine: str) -> list[str]:
+        """Uids of the tasks that are on a machine now."""
+        at_home = [uid for uid in self._home.get(machine, ()) if uid not in self.moved]
+        return [*at_home, *self._guests.get(machine, ())]
+
+    def _take_up(self, task: TasksBound, *, ends: bool) -> None:
+        if ends:
+            self._ending.setdefault(task.machine, []).append(task)
+        else:
+            self._tasks[task.uids[0]] = task
+            self._home.setdefault(task.machine, {})[task.uids[0]] = None
 
     def _submitted(self, task: TasksBound) -> TasksSubmitted:
         # None is so important that others would have to make way.
@@ -132,43 +222,22 @@ class Trials:
             spread_group=task.spread_group,
         )
 
-    def _tasks(self, machine: str) -> list[TasksBound]:
-        return self._bound.get(machine, [])
-
-    def _may_fit(self, machines: Sequence[str]) -> bool:
+    def _may_fit(self, machines: Sequence[str], uids: Sequence[str]) -> bool:
         """Whether there is room for all, resource by resource, if rules and fractions did not matter."""
-        rows = [self._rows[name] for name in machines]
-        left = np.maximum(self._free, 0).sum(axis=0) - np.maximum(self._free[rows], 0).sum(axis=0)
-        return bool((self._leaving[rows].sum(axis=0) <= left).all())
+        away = [self._rows[name] for name in (*self.gone, *machines)]
+        room = np.maximum(self._free, 0).sum(axis=0) - np.maximum(self._free[away], 0).sum(axis=0)
+        wanted = sum(
+            (self._requests(self._tasks[uid]) for uid in uids), np.zeros(len(self._resources), np.int64)
+        )
+        return bool((wanted <= room).all())
 
-    def _amounts(self) -> tuple[Int64, Int64]:
-        """int64[M, K] each: what is free, and what tasks take that would need another place."""
-        free = np.array(
-            [
-                [machine.allocatable.get(key, 0) for key in self._resources]
-                for machine in self._machines.values()
-            ],
-            dtype=np.int64,
-        ).reshape(len(self._machines), len(self._resources))
-        leaving = np.zeros_like(free)
-        for name, row in self._rows.items():
-            for task in self._tasks(name):
-                taken = self._requests(task)
-                free[row] -= taken
-                if task.uids[0] not in self._goes:
-                    leaving[row] += taken
-        return free, leaving
-
-    def _staying(self) -> Int64:
-        """int64[M, K]: what tasks take that end with their machine."""
-        total = np.array(
-            [
-                [machine.allocatable.get(key, 0) for key in self._resources]
-                for machine in self._machines.values()
-            ],
-            dtype=np.int64,
-        ).reshape(self._free.shape)
-        return total - self._free - self._leaving
+    def _amounts(self) -> Int64:
+        """int64[M, K]: what machines offer."""
+        rows = [
+            [machine.allocatable.get(key, 0) for key in self._resources]
+            for machine in self._machines.values()
+        ]
+        return np.array(rows, dtype=np.int64).reshape(len(self._machines), len(self._resources))
 
     def _requests(self, task: TasksBound) -> Int64:
         content = self._classes[task.task_class]
