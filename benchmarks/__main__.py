@@ -6,6 +6,7 @@ import click
 
 from benchmarks.commands.burst import burst
 from benchmarks.commands.compare import compare
+from benchmarks.commands.consolidate import consolidate
 from benchmarks.commands.end_to_end import end_to_end
 from benchmarks.commands.everything import full, small
 from benchmarks.commands.failover import failover
@@ -37,6 +38,7 @@ main.add_command(burst)
 main.add_command(run)
 main.add_command(list_workloads)
 main.add_command(compare)
+main.add_command(consolidate)
 main.add_command(end_to_end)
 main.add_command(optimum)
 main.add_command(failover)

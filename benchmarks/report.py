@@ -36,6 +36,7 @@ KINDS: dict[str, Kind] = {
     "judge": Kind("Verdicts of kube-scheduler", processes.judge_sheets),
     "hostile": Kind("Hostile pods", core.hostile_sheets),
     "gangs": Kind("Gangs", models.gangs_sheets),
+    "consolidation": Kind("Machines that could be emptied", models.consolidation_sheets),
     "preemption": Kind("Preemption", models.preemption_sheets),
     "topology": Kind("Groups on trees", models.topology_sheets),
     "network": Kind("Network", models.network_sheets),

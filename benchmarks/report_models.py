@@ -93,6 +93,35 @@ def gangs_sheets(report: Report) -> list[Sheet]:
     return [Sheet(caption, headings, rows)]
 
 
+def consolidation_sheets(report: Report) -> list[Sheet]:
+    """Sums over all clusters, and in how many of them fewer machines were found than by prefixes."""
+    size, clusters = report["options"], report["clusters"]
+
+    def total(figure: str) -> float:
+        return sum(each[figure] for each in clusters)
+
+    rows = [
+        ["prefixes", number(total("prefix")), number(total("prefixMoves")), "", ""],
+        [
+            "with as many moves",
+            number(total("equal")),
+            number(total("prefixMoves")),
+            number(total("equal") / max(total("prefix"), 1), 2),
+            number(sum(each["equal"] < each["prefix"] for each in clusters)),
+        ],
+        [
+            "with any number",
+            number(total("free")),
+            number(total("freeMoves")),
+            number(total("free") / max(total("prefix"), 1), 2),
+            number(sum(each["free"] < each["prefix"] for each in clusters)),
+        ],
+        ["bound", number(total("most")), "", "", ""],
+    ]
+    caption = f"{len(clusters)} clusters of {size['machines']} machines in {size['pools']} pools"
+    return [Sheet(caption, ("search", "emptied", "moves at most", "x prefixes", "clusters with fewer"), rows)]
+
+
 def preemption_sheets(report: Report) -> list[Sheet]:
     """A line per kind of victims; what preemption costs where nobody can be evicted."""
     size = report["options"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from poseidon.configuration.document import BridgeConfiguration
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
     from pathlib import Path
 
+    from firmament.core.events import Event
     from firmament.core.rescheduling.consolidation import Consolidation
+    from firmament.core.rescheduling.room import Room
     from firmament.core.scheduler import Scheduler
     from protos.conventions.configuration import Document
     from protos.firmament.v1 import scheduler_pb2 as pb
@@ -56,7 +59,8 @@ def core_scheduler(configuration: Document, clock: Callable[[], float]) -> Sched
 class EmbeddedTrials:
     """Tries which machines of a cluster could be emptied: see ``firmament.core.rescheduling``.
 
-    ``events`` describe the cluster; ``goes``: uids of tasks that end with their machine.
+    ``events`` describe the cluster; ``goes``: uids of tasks that end with their machine; ``placed``: uid -> machine,
+    tasks that wait in them and are taken to be there.
     """
 
     def __init__(
@@ -65,12 +69,35 @@ class EmbeddedTrials:
         clock: Callable[[], float],
         events: Iterable[pb.Event],
         goes: Collection[str],
+        placed: Mapping[str, str] | None = None,
     ) -> None:
         from firmament.core.rescheduling.trials import Trials
         from firmament.wire import events_from_proto
 
-        known = list(events_from_proto(events))
-        self._trials = Trials(core_scheduler(configuration, clock), known, goes)
+        self._known = [
+            part for each in events_from_proto(events) for part in _with_placed(each, placed or {})
+        ]
+        self._trials = Trials(core_scheduler(configuration, clock), self._known, goes)
+
+    def room_for(self, uids: Collection[str], tries: int) -> dict[str, Room]:
+        """Return how tasks that wait get a place by moves of others, each by itself, as far as that is found out.
+
+        Tasks of one class have one answer. ``tries``: for each class.
+        """
+        from firmament.core.events import TasksSubmitted
+        from firmament.core.rescheduling.room import room_for
+
+        found: dict[str, Room] = {}
+        for event in self._known:
+            if not isinstance(event, TasksSubmitted):
+                continue
+            waiting = [uid for uid in event.uids if uid in uids]
+            if waiting:
+                first = replace(event, uids=(waiting[0],), names=(), created=(), job="")
+                room = room_for(self._trials, first, tries)
+                if room is not None:
+                    found |= dict.fromkeys(waiting, room)
+        return found
 
     def consolidate(self, candidates: Collection[str], tries: int, budget: int | None) -> Consolidation:
         """Return which of the ``candidates`` can be emptied together, after at most so many ``tries``."""
@@ -78,6 +105,23 @@ class EmbeddedTrials:
 
         moves = UNLIMITED if budget is None else budget
         return consolidate(self._trials, sorted(candidates), tries=tries, budget=moves)
+
+
+def _with_placed(event: Event, placed: Mapping[str, str]) -> Iterator[Event]:
+    """Yield an event with those of its tasks on machines that are ``placed``."""
+    from firmament.core.events import TasksBound, TasksSubmitted
+
+    if not isinstance(event, TasksSubmitted) or placed.keys().isdisjoint(event.uids):
+        yield event
+        return
+    for uid in event.uids:
+        if uid in placed:
+            yield TasksBound(
+                placed[uid], event.task_class, (uid,), priority=event.priority, job=event.job,
+                spread_group=event.spread_group,
+            )  # fmt: skip
+    waiting = tuple(uid for uid in event.uids if uid not in placed)
+    yield replace(event, uids=waiting, names=(), created=())
 
 
 class EmbeddedScheduler:

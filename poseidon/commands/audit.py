@@ -112,3 +112,8 @@ def _print(made: Audit) -> None:
     ]
     print_rows(("OVERCOMMITTED NODE", "LACKS"), lacking)
     print_rows(("PENDING POD", "REASON"), [(each.pod, each.reason) for each in made.pending])
+    cures = [
+        (each.pod, each.node, ", ".join(f"{move.pod} to {move.target}" for move in each.moves))
+        for each in made.cures
+    ]
+    print_rows(("PENDING POD", "WOULD GET", "IF THESE MOVED"), cures)

@@ -15,9 +15,14 @@ from poseidon.offline.plan import make_plan, node_uses
 from poseidon.pods.tasks import Disposition, disposition
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
     from poseidon.configuration.document import BridgeConfiguration
     from poseidon.manifests.loader import Manifests
-    from poseidon.offline.plan import NodeUse, Pending
+    from poseidon.offline.plan import NodeUse, Pending, Plan
+
+_CURE_TRIES = 20
+"""Machines that are tried for each class of pods that wait."""
 
 _NOBODYS = frozenset({"-"})
 """The name of no scheduler: pods that wait take no part in what is tried."""
@@ -42,10 +47,20 @@ class Staying:
 
 
 @dataclass(frozen=True, slots=True)
+class Cure:
+    """A pod that waits would get ``node`` once the moves are made; tried by rounds."""
+
+    pod: str
+    node: str
+    moves: tuple[Move, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Audit:
     """``freed``: nodes that could be emptied together by ``moves``; no choice frees more than ``most_freed``.
 
-    ``overcommitted``: nodes on which more is requested than they offer; ``pending``: pods that wait, as things are.
+    ``overcommitted``: nodes on which more is requested than they offer; ``pending``: pods that would go on waiting;
+    ``cures``: of those, each by itself, who would have a place if others moved.
     """
 
     nodes: int
@@ -56,6 +71,7 @@ class Audit:
     staying: tuple[Staying, ...]
     overcommitted: tuple[NodeUse, ...]
     pending: tuple[Pending, ...]
+    cures: tuple[Cure, ...]
     warnings: tuple[str, ...]
 
     def as_json(self) -> dict[str, Any]:
@@ -66,7 +82,7 @@ class Audit:
             "consolidation": {
                 "freed": list(self.freed),
                 "mostFreed": self.most_freed,
-                "moves": [{"pod": each.pod, "from": each.source, "to": each.target} for each in self.moves],
+                "moves": [_move(each) for each in self.moves],
                 "staying": [
                     {"node": each.node, "pod": each.pod, "reason": each.reason} for each in self.staying
                 ],
@@ -76,7 +92,15 @@ class Audit:
                 for each in self.overcommitted
             ],
             "pending": [{"pod": each.pod, "reason": each.reason} for each in self.pending],
+            "cures": [
+                {"pod": each.pod, "node": each.node, "moves": [_move(move) for move in each.moves]}
+                for each in self.cures
+            ],
         }
+
+
+def _move(move: Move) -> dict[str, str]:
+    return {"pod": move.pod, "from": move.source, "to": move.target}
 
 
 def make_audit(
@@ -110,5 +134,29 @@ def make_audit(
         staying=tuple(keeping[name] for name in sorted(keeping)),
         overcommitted=tuple(each for each in uses if any(free < 0 for free in each.free.values())),
         pending=waiting.pending,
+        cures=tuple(_cures(manifests, configuration, now, waiting, {*goes, *stays}, min(tries, _CURE_TRIES))),
         warnings=waiting.warnings,
     )
+
+
+def _cures(
+    manifests: Manifests,
+    configuration: BridgeConfiguration,
+    now: float,
+    plan: Plan,
+    staying: Collection[str],
+    tries: int,
+) -> Iterator[Cure]:
+    """Yield how pods that would go on waiting get a place, beside those that get one anyway."""
+    if not plan.pending:
+        return
+    cluster = build(manifests, configuration, now)
+    places = {each.pod: each.node for each in plan.bindings}
+    trials = EmbeddedTrials(configuration, lambda: now, cluster.state.snapshot(), staying, places)
+    found = trials.room_for({each.pod for each in plan.pending}, tries)
+    for pod, room in sorted(found.items()):
+        moves = (
+            Move(uid, cluster.pods[uid].spec.node_name or places[uid], to)
+            for uid, to in sorted(room.moves.items())
+        )
+        yield Cure(pod, room.machine, tuple(moves))

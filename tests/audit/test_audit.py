@@ -145,3 +145,34 @@ def test_bad_input_is_one_line(tmp_path):
     assert (gone.exit_code, len(gone.stderr.splitlines())) == (1, 1)
     both = CliRunner().invoke(main, ["audit", "-f", str(EXAMPLE), "--context", "x"])
     assert (both.exit_code, "leave -f away" in both.stderr) == (2, True)
+
+
+def test_room_for_a_pod_that_waits_is_made_by_the_fewest_moves(tmp_path):
+    running = [owned("large", "a", cpu=2), owned("small", "a", cpu=1), owned("other", "b", cpu=1)]
+    waits = pod("waits", cpu=3)
+    found = audited(tmp_path, node("a"), node("b", cpu=3), *running, waits)
+    assert [each["pod"] for each in found["pending"]] == ["shop/waits"]
+    (cure,) = found["cures"]
+    assert (cure["pod"], cure["node"]) == ("shop/waits", "a")
+    assert cure["moves"] == [{"pod": "shop/large", "from": "a", "to": "b"}]
+
+
+def test_what_must_not_move_makes_no_room(tmp_path):
+    kept = owned("large", "a", cpu=2, metadata={"annotations": {"karpenter.sh/do-not-disrupt": "true"}})
+    found = audited(tmp_path, node("a"), node("b", cpu=3), kept, pod("waits", cpu=4))
+    assert found["cures"] == []
+
+
+def test_pods_that_rules_keep_out_have_no_cure_by_moves(tmp_path):
+    found = audited(
+        tmp_path, node("a"), node("b"), owned("p", "a"), pod("waits", cpu=1, nodeSelector={"disk": "fast"})
+    )
+    assert (len(found["pending"]), found["cures"]) == (1, [])
+
+
+def test_room_that_others_get_is_not_given_twice(tmp_path):
+    """Both wait; one gets the room that there is, and the cure of the other leaves it there."""
+    pods = [owned("large", "a", cpu=3), pod("first", cpu=3), pod("second", cpu=3)]
+    found = audited(tmp_path, node("a"), node("b"), *pods)
+    assert len(found["pending"]) == 1
+    assert found["cures"] == []

@@ -20,6 +20,7 @@ from benchmarks.sheets import markdown
 TINY = {
     "burst": ["--nodes", "10", "--pods", "60", "--seeds", "1", "--only", "exactly the estimate: default"],
     "compare": ["basic", "--size", "small", "--nodes", "20", "--param", "pods=30", "--with", "pod by pod"],
+    "consolidate": ["--machines", "8", "--pools", "2", "--seeds", "2"],
     "failover": ["--nodes", "5", "--ends", "2", "--rate", "20", "--lease", "2"],
     "gangs": ["--nodes", "10", "--gangs", "4", "--size", "2", "--kinds", "2", "--room", "2", "--runs", "1"],
     "growth": ["--nodes", "10", "--pods", "10", "--classes", "2", "--runs", "1"],
@@ -53,6 +54,7 @@ TINY = {
 LINES = {
     "burst": "| exactly the estimate: default | 0 / 0 | ",
     "compare": "| pod by pod | 20 nodes, 30 pods, ",
+    "consolidate": "| with as many moves | ",
     "gangs": "4 gangs of 2 in 2 kinds on 10 machines:",
     "growth": "| 10 x classes | 10 | 10 | 20 | ",
     "hostile": "| tolerations, at the limit | ",

@@ -119,6 +119,7 @@ def _inspecting() -> list[click.Command]:
     [
         ("`poseidon run`", [poseidon.get_command(click.Context(poseidon), "run")]),
         ("`poseidon doctor`", [poseidon.get_command(click.Context(poseidon), "doctor")]),
+        ("`poseidon audit`", [poseidon.get_command(click.Context(poseidon), "audit")]),
         ("`poseidon shadow`", [poseidon.get_command(click.Context(poseidon), "shadow")]),
         ("`poseidon support-bundle", [poseidon.get_command(click.Context(poseidon), "support-bundle")]),
         (
@@ -136,6 +137,7 @@ def _inspecting() -> list[click.Command]:
     ids=[
         "run",
         "doctor",
+        "audit",
         "shadow",
         "support-bundle",
         "plan, explain",

@@ -7,7 +7,8 @@ from statistics import median
 
 import pytest
 
-from tests.rescheduling.clusters import Running, by_prefix, exhaustively, random_cluster, searched, trials_of
+from benchmarks.consolidation import Running, by_prefix, random_cluster, searched, trials_of
+from tests.rescheduling.exhaustive import exhaustively
 from tests.support.effort import examples
 
 

@@ -72,9 +72,9 @@ class Trials:
         self._leaving = np.zeros_like(self._total)
         for name, row in self._rows.items():
             for task in self._ending.get(name, ()):
-                self._ends[row] += self._requests(task)
+                self._ends[row] += self.requests_of(task.task_class)
             for uid in self._home.get(name, ()):
-                self._leaving[row] += self._requests(self._tasks[uid])
+                self._leaving[row] += self.requests_of_task(uid)
         self._free = self._total - self._ends - self._leaving
 
     @property
@@ -106,10 +106,10 @@ class Trials:
 
         Tasks that have been moved to these machines before move on.
         """
-        uids = [uid for name in machines for uid in self._on(name)]
+        uids = [uid for name in machines for uid in self.tasks_on(name)]
         if not self._may_fit(machines, uids):
             return False
-        former = {uid: self._place(uid) for uid in uids}
+        former = {uid: self.place_of(uid) for uid in uids}
         ending = [each for name in machines for each in self._ending.get(name, ())]
         self._scheduler.apply(
             [
@@ -136,6 +136,64 @@ class Trials:
             self._settle(uid, name)
         return True
 
+    def with_moves(self, uids: Sequence[str], task: TasksSubmitted) -> Mapping[str, str] | None:
+        """Return where a task that waits and these would be, if all were placed anew; None unless all have a place.
+
+        Nothing is changed by it.
+        """
+        former = {uid: self.place_of(uid) for uid in uids}
+        self._scheduler.apply(
+            [
+                *(TaskRemoved(uid) for uid in uids),
+                *(self._submitted(self._tasks[uid]) for uid in uids),
+                replace(task, priority=self._priority, group_priority=None),
+            ]
+        )
+        found = self._placed(len(uids) + 1)
+        self._scheduler.apply(
+            [
+                *(TaskRemoved(uid) for uid in (*uids, *task.uids)),
+                *(replace(self._tasks[uid], machine=name) for uid, name in former.items()),
+            ]
+        )
+        return found
+
+    def lacking_room(self, task: TasksSubmitted, reasons: Collection[str]) -> list[str]:
+        """Return the machines that refuse a task (one uid) for nothing but ``reasons``."""
+        self._scheduler.apply([replace(task, priority=self._priority, group_priority=None)])
+        verdicts = self._scheduler.explain(task.uids[0]).machines
+        self._scheduler.apply([TaskRemoved(task.uids[0])])
+        return [
+            each.machine
+            for each in verdicts
+            if each.reasons and all(reason.startswith(tuple(reasons)) for reason in each.reasons)
+        ]
+
+    def place_of(self, uid: str) -> str:
+        """Return where a task is now."""
+        return self.moved.get(uid, self._tasks[uid].machine)
+
+    def tasks_on(self, machine: str) -> list[str]:
+        """Return the uids of the tasks on a machine now that may move."""
+        at_home = [uid for uid in self._home.get(machine, ()) if uid not in self.moved]
+        return [*at_home, *self._guests.get(machine, ())]
+
+    def free_on(self, machine: str) -> Int64:
+        """int64[K]: what is free on a machine now."""
+        found: Int64 = self._free[self._rows[machine]]
+        return found
+
+    def requests_of(self, task_class: int) -> Int64:
+        """int64[K]: what a task of a class asks for."""
+        asked = dict(self._classes[task_class].requests)
+        if "pods" in self._resources:
+            asked.setdefault("pods", 1)
+        return np.array([asked.get(key, 0) for key in self._resources], dtype=np.int64)
+
+    def requests_of_task(self, uid: str) -> Int64:
+        """int64[K]: what a task asks for."""
+        return self.requests_of(self._tasks[uid].task_class)
+
     def give_back(self, machine: str) -> None:
         """Let a machine that is gone be there again, and its tasks return to it."""
         del self.gone[machine]
@@ -150,7 +208,7 @@ class Trials:
         returning = [name for name in self.gone if name not in saved.gone]
         leaving = [name for name in saved.gone if name not in self.gone]
         places = {uid: saved.moved.get(uid, self._tasks[uid].machine) for uid in {*self.moved, *saved.moved}}
-        changed = {uid: name for uid, name in places.items() if name != self._place(uid)}
+        changed = {uid: name for uid, name in places.items() if name != self.place_of(uid)}
         self.gone = dict.fromkeys(saved.gone)
         self._return(returning, changed)
         self._scheduler.apply(
@@ -184,25 +242,17 @@ class Trials:
             found.update((delta.uid, delta.machine) for delta in result.deltas)
         return found if len(found) == wanted else None
 
-    def _place(self, uid: str) -> str:
-        return self.moved.get(uid, self._tasks[uid].machine)
-
     def _settle(self, uid: str, machine: str) -> None:
         """Note where a task is."""
-        row = self._requests(self._tasks[uid])
-        self._free[self._rows[self._place(uid)]] += row
+        row = self.requests_of_task(uid)
+        self._free[self._rows[self.place_of(uid)]] += row
         self._free[self._rows[machine]] -= row
-        self._guests.get(self._place(uid), {}).pop(uid, None)
+        self._guests.get(self.place_of(uid), {}).pop(uid, None)
         if machine == self._tasks[uid].machine:
             self.moved.pop(uid, None)
         else:
             self.moved[uid] = machine
             self._guests.setdefault(machine, {})[uid] = None
-
-    def _on(self, machine: str) -> list[str]:
-        """Uids of the tasks that are on a machine now."""
-        at_home = [uid for uid in self._home.get(machine, ()) if uid not in self.moved]
-        return [*at_home, *self._guests.get(machine, ())]
 
     def _take_up(self, task: TasksBound, *, ends: bool) -> None:
         if ends:
@@ -226,9 +276,7 @@ class Trials:
         """Whether there is room for all, resource by resource, if rules and fractions did not matter."""
         away = [self._rows[name] for name in (*self.gone, *machines)]
         room = np.maximum(self._free, 0).sum(axis=0) - np.maximum(self._free[away], 0).sum(axis=0)
-        wanted = sum(
-            (self._requests(self._tasks[uid]) for uid in uids), np.zeros(len(self._resources), np.int64)
-        )
+        wanted = sum((self.requests_of_task(uid) for uid in uids), np.zeros(len(self._resources), np.int64))
         return bool((wanted <= room).all())
 
     def _amounts(self) -> Int64:
@@ -238,13 +286,6 @@ class Trials:
             for machine in self._machines.values()
         ]
         return np.array(rows, dtype=np.int64).reshape(len(self._machines), len(self._resources))
-
-    def _requests(self, task: TasksBound) -> Int64:
-        content = self._classes[task.task_class]
-        asked = dict(content.requests)
-        if "pods" in self._resources:
-            asked.setdefault("pods", 1)
-        return np.array([asked.get(key, 0) for key in self._resources], dtype=np.int64)
 
 
 def _one_by_one(bound: TasksBound) -> Iterable[TasksBound]:

@@ -1,12 +1,17 @@
-"""Random clusters of running tasks; who tries all choices of machines to empty, and who tries prefixes."""
+"""Which machines could be emptied, beside a search of prefixes: random clusters, equal numbers of moves.
+
+The comparator sorts machines by what their disruption costs and looks for the longest prefix that can be emptied, as
+Karpenter's consolidation of several nodes does; whether machines can be emptied both ask the same trials.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import combinations
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from random import Random
+from time import perf_counter
 
+from benchmarks.environment import environment
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.events import ClassDefined, Event, MachineUpserted, TasksBound
 from firmament.core.model import Machine, TaskClass
@@ -27,6 +32,7 @@ class Running:
     pools: Mapping[str, str] = field(default_factory=dict)
 
     def events(self) -> list[Event]:
+        """Return what tells a scheduler of them."""
         made: list[Event] = [
             MachineUpserted(
                 Machine(
@@ -52,6 +58,7 @@ class Running:
         return made
 
     def on(self, machine: str) -> list[str]:
+        """Return the tasks of a machine."""
         return [uid for uid, (where, _) in self.tasks.items() if where == machine]
 
     def holds(self, moves: Mapping[str, str], without: Sequence[str]) -> bool:
@@ -95,6 +102,7 @@ def random_cluster(
 
 
 def trials_of(running: Running) -> Trials:
+    """Return what tries moves in a cluster."""
     scheduler = Scheduler(configuration=CoreConfiguration(), solver=OrToolsSolver(), clock=lambda: 0.0)
     return Trials(scheduler, running.events())
 
@@ -128,50 +136,51 @@ def by_prefix(running: Running, lifetimes: Mapping[str, float]) -> tuple[str, ..
     return best
 
 
-def exhaustively(running: Running) -> tuple[int, int]:
-    """The most machines that can be emptied, and the fewest moves by which so many can: every choice is looked at."""
-    names = sorted(running.machines)
-    for count in range(len(names) - 1, 0, -1):
-        moves = [
-            sum(len(running.on(name)) for name in chosen)
-            for chosen in combinations(names, count)
-            if _packs(running, chosen)
-        ]
-        if moves:
-            return count, min(moves)
-    return 0, 0
+@dataclass(frozen=True, slots=True)
+class ConsolidationOptions:
+    """``seeds`` clusters of ``machines`` in ``pools``; ``tries`` of each search."""
+
+    machines: int = 100
+    pools: int = 8
+    seeds: int = 100
+    tries: int = 500
+    first: int = 0
 
 
-def _packs(running: Running, gone: Sequence[str]) -> bool:
-    left = {name: list(amounts) for name, amounts in running.machines.items() if name not in gone}
-    moving = []
-    for machine, amounts in running.tasks.values():
-        if machine in gone:
-            moving.append(amounts)
-        else:
-            left[machine][0] -= amounts[0]
-            left[machine][1] -= amounts[1]
-    moving.sort(reverse=True)
-    seen: set[tuple[int, tuple[tuple[int, int], ...]]] = set()
-
-    def place(index: int) -> bool:
-        if index == len(moving):
-            return True
-        state = index, tuple(sorted((cpu, memory) for cpu, memory in left.values()))
-        if state in seen:
-            return False
-        seen.add(state)
-        cpu, memory = moving[index]
-        tried = set()
-        for room in left.values():
-            if room[0] >= cpu and room[1] >= memory and tuple(room) not in tried:
-                tried.add(tuple(room))
-                room[0] -= cpu
-                room[1] -= memory
-                if place(index + 1):
-                    return True
-                room[0] += cpu
-                room[1] += memory
-        return False
-
-    return place(0)
+def measure_consolidation(
+    options: ConsolidationOptions, *, progress: Callable[[str], None]
+) -> dict[str, object]:
+    """Search each cluster with as many moves as the comparator's choice takes, and with any number of them."""
+    clusters = []
+    for seed in range(options.first, options.first + options.seeds):
+        progress(f"cluster {seed - options.first + 1} of {options.seeds}")
+        random = Random(seed)  # noqa: S311 - a simulation
+        running = random_cluster(random, options.machines, fill=0.5, pools=options.pools)
+        lifetimes = {name: random.random() for name in running.machines}
+        prefix = by_prefix(running, lifetimes)
+        moves = sum(len(running.on(name)) for name in prefix)
+        equal = searched(running, options.tries, moves)
+        began = perf_counter()
+        free = searched(running, options.tries)
+        seconds = perf_counter() - began
+        for found in (equal, free):
+            if not running.holds(found.moves, found.machines):
+                raise AssertionError(f"seed {seed}: the moves do not hold")
+        clusters.append(
+            {
+                "seed": seed,
+                "prefix": len(prefix),
+                "prefixMoves": moves,
+                "equal": len(equal.machines),
+                "free": len(free.machines),
+                "freeMoves": len(free.moves),
+                "most": free.most,
+                "seconds": seconds,
+            }
+        )
+    return {
+        "kind": "consolidation",
+        "environment": environment(),
+        "options": asdict(options),
+        "clusters": clusters,
+    }

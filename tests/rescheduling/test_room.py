@@ -1,0 +1,75 @@
+"""Room for a task that waits: the moves hold, and with them it has a place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from random import Random
+
+from benchmarks.consolidation import Amounts, Running, random_cluster, trials_of
+from firmament.core.events import ClassDefined, TasksSubmitted
+from firmament.core.model import TaskClass
+from firmament.core.rescheduling.room import Room, room_for
+from tests.support.effort import examples
+
+CLASS = 10_000
+LARGE: Amounts = (6, 12)
+
+
+def found_in(running: Running, wanted: Amounts = LARGE, tries: int = 20) -> Room | None:
+    trials = trials_of(running)
+    trials._classes[CLASS] = content = TaskClass((("cpu", wanted[0]), ("memory", wanted[1])))
+    trials._scheduler.apply([ClassDefined(CLASS, content)])
+    return room_for(trials, TasksSubmitted(CLASS, ("waits",)), tries)
+
+
+def fits(running: Running, machine: str, wanted: Amounts, moves: Mapping[str, str]) -> bool:
+    tasks = {uid: (moves.get(uid, where), amounts) for uid, (where, amounts) in running.tasks.items()}
+    return replace(running, tasks={**tasks, "waits": (machine, wanted)}).holds({}, ())
+
+
+def single_moves(running: Running, wanted: Amounts) -> bool:
+    """Whether one move is enough, by looking at all."""
+    return any(
+        fits(running, where, wanted, {uid: target})
+        for uid, (where, _) in running.tasks.items()
+        for target in running.machines
+        if target != where
+    )
+
+
+def test_the_moves_hold_and_make_room():
+    found = 0
+    for seed in range(examples(100, least=40)):
+        running = random_cluster(Random(seed), 12, fill=0.8)
+        if any(fits(running, name, LARGE, {}) for name in running.machines):
+            continue
+        room = found_in(running)
+        if room is not None:
+            assert room.moves
+            assert fits(running, room.machine, LARGE, room.moves)
+            found += 1
+    assert found >= 5
+
+
+def test_where_one_move_is_enough_it_is_found():
+    looked, found = 0, 0
+    for seed in range(examples(100, least=40)):
+        running = random_cluster(Random(seed), 12, fill=0.8)
+        room = any(fits(running, name, LARGE, {}) for name in running.machines)
+        if not room and single_moves(running, LARGE):
+            looked += 1
+            cure = found_in(running)
+            found += cure is not None and len(cure.moves) == 1
+    assert looked >= 5
+    assert found >= 0.95 * looked
+
+
+def test_nothing_is_changed_by_looking():
+    running = random_cluster(Random(5), 12, fill=0.8)
+    trials = trials_of(running)
+    trials._classes[CLASS] = content = TaskClass((("cpu", 6), ("memory", 12)))
+    trials._scheduler.apply([ClassDefined(CLASS, content)])
+    before = sorted(map(str, trials._scheduler.task_states()))
+    room_for(trials, TasksSubmitted(CLASS, ("waits",)), 20)
+    assert sorted(map(str, trials._scheduler.task_states())) == before
