@@ -174,6 +174,10 @@ class EmbeddedScheduler:
         self.notes.extend(note for note in explanation.notes if note not in self.notes)
         return explanation_to_proto(explanation)
 
+    def broken_rules(self) -> Iterator[tuple[str, str, str]]:
+        """Yield uid, machine and reason of tasks that run where rules about machines refuse them now."""
+        yield from self._scheduler.broken_rules()
+
     def tasks(self) -> Iterator[pb.TaskState]:
         """Yield every task and where it stands."""
         from firmament.wire import task_state_to_proto

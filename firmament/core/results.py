@@ -150,6 +150,14 @@ class RoundStats:
     pair_cost: float | None = None
 
 
+class BrokenRule(NamedTuple):
+    """A task on a machine that a rule of its own refuses; ``reason`` in kube-scheduler's words."""
+
+    uid: str
+    machine: str
+    reason: str
+
+
 @dataclass(frozen=True, slots=True)
 class RoundResult:
     """The outcome of a round. ``unscheduled`` lists only tasks whose message changed since it was last reported;

@@ -22,6 +22,7 @@ from firmament.core.commit.evictions import evict, still_leaves, withdrawn
 from firmament.core.commit.placements import assume_placements, decided_rows
 from firmament.core.configuration import HOSTNAME, CoreConfiguration
 from firmament.core.constraints.tree_groups import Trees
+from firmament.core.diagnosis.broken_rules import broken_rules
 from firmament.core.diagnosis.explain import explain
 from firmament.core.diagnosis.listing import machine_states, task_states
 from firmament.core.diagnosis.pending_reasons import pending_reasons
@@ -41,6 +42,7 @@ from firmament.core.requeue.relocation import Moves
 from firmament.core.requeue.requeue import Requeue, StaleReasons
 from firmament.core.requeue.set_aside import SetAside, waiting_classes
 from firmament.core.results import (
+    BrokenRule,
     Counts,
     Delta,
     DeltaKind,
@@ -341,6 +343,10 @@ class Scheduler:
         if uid not in self._cluster.tasks.row_of:
             raise UnknownTaskError(uid)
         return explain(self._cluster, self._static_rows, self._configuration, uid, self._clock())
+
+    def broken_rules(self) -> Iterator[BrokenRule]:
+        """Yield tasks that run on machines which rules about machines refuse them now."""
+        return broken_rules(self._cluster, self._static_rows)
 
     def task_states(self) -> Iterator[TaskState]:
         """All tasks, in order of uid."""

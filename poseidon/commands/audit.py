@@ -35,6 +35,13 @@ if TYPE_CHECKING:
     show_default=True,
     help="How often a choice of nodes is tried, each by rounds of the solver.",
 )
+@click.option(
+    "--html",
+    "page_file",
+    type=click.Path(path_type=Path, dir_okay=False, writable=True),
+    metavar="FILE",
+    help="Write the audit as one web page, too.",
+)
 @click.option("--most-moves", type=click.IntRange(min=0), help="How many pods may move; default: any number.")
 def audit(
     *,
@@ -46,6 +53,7 @@ def audit(
     kubeconfig: Path | None,
     context: str | None,
     tries: int,
+    page_file: Path | None,
     most_moves: int | None,
 ) -> None:
     """Say which nodes could be freed by which moves, which hold too much, and which pods wait. Changes nothing.
@@ -63,6 +71,13 @@ def audit(
 
     made = make_audit(given.manifests, given.configuration, given.now, tries=tries, budget=most_moves)
     warn(made.warnings)
+    if page_file is not None:
+        from poseidon.offline.audit_page import page
+
+        try:
+            page_file.write_text(page(made), encoding="utf-8")
+        except OSError as error:
+            raise fault(f"--html: {page_file}: {error.strerror}") from None
     if output == "json":
         click.echo(json.dumps(made.as_json(), indent=2, ensure_ascii=False))
         return
@@ -111,6 +126,8 @@ def _print(made: Audit) -> None:
         for each in made.overcommitted
     ]
     print_rows(("OVERCOMMITTED NODE", "LACKS"), lacking)
+    misplaced = [(each.pod, each.node, each.reason) for each in made.misplaced]
+    print_rows(("MISPLACED POD", "NODE", "REASON"), misplaced)
     print_rows(("PENDING POD", "REASON"), [(each.pod, each.reason) for each in made.pending])
     cures = [
         (each.pod, each.node, ", ".join(f"{move.pod} to {move.target}" for move in each.moves))

@@ -47,6 +47,15 @@ class Staying:
 
 
 @dataclass(frozen=True, slots=True)
+class Misplaced:
+    """A pod that runs on a node where it would not be placed now, and why not."""
+
+    pod: str
+    node: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Cure:
     """A pod that waits would get ``node`` once the moves are made; tried by rounds."""
 
@@ -60,6 +69,7 @@ class Audit:
     """``freed``: nodes that could be emptied together by ``moves``; no choice frees more than ``most_freed``.
 
     ``overcommitted``: nodes on which more is requested than they offer; ``pending``: pods that would go on waiting;
+    ``misplaced``: pods against rules about their nodes;
     ``cures``: of those, each by itself, who would have a place if others moved.
     """
 
@@ -70,6 +80,7 @@ class Audit:
     most_freed: int
     staying: tuple[Staying, ...]
     overcommitted: tuple[NodeUse, ...]
+    misplaced: tuple[Misplaced, ...]
     pending: tuple[Pending, ...]
     cures: tuple[Cure, ...]
     warnings: tuple[str, ...]
@@ -90,6 +101,9 @@ class Audit:
             "overcommitted": [
                 {"node": each.node, "lacking": {key: -free for key, free in each.free.items() if free < 0}}
                 for each in self.overcommitted
+            ],
+            "misplaced": [
+                {"pod": each.pod, "node": each.node, "reason": each.reason} for each in self.misplaced
             ],
             "pending": [{"pod": each.pod, "reason": each.reason} for each in self.pending],
             "cures": [
@@ -133,6 +147,9 @@ def make_audit(
         most_freed=found.most,
         staying=tuple(keeping[name] for name in sorted(keeping)),
         overcommitted=tuple(each for each in uses if any(free < 0 for free in each.free.values())),
+        misplaced=tuple(
+            Misplaced(*each) for each in sorted(cluster.scheduler.broken_rules()) if each[0] not in goes
+        ),
         pending=waiting.pending,
         cures=tuple(_cures(manifests, configuration, now, waiting, {*goes, *stays}, min(tries, _CURE_TRIES))),
         warnings=waiting.warnings,

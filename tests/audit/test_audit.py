@@ -11,6 +11,8 @@ import yaml
 from click.testing import CliRunner
 
 from poseidon.cli import main
+from poseidon.offline.audit import Audit
+from poseidon.offline.audit_page import page as page_of
 from poseidon.testbed.api_server.bulk import create_object
 from poseidon.testbed.kubeconfig import write_kubeconfig
 from poseidon.testbed.seeding import NodeShape
@@ -176,3 +178,47 @@ def test_room_that_others_get_is_not_given_twice(tmp_path):
     found = audited(tmp_path, node("a"), node("b"), *pods)
     assert len(found["pending"]) == 1
     assert found["cures"] == []
+
+
+def test_pods_that_run_against_rules_about_their_nodes(tmp_path):
+    labelled = node("b")
+    labelled["metadata"]["labels"]["disk"] = "slow"
+    tainted = node("c", taints=[{"key": "gpu", "value": "yes", "effect": "NoSchedule"}])
+    pods = [
+        owned("wrong", "b", nodeSelector={"disk": "fast"}),
+        owned("right", "b", nodeSelector={"disk": "slow"}),
+        owned("early", "c"),
+        owned("tolerant", "c", tolerations=[{"key": "gpu", "operator": "Exists"}]),
+        owned("daemon", "c", owner="DaemonSet"),
+        owned("cordoned", "a"),
+    ]
+    found = audited(tmp_path, node("a", unschedulable=True), labelled, tainted, *pods)
+    assert {each["pod"]: each["reason"] for each in found["misplaced"]} == {
+        "shop/wrong": "node(s) didn't match Pod's node affinity/selector",
+        "shop/early": "node(s) had untolerated taint(s)",
+    }
+
+
+def test_as_one_page_that_shows_names_as_text(tmp_path):
+    hostile = "<script>alert(1)</script>"
+    labelled = node("a", taints=[{"key": "k", "value": "v", "effect": "NoSchedule"}])
+    path = tmp_path / "cluster.yaml"
+    waits = pod("waits", cpu=1, schedulingGates=[{"name": hostile}])
+    path.write_text(yaml.safe_dump_all([labelled, node("b"), owned("p", "a"), pod("big", cpu=99), waits]))
+    page = tmp_path / "audit.html"
+    result = CliRunner().invoke(main, ["audit", "-f", str(path), "--html", str(page)])
+    assert result.exit_code == 0, result.stderr
+    text = page.read_text()
+    assert "<h2>Misplaced pods</h2>" in text
+    assert "<td>shop/p</td><td>a</td>" in text
+    assert "<h2>Pods that wait</h2>" in text
+    assert hostile not in text
+    assert "http" not in text.replace("http-equiv", "")
+    refused = CliRunner().invoke(main, ["audit", "-f", str(path), "--html", str(tmp_path / "no" / "page")])
+    assert (refused.exit_code, "No such file" in refused.stderr) == (2, True)
+
+
+def test_cells_are_escaped():
+    nothing: tuple[()] = ()
+    named = Audit(1, 1, ("<b>",), nothing, 1, nothing, nothing, nothing, nothing, nothing, nothing)
+    assert "<td>&lt;b&gt;</td>" in page_of(named)

@@ -1,0 +1,99 @@
+"""An audit as one HTML page that needs nothing else: no script, no picture, no other file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from poseidon.offline.audit import Audit, Move
+
+_STYLE = """
+:root { color-scheme: light dark; }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
+table { border-collapse: collapse; width: 100%; }
+th, td { text-align: left; padding: .25rem .75rem .25rem 0; border-bottom: 1px solid #8884; vertical-align: top; }
+.figures { display: flex; flex-wrap: wrap; gap: 1rem; padding: 0; }
+.figures li { list-style: none; border: 1px solid #8888; border-radius: .5rem; padding: .5rem 1rem; }
+.figures strong { display: block; font-size: 1.5rem; }
+"""
+
+
+def page(audit: Audit) -> str:
+    """Return the page. Names are shown as text, whatever is in them."""
+    proof = (
+        "no choice frees more"
+        if len(audit.freed) >= audit.most_freed
+        else f"at most {audit.most_freed} could be"
+    )
+    figures = (
+        (audit.nodes, "nodes"),
+        (audit.pods, "pods run"),
+        (len(audit.freed), f"nodes could be freed; {proof}"),
+        (len(audit.moves), "moves free them"),
+        (len(audit.overcommitted), "nodes are overcommitted"),
+        (len(audit.misplaced), "pods are misplaced"),
+        (len(audit.pending), f"pods wait; moves would place {len(audit.cures)} of them"),
+    )
+    lacking = (
+        (each.node, ", ".join(f"{key} {-free}" for key, free in sorted(each.free.items()) if free < 0))
+        for each in audit.overcommitted
+    )
+    parts = (
+        _table("Nodes that could be freed together", ("Node",), ((name,) for name in audit.freed)),
+        _table("Moves that free them", ("Pod", "From", "To"), map(_move, audit.moves)),
+        _table(
+            "Nodes that stay",
+            ("Node", "Pod", "Why"),
+            ((each.node, each.pod, each.reason) for each in audit.staying),
+        ),
+        _table("Overcommitted nodes", ("Node", "Lacks"), lacking),
+        _table(
+            "Misplaced pods",
+            ("Pod", "Node", "Why"),
+            ((each.pod, each.node, each.reason) for each in audit.misplaced),
+        ),
+        _table("Pods that wait", ("Pod", "Why"), ((each.pod, each.reason) for each in audit.pending)),
+        _table(
+            "Moves that would place them",
+            ("Pod", "Would get", "If these moved"),
+            (
+                (each.pod, each.node, ", ".join(f"{move.pod} to {move.target}" for move in each.moves))
+                for each in audit.cures
+            ),
+        ),
+    )
+    shown = "\n".join(f"<li><strong>{number}</strong> {escape(what)}</li>" for number, what in figures)
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>Audit</title>
+<style>{_STYLE}</style>
+</head>
+<body>
+<h1>Audit</h1>
+<ul class="figures">
+{shown}
+</ul>
+{"".join(parts)}
+</body>
+</html>
+"""
+
+
+def _move(move: Move) -> tuple[str, str, str]:
+    return move.pod, move.source, move.target
+
+
+def _table(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table below its title, nothing if it has no rows."""
+    body = "\n".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    if not body:
+        return ""
+    head = "".join(f'<th scope="col">{escape(each)}</th>' for each in headings)
+    return f"<h2>{escape(title)}</h2>\n<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>\n"
