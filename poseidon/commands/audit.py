@@ -107,6 +107,7 @@ def _read_live(transport: Transport, config: Path | None, now: float | None) -> 
 
 
 def _print(made: Audit) -> None:
+    from poseidon.offline.audit import lacking
     from poseidon.offline.tables import print_rows
 
     click.echo(f"{made.pods} pods run on {made.nodes} nodes.")
@@ -121,11 +122,8 @@ def _print(made: Audit) -> None:
     print_rows(
         ("NODE THAT STAYS", "POD", "REASON"), [(each.node, each.pod, each.reason) for each in made.staying]
     )
-    lacking = [
-        (each.node, ", ".join(f"{key} {-free}" for key, free in sorted(each.free.items()) if free < 0))
-        for each in made.overcommitted
-    ]
-    print_rows(("OVERCOMMITTED NODE", "LACKS"), lacking)
+    overcommitted = [(each.node, lacking(each)) for each in made.overcommitted]
+    print_rows(("OVERCOMMITTED NODE", "LACKS"), overcommitted)
     misplaced = [(each.pod, each.node, each.reason) for each in made.misplaced]
     print_rows(("MISPLACED POD", "NODE", "REASON"), misplaced)
     print_rows(("PENDING POD", "REASON"), [(each.pod, each.reason) for each in made.pending])

@@ -113,6 +113,19 @@ class Audit:
         }
 
 
+def lacking(use: NodeUse) -> str:
+    """Return what is requested of a node beyond what it offers, as quantities for people."""
+    return ", ".join(f"{key} {_quantity(key, -free)}" for key, free in sorted(use.free.items()) if free < 0)
+
+
+def _quantity(resource: str, amount: int) -> str:
+    if resource == "cpu":
+        return f"{amount}m"
+    if resource in ("memory", "ephemeral-storage"):
+        return f"{-(-amount // 2**20)}Mi"
+    return str(amount)
+
+
 def _move(move: Move) -> dict[str, str]:
     return {"pod": move.pod, "from": move.source, "to": move.target}
 

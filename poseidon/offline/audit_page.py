@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from poseidon.offline.audit import lacking
+
 if TYPE_CHECKING:
     from poseidon.offline.audit import Audit, Move
 
@@ -15,6 +17,7 @@ body { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto
 h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
 table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; padding: .25rem .75rem .25rem 0; border-bottom: 1px solid #8884; vertical-align: top; }
+td:first-child { white-space: nowrap; }
 .figures { display: flex; flex-wrap: wrap; gap: 1rem; padding: 0; }
 .figures li { list-style: none; border: 1px solid #8888; border-radius: .5rem; padding: .5rem 1rem; }
 .figures strong { display: block; font-size: 1.5rem; }
@@ -37,10 +40,7 @@ def page(audit: Audit) -> str:
         (len(audit.misplaced), "pods are misplaced"),
         (len(audit.pending), f"pods wait; moves would place {len(audit.cures)} of them"),
     )
-    lacking = (
-        (each.node, ", ".join(f"{key} {-free}" for key, free in sorted(each.free.items()) if free < 0))
-        for each in audit.overcommitted
-    )
+    overcommitted = ((each.node, lacking(each)) for each in audit.overcommitted)
     parts = (
         _table("Nodes that could be freed together", ("Node",), ((name,) for name in audit.freed)),
         _table("Moves that free them", ("Pod", "From", "To"), map(_move, audit.moves)),
@@ -49,7 +49,7 @@ def page(audit: Audit) -> str:
             ("Node", "Pod", "Why"),
             ((each.node, each.pod, each.reason) for each in audit.staying),
         ),
-        _table("Overcommitted nodes", ("Node", "Lacks"), lacking),
+        _table("Overcommitted nodes", ("Node", "Lacks"), overcommitted),
         _table(
             "Misplaced pods",
             ("Pod", "Node", "Why"),
