@@ -1,0 +1,67 @@
+"""Machines of random clusters with all rules are emptied one by one: an independent checker finds every place allowed.
+
+The pods run where they do by no rule of their own; what moves is held to all of its rules, in the order of the moves.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from firmament.core.configuration import CoreConfiguration
+from firmament.core.rescheduling.trials import Trials
+from firmament.core.results import Delta, DeltaKind
+from firmament.core.scheduler import Scheduler
+from firmament.solvers.ortools_solver import OrToolsSolver
+from tests.differential.checker import accepting_nodes
+from tests.differential.drive import check
+from tests.differential.generate import WIDE, case
+from tests.differential.translation import Classes, machines, namespaces
+from tests.differential.world import Case, Cluster
+from tests.support.effort import examples
+
+BLOCKS = 4
+SEEDS = examples(1000)
+
+
+def trials_of(made: Case) -> Trials:
+    scheduler = Scheduler(configuration=CoreConfiguration(), solver=OrToolsSolver(), clock=lambda: 0.0)
+    cluster = made.cluster
+    events = [
+        *namespaces(cluster.namespaces),
+        *machines(cluster.nodes.values()),
+        *Classes().bound(cluster.pods),
+    ]
+    return Trials(scheduler, events)
+
+
+def without(cluster: Cluster, machine: str, moving: set[str]) -> Cluster:
+    left = cluster.copy()
+    del left.nodes[machine]
+    for uid in moving:
+        del left.pods[uid]
+    return left
+
+
+@pytest.mark.parametrize("block", range(BLOCKS))
+def test_whoever_moves_is_placed_by_all_rules_and_nobody_stays_who_could_go(block: int):
+    emptied = kept = 0
+    for seed in range(block, SEEDS, BLOCKS):
+        made = case(seed, WIDE)
+        trials = trials_of(made)
+        untouched = trials.save()
+        for machine in made.cluster.nodes:
+            moving = set(trials.tasks_on(machine))
+            left = without(made.cluster, machine, moving)
+            specs = {uid: made.cluster.pods[uid].spec for uid in moving}
+            if trials.take([machine]):
+                deltas = [Delta(DeltaKind.PLACE, uid, name) for uid, name in trials.moved.items()]
+                outcome = check(left, specs, deltas)
+                assert (outcome.faults, outcome.pending) == ((), {}), f"seed {seed}: {machine}"
+                emptied += bool(moving)
+            elif len(moving) == 1:
+                ((uid, spec),) = specs.items()
+                assert accepting_nodes(left, spec) == [], f"seed {seed}: {uid} could leave {machine}"
+                kept += 1
+            trials.restore(untouched)
+    assert emptied > 20
+    assert kept > 0
