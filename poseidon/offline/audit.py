@@ -136,11 +136,7 @@ def make_audit(
     """Look at a cluster. ``tries``: how often a choice of nodes is tried; ``budget``: of moves, None for any number."""
     waiting = make_plan(manifests, configuration, now)
     cluster = build(manifests, configuration, now, scheduler_names=_NOBODYS)
-    running = {
-        uid: pod
-        for uid, pod in cluster.pods.items()
-        if disposition(pod) is Disposition.BOUND and pod.metadata.deletion_timestamp is None
-    }
+    running = {uid: pod for uid, pod in cluster.pods.items() if disposition(pod) is Disposition.BOUND}
     goes = {uid for uid, pod in running.items() if goes_with_its_node(pod)}
     stays = obstacles(manifests, (pod for uid, pod in running.items() if uid not in goes))
     keeping = {

@@ -24,8 +24,9 @@ REFUSALS: Mapping[str, str] = MappingProxyType(
 
 
 def goes_with_its_node(pod: Pod) -> bool:
-    """Whether a pod ends with its node and is not missed: those of DaemonSets, and static ones."""
-    return claimed(pod) is not None or MIRROR in pod.metadata.annotations
+    """Whether a pod ends before its node does, or with it: one that is being deleted, of a DaemonSet, or static."""
+    being_deleted = pod.metadata.deletion_timestamp is not None
+    return being_deleted or claimed(pod) is not None or MIRROR in pod.metadata.annotations
 
 
 def obstacles(manifests: Manifests, pods: Iterable[Pod]) -> dict[str, str]:

@@ -104,6 +104,13 @@ def test_pods_of_daemon_sets_go_with_their_nodes(tmp_path):
     assert moves_of(found) == {}
 
 
+def test_pods_that_are_being_deleted_need_no_other_place(tmp_path):
+    leaving = owned("leaving", "b", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
+    found = audited(tmp_path, node("a"), node("b"), owned("p", "a", cpu=2), leaving)
+    assert found["consolidation"]["freed"] == ["b"]
+    assert moves_of(found) == {}
+
+
 def test_moves_are_bounded(tmp_path):
     pods = [owned(f"{name}-{index}", name, cpu="100m") for name in ("a", "b") for index in range(3)]
     found = audited(tmp_path, node("a"), node("b"), *pods, options=("--most-moves", "2"))

@@ -31,7 +31,7 @@ def trials_of(made: Case) -> Trials:
         *machines(cluster.nodes.values()),
         *Classes().bound(cluster.pods),
     ]
-    return Trials(scheduler, events)
+    return Trials(scheduler, events, [uid for uid, pod in cluster.pods.items() if pod.terminating])
 
 
 def without(cluster: Cluster, machine: str, moving: set[str]) -> Cluster:
@@ -51,7 +51,10 @@ def test_whoever_moves_is_placed_by_all_rules_and_nobody_stays_who_could_go(bloc
         untouched = trials.save()
         for machine in made.cluster.nodes:
             moving = set(trials.tasks_on(machine))
-            left = without(made.cluster, machine, moving)
+            ending = {
+                uid for uid, pod in made.cluster.pods.items() if pod.node == machine and pod.terminating
+            }
+            left = without(made.cluster, machine, moving | ending)
             specs = {uid: made.cluster.pods[uid].spec for uid in moving}
             if trials.take([machine]):
                 deltas = [Delta(DeltaKind.PLACE, uid, name) for uid, name in trials.moved.items()]
