@@ -116,7 +116,7 @@ async def _watch(transport: Transport, shadow: Shadow, period: float | None) -> 
     metrics = KubeMetrics(CollectorRegistry())
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
-        with suppress(ValueError):  # only the main thread hears them
+        with suppress(ValueError, RuntimeError):  # only the main thread hears them
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with transport:
         await transport.get("/version")  # a server that does not answer is told at once

@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from poseidon.explanations import Verdict, verdicts
-from poseidon.live.solver import explain_task
+from poseidon.live.solver import NoAnswerError, explain_task
 
 if TYPE_CHECKING:
     from poseidon.kube.api.core import Pod
@@ -162,7 +163,11 @@ class Shadow:
             self._came.set()
 
     async def run(self) -> None:
-        """Ask for ever. Raises ``NoAnswerError`` when no solver answers, or ``TlsError``."""
+        """Ask for ever. Raises ``NoAnswerError`` if no solver answers at the start, or ``TlsError``.
+
+        While none answers later on, pods are counted as unknown.
+        """
+        await explain_task(self._targets, self._cluster, "", _KNOWN_WITHIN, self._tls)
         while True:
             await self._came.wait()
             self._came.clear()
@@ -176,9 +181,11 @@ class Shadow:
         loop = asyncio.get_running_loop()
         until = loop.time() + _KNOWN_WITHIN
         while loop.time() < until:
-            explanation = await explain_task(
-                self._targets, self._cluster, pod.metadata.uid, _KNOWN_WITHIN, self._tls
-            )
+            explanation = None
+            with suppress(NoAnswerError):  # one that is started anew
+                explanation = await explain_task(
+                    self._targets, self._cluster, pod.metadata.uid, _KNOWN_WITHIN, self._tls
+                )
             if explanation is not None and explanation.machine == pod.spec.node_name:
                 found = observation(name, pod.spec.node_name, verdicts(explanation))
                 break

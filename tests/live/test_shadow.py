@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import pytest
@@ -100,6 +101,14 @@ async def test_it_ends_after_its_time_with_a_table(tmp_path):
         await child.start()
         assert await child.wait() == 0
         assert "0 pods were bound, 0 of them asked about." in child.log.read_text()
+
+
+async def test_no_solver_answers(tmp_path):
+    async with scene(tmp_path) as s:
+        s.stack.solver_address = f"127.0.0.1:{free_port()}"
+        result = await asyncio.to_thread(CliRunner().invoke, main, arguments(s))
+        assert result.exit_code == 1
+        assert "no solver answers" in result.stderr
 
 
 def test_nobody_answers(tmp_path):
