@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
 import statistics
 import threading
 import time
@@ -19,6 +18,7 @@ from dataclasses import asdict, dataclass
 from benchmarks.collector import collecting
 from benchmarks.end_to_end import EndToEndOptions, run_end_to_end
 from benchmarks.environment import environment
+from benchmarks.free_ports import free_ports
 from benchmarks.grpc_stage import run_grpc, solver_process
 from benchmarks.scenario import Scenario, machine_events
 
@@ -55,7 +55,7 @@ def measure_observability(options: ObservabilityOptions, *, progress: Progress) 
 def _rounds(options: ObservabilityOptions, url: str, progress: Progress) -> dict[str, object]:
     scenario = Scenario(options.nodes, options.tasks, options.classes, seed=options.seed)
     machines = machine_events(scenario)
-    port = _free_port()
+    (port,) = free_ports(1)
     watched = (f"--metrics=127.0.0.1:{port}", f"--traces={url}")
     with solver_process() as without, solver_process(more=watched) as with_both, _scraping([port]):
 
@@ -81,7 +81,7 @@ def _end_to_end(options: ObservabilityOptions, url: str, progress: Progress) -> 
     def run(*, watched: bool) -> float:
         if not watched:
             return float(run_end_to_end(plain)["seconds"])
-        solver, bridge = _free_port(), _free_port()
+        solver, bridge = free_ports(2)
         with _scraping([solver, bridge]):
             traced = f"--traces={url}"
             more = ((f"--metrics=127.0.0.1:{solver}", traced), (f"--metrics=127.0.0.1:{bridge}", traced))
@@ -149,9 +149,3 @@ def _scraping(ports: list[int]) -> Iterator[None]:
     finally:
         done.set()
         thread.join()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

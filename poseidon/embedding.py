@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
     from pathlib import Path
 
+    from firmament.core.configuration import CoreConfiguration
     from firmament.core.events import Event
     from firmament.core.rescheduling.consolidation import Consolidation
     from firmament.core.rescheduling.room import Room
@@ -45,14 +46,19 @@ def load_configuration(path: Path | None) -> BridgeConfiguration:
     return load_part(path, Whole, faults)
 
 
-def core_scheduler(configuration: Document, clock: Callable[[], float]) -> Scheduler:
-    """Return a scheduler as the solver has it, solving with OR-Tools. Raises ``ConfigurationError``."""
+def _core(configuration: Document) -> CoreConfiguration:
+    """Return the solver's part of a configuration, with its models. Raises ``ConfigurationError``."""
     from firmament.configuration.document import SchedulerConfiguration, build_core
+
+    assert isinstance(configuration, SchedulerConfiguration)
+    return build_core(configuration)
+
+
+def _scheduler(core: CoreConfiguration, clock: Callable[[], float]) -> Scheduler:
+    """Return a scheduler as the solver has it, solving with OR-Tools."""
     from firmament.core.scheduler import Scheduler
     from firmament.solvers.ortools_solver import OrToolsSolver
 
-    assert isinstance(configuration, SchedulerConfiguration)
-    core = build_core(configuration)
     return Scheduler(configuration=core, solver=OrToolsSolver(), clock=clock, timer=time.perf_counter)
 
 
@@ -77,7 +83,7 @@ class EmbeddedTrials:
         self._known = [
             part for each in events_from_proto(events) for part in _with_placed(each, placed or {})
         ]
-        self._trials = Trials(core_scheduler(configuration, clock), self._known, goes)
+        self._trials = Trials(_scheduler(_core(configuration), clock), self._known, goes)
 
     def room_for(self, uids: Collection[str], tries: int) -> dict[str, Room]:
         """Return how tasks that wait get a place by moves of others, each by itself, as far as that is found out.
@@ -132,11 +138,9 @@ class EmbeddedScheduler:
     """
 
     def __init__(self, configuration: Document, clock: Callable[[], float]) -> None:
-        from firmament.configuration.document import SchedulerConfiguration, build_core
-
-        assert isinstance(configuration, SchedulerConfiguration)
-        self._scheduler = core_scheduler(configuration, clock)
-        self.needs = frozenset(build_core(configuration).words)
+        core = _core(configuration)
+        self._scheduler = _scheduler(core, clock)
+        self.needs = frozenset(core.words)
         """What the models look at, in the words of ``Welcome``."""
         self.notes: list[str] = []
         """What models have remarked on bad input, each once."""

@@ -6,7 +6,6 @@ class by class and can overfill machines; what does not fit is counted, and left
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import tempfile
 import time
@@ -21,6 +20,7 @@ import grpc
 
 from benchmarks.comparators import original_messages as wire
 from benchmarks.comparators.base import Contest, NotMeasuredError, Outcome, assignments
+from benchmarks.free_ports import free_ports
 from firmament.core.flow.problem import PlacementProblem, Residual
 from firmament.core.placement.admission import admit
 
@@ -90,9 +90,7 @@ class _Caller:
 @contextmanager
 def _running(what: OriginalFirmament, folder: Path) -> Iterator[grpc.Channel]:
     """Run the binary on a free port; its output goes to a file of which errors show the end."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    (port,) = free_ports(1)
     command = [
         str(what.binary),
         "--firmament_scheduler_service_address=127.0.0.1",

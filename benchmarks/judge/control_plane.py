@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import socket
 import subprocess
 from contextlib import suppress
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Self
 
 import yaml
 
+from benchmarks.free_ports import free_ports
 from benchmarks.judge.objects import Object
 from poseidon.kube.client.errors import KubeError
 from poseidon.kube.client.settings import load_settings
@@ -65,7 +65,7 @@ class ControlPlane:
         await self.stop()
 
     async def _start(self) -> None:
-        port, clients, peers = _free_ports(3)
+        port, clients, peers = free_ports(3)
         store = f"http://127.0.0.1:{clients}"
         self._run(
             "etcd",
@@ -188,14 +188,3 @@ class ControlPlane:
             "podInitialBackoffSeconds": 1,
             "podMaxBackoffSeconds": 1,
         }
-
-
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from poseidon.commands.connection import connect, connection_options, fault
+from poseidon.commands.connection import connect, connection_options, fault, live_faults
 from poseidon.commands.offline_options import (
     OfflineInput,
     offline_options,
@@ -23,6 +23,16 @@ from protos.conventions.logs import one_line
 if TYPE_CHECKING:
     from poseidon.kube.client.transport import Transport
     from poseidon.offline.audit import Audit
+
+_HEADINGS = {
+    "freed": ("FREED NODE",),
+    "moves": ("MOVED POD", "FROM", "TO"),
+    "staying": ("NODE THAT STAYS", "POD", "REASON"),
+    "overcommitted": ("OVERCOMMITTED NODE", "LACKS"),
+    "misplaced": ("MISPLACED POD", "NODE", "REASON"),
+    "pending": ("PENDING POD", "REASON"),
+    "cures": ("PENDING POD", "WOULD GET", "IF THESE MOVED"),
+}
 
 
 @click.command("audit")
@@ -86,7 +96,6 @@ def audit(
 
 def _read_live(transport: Transport, config: Path | None, now: float | None) -> OfflineInput:
     """Read what placement sees of a live cluster, as from files."""
-    from poseidon.kube.client.errors import KubeError
     from poseidon.live.bundle import cluster_parts
 
     async def listed(folder: Path) -> None:
@@ -99,36 +108,15 @@ def _read_live(transport: Transport, config: Path | None, now: float | None) -> 
                     (folder / Path(part.name).name).write_bytes(part.content)
 
     with TemporaryDirectory(prefix="poseidon-audit-") as name:
-        try:
+        with live_faults(transport):
             asyncio.run(listed(Path(name)))
-        except KubeError as error:
-            raise fault(one_line(f"{transport.server}: {error}"), 1) from None
         return read_input((name,), config, now)
 
 
 def _print(made: Audit) -> None:
-    from poseidon.offline.audit import lacking
     from poseidon.offline.tables import print_rows
 
     click.echo(f"{made.pods} pods run on {made.nodes} nodes.")
-    proof = (
-        "no choice frees more"
-        if len(made.freed) >= made.most_freed
-        else f"at most {made.most_freed} could be"
-    )
-    click.echo(f"{len(made.freed)} nodes could be freed by {len(made.moves)} moves; {proof}.")
-    print_rows(("FREED NODE",), [(name,) for name in made.freed])
-    print_rows(("MOVED POD", "FROM", "TO"), [(each.pod, each.source, each.target) for each in made.moves])
-    print_rows(
-        ("NODE THAT STAYS", "POD", "REASON"), [(each.node, each.pod, each.reason) for each in made.staying]
-    )
-    overcommitted = [(each.node, lacking(each)) for each in made.overcommitted]
-    print_rows(("OVERCOMMITTED NODE", "LACKS"), overcommitted)
-    misplaced = [(each.pod, each.node, each.reason) for each in made.misplaced]
-    print_rows(("MISPLACED POD", "NODE", "REASON"), misplaced)
-    print_rows(("PENDING POD", "REASON"), [(each.pod, each.reason) for each in made.pending])
-    cures = [
-        (each.pod, each.node, ", ".join(f"{move.pod} to {move.target}" for move in each.moves))
-        for each in made.cures
-    ]
-    print_rows(("PENDING POD", "WOULD GET", "IF THESE MOVED"), cures)
+    click.echo(f"{len(made.freed)} nodes could be freed by {len(made.moves)} moves; {made.proof}.")
+    for part, rows in made.rows().items():
+        print_rows(_HEADINGS[part], rows)

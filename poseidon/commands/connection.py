@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+from protos.conventions.logs import one_line
+from protos.conventions.tls import TlsError
 
 if TYPE_CHECKING:
     from poseidon.kube.client.transport import Transport
@@ -30,6 +34,12 @@ class HostPort(click.ParamType[tuple[str, int]]):
         if not host or not port.isdecimal() or int(port) > 65535:
             self.fail(f"{value!r} is not HOST:PORT; write for example 127.0.0.1:9090", param, ctx)
         return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def joined(address: tuple[str, int]) -> str:
+    """Return an address as gRPC takes it, and as people write it."""
+    host, port = address
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def solver_options(command: F) -> F:
@@ -80,6 +90,22 @@ def connect(kubeconfig: Path | None, context: str | None) -> Transport:
     except SettingsError as error:
         raise fault(str(error)) from None
     return Transport(settings, clock=time.monotonic)
+
+
+@contextmanager
+def live_faults(transport: Transport) -> Iterator[None]:
+    """End the command with a line if the API server, or the solver that it asks, does not answer as it should."""
+    from poseidon.kube.client.errors import KubeError
+    from poseidon.live.solver import NoAnswerError
+
+    try:
+        yield
+    except TlsError as error:
+        raise fault(str(error)) from None
+    except KubeError as error:
+        raise fault(one_line(f"{transport.server}: {error}"), 1) from None
+    except NoAnswerError as error:
+        raise fault(one_line(f"no solver answers: {error}; name it with --firmament"), 1) from None
 
 
 def fault(message: str, status: int = 2) -> SystemExit:

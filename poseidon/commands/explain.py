@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from poseidon.commands.connection import connect, connection_options, fault, solver_options
+from poseidon.commands.connection import (
+    connect,
+    connection_options,
+    fault,
+    joined,
+    live_faults,
+    solver_options,
+)
 from poseidon.commands.offline_options import (
     InputError,
     offline_options,
@@ -17,7 +24,7 @@ from poseidon.commands.offline_options import (
     warn,
 )
 from protos.conventions.logs import one_line
-from protos.conventions.tls import TlsError, chosen_tls, tls_options
+from protos.conventions.tls import chosen_tls, tls_options
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -80,7 +87,7 @@ def explain(
     if paths:
         explained = _of_files(paths, config, now, name)
     else:
-        targets = [f"{host}:{port}" for host, port in firmament]
+        targets = [joined(address) for address in firmament]
         explained = _of_cluster(kubeconfig, context, targets, cluster_name, name, timeout)
     if output == "json":
         click.echo(json.dumps(explained.as_json(), indent=2, ensure_ascii=False))
@@ -118,9 +125,7 @@ def _of_cluster(
 ) -> PodExplanation:
     from poseidon.explanations import UnknownPodError
     from poseidon.kube.api.decoding import MalformedObjectError
-    from poseidon.kube.client.errors import KubeError
     from poseidon.live.explain import explain_live
-    from poseidon.live.solver import NoAnswerError
 
     transport = connect(kubeconfig, context)
 
@@ -129,14 +134,9 @@ def _of_cluster(
             return await explain_live(transport, targets, cluster, name, seconds, chosen_tls())
 
     try:
-        return asyncio.run(asked())
+        with live_faults(transport):
+            return asyncio.run(asked())
     except UnknownPodError as error:
         raise InputError([f"--pod: {error}"]) from None
-    except TlsError as error:
-        raise fault(str(error)) from None
-    except KubeError as error:
-        raise fault(one_line(f"{transport.server}: {error}"), 1) from None
     except MalformedObjectError as error:
         raise fault(one_line(f"pod {name}: {error}"), 1) from None
-    except NoAnswerError as error:
-        raise fault(one_line(f"no solver answers: {error}; name it with --firmament"), 1) from None

@@ -20,7 +20,7 @@ from uuid import uuid4
 
 import click
 
-from poseidon.commands.connection import HostPort, connection_options, solver_options
+from poseidon.commands.connection import HostPort, connection_options, joined, solver_options
 from protos.conventions.logs import configure, logging_options
 from protos.conventions.tls import chosen_tls, tls_options
 from protos.conventions.tracing import tracer_of, tracing_option
@@ -110,7 +110,7 @@ def run(
         click.echo(str(error), err=True)
         raise SystemExit(2) from None
     options = _options(
-        configuration, solvers=tuple(map(_join, firmament)), cluster=cluster_name, dry_run=dry_run, tls=tls
+        configuration, solvers=tuple(map(joined, firmament)), cluster=cluster_name, dry_run=dry_run, tls=tls
     )
     _start(_Arguments(settings, options, metrics, cluster_name, tracer))
 
@@ -128,7 +128,7 @@ def bridge_options(
 
     configuration = _with_election(load(config), leader_elect)
     return _options(
-        configuration, solvers=tuple(map(_join, firmament)), cluster=cluster, dry_run=False, tls=tls
+        configuration, solvers=tuple(map(joined, firmament)), cluster=cluster, dry_run=False, tls=tls
     )
 
 
@@ -263,13 +263,8 @@ def _serve_metrics(address: tuple[str, int] | None, answer: WSGIApplication) -> 
     try:
         serve(host, port, answer)
     except OSError as error:
-        click.echo(f"--metrics {_join(address)}: cannot listen: {error.strerror or error}", err=True)
+        click.echo(f"--metrics {joined(address)}: cannot listen: {error.strerror or error}", err=True)
         raise SystemExit(2) from None
-
-
-def _join(address: tuple[str, int]) -> str:
-    host, port = address
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _version() -> str:

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from poseidon.commands.connection import connect, connection_options, fault, solver_options
+from poseidon.commands.connection import connect, connection_options, joined, live_faults, solver_options
 from protos.conventions.configuration import parse_duration
-from protos.conventions.logs import one_line
-from protos.conventions.tls import TlsError, chosen_tls, tls_options
+from protos.conventions.tls import chosen_tls, tls_options
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -77,26 +76,18 @@ def shadow(
     Both programs have to run; none of the pods need be for them. Each pod that is bound is judged by the solver's cost
     models right afterwards, as if it looked for a place.
     """
-    from poseidon.kube.client.errors import KubeError
     from poseidon.live.shadow import Shadow
-    from poseidon.live.solver import NoAnswerError
 
     transport = connect(kubeconfig, context)
-    targets = [f"{host}:{port}" for host, port in firmament]
+    targets = [joined(address) for address in firmament]
 
     async def watched() -> Report:
         found = Shadow(targets, cluster_name, frozenset(scheduler_name), rate, chosen_tls(), _told)
         await _watch(transport, found, period)
         return found.report
 
-    try:
+    with live_faults(transport):
         report = asyncio.run(watched())
-    except TlsError as error:
-        raise fault(str(error)) from None
-    except KubeError as error:
-        raise fault(one_line(f"{transport.server}: {error}"), 1) from None
-    except NoAnswerError as error:
-        raise fault(one_line(f"no solver answers: {error}; name it with --firmament"), 1) from None
     if output == "json":
         click.echo(json.dumps(report.as_json(), indent=2, ensure_ascii=False))
     else:
@@ -148,8 +139,7 @@ def _told(found: Observation) -> None:
 
 
 def _print(report: Report) -> None:
-    from rich.console import Console
-    from rich.table import Table
+    from poseidon.offline.tables import print_rows
 
     figures = report.as_json()
     click.echo(f"{figures['bound']} pods were bound, {figures['asked']} of them asked about.")
@@ -163,21 +153,15 @@ def _print(report: Report) -> None:
         click.echo(f"    by {name:<20} {saving:g}")
     click.echo(f"would not be placed there {figures['wouldNotHaveBeenPlacedThere']}")
     worst = [each for each in figures["pods"] if each["saving"] or each["reasons"]][:_SHOWN]
-    if not worst:
-        return
-    table = Table(box=None, pad_edge=False, header_style="")
-    for name in ("POD", "NODE", "COST", "CHEAPEST", "COST", "REASON"):
-        table.add_column(name, overflow="fold")
-    for each in worst:
-        reason = each["reasons"][0] if each["reasons"] else ""
-        cells = (
+    rows = [
+        (
             each["pod"],
             each["node"],
             f"{each['cost']:g}",
             each["cheapest"],
             f"{each['cheapestCost']:g}",
-            reason,
+            each["reasons"][0] if each["reasons"] else "",
         )
-        table.add_row(*cells)
-    click.echo()
-    Console().print(table)
+        for each in worst
+    ]
+    print_rows(("POD", "NODE", "COST", "CHEAPEST", "COST", "REASON"), rows)

@@ -13,10 +13,10 @@ import msgspec
 from poseidon.bridge.solver_stream.needs import greeted, hello_of, needs_of
 from poseidon.bridge.solver_stream.stream import HelloRefusedError, StreamLostError
 from poseidon.doctor.certificates import certificate_findings
-from poseidon.doctor.cluster_checks import cluster_findings
+from poseidon.doctor.cluster_checks import cluster_findings, served
 from poseidon.doctor.findings import Finding, Verdict
 from poseidon.doctor.rights import Right, Wanted, wanted
-from poseidon.kube.client.errors import ApiError, KubeError
+from poseidon.kube.client.errors import KubeError
 from poseidon.pods.visibility import not_understood
 
 if TYPE_CHECKING:
@@ -135,17 +135,8 @@ async def _allowed(transport: Transport, right: Right) -> bool:
 
 
 async def _definition(transport: Transport, model: str, group: str) -> Finding:
-    check = f"definition {group}"
-    try:
-        await transport.get(f"/apis/{group}")
-    except ApiError as error:
-        if error.not_found:
-            text = f"not served; {model} has nothing to go by until its definitions are installed"
-            return Finding(check, Verdict.WRONG, text)
-        return Finding(check, Verdict.WARNING, str(error))
-    except KubeError as error:
-        return Finding(check, Verdict.WARNING, str(error))
-    return Finding(check, Verdict.OK, "served")
+    absent = f"{model} has nothing to go by until its definitions are installed"
+    return await served(transport, f"definition {group}", group, absent, Verdict.WRONG)
 
 
 async def _solver(target: str, options: BridgeOptions, observer: str) -> Finding:

@@ -36,11 +36,11 @@ async def cluster_findings(
         yield await _leader(transport, election.resource_namespace or namespace, election.resource_name, wall)
     use = configuration.utilisation
     if use.metrics_server.mode != "off":
-        yield await _served(transport, "metrics.k8s.io", "install metrics-server, or set it to off")
+        yield await _source(transport, "metrics.k8s.io", "install metrics-server, or set it to off")
     others = use.prometheus is not None or use.metrics_server.mode != "off"
     if not others and any(model.name == "load_threshold" for model in configuration.cost_models):
         cure = "install koordlet, or configure another source under utilisation"
-        yield await _served(transport, "slo.koordinator.sh", cure)
+        yield await _source(transport, "slo.koordinator.sh", cure)
     if use.prometheus is not None:
         yield await _prometheus(use.prometheus.url)
 
@@ -101,13 +101,17 @@ async def _leader(transport: Transport, namespace: str, name: str, wall: Callabl
     return Finding("leader", Verdict.OK, spec.holder_identity)
 
 
-async def _served(transport: Transport, group: str, cure: str) -> Finding:
-    check = f"measured use {group}"
+async def _source(transport: Transport, group: str, cure: str) -> Finding:
+    return await served(transport, f"measured use {group}", group, cure, Verdict.WARNING)
+
+
+async def served(transport: Transport, check: str, group: str, absent: str, verdict: Verdict) -> Finding:
+    """Return whether an API group is served; ``absent``: what follows, or what to do, where it is not."""
     try:
         await transport.get(f"/apis/{group}")
     except ApiError as error:
         if error.not_found:
-            return Finding(check, Verdict.WARNING, f"not served; {cure}")
+            return Finding(check, verdict, f"not served; {absent}")
         return Finding(check, Verdict.WARNING, str(error))
     except KubeError as error:
         return Finding(check, Verdict.WARNING, str(error))

@@ -15,17 +15,14 @@ from poseidon.offline.plan import make_plan, node_uses
 from poseidon.pods.tasks import Disposition, disposition
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterable, Mapping
 
     from poseidon.configuration.document import BridgeConfiguration
     from poseidon.manifests.loader import Manifests
-    from poseidon.offline.plan import NodeUse, Pending, Plan
+    from poseidon.offline.plan import NodeUse, Pending
 
 _CURE_TRIES = 20
 """Machines that are tried for each class of pods that wait."""
-
-_NOBODYS = frozenset({"-"})
-"""The name of no scheduler: pods that wait take no part in what is tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +65,9 @@ class Cure:
 class Audit:
     """``freed``: nodes that could be emptied together by ``moves``; no choice frees more than ``most_freed``.
 
-    ``overcommitted``: nodes on which more is requested than they offer; ``pending``: pods that would go on waiting;
-    ``misplaced``: pods against rules about their nodes;
-    ``cures``: of those, each by itself, who would have a place if others moved.
+    ``overcommitted``: nodes on which more is requested than they offer; ``misplaced``: pods against rules about their
+    nodes; ``pending``: pods that would go on waiting; ``cures``: of those, each by itself, who would have a place if
+    others moved.
     """
 
     nodes: int
@@ -84,6 +81,28 @@ class Audit:
     pending: tuple[Pending, ...]
     cures: tuple[Cure, ...]
     warnings: tuple[str, ...]
+
+    @property
+    def proof(self) -> str:
+        """How good the choice of nodes is known to be, for people."""
+        if len(self.freed) >= self.most_freed:
+            return "no choice frees more"
+        return f"at most {self.most_freed} could be"
+
+    def rows(self) -> dict[str, list[tuple[str, ...]]]:
+        """Return the rows of each table that shows it, by the names of its parts."""
+        return {
+            "freed": [(name,) for name in self.freed],
+            "moves": [(each.pod, each.source, each.target) for each in self.moves],
+            "staying": [(each.node, each.pod, each.reason) for each in self.staying],
+            "overcommitted": [(each.node, _lacking(each)) for each in self.overcommitted],
+            "misplaced": [(each.pod, each.node, each.reason) for each in self.misplaced],
+            "pending": [(each.pod, each.reason) for each in self.pending],
+            "cures": [
+                (each.pod, each.node, ", ".join(f"{move.pod} to {move.target}" for move in each.moves))
+                for each in self.cures
+            ],
+        }
 
     def as_json(self) -> dict[str, Any]:
         """Return the documented JSON object."""
@@ -113,7 +132,7 @@ class Audit:
         }
 
 
-def lacking(use: NodeUse) -> str:
+def _lacking(use: NodeUse) -> str:
     """Return what is requested of a node beyond what it offers, as quantities for people."""
     return ", ".join(f"{key} {_quantity(key, -free)}" for key, free in sorted(use.free.items()) if free < 0)
 
@@ -135,24 +154,30 @@ def make_audit(
 ) -> Audit:
     """Look at a cluster. ``tries``: how often a choice of nodes is tried; ``budget``: of moves, None for any number."""
     waiting = make_plan(manifests, configuration, now)
-    cluster = build(manifests, configuration, now, scheduler_names=_NOBODYS)
+    cluster = build(manifests, configuration, now)
     running = {uid: pod for uid, pod in cluster.pods.items() if disposition(pod) is Disposition.BOUND}
+    nodes = {uid: pod.spec.node_name for uid, pod in running.items()}
     goes = {uid for uid, pod in running.items() if goes_with_its_node(pod)}
     stays = obstacles(manifests, (pod for uid, pod in running.items() if uid not in goes))
-    keeping = {
-        running[uid].spec.node_name: Staying(running[uid].spec.node_name, uid, why)
-        for uid, why in sorted(stays.items(), reverse=True)
-    }
+    keeping = {nodes[uid]: Staying(nodes[uid], uid, why) for uid, why in sorted(stays.items(), reverse=True)}
     names = {node.metadata.name for node in manifests.nodes}
     uses = sorted(node_uses(cluster.scheduler), key=lambda each: each.node)
-    trials = EmbeddedTrials(configuration, lambda: now, cluster.state.snapshot(), goes)
+    known = tuple(cluster.state.snapshot())
+    trials = EmbeddedTrials(configuration, lambda: now, known, goes)
     found = trials.consolidate(names - keeping.keys(), tries, budget)
-    moves = sorted(found.moves.items())
+    cures: Iterable[Cure] = ()
+    if waiting.pending:
+        places = {each.pod: each.node for each in waiting.bindings}
+        trials = EmbeddedTrials(configuration, lambda: now, known, {*goes, *stays}, places)
+        rooms = trials.room_for({each.pod for each in waiting.pending}, min(tries, _CURE_TRIES))
+        cures = (
+            Cure(pod, room.machine, _moves(room.moves, nodes | places)) for pod, room in sorted(rooms.items())
+        )
     return Audit(
         nodes=len(names),
         pods=len(running),
         freed=tuple(sorted(found.machines)),
-        moves=tuple(Move(uid, running[uid].spec.node_name, target) for uid, target in moves),
+        moves=_moves(found.moves, nodes),
         most_freed=found.most,
         staying=tuple(keeping[name] for name in sorted(keeping)),
         overcommitted=tuple(each for each in uses if any(free < 0 for free in each.free.values())),
@@ -160,29 +185,11 @@ def make_audit(
             Misplaced(*each) for each in sorted(cluster.scheduler.broken_rules()) if each[0] not in goes
         ),
         pending=waiting.pending,
-        cures=tuple(_cures(manifests, configuration, now, waiting, {*goes, *stays}, min(tries, _CURE_TRIES))),
+        cures=tuple(cures),
         warnings=waiting.warnings,
     )
 
 
-def _cures(
-    manifests: Manifests,
-    configuration: BridgeConfiguration,
-    now: float,
-    plan: Plan,
-    staying: Collection[str],
-    tries: int,
-) -> Iterator[Cure]:
-    """Yield how pods that would go on waiting get a place, beside those that get one anyway."""
-    if not plan.pending:
-        return
-    cluster = build(manifests, configuration, now)
-    places = {each.pod: each.node for each in plan.bindings}
-    trials = EmbeddedTrials(configuration, lambda: now, cluster.state.snapshot(), staying, places)
-    found = trials.room_for({each.pod for each in plan.pending}, tries)
-    for pod, room in sorted(found.items()):
-        moves = (
-            Move(uid, cluster.pods[uid].spec.node_name or places[uid], to)
-            for uid, to in sorted(room.moves.items())
-        )
-        yield Cure(pod, room.machine, tuple(moves))
+def _moves(targets: Mapping[str, str], nodes: Mapping[str, str]) -> tuple[Move, ...]:
+    """Return the moves that bring pods to ``targets``; ``nodes``: where they are; both by uid."""
+    return tuple(Move(uid, nodes[uid], target) for uid, target in sorted(targets.items()))

@@ -6,10 +6,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from poseidon.offline.audit import lacking
-
 if TYPE_CHECKING:
-    from poseidon.offline.audit import Audit, Move
+    from poseidon.offline.audit import Audit
 
 _STYLE = """
 :root { color-scheme: light dark; }
@@ -23,48 +21,30 @@ td:first-child { white-space: nowrap; }
 .figures strong { display: block; font-size: 1.5rem; }
 """
 
+_SHOWN = {
+    "freed": ("Nodes that could be freed together", ("Node",)),
+    "moves": ("Moves that free them", ("Pod", "From", "To")),
+    "staying": ("Nodes that stay", ("Node", "Pod", "Why")),
+    "overcommitted": ("Overcommitted nodes", ("Node", "Lacks")),
+    "misplaced": ("Misplaced pods", ("Pod", "Node", "Why")),
+    "pending": ("Pods that wait", ("Pod", "Why")),
+    "cures": ("Moves that would place them", ("Pod", "Would get", "If these moved")),
+}
+"""Title and headings of each part."""
+
 
 def page(audit: Audit) -> str:
     """Return the page. Names are shown as text, whatever is in them."""
-    proof = (
-        "no choice frees more"
-        if len(audit.freed) >= audit.most_freed
-        else f"at most {audit.most_freed} could be"
-    )
     figures = (
         (audit.nodes, "nodes"),
         (audit.pods, "pods run"),
-        (len(audit.freed), f"nodes could be freed; {proof}"),
+        (len(audit.freed), f"nodes could be freed; {audit.proof}"),
         (len(audit.moves), "moves free them"),
         (len(audit.overcommitted), "nodes are overcommitted"),
         (len(audit.misplaced), "pods are misplaced"),
         (len(audit.pending), f"pods wait; moves would place {len(audit.cures)} of them"),
     )
-    overcommitted = ((each.node, lacking(each)) for each in audit.overcommitted)
-    parts = (
-        _table("Nodes that could be freed together", ("Node",), ((name,) for name in audit.freed)),
-        _table("Moves that free them", ("Pod", "From", "To"), map(_move, audit.moves)),
-        _table(
-            "Nodes that stay",
-            ("Node", "Pod", "Why"),
-            ((each.node, each.pod, each.reason) for each in audit.staying),
-        ),
-        _table("Overcommitted nodes", ("Node", "Lacks"), overcommitted),
-        _table(
-            "Misplaced pods",
-            ("Pod", "Node", "Why"),
-            ((each.pod, each.node, each.reason) for each in audit.misplaced),
-        ),
-        _table("Pods that wait", ("Pod", "Why"), ((each.pod, each.reason) for each in audit.pending)),
-        _table(
-            "Moves that would place them",
-            ("Pod", "Would get", "If these moved"),
-            (
-                (each.pod, each.node, ", ".join(f"{move.pod} to {move.target}" for move in each.moves))
-                for each in audit.cures
-            ),
-        ),
-    )
+    tables = "".join(_table(*_SHOWN[part], rows) for part, rows in audit.rows().items())
     shown = "\n".join(f"<li><strong>{number}</strong> {escape(what)}</li>" for number, what in figures)
     return f"""<!DOCTYPE html>
 <html lang="en">
@@ -80,14 +60,10 @@ def page(audit: Audit) -> str:
 <ul class="figures">
 {shown}
 </ul>
-{"".join(parts)}
+{tables}
 </body>
 </html>
 """
-
-
-def _move(move: Move) -> tuple[str, str, str]:
-    return move.pod, move.source, move.target
 
 
 def _table(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

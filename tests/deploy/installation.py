@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import yaml
 
 from poseidon.testbed.access.roles import Attributes
@@ -86,8 +85,8 @@ class Installation:
 
     def listed(self, collection: str) -> list[Object]:
         """All objects of a collection."""
-        view = self.operations.store.collection(collection).view(self.operations.store.revision)
-        return [msgspec.json.decode(record.raw) for key in view.keys if (record := view.get(key)) is not None]
+        store = self.operations.store
+        return store.objects(store.collection(collection))
 
     def nodes_of(self) -> dict[str, str]:
         """The node of each pod that has one, by name."""

@@ -87,8 +87,7 @@ class Scene:
     def listed(self, resource: ResourceType) -> list[Object]:
         """Return all objects of a kind."""
         store = self.operations.store
-        view = store.collection(resource.collection).view(store.revision)
-        return [msgspec.json.decode(record.raw) for key in view.keys if (record := view.get(key)) is not None]
+        return store.objects(store.collection(resource.collection))
 
     def placed(self) -> dict[str, str]:
         return placements(self.listed(PODS))

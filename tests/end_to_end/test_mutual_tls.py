@@ -26,7 +26,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 from protos.firmament.v1 import scheduler_pb2_grpc as pb_grpc
 from tests.end_to_end.scene import scene
 from tests.end_to_end.sessions import QUICK, driving
-from tests.support.certificates import DAY, make_authority, sign
+from tests.support.certificates import DAY, flags, make_authority, sign
 from tests.support.waiting import until
 
 MAY = "poseidon=mine"
@@ -214,10 +214,6 @@ async def test_files_that_vanish_end_nothing_that_works(place):
             driver.submit("p")
             await until(lambda: driver.peer.placed)
             assert driver.metric("poseidon_solver_streams_total") == 1
-
-
-def flags(files: TlsFiles) -> tuple[str, ...]:
-    return (f"--tls-cert={files.certificate}", f"--tls-key={files.key}", f"--tls-ca={files.authority}")
 
 
 async def test_both_programs_and_those_who_ask_take_files_as_options(tmp_path):

@@ -21,7 +21,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 from protos.firmament.v1 import scheduler_pb2_grpc as pb_grpc
 from tests.deploy.manifests import everything
 from tests.end_to_end.scene import Scene, scene
-from tests.support.certificates import Certificate, make_authority, sign
+from tests.support.certificates import Certificate, flags, make_authority, sign
 from tests.support.waiting import until
 
 PAUSE = 0.05
@@ -129,7 +129,3 @@ async def pods_come(s: Scene) -> None:
         await s.pods([f"p-{number}"], cpu="10m")
         number += 1
         await asyncio.sleep(PAUSE)
-
-
-def flags(files: TlsFiles) -> tuple[str, ...]:
-    return (f"--tls-cert={files.certificate}", f"--tls-key={files.key}", f"--tls-ca={files.authority}")

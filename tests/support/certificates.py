@@ -13,6 +13,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from protos.conventions.tls import TlsFiles
+
 DAY = timedelta(days=1)
 
 
@@ -70,6 +72,11 @@ def server_context(own: Certificate, clients: Certificate | None = None) -> ssl.
         context.verify_mode = ssl.CERT_REQUIRED
         context.load_verify_locations(clients.certificate)
     return context
+
+
+def flags(files: TlsFiles) -> tuple[str, ...]:
+    """Return the options by which programs take files."""
+    return (f"--tls-cert={files.certificate}", f"--tls-key={files.key}", f"--tls-ca={files.authority}")
 
 
 def _begun(

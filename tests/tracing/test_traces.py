@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 import pytest
@@ -84,7 +85,7 @@ def test_an_address_that_is_none_is_refused_in_one_line(tmp_path, url):
 
 
 def test_without_opentelemetry_what_to_install_is_said(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "opentelemetry.sdk.trace", None)
+    monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
     result = serve("--traces=http://127.0.0.1:4317")
     assert (result.exit_code, result.stderr) == (
         2, "--traces: OpenTelemetry is not installed; pip install 'poseidon-firmament[tracing]'\n"

@@ -9,20 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from firmament.core.rescheduling.trials import Trials
 
 UNLIMITED = 2**62
 _OTHERS = 24
 """Machines that are looked at in place of one: those with the fewest moves."""
-
-
-class Candidate(NamedTuple):
-    """A machine that may be emptied, and how many tasks would have to move."""
-
-    machine: str
-    moves: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import msgspec
-
 from poseidon.testbed.access.accounts import ADMINISTRATOR
 
 if TYPE_CHECKING:
@@ -76,7 +74,7 @@ class RoleBasedAccess:
         if written == self._as_of:
             return
         self._as_of = written
-        roles, cluster_roles, bindings, cluster_bindings = map(self._objects, self._collections)
+        roles, cluster_roles, bindings, cluster_bindings = map(self._store.objects, self._collections)
         rules = {_identity("Role", each): each.get("rules") or [] for each in roles}
         rules |= {_identity("ClusterRole", each): each.get("rules") or [] for each in cluster_roles}
         self._grants = {}
@@ -87,11 +85,6 @@ class RoleBasedAccess:
             found = rules.get((reference["kind"], owner, reference["name"]), [])
             for subject in each.get("subjects") or ():
                 self._grants.setdefault(_user(subject), []).append(_Grant(namespace, found))
-
-    def _objects(self, collection: Any) -> list[Object]:
-        view = collection.view(self._store.revision)
-        records = [view.get(key) for key in view.keys]
-        return [msgspec.json.decode(record.raw) for record in records if record is not None]
 
 
 def _identity(kind: str, each: Object) -> tuple[str, str, str]:

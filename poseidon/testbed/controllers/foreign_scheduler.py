@@ -98,10 +98,9 @@ class ForeignScheduler:
                 free[node][resource] -= amount
 
     def _free(self) -> dict[str, Amounts]:
-        view = self._nodes.view(self._store.revision)
-        nodes = [decode(record) for key in view.keys if (record := view.get(key)) is not None]
         free = {
-            node["metadata"]["name"]: amounts((node.get("status") or {}).get("allocatable")) for node in nodes
+            node["metadata"]["name"]: amounts((node.get("status") or {}).get("allocatable"))
+            for node in self._store.objects(self._nodes)
         }
         for node, needs in self._charged.values():
             left = free.get(node, {})

@@ -99,9 +99,7 @@ def admit_priority(pod: Object, store: Store) -> None:
             raise errors.forbidden("pods", pod["metadata"].get("name", ""), why)
         chosen: Object | None = decode(record)
     else:
-        view = classes.view(store.revision)
-        every = [decode(record) for key in view.keys if (record := view.get(key)) is not None]
-        defaults = [item for item in every if item.get("globalDefault")]
+        defaults = [item for item in store.objects(classes) if item.get("globalDefault")]
         chosen = min(defaults, key=lambda item: int(item.get("value", 0)), default=None)
         if chosen is not None:
             spec["priorityClassName"] = chosen["metadata"]["name"]

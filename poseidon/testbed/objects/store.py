@@ -107,6 +107,11 @@ class Store:
         """Return the collection ``name``. Raises ``KeyError``."""
         return self._collections[name]
 
+    def objects(self, collection: Collection) -> list[Object]:
+        """Return all objects of a collection as they are now, in order of key, each a fresh dictionary."""
+        view = collection.view(self._revision)
+        return [decode(record) for key in view.keys if (record := view.get(key)) is not None]
+
     def collections(self) -> list[Collection]:
         """Return all collections, oldest first."""
         return list(self._collections.values())
