@@ -155,6 +155,15 @@ class SaturatingSums:
         if self.cells.max(initial=0) > CEILING:
             self._settle()
 
+    def take_all(self, rows: Int64, amounts: Int64) -> None:
+        """Take a row of ``amounts`` (int64[N, <= K]) away from each of ``rows`` (int64[N])."""
+        if self._beyond:
+            for row, each in zip(rows.tolist(), amounts, strict=True):
+                self._add_exactly(row, 0, each, -1)
+            return
+        for column in range(amounts.shape[1]):
+            np.subtract.at(self.cells[:, column], rows, amounts[:, column])
+
     def without(self, row: int, amounts: Int64) -> Int64:
         """int64[K]: what a row would show with ``amounts`` (int64[<= K]) taken away; nothing changes."""
         left = self.cells[row].copy()

@@ -22,6 +22,7 @@ from firmament.core.commit.evictions import evict, still_leaves, withdrawn
 from firmament.core.commit.placements import assume_placements, decided_rows
 from firmament.core.configuration import HOSTNAME, CoreConfiguration
 from firmament.core.constraints.tree_groups import Trees
+from firmament.core.diagnosis.bound_task import BoundTask, bound_task
 from firmament.core.diagnosis.broken_rules import broken_rules
 from firmament.core.diagnosis.explain import explain
 from firmament.core.diagnosis.listing import machine_states, task_states
@@ -56,6 +57,7 @@ from firmament.core.results import (
 from firmament.core.rounds import OpenRound, Placement
 from firmament.core.scoring.assessment import Notes
 from firmament.core.scoring.kept_rows import KeptRows
+from firmament.core.snapshot.of_running import RunningSnapshot, snapshot_of_running
 from firmament.core.snapshot.price_memory import PriceMemory
 from firmament.core.snapshot.snapshot import Snapshot, take_snapshot
 from firmament.core.state.cluster import Cluster
@@ -343,6 +345,16 @@ class Scheduler:
         if uid not in self._cluster.tasks.row_of:
             raise UnknownTaskError(uid)
         return explain(self._cluster, self._static_rows, self._configuration, uid, self._clock())
+
+    def snapshot_of_running(self, uids: Sequence[str]) -> RunningSnapshot | None:
+        """Return the problem of placing bound tasks anew, all at once; None if none is bound to a known machine."""
+        return snapshot_of_running(self._cluster, self._static_rows, self._configuration, uids, self._clock())
+
+    def bound_task(self, uid: str) -> BoundTask:
+        """Return what a driver would say of a task that is bound; ``UnknownTaskError``."""
+        if uid not in self._cluster.tasks.row_of:
+            raise UnknownTaskError(uid)
+        return bound_task(self._cluster, uid)
 
     def broken_rules(self) -> Iterator[BrokenRule]:
         """Yield tasks that run on machines which rules about machines refuse them now."""

@@ -77,11 +77,15 @@ HAPPENINGS: dict[str, Callable[[Cluster], object]] = {
     "put_back": lambda cluster: transitions.put_back(
         cluster, transitions.Lifted(TASK, 0, cluster.last_came, displacing=False, assigned=NOW)
     ),
+    "lift_running": lambda cluster: transitions.lift_running(cluster, rows(TASK)),
+    "set_back": lambda cluster: transitions.set_back(cluster, rows(TASK), rows(1)),
     "ask_to_leave": lambda cluster: transitions.ask_to_leave(cluster, TASK),
     "let_stay": lambda cluster: transitions.let_stay(cluster, TASK),
 }
 TOGETHER = {"lift", "put_back"}
 """In between the room of a task that is pending is booked."""
+QUESTIONS = {"lift_running", "set_back"}
+"""A question that leaves all as it was touches no gang."""
 ALLOWED = [(name, state) for name, (states, _) in transitions.MOVES.items() for state in sorted(states)]
 REFUSED = [
     (name, state)
@@ -104,7 +108,7 @@ def test_a_change_leads_where_it_says(name, state):
     after = transitions.MOVES[name][1]
     assert cluster.tasks.state[TASK] == (state if after is None else after)
     assert cluster.tasks.state[1] == State.PENDING
-    if name not in TOGETHER:
+    if name not in {*TOGETHER, "set_back"}:
         validate(cluster)
 
 
@@ -119,7 +123,12 @@ def test_tests_refuse_a_change_from_another_state(name, state):
 def test_a_gang_is_touched_by_whatever_changes_a_state(name, state):
     cluster = cluster_with(state, gang=True)
     HAPPENINGS[name](cluster)
-    alone = cluster.tasks.state[TASK] == state or name in {*TOGETHER, "find_bound", "arrive_bound_all"}
+    alone = cluster.tasks.state[TASK] == state or name in {
+        *TOGETHER,
+        *QUESTIONS,
+        "find_bound",
+        "arrive_bound_all",
+    }
     assert alone or cluster.jobs.changed == {"j"}
 
 
@@ -129,6 +138,18 @@ def test_who_is_lifted_and_put_back_is_as_before():
     before = {column: getattr(cluster.tasks, column).tolist() for column in cluster.tasks.COLUMNS}
     used = cluster.machines.used.tolist()
     lift_and_put_back(cluster)
+    assert {column: getattr(cluster.tasks, column).tolist() for column in cluster.tasks.COLUMNS} == before
+    assert cluster.machines.used.tolist() == used
+    validate(cluster)
+
+
+def test_who_is_lifted_while_running_takes_no_room_and_is_set_back_as_before():
+    cluster = cluster_with(State.BOUND)
+    before = {column: getattr(cluster.tasks, column).tolist() for column in cluster.tasks.COLUMNS}
+    used = cluster.machines.used.tolist()
+    machines = transitions.lift_running(cluster, rows(TASK))
+    assert not cluster.machines.used.any()
+    transitions.set_back(cluster, rows(TASK), machines)
     assert {column: getattr(cluster.tasks, column).tolist() for column in cluster.tasks.COLUMNS} == before
     assert cluster.machines.used.tolist() == used
     validate(cluster)

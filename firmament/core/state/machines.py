@@ -262,6 +262,15 @@ class MachineTable:
         np.add.at(self._running[:, 0], rows, 1)
         self.changes.touch_all(rows)
 
+    def take_back_all(self, rows: Int64, requests: Int64, unstated: Int64) -> None:
+        """Take one task per entry back: the opposite of ``book_all``."""
+        self._fit_columns()
+        self._used.take_all(rows, requests)
+        for column in np.flatnonzero(unstated.any(axis=0)).tolist():
+            np.subtract.at(self._unstated[:, column], rows, unstated[:, column])
+        np.subtract.at(self._running[:, 0], rows, 1)
+        self.changes.touch_all(rows)
+
     def book_new(self, rows: Int64, requests: Int64, first: int) -> None:
         """Add what tasks that are there request of resources that have had no columns before.
 

@@ -43,6 +43,8 @@ MOVES: Mapping[str, tuple[frozenset[State], State | None]] = MappingProxyType(
         "forget": (_ANY, State.UNUSED),
         "lift": (_ASSUMED, State.PENDING),
         "put_back": (_WAITING, State.ASSUMED),
+        "lift_running": (_BOUND, State.PENDING),
+        "set_back": (_WAITING, State.BOUND),
         "ask_to_leave": (_BOUND, None),
         "let_stay": (_BOUND, None),
     }
@@ -261,6 +263,22 @@ def leave_former(cluster: Cluster, lifted: Lifted) -> None:
     cluster.book(lifted.machine, cls, -1)
     cluster.dirty.touched.add(cls)
     cluster.mark(cluster.machines.specs[lifted.machine].name)
+
+
+def lift_running(cluster: Cluster, rows: Int64) -> Int64:
+    """Let bound tasks (int64[N] rows) on known machines look as if they waited, and take no room; int64[N], their
+    machines (rows).
+
+    Only while a question about them is answered: ``set_back`` follows before anything else happens.
+    """
+    cluster.tasks.state[rows] = State.PENDING
+    return cluster.leave_all(rows)
+
+
+def set_back(cluster: Cluster, rows: Int64, machines: Int64) -> None:
+    """Put tasks (int64[N] rows) that were lifted while they ran back on their machines (int64[N] rows)."""
+    cluster.tasks.state[rows] = State.BOUND
+    cluster.occupy_all(rows, machines)
 
 
 # --- making way -------------------------------------------------------------------------------------------------------

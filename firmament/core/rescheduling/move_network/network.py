@@ -1,0 +1,169 @@
+"""The network of moves: what would change against today's placement, and nothing else.
+
+    machine ──price for moving, less what it costs here──► row of tasks ──what it costs there──► group of machines
+    group of machines ──► machine
+    machine ──crowding, in steps──► the rest of the world ──crowding that is saved, in steps──► machine
+
+A flow is a set of moves: no flow at all is today's placement, and a unit that goes round the last two arcs leaves one
+machine fuller and one emptier. It is a circulation, so its cost is what the moves save, with the other sign. Only what
+could be part of a gain is in it: homes that somebody might leave, and columns that somebody might come to.
+
+Source: Firmament (OSDI 2016), section 4, has a node for each task that runs; here tasks that are alike on one machine
+are one arc.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.interface import Int64
+from firmament.core.rescheduling.move_network.columns import Columns
+from firmament.core.rescheduling.move_network.problem import MoveProblem, Moves
+from firmament.solvers.base import FlowProblem
+
+
+@dataclass(frozen=True, slots=True)
+class MoveNetwork:
+    """A network and what its arcs mean.
+
+    The arcs of ``flow`` come in blocks: homes that may be left (``homes``: int64[H], indices of the problem's homes),
+    ``columns``, groups to their members (``members``: int64[N], machines), steps by which machines become fuller
+    (``step_machine``: int64[F], machines), and steps by which they become emptier. Nodes: the R rows, the G groups, the
+    ``machines`` (int64[M'], in order) that occur, the rest of the world.
+    """
+
+    flow: FlowProblem
+    homes: Int64
+    columns: Columns
+    members: Int64
+    step_machine: Int64
+    machines: Int64
+
+    @property
+    def rest(self) -> int:
+        """The node of the rest of the world."""
+        return len(self.flow.supplies) - 1
+
+    def moves(self, problem: MoveProblem, flows: Int64) -> Moves:
+        """The moves that a flow stands for: those who leave and places are matched in order of rows, then machines."""
+        left, came, reached = np.split(
+            flows, np.cumsum([len(self.homes), len(self.columns), len(self.members)])
+        )[:3]
+        row, source = _units(problem.home_row[self.homes], problem.home_machine[self.homes], left)
+        _, group = _units(self.columns.row, self.columns.group, came)
+        by_group = np.argsort(group, kind="stable")
+        _, machine = _units(problem.group[self.members], self.members, reached)
+        target = np.empty_like(machine)
+        target[by_group] = machine
+        moving = source != target
+        keys = np.stack([row[moving], source[moving], target[moving]])
+        unique, count = np.unique(keys, axis=1, return_counts=True)
+        return Moves(unique[0], unique[1], unique[2], count.astype(np.int64))
+
+    def exhausted(self, flows: Int64) -> Int64:
+        """Machines (each once) that have taken tasks on all the steps that they were given."""
+        first = len(self.homes) + len(self.columns) + len(self.members)
+        steps = slice(first, first + len(self.step_machine))
+        left = np.bincount(self.step_machine, weights=self.flow.capacities[steps] - flows[steps], minlength=1)
+        given = np.unique(self.step_machine)
+        return given[left[given] == 0]
+
+
+def build(
+    problem: MoveProblem,
+    homes: Int64,
+    columns: Columns,
+    extra_price: int,
+    most_on: Int64,
+    steps: Int64,
+) -> MoveNetwork:
+    """Build the network of some homes (int64[H]) and columns; each move costs ``extra_price`` beside the row's price.
+
+    ``most_on``: int64[M], as the problem has it; ``steps``: int64[M], tasks by which each machine may become fuller.
+    """
+    row, machine = problem.home_row[homes], problem.home_machine[homes]
+    count = problem.home_count[homes]
+    reached = np.zeros(problem.groups, dtype=np.bool_)
+    reached[columns.group] = True
+    members = np.flatnonzero(reached[problem.group])
+    machines = np.union1d(machine, members)
+    node = np.full(problem.machines, -1, dtype=np.int64)
+    first = problem.rows + problem.groups
+    node[machines] = first + np.arange(len(machines))
+    rest = first + len(machines)
+    there = problem.tasks_on()[machines]
+    leaving = np.bincount(machine, weights=count, minlength=problem.machines).astype(np.int64)[machines]
+    of_row = np.bincount(row, weights=count, minlength=problem.rows).astype(np.int64)
+    fuller = _steps(problem, machines, there, np.minimum(most_on[machines] - there, steps[machines]))
+    emptier = _steps(problem, machines, there - leaving, leaving)
+    tails = (
+        node[machine],
+        columns.row,
+        problem.rows + problem.group[members],
+        first + fuller.machine,
+        np.full(len(emptier.machine), rest),
+    )
+    heads = (
+        row,
+        problem.rows + columns.group,
+        node[members],
+        np.full(len(fuller.machine), rest),
+        first + emptier.machine,
+    )
+    capacities = (
+        count,
+        of_row[columns.row],
+        most_on[members],
+        fuller.capacity,
+        emptier.capacity,
+    )
+    costs = (
+        problem.price[row] + extra_price - problem.home_cost[homes],
+        problem.cost[columns.row, columns.group].astype(np.int64),
+        np.zeros(len(members), dtype=np.int64),
+        fuller.cost,
+        -emptier.cost,
+    )
+    flow = FlowProblem(
+        tails=np.concatenate(tails).astype(np.int32),
+        heads=np.concatenate(heads).astype(np.int32),
+        capacities=np.concatenate(capacities),
+        costs=np.concatenate(costs),
+        supplies=np.zeros(rest + 1, dtype=np.int64),
+    )
+    return MoveNetwork(flow, homes, columns, members, machines[fuller.machine], machines)
+
+
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """Tasks by which machines become fuller: ``machine[i]`` (an index), ``capacity[i]`` at ``cost[i]``: int64[G]."""
+
+    machine: Int64
+    capacity: Int64
+    cost: Int64
+
+
+def _steps(problem: MoveProblem, machines: Int64, start: Int64, number: Int64) -> _Steps:
+    """What the ``number[i]`` tasks after the first ``start[i]`` cost on ``machines[i]``: int64[M'] each.
+
+    Steps at the same cost are one.
+    """
+    grows = problem.crowd[machines] > 0
+    first = start // problem.step
+    last = np.where(number > 0, (start + np.maximum(number, 1) - 1) // problem.step, first - 1)
+    parts = np.where(number <= 0, 0, np.where(grows, last - first + 1, 1))
+    owner = np.repeat(np.arange(len(machines)), parts)
+    place = np.arange(len(owner)) - np.repeat(np.cumsum(parts) - parts, parts)
+    begin = np.maximum((first[owner] + place) * problem.step, start[owner])
+    end = np.minimum((first[owner] + place + 1) * problem.step, (start + number)[owner])
+    end = np.where(grows[owner], end, (start + number)[owner])
+    return _Steps(owner, end - begin, problem.marginal(machines[owner], begin))
+
+
+def _units(rows: Int64, machines: Int64, flows: Int64) -> tuple[Int64, Int64]:
+    """Rows and machines of each unit that flows, by row, then machine: int64[F] each."""
+    order = np.lexsort((machines, rows))
+    times = flows[order]
+    return np.repeat(rows[order], times), np.repeat(machines[order], times)

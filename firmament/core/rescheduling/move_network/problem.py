@@ -1,0 +1,140 @@
+"""Tasks that run, where each of them might be instead, and at what cost, as columns of arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from cost_models.interface import Int64
+from firmament.solvers.base import Int32
+
+BARRED = np.int32(2**30)
+"""Cost where a task may not go: above all others."""
+
+
+@dataclass(frozen=True, slots=True)
+class MoveProblem:
+    """What runs where, and what it would cost elsewhere; never written to after it is built.
+
+    R rows of tasks that are alike (a shape at a price for moving), M machines in G groups that cost every row the same,
+    K resources, P homes:
+
+    * ``cost``: int32[R, G], units for one task, ``BARRED`` where it may not go; ``group``: int64[M], each machine's;
+    * ``price``: int64[R], units that moving one of them costs, at least 0;
+    * ``requests``: int64[R, K]; ``free``: int64[M, K], what is left beside all tasks where they are now;
+    * ``crowd``: int64[M], units that a task adds for each that comes after it, counted in steps of ``step`` tasks;
+    * ``home_row``, ``home_machine``, ``home_count``, ``home_cost``: int64[P], so many tasks of a row are on a machine,
+      and cost so much each; ordered by row, then machine, no pair twice.
+    """
+
+    cost: Int32
+    group: Int64
+    price: Int64
+    requests: Int64
+    free: Int64
+    crowd: Int64
+    home_row: Int64
+    home_machine: Int64
+    home_count: Int64
+    home_cost: Int64
+    step: int = 1
+
+    @property
+    def rows(self) -> int:
+        """R, the number of rows."""
+        return len(self.price)
+
+    @property
+    def groups(self) -> int:
+        """G, the number of groups of machines."""
+        return self.cost.shape[1]
+
+    @property
+    def machines(self) -> int:
+        """M, the number of machines."""
+        return len(self.crowd)
+
+    def tasks_on(self) -> Int64:
+        """int64[M]: the tasks of this problem on each machine now."""
+        return _sums(self.home_machine, self.home_count, self.machines)
+
+    def requested_at_home(self) -> Int64:
+        """int64[M, K]: what they request there."""
+        requested = np.zeros_like(self.free)
+        np.add.at(requested, self.home_machine, self.requests[self.home_row] * self.home_count[:, None])
+        return requested
+
+    def most_on(self) -> Int64:
+        """int64[M]: an upper bound on the tasks of this problem that a machine can hold, at least those there now."""
+        room = np.maximum(self.free, 0) + self.requested_at_home()
+        most = np.full(self.machines, int(self.home_count.sum()), dtype=np.int64)
+        for column, least in enumerate(self.requests.min(axis=0, initial=2**62).tolist()):
+            if 0 < least < 2**62:
+                np.minimum(most, room[:, column] // least, out=most)
+        return np.maximum(most, self.tasks_on())
+
+    def home_of(self, rows: Int64, machines: Int64) -> Int64:
+        """int64[A]: which of the homes that of ``rows[i]`` on ``machines[i]`` is; it has to be one."""
+        keys = self.home_row * self.machines + self.home_machine
+        return np.searchsorted(keys, rows * self.machines + machines)
+
+    def crowding(self, tasks: Int64) -> Int64:
+        """int64[M]: units that so many tasks (int64[M]) on each machine add for one another."""
+        full, rest = np.divmod(tasks, self.step)
+        return self.crowd * (self.step**2 * (full * (full - 1) // 2) + full * self.step * rest)
+
+    def marginal(self, machines: Int64, before: Int64) -> Int64:
+        """int64[A]: units for the crowd that a task finds on ``machines[i]`` after ``before[i]`` others."""
+        return self.crowd[machines] * (before // self.step * self.step)
+
+    def cost_now(self) -> int:
+        """Units that all tasks cost where they are."""
+        return int((self.home_cost * self.home_count).sum()) + int(self.crowding(self.tasks_on()).sum())
+
+
+@dataclass(frozen=True)
+class Moves:
+    """``count[i]`` tasks of ``row[i]`` go from ``source[i]`` to ``target[i]``, machines: int64[A] each."""
+
+    row: Int64
+    source: Int64
+    target: Int64
+    count: Int64
+
+    @classmethod
+    def none(cls) -> Moves:
+        """Nobody moves."""
+        empty = np.empty(0, dtype=np.int64)
+        return cls(empty, empty, empty, empty)
+
+    @cached_property
+    def total(self) -> int:
+        """How many tasks move."""
+        return int(self.count.sum())
+
+    def one_by_one(self) -> Moves:
+        """The same, a task an entry."""
+        ones = np.ones(self.total, dtype=np.int64)
+        row, source, target = (np.repeat(each, self.count) for each in (self.row, self.source, self.target))
+        return Moves(row, source, target, ones)
+
+    def chosen(self, entries: Int64) -> Moves:
+        """Some of the entries (int64[B] or bool[A]) alone."""
+        return Moves(self.row[entries], self.source[entries], self.target[entries], self.count[entries])
+
+
+def saved(problem: MoveProblem, moves: Moves) -> int:
+    """Units that moves save, what moving costs deducted: exact, crowding included."""
+    before = problem.home_cost[problem.home_of(moves.row, moves.source)]
+    after = problem.cost[moves.row, problem.group[moves.target]].astype(np.int64)
+    there = problem.tasks_on()
+    left = _sums(moves.source, moves.count, problem.machines)
+    came = _sums(moves.target, moves.count, problem.machines)
+    apart = int(((before - after - problem.price[moves.row]) * moves.count).sum())
+    return apart + int((problem.crowding(there) - problem.crowding(there - left + came)).sum())
+
+
+def _sums(index: Int64, amounts: Int64, length: int) -> Int64:
+    return np.bincount(index, weights=amounts, minlength=length).astype(np.int64)

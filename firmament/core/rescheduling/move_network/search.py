@@ -1,0 +1,169 @@
+"""The moves that save most at a price per move, with a proof: column generation over homes and columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.interface import Float64, Int64
+from firmament.core.rescheduling.move_network.bound import least_cost
+from firmament.core.rescheduling.move_network.columns import (
+    DEAREST,
+    Columns,
+    cheapest_places,
+    group_prices,
+    least_costs,
+)
+from firmament.core.rescheduling.move_network.network import MoveNetwork, build
+from firmament.core.rescheduling.move_network.prices import FAR, machine_prices
+from firmament.core.rescheduling.move_network.problem import MoveProblem, Moves
+from firmament.solvers.base import Solver
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """How much of the network there is at first, and how much joins later.
+
+    Each row begins with ``first`` columns and one for each task that would rather be elsewhere; ``more``, and a quarter
+    of those, join in each iteration, of which there are at most ``iterations``. Each machine may become fuller by
+    ``steps`` tasks at first, and by ``wider`` times as many where it has been. Search ends when the proof is off by no
+    more than the part ``gap`` of what is saved.
+    """
+
+    first: int = 30
+    more: int = 10
+    iterations: int = 16
+    steps: int = 4
+    wider: int = 4
+    gap: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """``moves`` save ``saved`` units beyond ``extra_price`` for each; none save more than ``most_saved``.
+
+    Sizes of tasks and rules between them take no part. ``prices``: int64[M], those of machines that prove it;
+    ``least``: int64[R], what ``least_costs`` says at them; ``columns``, ``homes`` (int64[H]): what the network was made
+    of, to begin with at another price. ``solves``: how many there were.
+    """
+
+    extra_price: int
+    moves: Moves
+    saved: int
+    most_saved: int
+    prices: Int64
+    least: Int64
+    columns: Columns
+    homes: Int64
+    solves: int
+
+
+class MoveSearch:
+    """Finds the moves that pay in a problem, at one price after another: falling prices reuse what is known."""
+
+    def __init__(self, problem: MoveProblem, solver: Solver, options: SearchOptions) -> None:
+        self._problem, self._solver, self._options = problem, solver, options
+        self._most_on = problem.most_on()
+        self._there = problem.tasks_on()
+        self._now = problem.cost_now()
+        self._marginal = problem.marginal(np.arange(problem.machines), self._there)
+        self._full = self._there >= self._most_on
+
+    def at(self, extra_price: int, before: Found | None = None) -> Found:
+        """Return the moves that save most if each costs so much beside its row's price. Raises what the solver raises.
+
+        ``before``: what was found at another price.
+        """
+        problem, options = self._problem, self._options
+        prices = self._marginal if before is None else before.prices
+        least = least_costs(problem, prices) if before is None else before.least
+        homes = np.empty(0, dtype=np.int64) if before is None else before.homes
+        eager = self._eager(prices, least, extra_price)
+        limits = self._worth(prices, extra_price)
+        columns, least = cheapest_places(problem, prices, limits, options.first + eager.astype(np.int64))
+        if before is not None:
+            columns = columns.merged(before.columns, problem.groups)
+        most_saved = self._most_saved(prices, least, extra_price)
+        steps = np.full(problem.machines, options.steps, dtype=np.int64)
+        solves = 0
+        while True:
+            homes = np.union1d(homes, self._leaving(prices, least, extra_price))
+            network = build(problem, homes, columns, extra_price, self._most_on, steps)
+            flows = self._solver.solve(network.flow).flows
+            solves += 1
+            saved = -int((network.flow.costs * flows).sum())
+            prices = self._prices(network, flows, least, extra_price)
+            limits = np.minimum(self._worth(prices, extra_price), self._cheapest(columns, prices))
+            wanted, least = cheapest_places(
+                problem, prices, limits, options.more + (eager / 4).astype(np.int64)
+            )
+            most_saved = min(most_saved, self._most_saved(prices, least, extra_price))
+            if most_saved - saved <= options.gap * saved or solves >= options.iterations:
+                break
+            columns = columns.merged(wanted, problem.groups)
+            steps[network.exhausted(flows)] *= options.wider
+        moves = network.moves(problem, flows)
+        return Found(extra_price, moves, saved, most_saved, prices, least, columns, homes, solves)
+
+    def gains_alone(self) -> Int64:
+        """int64[T]: units that each task would gain if it alone moved, as things are; some would lose."""
+        problem = self._problem
+        at_home = problem.marginal(problem.home_machine, self._there[problem.home_machine] - 1)
+        least = least_costs(problem, np.where(self._full, DEAREST, self._marginal))
+        gain = problem.home_cost + at_home - problem.price[problem.home_row] - least[problem.home_row]
+        return np.repeat(gain, problem.home_count)
+
+    def _most_saved(self, prices: Int64, least: Int64, extra_price: int) -> int:
+        return self._now - least_cost(self._problem, prices, least, extra_price, self._most_on)
+
+    def _paid(self, prices: Int64, extra_price: int) -> Int64:
+        """int64[P]: what a task of each home would have left for another place."""
+        problem = self._problem
+        stays = problem.home_cost + prices[problem.home_machine]
+        paid: Int64 = stays - problem.price[problem.home_row] - extra_price
+        return paid
+
+    def _leaving(self, prices: Int64, least: Int64, extra_price: int) -> Int64:
+        """Homes that somebody would rather leave at these prices."""
+        return np.flatnonzero(self._paid(prices, extra_price) > least[self._problem.home_row])
+
+    def _eager(self, prices: Int64, least: Int64, extra_price: int) -> Float64:
+        """float64[R]: how many tasks of each row would rather be elsewhere at these prices."""
+        problem, homes = self._problem, self._leaving(prices, least, extra_price)
+        eager: Float64 = np.zeros(problem.rows)
+        np.add.at(eager, problem.home_row[homes], problem.home_count[homes])
+        return eager
+
+    def _worth(self, prices: Int64, extra_price: int) -> Int64:
+        """int64[R]: below which cost a place would pay for some task of each row."""
+        most = np.full(self._problem.rows, -FAR)
+        np.maximum.at(most, self._problem.home_row, self._paid(prices, extra_price))
+        return most
+
+    def _cheapest(self, columns: Columns, prices: Int64) -> Int64:
+        """int64[R]: what the cheapest column of each row costs."""
+        least = np.full(self._problem.rows, FAR)
+        charged = group_prices(self._problem, prices)
+        np.minimum.at(
+            least, columns.row, self._problem.cost[columns.row, columns.group] + charged[columns.group]
+        )
+        return least
+
+    def _prices(self, network: MoveNetwork, flows: Int64, least: Int64, extra_price: int) -> Int64:
+        """int64[M]: prices by the network, and, of machines that it knows nothing of, what a task would find there.
+
+        A full machine costs what its first task would have to be paid to leave; one without tasks is closed. Of the
+        network's prices the greatest are taken: what it does not know of attracts less, so fewer columns are missing.
+        """
+        problem = self._problem
+        prices = self._marginal.copy()
+        worth = problem.price[problem.home_row] + extra_price + least[problem.home_row] - problem.home_cost
+        first = np.full(problem.machines, FAR)
+        np.minimum.at(first, problem.home_machine, worth)
+        np.copyto(prices, np.maximum(prices, first), where=self._full)
+        low, high = machine_prices(network, flows)
+        unbounded = np.maximum(prices[network.machines], low)
+        prices[network.machines] = np.where(high < FAR, high, unbounded)
+        clipped: Int64 = np.clip(prices, 0, DEAREST)
+        return clipped

@@ -1,0 +1,205 @@
+"""Which tasks that run should move so that all cost less: the network of moves, held against everything else.
+
+1. The network finds the moves that pay at a price per move, and proves how much any moves could save.
+2. Machines hold vectors: moves that do not fit together are given up, and single moves tried in their place.
+3. Rounds in which each task may go to its target alone try all other rules; who finds no place stays.
+4. What the placement costs, sizes, pairs and spread of tasks included, has to fall by the price of each move; else the
+   moves that gain least are given up.
+
+A plan is made of these alone: every state of the cluster costs less by the price of each move than the one before it,
+and so the number of moves between changes from outside is at most what could be saved, divided by that price.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.interface import Int64
+from firmament.core.flow.problem import COST_UNITS_PER_POINT
+from firmament.core.model import TaskClass
+from firmament.core.placement.cost import placed_cost
+from firmament.core.rescheduling.move_network.admission import admitted, gains
+from firmament.core.rescheduling.move_network.compiled import CompiledMoves, compiled
+from firmament.core.rescheduling.move_network.problem import MoveProblem, Moves, saved
+from firmament.core.rescheduling.move_network.search import Found, MoveSearch, SearchOptions
+from firmament.core.rescheduling.move_network.single_moves import with_single_moves
+from firmament.core.rescheduling.plan import Move, MovePlan
+from firmament.core.rescheduling.rehearsal import rehearsed
+from firmament.core.scheduler import Scheduler
+from firmament.core.snapshot.snapshot import Snapshot
+from firmament.solvers.base import Solver
+
+_TRIES = 8
+"""Each try gives moves up; with rules between tasks two or three settle it."""
+
+_NEVER = 10**9
+"""Units for a move that nothing can pay: costs of tasks are cut off there."""
+
+_PRICES = 6
+"""Prices that are tried to come down to the most moves that are allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOptions:
+    """Each move has to gain ``move_price`` points beside the task's own price; at most ``most_moves`` are made.
+
+    ``single_moves``: how many are tried beyond the flow's. ``gap``: how far the proof may be off, as a part of what is
+    saved.
+    """
+
+    move_price: float = 5.0
+    most_moves: int = 2**31
+    single_moves: int = 1_000
+    gap: float = 0.001
+
+
+@dataclass(frozen=True, slots=True)
+class _Single:
+    """Single moves and who makes them: ``task``: int64[A], indices into the snapshot's tasks."""
+
+    moves: Moves
+    task: Int64
+
+    def chosen(self, entries: Int64) -> _Single:
+        return _Single(self.moves.chosen(entries), self.task[entries])
+
+
+def plan_moves(
+    scheduler: Scheduler, prices: Mapping[str, float], options: PlanOptions, solver: Solver
+) -> MovePlan:
+    """Return the moves that lower costs most, of the bound tasks that have ``prices`` (uid -> points for moving it).
+
+    ``scheduler``: one of its own for such questions. Raises ``SolverError``.
+    """
+    uids = sorted(prices)
+    running = scheduler.snapshot_of_running(uids)
+    if running is None:
+        return MovePlan((), 0.0, 0.0, 0.0)
+    snapshot = running.snapshot
+    problem = compiled(running, _prices(scheduler, snapshot, prices))
+    extra = round(options.move_price * COST_UNITS_PER_POINT)
+    found = _cheapest(problem.problem, solver, extra, options)
+    single = found.moves.one_by_one()
+    single = single.chosen(np.flatnonzero(admitted(problem.problem, single)))
+    single = with_single_moves(problem.problem, single, extra, options.single_moves)
+    chosen = _at_most(problem.problem, single, options.most_moves)
+    task, target = problem.who(chosen)
+    made = _tried(scheduler, problem, _with_tasks(problem, task, target), extra)
+    return _plan(problem, made, found)
+
+
+def _prices(scheduler: Scheduler, snapshot: Snapshot, prices: Mapping[str, float]) -> Int64:
+    """int64[T]: units that moving each task costs. Pinned tasks, and those whose own preferences about other tasks are
+    more than a placement's cost shows, stay.
+    """
+    price = np.array([round(prices[uid] * COST_UNITS_PER_POINT) for uid in snapshot.uids], dtype=np.int64)
+    price = np.clip(price, 0, _NEVER)
+    first = 0
+    for cls, members in enumerate(snapshot.members):
+        content = scheduler.bound_task(snapshot.uids[first]).content
+        if cls in snapshot.problem.pins or _prefers_company(content):
+            price[first : first + len(members)] = _NEVER
+        first += len(members)
+    return price
+
+
+def _prefers_company(content: TaskClass) -> bool:
+    """Whether a class has preferences about which other tasks are near."""
+    soft = any(not rule.required for rule in content.spread)
+    return soft or bool(content.preferred_affinity or content.preferred_anti_affinity)
+
+
+def _cheapest(problem: MoveProblem, solver: Solver, extra: int, options: PlanOptions) -> Found:
+    """The moves that pay; at a higher price if they are too many, so that the best of them remain."""
+    search = MoveSearch(problem, solver, SearchOptions(gap=options.gap))
+    found = search.at(extra)
+    if found.moves.total <= options.most_moves:
+        return found
+    alone = search.gains_alone()
+    low, high = extra, max(extra, int(alone.max(initial=0)))
+    best = found
+    for _ in range(_PRICES):
+        middle = (low + high) // 2
+        tried = search.at(middle)
+        if tried.moves.total >= options.most_moves:
+            low, best = middle, tried
+        else:
+            high = middle
+    return best
+
+
+def _at_most(problem: MoveProblem, moves: Moves, most: int) -> Moves:
+    """The moves (single ones) that gain most, at most so many, such as fit without the others."""
+    if moves.total <= most:
+        return moves
+    order = np.lexsort((moves.target, moves.source, moves.row, -gains(problem, moves)))
+    kept = admitted(problem, moves, without=order[most:].tolist())
+    return moves.chosen(np.flatnonzero(kept))
+
+
+def _with_tasks(problem: CompiledMoves, task: Int64, target: Int64) -> _Single:
+    ones = np.ones(len(task), dtype=np.int64)
+    return _Single(Moves(problem.row[task], problem.running.home[task], target, ones), task)
+
+
+def _tried(scheduler: Scheduler, problem: CompiledMoves, single: _Single, extra: int) -> _Single:
+    """The moves that hold against all rules, and against all that placements cost; none if that is not found soon."""
+    snapshot = problem.running.snapshot
+    for _ in range(_TRIES):
+        if not len(single.task):
+            return single
+        targets = {
+            snapshot.uids[task]: snapshot.machine_names[target]
+            for task, target in zip(single.task.tolist(), single.moves.target.tolist(), strict=True)
+        }
+        placed = rehearsed(scheduler, targets)
+        refused = [entry for entry, uid in enumerate(targets) if uid not in placed]
+        if not refused:
+            if _saved(problem, single) >= int((problem.problem.price[single.moves.row] + extra).sum()):
+                return single
+            refused = _least(problem.problem, single.moves)
+        single = single.chosen(np.flatnonzero(admitted(problem.problem, single.moves, refused)))
+    return single.chosen(np.empty(0, dtype=np.int64))
+
+
+def _saved(problem: CompiledMoves, single: _Single) -> int:
+    """Units by which the placement costs less, whatever it is that costs."""
+    home = problem.running.home
+    machine = home.copy()
+    machine[single.task] = single.moves.target
+    whole = problem.running.snapshot.problem
+    return placed_cost(whole, problem.assignments(home)) - placed_cost(whole, problem.assignments(machine))
+
+
+def _least(problem: MoveProblem, moves: Moves) -> list[int]:
+    """The half of the moves that gain least."""
+    order = np.lexsort((moves.target, moves.source, moves.row, gains(problem, moves)))
+    least: list[int] = order[: (len(order) + 1) // 2].tolist()
+    return least
+
+
+def _plan(problem: CompiledMoves, single: _Single, found: Found) -> MovePlan:
+    snapshot, home = problem.running.snapshot, problem.running.home
+    gain = gains(problem.problem, single.moves) / COST_UNITS_PER_POINT
+    moves = [
+        Move(
+            snapshot.uids[task],
+            snapshot.machine_names[home[task]],
+            snapshot.machine_names[target],
+            float(gain[entry]),
+        )
+        for entry, (task, target) in enumerate(
+            zip(single.task.tolist(), single.moves.target.tolist(), strict=True)
+        )
+    ]
+    before = problem.problem.cost_now()
+    charged = int(problem.problem.price[single.moves.row].sum())
+    return MovePlan(
+        tuple(sorted(moves, key=lambda each: (-each.gain, each.uid))),
+        before / COST_UNITS_PER_POINT,
+        (before - saved(problem.problem, single.moves) - charged) / COST_UNITS_PER_POINT,
+        (before - found.most_saved) / COST_UNITS_PER_POINT,
+    )

@@ -1,0 +1,71 @@
+"""A snapshot as if tasks that run were waiting: what they would cost where they are, and anywhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cost_models.interface import Int64
+from firmament.core.configuration import CoreConfiguration
+from firmament.core.constraints.tree_groups import Trees
+from firmament.core.filters.node_filters import StaticRows
+from firmament.core.gangs.lifecycle import AdmittedTasks
+from firmament.core.queue.reservations import Reservations
+from firmament.core.scoring.kept_rows import KeptRows
+from firmament.core.snapshot.snapshot import Snapshot, take_snapshot
+from firmament.core.state import transitions
+from firmament.core.state.cluster import Cluster
+from firmament.core.state.pending_evictions import Evictions
+from firmament.core.state.tasks import State
+
+
+@dataclass(frozen=True, slots=True)
+class RunningSnapshot:
+    """``snapshot``: the problem of placing the tasks anew, all at once; ``home``: int64[T], the machine (row) that each
+    of ``snapshot.tasks`` runs on.
+    """
+
+    snapshot: Snapshot
+    home: Int64
+
+
+def snapshot_of_running(
+    cluster: Cluster,
+    static_rows: StaticRows,
+    configuration: CoreConfiguration,
+    uids: Sequence[str],
+    now: float,
+) -> RunningSnapshot | None:
+    """Return the problem of placing tasks that are bound to known machines anew; None if none of these is.
+
+    All others stay where they are, gangs are nothing special, nobody is evicted, and fair shares do not count. The
+    cluster is as it was afterwards.
+    """
+    tasks = cluster.tasks
+    known = np.array([tasks.row_of[uid] for uid in uids if uid in tasks.row_of], dtype=np.int64)
+    rows = known[(tasks.state[known] == State.BOUND) & (tasks.machine[known] >= 0)]
+    if not len(rows):
+        return None
+    admitted = AdmittedTasks(rows, np.full(len(rows), -1), np.empty(0, dtype=np.int64), ())
+    options = replace(configuration.options, preemption=False)
+    machines = transitions.lift_running(cluster, rows)
+    try:
+        snapshot = take_snapshot(
+            cluster,
+            static_rows,
+            KeptRows(most_bytes=0),
+            Reservations(options),
+            replace(configuration, options=options, fair_share=None),
+            Evictions(),
+            Trees(),
+            admitted,
+            now,
+            None,
+        )
+    finally:
+        transitions.set_back(cluster, rows, machines)
+    home = np.full(len(tasks.machine), -1, dtype=np.int64)
+    home[rows] = machines
+    return RunningSnapshot(snapshot, home[snapshot.tasks])
