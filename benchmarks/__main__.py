@@ -21,6 +21,7 @@ from benchmarks.commands.observability import observability
 from benchmarks.commands.preemption import preemption
 from benchmarks.commands.report import report
 from benchmarks.commands.requests import requests
+from benchmarks.commands.reschedule import reschedule
 from benchmarks.commands.start import start
 from benchmarks.commands.sweep import sweep
 from benchmarks.commands.throughput import policies, throughput
@@ -39,6 +40,7 @@ main.add_command(run)
 main.add_command(list_workloads)
 main.add_command(compare)
 main.add_command(consolidate)
+main.add_command(reschedule)
 main.add_command(end_to_end)
 main.add_command(optimum)
 main.add_command(failover)

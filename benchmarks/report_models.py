@@ -5,6 +5,8 @@ Each function takes a saved report of its kind and returns the tables of it.
 
 from __future__ import annotations
 
+import statistics
+
 from benchmarks.sheets import NOTHING, Report, Sheet, number
 
 _BURST_COLUMNS = {
@@ -120,6 +122,58 @@ def consolidation_sheets(report: Report) -> list[Sheet]:
     ]
     caption = f"{len(clusters)} clusters of {size['machines']} machines in {size['pools']} pools"
     return [Sheet(caption, ("search", "emptied", "moves at most", "x prefixes", "clusters with fewer"), rows)]
+
+
+def rescheduling_sheets(report: Report) -> list[Sheet]:
+    """A round of everything beside networks per task; its frontier; small clusters beside CP-SAT."""
+    size, rounds = report["options"], report["rounds"]
+
+    def median(*figures: str) -> float:
+        return statistics.median(sum(each[figure] for figure in figures) for each in rounds)
+
+    rows = [
+        ["a round of everything", number(median("assess", "solve"), 3), ""],
+        ["of it: costs of all places", number(median("assess"), 3), ""],
+        ["of it: network and solves", number(median("solve"), 3), ""],
+        *(
+            [name, number(median(figure), 3), number(median(figure) / median("solve"), 1)]
+            for name, figure in (
+                ("a node per task, arcs to machines", "perTask"),
+                ("a node per task, arcs to groups of machines", "perTaskGrouped"),
+            )
+        ),
+    ]
+    moves = rounds[0]["moves"]
+    tasks = f"{report['tasks']:,} tasks of {size['classes']:,} classes"
+    whole = f"{size['machines']:,} machines, {tasks}, {moves:,} moves"
+    points = [
+        [
+            number(each["moves"]),
+            number(each["saved"] / 100),
+            f"{each['mostSaved'] / max(each['saved'], 1) - 1:.3%}",
+        ]
+        for each in report["frontier"]["points"]
+    ]
+    small = [
+        [
+            number(index),
+            number(each["moves"]),
+            f"{each['cost'] / each['cpSat'] - 1:.2%}",
+            f"{each['cost'] / max(each['cpSatBound'], 1) - 1:.2%}",
+            number(each["seconds"], 2),
+        ]
+        for index, each in enumerate(report["small"], 1)
+    ]
+    took = report["frontier"]["seconds"]
+    return [
+        Sheet(whole, ("network", "seconds", "x solving"), rows),
+        Sheet(f"the frontier, {took:.1f} s", ("moves", "points saved", "more at most"), points),
+        Sheet(
+            "300 machines, 2,000 tasks, 3 % move",
+            ("cluster", "moves", "above CP-SAT", "above its bound", "seconds"),
+            small,
+        ),
+    ]
 
 
 def preemption_sheets(report: Report) -> list[Sheet]:

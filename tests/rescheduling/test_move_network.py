@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from firmament.core.rescheduling.move_network.admission import admitted, gains
 from firmament.core.rescheduling.move_network.frontier import frontier
 from firmament.core.rescheduling.move_network.groups import alike
+from firmament.core.rescheduling.move_network.local_moves import with_local_moves
 from firmament.core.rescheduling.move_network.problem import MoveProblem, Moves, saved
 from firmament.core.rescheduling.move_network.search import MoveSearch, SearchOptions
-from firmament.core.rescheduling.move_network.single_moves import with_single_moves
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.rescheduling.moving import Task, World, worlds
 
@@ -52,7 +52,7 @@ def test_what_is_admitted_fits_and_single_moves_only_add_to_what_is_saved(world:
     found = MoveSearch(problem, OrToolsSolver(), SearchOptions()).at(extra).moves.one_by_one()
     fitting = found.chosen(np.flatnonzero(admitted(problem, found)))
     assert not overcommitted(problem, fitting)
-    more = with_single_moves(problem, fitting, extra, 100)
+    more = with_local_moves(problem, fitting, extra, tries=100)
     assert not overcommitted(problem, more)
     added = more.total - fitting.total
     assert saved(problem, more) - saved(problem, fitting) >= (extra + (extra > 0)) * added >= 0

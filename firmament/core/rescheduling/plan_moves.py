@@ -22,10 +22,10 @@ from firmament.core.flow.problem import COST_UNITS_PER_POINT
 from firmament.core.model import TaskClass
 from firmament.core.placement.cost import placed_cost
 from firmament.core.rescheduling.move_network.admission import admitted, gains
+from firmament.core.rescheduling.move_network.budget import best_moves
 from firmament.core.rescheduling.move_network.compiled import CompiledMoves, compiled
 from firmament.core.rescheduling.move_network.problem import MoveProblem, Moves, saved
 from firmament.core.rescheduling.move_network.search import Found, MoveSearch, SearchOptions
-from firmament.core.rescheduling.move_network.single_moves import with_single_moves
 from firmament.core.rescheduling.plan import Move, MovePlan
 from firmament.core.rescheduling.rehearsal import rehearsed
 from firmament.core.scheduler import Scheduler
@@ -38,21 +38,18 @@ _TRIES = 8
 _NEVER = 10**9
 """Units for a move that nothing can pay: costs of tasks are cut off there."""
 
-_PRICES = 6
-"""Prices that are tried to come down to the most moves that are allowed."""
-
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
     """Each move has to gain ``move_price`` points beside the task's own price; at most ``most_moves`` are made.
 
-    ``single_moves``: how many are tried beyond the flow's. ``gap``: how far the proof may be off, as a part of what is
+    ``local_moves``: how many are tried beyond the flow's. ``gap``: how far the proof may be off, as a part of what is
     saved.
     """
 
     move_price: float = 5.0
     most_moves: int = 2**31
-    single_moves: int = 1_000
+    local_moves: int = 1_000
     gap: float = 0.001
 
 
@@ -81,12 +78,11 @@ def plan_moves(
     snapshot = running.snapshot
     problem = compiled(running, _prices(scheduler, snapshot, prices))
     extra = round(options.move_price * COST_UNITS_PER_POINT)
-    found = _cheapest(problem.problem, solver, extra, options)
-    single = found.moves.one_by_one()
-    single = single.chosen(np.flatnonzero(admitted(problem.problem, single)))
-    single = with_single_moves(problem.problem, single, extra, options.single_moves)
-    chosen = _at_most(problem.problem, single, options.most_moves)
-    task, target = problem.who(chosen)
+    search = MoveSearch(problem.problem, solver, SearchOptions(gap=options.gap))
+    moves, found = best_moves(
+        problem.problem, search, extra, most=options.most_moves, local_moves=options.local_moves
+    )
+    task, target = problem.who(moves)
     made = _tried(scheduler, problem, _with_tasks(problem, task, target), extra)
     return _plan(problem, made, found)
 
@@ -110,34 +106,6 @@ def _prefers_company(content: TaskClass) -> bool:
     """Whether a class has preferences about which other tasks are near."""
     soft = any(not rule.required for rule in content.spread)
     return soft or bool(content.preferred_affinity or content.preferred_anti_affinity)
-
-
-def _cheapest(problem: MoveProblem, solver: Solver, extra: int, options: PlanOptions) -> Found:
-    """The moves that pay; at a higher price if they are too many, so that the best of them remain."""
-    search = MoveSearch(problem, solver, SearchOptions(gap=options.gap))
-    found = search.at(extra)
-    if found.moves.total <= options.most_moves:
-        return found
-    alone = search.gains_alone()
-    low, high = extra, max(extra, int(alone.max(initial=0)))
-    best = found
-    for _ in range(_PRICES):
-        middle = (low + high) // 2
-        tried = search.at(middle)
-        if tried.moves.total >= options.most_moves:
-            low, best = middle, tried
-        else:
-            high = middle
-    return best
-
-
-def _at_most(problem: MoveProblem, moves: Moves, most: int) -> Moves:
-    """The moves (single ones) that gain most, at most so many, such as fit without the others."""
-    if moves.total <= most:
-        return moves
-    order = np.lexsort((moves.target, moves.source, moves.row, -gains(problem, moves)))
-    kept = admitted(problem, moves, without=order[most:].tolist())
-    return moves.chosen(np.flatnonzero(kept))
 
 
 def _with_tasks(problem: CompiledMoves, task: Int64, target: Int64) -> _Single:

@@ -49,6 +49,11 @@ def _falling_prices(search: MoveSearch, points: int) -> list[int]:
         return [0]
     shares = np.linspace(0.0, 1.0, points + 1)[1:]
     # A few moves are as interesting as many: the number of moves grows by squares.
-    quantiles = np.quantile(gains, 1.0 - shares**2, method="lower")
+    quantiles = np.quantile(gains, 1.0 - shares**2, method="lower").astype(np.int64)
     quantiles[-1] = 0
-    return sorted({int(each) for each in quantiles}, reverse=True)
+    prices = np.unique(quantiles)
+    if len(prices) < points:  # many gain the same; what they gain in chains, or in a crowd, lies between
+        even = np.linspace(0, int(gains.max()), points - len(prices) + 2).astype(np.int64)
+        prices = np.union1d(prices, even[1:-1])
+    falling: list[int] = prices[::-1].tolist()
+    return falling

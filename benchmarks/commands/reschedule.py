@@ -1,0 +1,30 @@
+"""``reschedule``: moves that lower costs, beside a network with a node per task and beside CP-SAT."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
+
+
+@click.command()
+@click.option("--machines", default=12_500, show_default=True, type=click.IntRange(2, 100_000))
+@click.option("--tasks", default=150_000, show_default=True, type=click.IntRange(10), help="That run.")
+@click.option("--classes", default=1_500, show_default=True, type=click.IntRange(1))
+@click.option(
+    "--price", default=20.0, show_default=True, type=click.FloatRange(0), help="Points a move must gain."
+)
+@click.option("--runs", default=3, show_default=True, type=click.IntRange(1))
+@click.option("--small", default=3, show_default=True, help="Clusters of 300 machines beside CP-SAT.")
+@click.option("--seconds", default=600.0, show_default=True, help="For CP-SAT on each.")
+@click.option("--seed", default=1, show_default=True)
+@OUTPUT
+@SAVE
+def reschedule(output: str, save: Path | None, **options: Any) -> None:
+    """A round of everything that runs: which moves pay, the frontier of all numbers of moves, and their bounds."""
+    from benchmarks.rescheduling import ReschedulingOptions, measure_rescheduling
+
+    emit(measure_rescheduling(ReschedulingOptions(**options), progress=progress()), output, save)

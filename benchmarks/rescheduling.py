@@ -1,0 +1,220 @@
+"""Moves that lower costs: a round of everything beside a network with a node per task, and beside CP-SAT.
+
+The cluster has been placed by the scheduler in ten rounds. Since then a part of the machines has become of another kind
+than tasks prefer, and tasks have come and gone: that is what moves can mend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from benchmarks.comparators.moves_exact import cheapest_with
+from benchmarks.comparators.moves_per_task import solved_per_task
+from benchmarks.environment import environment
+from firmament.core.configuration import CoreConfiguration
+from firmament.core.events import (
+    BindingReport,
+    ClassDefined,
+    Event,
+    MachineUpserted,
+    TaskRemoved,
+    TasksSubmitted,
+)
+from firmament.core.flow.problem import COST_UNITS_PER_POINT
+from firmament.core.model import Machine, NodeSelectorTerm, PreferredTerm, Requirement, TaskClass
+from firmament.core.rescheduling.move_network.budget import best_moves
+from firmament.core.rescheduling.move_network.compiled import CompiledMoves, compiled
+from firmament.core.rescheduling.move_network.frontier import frontier
+from firmament.core.rescheduling.move_network.problem import MoveProblem, saved
+from firmament.core.rescheduling.move_network.search import MoveSearch, SearchOptions
+from firmament.core.scheduler import Scheduler
+from firmament.solvers.ortools_solver import OrToolsSolver
+
+GIB = 2**30
+KINDS = 40
+ROUNDS = 10
+POINTS = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Drifted:
+    """A cluster that was placed well and is not any more: ``changed`` of the machines are of another kind, ``left`` of
+    the tasks are others. ``sizes``: tasks differ in size; else each takes one slot of its machine.
+    """
+
+    machines: int = 12_500
+    tasks: int = 150_000
+    classes: int = 1_500
+    changed: float = 0.05
+    left: float = 0.1
+    sizes: bool = False
+    seed: int = 1
+
+
+def drifted(scenario: Drifted) -> tuple[Scheduler, list[str]]:
+    """Place the cluster, let it drift, and return its scheduler and the uids of all tasks that run."""
+    rng = np.random.default_rng(scenario.seed)
+    scheduler = Scheduler(configuration=CoreConfiguration(), solver=OrToolsSolver(), clock=lambda: 0.0)
+    scheduler.apply([_machine(index, rng) for index in range(scenario.machines)])
+    scheduler.apply(
+        [ClassDefined(number + 1, _class(number, scenario, rng)) for number in range(scenario.classes)]
+    )
+    running: dict[str, int] = {}
+    for number in range(ROUNDS):
+        _arrive(
+            scheduler, running, rng.integers(1, scenario.classes + 1, scenario.tasks // ROUNDS), f"a{number}"
+        )
+    again = rng.choice(scenario.machines, int(scenario.machines * scenario.changed), replace=False)
+    scheduler.apply([_machine(index, rng) for index in again.tolist()])
+    gone = rng.choice(sorted(running), int(len(running) * scenario.left), replace=False).tolist()
+    scheduler.apply([TaskRemoved(uid) for uid in gone])
+    for uid in gone:
+        del running[uid]
+    _arrive(scheduler, running, rng.integers(1, scenario.classes + 1, len(gone)), "late")
+    return scheduler, sorted(running)
+
+
+def _machine(index: int, rng: np.random.Generator) -> Event:
+    labels = {"kind": f"kind-{rng.integers(0, KINDS)}"}
+    return MachineUpserted(Machine(f"m{index:05d}", {"cpu": 32_000, "memory": 64 * GIB, "pods": 16}, labels))
+
+
+def _class(number: int, scenario: Drifted, rng: np.random.Generator) -> TaskClass:
+    """Tasks of a class prefer machines of three kinds, more or less."""
+    preferred = tuple(
+        PreferredTerm(
+            int(rng.integers(10, 100)), NodeSelectorTerm((Requirement("kind", "In", (f"kind-{kind}",)),))
+        )
+        for kind in rng.choice(KINDS, 3, replace=False).tolist()
+    )
+    cpu, memory = (
+        (int(rng.integers(5, 60)) * 100, int(rng.integers(1, 12)) * GIB)
+        if scenario.sizes
+        else (1_000, 2 * GIB)
+    )
+    return TaskClass(
+        (("cpu", cpu), ("memory", memory)), preferred=preferred, labels=(("class", str(number)),)
+    )
+
+
+def _arrive(scheduler: Scheduler, running: dict[str, int], classes: Any, prefix: str) -> None:
+    """Let tasks come and be bound."""
+    uids: dict[int, list[str]] = {}
+    for index, number in enumerate(classes.tolist()):
+        uids.setdefault(number, []).append(f"{prefix}-{index}")
+    scheduler.apply([TasksSubmitted(number, tuple(each)) for number, each in sorted(uids.items())])
+    placed = list(scheduler.run_round().deltas)
+    scheduler.report([BindingReport(delta.uid, delta.machine, True) for delta in placed])
+    running.update((delta.uid, 0) for delta in placed)
+
+
+@dataclass(frozen=True, slots=True)
+class ReschedulingOptions:
+    """The cluster; ``price``: points that a move has to gain; ``runs`` of each measurement, alternating.
+
+    ``small``: clusters on which CP-SAT searches for ``seconds``, 0 for none.
+    """
+
+    machines: int = 12_500
+    tasks: int = 150_000
+    classes: int = 1_500
+    price: float = 20.0
+    runs: int = 3
+    small: int = 3
+    seconds: float = 600.0
+    seed: int = 1
+
+
+def measure_rescheduling(
+    options: ReschedulingOptions, *, progress: Callable[[str], None]
+) -> dict[str, object]:
+    """Measure a round of everything, its frontier and the networks per task; then small clusters beside CP-SAT."""
+    progress("placing the cluster")
+    scheduler, uids = drifted(Drifted(options.machines, options.tasks, options.classes, seed=options.seed))
+    extra = round(options.price * COST_UNITS_PER_POINT)
+    rounds = []
+    for run in range(options.runs):
+        progress(f"run {run + 1} of {options.runs}")
+        rounds.append(_one_round(scheduler, uids, extra))
+    return {
+        "kind": "rescheduling",
+        "environment": environment(),
+        "options": asdict(options),
+        "tasks": len(uids),
+        "rounds": rounds,
+        "frontier": _frontier(_compiled(scheduler, uids).problem),
+        "small": [_beside_cp_sat(seed, options.seconds, progress) for seed in range(options.small)],
+    }
+
+
+def _compiled(scheduler: Scheduler, uids: list[str]) -> CompiledMoves:
+    running = scheduler.snapshot_of_running(uids)
+    if running is None:
+        raise AssertionError("nothing runs")
+    return compiled(running, np.zeros(len(running.home), dtype=np.int64))
+
+
+def _one_round(scheduler: Scheduler, uids: list[str], extra: int) -> dict[str, float]:
+    began = perf_counter()
+    made = _compiled(scheduler, uids).problem
+    assessed = perf_counter()
+    found = MoveSearch(made, OrToolsSolver(), SearchOptions()).at(extra)
+    done = perf_counter()
+    result: dict[str, float] = {
+        "assess": assessed - began,
+        "solve": done - assessed,
+        "moves": found.moves.total,
+        "saved": found.saved,
+        "mostSaved": found.most_saved,
+    }
+    for name, grouped in (("perTask", False), ("perTaskGrouped", True)):
+        other = solved_per_task(made, found.columns, extra, OrToolsSolver(), grouped=grouped)
+        if other.saved != found.saved:
+            raise AssertionError(f"a network per task saves {other.saved}, not {found.saved}")
+        result |= {name: other.seconds, f"{name}Arcs": other.arcs}
+    return result
+
+
+def _frontier(problem: MoveProblem) -> dict[str, object]:
+    began = perf_counter()
+    points = frontier(MoveSearch(problem, OrToolsSolver(), SearchOptions(gap=0.005)), POINTS)
+    seconds = perf_counter() - began
+    return {
+        "seconds": seconds,
+        "points": [
+            {
+                "price": each.found.extra_price,
+                "moves": each.moves,
+                "saved": each.saved,
+                "mostSaved": each.most_saved,
+            }
+            for each in points
+        ],
+    }
+
+
+def _beside_cp_sat(seed: int, seconds: float, progress: Callable[[str], None]) -> dict[str, float]:
+    """300 machines, 2,000 tasks of all sizes, of which 3 % may move."""
+    progress(f"CP-SAT: cluster {seed + 1}")
+    scheduler, uids = drifted(Drifted(300, 2_000, 60, sizes=True, seed=seed + 1))
+    most = len(uids) * 3 // 100
+    began = perf_counter()
+    problem = _compiled(scheduler, uids).problem
+    search = MoveSearch(problem, OrToolsSolver(), SearchOptions(gap=0.001))
+    moves, _ = best_moves(problem, search, 0, most=most, local_moves=2 * most)
+    took = perf_counter() - began
+    cost = problem.cost_now() - saved(problem, moves)
+    other, bound = cheapest_with(problem, most, seconds=seconds)
+    return {
+        "now": problem.cost_now(),
+        "moves": moves.total,
+        "cost": cost,
+        "cpSat": other,
+        "cpSatBound": bound,
+        "seconds": took,
+    }

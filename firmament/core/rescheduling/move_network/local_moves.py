@@ -1,0 +1,179 @@
+"""Moves beyond what a flow has found, one or two at a time: they know the sizes of tasks, which a flow does not.
+
+A task goes to the cheapest machine with room; or to a cheaper one from which another task goes elsewhere to make room,
+if the two together gain more (an ejection chain of two).
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import NamedTuple
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.core.rescheduling.move_network.columns import least_costs
+from firmament.core.rescheduling.move_network.problem import BARRED, MoveProblem, Moves
+
+_EJECTING = 8
+"""Machines without room that are looked at for a task: those on which it would gain most."""
+
+
+def with_local_moves(
+    problem: MoveProblem, moves: Moves, extra_price: int, *, tries: int, most: int = 2**62
+) -> Moves:
+    """Return moves (single ones) and more of them: whoever gains most goes first.
+
+    Each step gains more than ``extra_price`` units beside the row's price for each of its moves. At most so many
+    ``tries`` are made, and there are no more than ``most`` moves in all.
+    """
+    search = _LocalMoves(problem, moves, extra_price, most)
+    for _ in range(tries):
+        if search.total >= most or not search.step():
+            break
+    return search.moves()
+
+
+class _Step(NamedTuple):
+    """What a task of a home gains by going to a machine; ``ejected``: the home of who leaves it, and where to."""
+
+    gain: int
+    target: int
+    ejected: tuple[int, int] | None = None
+
+
+class _LocalMoves:
+    """``left``: int64[P], tasks still at each home; ``there``: int64[M], tasks on machines; ``room``: int64[M, K]."""
+
+    def __init__(self, problem: MoveProblem, moves: Moves, extra_price: int, most: int) -> None:
+        self._problem, self._before, self._extra, self._most = problem, moves, extra_price, most
+        homes = problem.home_of(moves.row, moves.source)
+        gone = np.bincount(homes, weights=moves.count, minlength=len(problem.home_row)).astype(np.int64)
+        self._left = problem.home_count - gone
+        self._there = problem.tasks_on()
+        np.subtract.at(self._there, moves.source, moves.count)
+        np.add.at(self._there, moves.target, moves.count)
+        self._room = problem.free.copy()
+        amounts = problem.requests[moves.row] * moves.count[:, None]
+        np.add.at(self._room, moves.source, amounts)
+        np.subtract.at(self._room, moves.target, amounts)
+        self._by_machine = np.argsort(problem.home_machine, kind="stable")
+        self._starts = np.searchsorted(
+            problem.home_machine[self._by_machine], np.arange(problem.machines + 1)
+        )
+        self._made: list[tuple[int, int, int]] = []
+        hopes = self._hopes()
+        promising = np.flatnonzero((hopes > 0) & (self._left > 0))
+        self._queue = [(-int(hopes[home]), int(home)) for home in promising.tolist()]
+        heapq.heapify(self._queue)
+
+    @property
+    def total(self) -> int:
+        """How many moves there are."""
+        return self._before.total + len(self._made)
+
+    def step(self) -> bool:
+        """Try the home whose tasks may gain most; say whether there was any."""
+        if not self._queue:
+            return False
+        hoped, home = heapq.heappop(self._queue)
+        if self._left[home] <= 0:
+            return True
+        found = self._best(home)
+        if found.gain <= 0:
+            return True
+        if self._queue and found.gain < min(-self._queue[0][0], -hoped):
+            heapq.heappush(self._queue, (-found.gain, home))  # others may gain more by now
+            return True
+        if found.ejected is not None:
+            self._move(*found.ejected)
+        self._move(home, found.target)
+        heapq.heappush(self._queue, (-found.gain, home))
+        return True
+
+    def moves(self) -> Moves:
+        """All moves, those from before first."""
+        before = self._before
+        more = np.array(self._made, dtype=np.int64).reshape(-1, 3)
+        return Moves(
+            np.concatenate([before.row, more[:, 0]]),
+            np.concatenate([before.source, more[:, 1]]),
+            np.concatenate([before.target, more[:, 2]]),
+            np.concatenate([before.count, np.ones(len(more), dtype=np.int64)]),
+        )
+
+    def _hopes(self) -> Int64:
+        """int64[P]: what a task of each home gains at most, if room did not matter."""
+        problem = self._problem
+        marginal = problem.marginal(np.arange(problem.machines), self._there)
+        least = least_costs(problem, marginal)[problem.home_row]
+        leaves = problem.marginal(problem.home_machine, np.maximum(self._there[problem.home_machine] - 1, 0))
+        hopes: Int64 = problem.home_cost + leaves - problem.price[problem.home_row] - self._extra - least
+        return hopes
+
+    def _best(self, home: int) -> _Step:
+        """The step of a home's tasks that gains most; a gain of 0: there is none."""
+        row = int(self._problem.home_row[home])
+        cost = self._costs(home)
+        roomy = self._has_room(row)
+        saves = self._saves(home)
+        best = _Step(0, -1)
+        inside = np.where(roomy, cost, BARRED)
+        if len(inside) and (least := int(inside.min())) < BARRED:
+            best = max(best, _Step(saves - least, int(inside.argmin())))
+        if self.total + 2 > self._most:
+            return best
+        outside = np.flatnonzero(~roomy & (cost < saves - best.gain))
+        for target in outside[np.argsort(cost[outside], kind="stable")[:_EJECTING]].tolist():
+            if saves - int(cost[target]) > best.gain:
+                best = self._ejecting(home, target, saves - int(cost[target]), best)
+        return best
+
+    def _ejecting(self, home: int, target: int, gain: int, best: _Step) -> _Step:
+        """The better of ``best`` and letting one task leave ``target`` for the home's task, which gains so much."""
+        problem, row = self._problem, int(self._problem.home_row[home])
+        lacking = np.maximum(problem.requests[row] - self._room[target], 0)
+        for other in self._by_machine[self._starts[target] : self._starts[target + 1]].tolist():
+            theirs = int(problem.home_row[other])
+            if self._left[other] <= 0 or (problem.requests[theirs] < lacking).any():
+                continue
+            cost = np.where(self._has_room(theirs), self._costs(other), BARRED)
+            least = int(cost.min())
+            step = _Step(gain + self._saves(other) - least, target, (other, int(cost.argmin())))
+            # The crowd that the one leaves behind is there no more when the other comes.
+            if least < BARRED and step.gain > best.gain:
+                best = step
+        return best
+
+    def _saves(self, home: int) -> int:
+        """Units that are saved at home if a task leaves, what moving costs deducted."""
+        problem, source = self._problem, self._problem.home_machine[[home]]
+        before = int(problem.marginal(source, self._there[source] - 1)[0])
+        row = int(problem.home_row[home])
+        return int(problem.home_cost[home]) + before - int(problem.price[row]) - self._extra
+
+    def _costs(self, home: int) -> Int64:
+        """int64[M]: what a task of a home would cost on each machine; ``BARRED`` or more at home and where barred."""
+        problem = self._problem
+        row = int(problem.home_row[home])
+        cost = problem.cost[row][problem.group].astype(np.int64)
+        cost[cost < BARRED] += (problem.crowd * (self._there // problem.step * problem.step))[cost < BARRED]
+        cost[problem.home_machine[home]] = BARRED
+        return cost
+
+    def _has_room(self, row: int) -> Bool:
+        """bool[M]: machines with room for a task of a row."""
+        room = np.ones(self._problem.machines, dtype=np.bool_)
+        for column in np.flatnonzero(self._problem.requests[row]).tolist():
+            room &= self._room[:, column] >= self._problem.requests[row, column]
+        return room
+
+    def _move(self, home: int, target: int) -> None:
+        problem = self._problem
+        row, source = int(problem.home_row[home]), int(problem.home_machine[home])
+        self._left[home] -= 1
+        self._there[source] -= 1
+        self._there[target] += 1
+        self._room[source] += problem.requests[row]
+        self._room[target] -= problem.requests[row]
+        self._made.append((row, source, target))
