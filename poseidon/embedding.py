@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from firmament.core.configuration import CoreConfiguration
     from firmament.core.events import Event
     from firmament.core.rescheduling.consolidation import Consolidation
+    from firmament.core.rescheduling.cost_frontier import CostPoint
+    from firmament.core.rescheduling.plan import MovePlan
     from firmament.core.rescheduling.room import Room
     from firmament.core.scheduler import Scheduler
     from protos.conventions.configuration import Document
@@ -63,7 +65,7 @@ def _scheduler(core: CoreConfiguration, clock: Callable[[], float]) -> Scheduler
 
 
 class EmbeddedTrials:
-    """Tries which machines of a cluster could be emptied: see ``firmament.core.rescheduling``.
+    """Tries what would become of a cluster's tasks elsewhere: see ``firmament.core.rescheduling``.
 
     ``events`` describe the cluster; ``goes``: uids of tasks that end with their machine; ``placed``: uid -> machine,
     tasks that wait in them and are taken to be there.
@@ -83,7 +85,8 @@ class EmbeddedTrials:
         self._known = [
             part for each in events_from_proto(events) for part in _with_placed(each, placed or {})
         ]
-        self._trials = Trials(_scheduler(_core(configuration), clock), self._known, goes)
+        self._scheduler = _scheduler(_core(configuration), clock)
+        self._trials = Trials(self._scheduler, self._known, goes)
 
     def room_for(self, uids: Collection[str], tries: int) -> dict[str, Room]:
         """Return how tasks that wait get a place by moves of others, each by itself, as far as that is found out.
@@ -104,6 +107,21 @@ class EmbeddedTrials:
                 if room is not None:
                     found |= dict.fromkeys(waiting, room)
         return found
+
+    def cheaper(self, prices: Mapping[str, float], move_price: float, most: int | None) -> MovePlan:
+        """Return moves that lower costs, of tasks with ``prices`` (uid -> points), each for ``move_price`` more."""
+        from firmament.core.rescheduling.plan_moves import PlanOptions, plan_moves
+        from firmament.solvers.ortools_solver import OrToolsSolver
+
+        options = PlanOptions(move_price) if most is None else PlanOptions(move_price, most)
+        return plan_moves(self._scheduler, prices, options, OrToolsSolver())
+
+    def frontier(self, prices: Mapping[str, float], points: int) -> tuple[CostPoint, ...]:
+        """Return what any number of moves could save; ``prices`` as above."""
+        from firmament.core.rescheduling.cost_frontier import cost_frontier
+        from firmament.solvers.ortools_solver import OrToolsSolver
+
+        return cost_frontier(self._scheduler, prices, points, OrToolsSolver())
 
     def consolidate(self, candidates: Collection[str], tries: int, budget: int | None) -> Consolidation:
         """Return which of the ``candidates`` can be emptied together, after at most so many ``tries``."""

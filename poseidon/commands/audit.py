@@ -22,12 +22,13 @@ from protos.conventions.logs import one_line
 
 if TYPE_CHECKING:
     from poseidon.kube.client.transport import Transport
-    from poseidon.offline.audit import Audit
+    from poseidon.offline.audit.findings import Audit
 
 _HEADINGS = {
     "freed": ("FREED NODE",),
     "moves": ("MOVED POD", "FROM", "TO"),
     "staying": ("NODE THAT STAYS", "POD", "REASON"),
+    "cheaper": ("CHEAPER ELSEWHERE", "FROM", "TO", "SAVES"),
     "overcommitted": ("OVERCOMMITTED NODE", "LACKS"),
     "misplaced": ("MISPLACED POD", "NODE", "REASON"),
     "pending": ("PENDING POD", "REASON"),
@@ -52,6 +53,14 @@ _HEADINGS = {
     metavar="FILE",
     help="Write the audit as one web page, too.",
 )
+@click.option(
+    "--move-cost",
+    type=click.FloatRange(min=0),
+    default=20.0,
+    show_default=True,
+    metavar="POINTS",
+    help="What a move has to save to be worth it, in points of cost models.",
+)
 @click.option("--most-moves", type=click.IntRange(min=0), help="How many pods may move; default: any number.")
 def audit(
     *,
@@ -64,6 +73,7 @@ def audit(
     context: str | None,
     tries: int,
     page_file: Path | None,
+    move_cost: float,
     most_moves: int | None,
 ) -> None:
     """Say which nodes could be freed by which moves, which hold too much, and which pods wait. Changes nothing.
@@ -77,12 +87,19 @@ def audit(
     if paths and (kubeconfig or context):
         raise click.UsageError("--kubeconfig and --context are for a live cluster; leave -f away")
     given = read_input(paths, config, now) if paths else _read_live(connect(kubeconfig, context), config, now)
-    from poseidon.offline.audit import make_audit
+    from poseidon.offline.audit.looking import make_audit
 
-    made = make_audit(given.manifests, given.configuration, given.now, tries=tries, budget=most_moves)
+    made = make_audit(
+        given.manifests,
+        given.configuration,
+        given.now,
+        tries=tries,
+        budget=most_moves,
+        move_cost=move_cost,
+    )
     warn(made.warnings)
     if page_file is not None:
-        from poseidon.offline.audit_page import page
+        from poseidon.offline.audit.page import page
 
         try:
             page_file.write_text(page(made), encoding="utf-8")
@@ -118,5 +135,7 @@ def _print(made: Audit) -> None:
 
     click.echo(f"{made.pods} pods run on {made.nodes} nodes.")
     click.echo(f"{len(made.freed)} nodes could be freed by {len(made.moves)} moves; {made.proof}.")
+    if made.costs is not None:
+        click.echo(made.costs.summary)
     for part, rows in made.rows().items():
         print_rows(_HEADINGS[part], rows)

@@ -185,7 +185,11 @@ def make_plan(
     scheduler_names: frozenset[str] = frozenset(),
 ) -> Plan:
     """Schedule the waiting pods of ``manifests``, or those of ``scheduler_names`` alone if any are given."""
-    cluster = build(manifests, configuration, now, scheduler_names=scheduler_names)
+    return plan_of(build(manifests, configuration, now, scheduler_names=scheduler_names), manifests)
+
+
+def plan_of(cluster: OfflineCluster, manifests: Manifests) -> Plan:
+    """Schedule the waiting pods of a cluster built of ``manifests``; afterwards they are where they would be."""
     outcome = _Outcome(cluster)
     scheduler, known = cluster.scheduler, cluster.state.gangs
     while scheduler.has_work() and outcome.rounds < _MAX_ROUNDS:

@@ -11,8 +11,8 @@ import yaml
 from click.testing import CliRunner
 
 from poseidon.cli import main
-from poseidon.offline.audit import Audit
-from poseidon.offline.audit_page import page as page_of
+from poseidon.offline.audit.findings import Audit
+from poseidon.offline.audit.page import page as page_of
 from poseidon.testbed.api_server.bulk import create_object
 from poseidon.testbed.kubeconfig import write_kubeconfig
 from poseidon.testbed.seeding import NodeShape
@@ -49,6 +49,51 @@ def test_three_nodes_become_two(tmp_path):
     assert (len(freed), found["consolidation"]["mostFreed"]) == (1, 1)
     assert {source for source, _ in moves_of(found).values()} == set(freed)
     assert len(moves_of(found)) == 2
+
+
+def crowded(**metadata):
+    """Eight pods on one of two nodes."""
+    pods = [owned(f"p{index}", "a", cpu=1, metadata=metadata) for index in range(8)]
+    return [node("a", cpu=10), node("b", cpu=10), *pods]
+
+
+def test_pods_that_crowd_cost_less_apart(tmp_path):
+    costs = audited(tmp_path, *crowded(), options=["--move-cost", "1"])["costs"]
+    assert len(costs["moves"]) == 4
+    assert {(each["from"], each["to"]) for each in costs["moves"]} == {("a", "b")}
+    assert costs["lowest"] == costs["after"] < costs["now"]
+    assert costs["now"] - costs["frontier"][-1]["mostSaved"] == pytest.approx(costs["lowest"], abs=0.01)
+    few = audited(tmp_path, *crowded(), options=["--move-cost", "1", "--most-moves", "2"])["costs"]
+    assert len(few["moves"]) == 2
+    assert few["lowest"] == costs["lowest"] < few["after"] < few["now"]
+
+
+def test_a_move_that_saves_less_than_it_costs_is_none(tmp_path):
+    assert audited(tmp_path, *crowded(), options=["--move-cost", "1000"])["costs"]["moves"] == []
+    dear = {"annotations": {"firmament.io/move-cost": "1000"}}
+    assert audited(tmp_path, *crowded(**dear), options=["--move-cost", "1"])["costs"]["moves"] == []
+
+
+@pytest.mark.parametrize("stated", ["much", "-1", "nan", "inf"])
+def test_a_price_that_makes_no_sense_is_told_and_the_pod_stays(tmp_path, stated):
+    path = tmp_path / "cluster.yaml"
+    path.write_text(yaml.safe_dump_all(crowded(annotations={"firmament.io/move-cost": stated})))
+    result = CliRunner().invoke(main, ["audit", "-f", str(path), "-o", "json"])
+    assert result.exit_code == 0
+    assert (
+        f"pod shop/p0: annotation firmament.io/move-cost is '{stated}'; it must be a number" in result.stderr
+    )
+    assert json.loads(result.stdout)["costs"] is None
+
+
+def test_people_read_what_moves_would_save(tmp_path):
+    path, page = tmp_path / "cluster.yaml", tmp_path / "audit.html"
+    path.write_text(yaml.safe_dump_all(crowded()))
+    command = ["audit", "-f", str(path), "--move-cost", "1", "--html", str(page)]
+    shown = CliRunner().invoke(main, command).stdout
+    assert "4 moves pay and bring that to" in shown
+    assert "CHEAPER ELSEWHERE" in shown
+    assert "4 moves pay and bring that to" in page.read_text()
 
 
 def test_rules_between_pods_hold_after_the_moves(tmp_path):
@@ -227,5 +272,5 @@ def test_as_one_page_that_shows_names_as_text(tmp_path):
 
 def test_cells_are_escaped():
     nothing: tuple[()] = ()
-    named = Audit(1, 1, ("<b>",), nothing, 1, nothing, nothing, nothing, nothing, nothing, nothing)
+    named = Audit(1, 1, ("<b>",), nothing, 1, nothing, nothing, nothing, nothing, nothing, None, nothing)
     assert "<td>&lt;b&gt;</td>" in page_of(named)

@@ -19,24 +19,20 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
-from firmament.core.model import TaskClass
 from firmament.core.placement.cost import placed_cost
 from firmament.core.rescheduling.move_network.admission import admitted, gains
 from firmament.core.rescheduling.move_network.budget import best_moves
-from firmament.core.rescheduling.move_network.compiled import CompiledMoves, compiled
+from firmament.core.rescheduling.move_network.compiled import CompiledMoves
 from firmament.core.rescheduling.move_network.problem import MoveProblem, Moves, saved
 from firmament.core.rescheduling.move_network.search import Found, MoveSearch, SearchOptions
 from firmament.core.rescheduling.plan import Move, MovePlan
+from firmament.core.rescheduling.priced_moves import priced_moves
 from firmament.core.rescheduling.rehearsal import rehearsed
 from firmament.core.scheduler import Scheduler
-from firmament.core.snapshot.snapshot import Snapshot
 from firmament.solvers.base import Solver
 
 _TRIES = 8
 """Each try gives moves up; with rules between tasks two or three settle it."""
-
-_NEVER = 10**9
-"""Units for a move that nothing can pay: costs of tasks are cut off there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +67,9 @@ def plan_moves(
 
     ``scheduler``: one of its own for such questions. Raises ``SolverError``.
     """
-    uids = sorted(prices)
-    running = scheduler.snapshot_of_running(uids)
-    if running is None:
+    problem = priced_moves(scheduler, prices)
+    if problem is None:
         return MovePlan((), 0.0, 0.0, 0.0)
-    snapshot = running.snapshot
-    problem = compiled(running, _prices(scheduler, snapshot, prices))
     extra = round(options.move_price * COST_UNITS_PER_POINT)
     search = MoveSearch(problem.problem, solver, SearchOptions(gap=options.gap))
     moves, found = best_moves(
@@ -85,27 +78,6 @@ def plan_moves(
     task, target = problem.who(moves)
     made = _tried(scheduler, problem, _with_tasks(problem, task, target), extra)
     return _plan(problem, made, found)
-
-
-def _prices(scheduler: Scheduler, snapshot: Snapshot, prices: Mapping[str, float]) -> Int64:
-    """int64[T]: units that moving each task costs. Pinned tasks, and those whose own preferences about other tasks are
-    more than a placement's cost shows, stay.
-    """
-    price = np.array([round(prices[uid] * COST_UNITS_PER_POINT) for uid in snapshot.uids], dtype=np.int64)
-    price = np.clip(price, 0, _NEVER)
-    first = 0
-    for cls, members in enumerate(snapshot.members):
-        content = scheduler.bound_task(snapshot.uids[first]).content
-        if cls in snapshot.problem.pins or _prefers_company(content):
-            price[first : first + len(members)] = _NEVER
-        first += len(members)
-    return price
-
-
-def _prefers_company(content: TaskClass) -> bool:
-    """Whether a class has preferences about which other tasks are near."""
-    soft = any(not rule.required for rule in content.spread)
-    return soft or bool(content.preferred_affinity or content.preferred_anti_affinity)
 
 
 def _with_tasks(problem: CompiledMoves, task: Int64, target: Int64) -> _Single:

@@ -40,12 +40,14 @@ def snapshot_of_running(
 ) -> RunningSnapshot | None:
     """Return the problem of placing tasks that are bound to known machines anew; None if none of these is.
 
-    All others stay where they are, gangs are nothing special, nobody is evicted, and fair shares do not count. The
+    All others stay where they are, members of gangs among them; nobody is evicted, and fair shares do not count. The
     cluster is as it was afterwards.
     """
     tasks = cluster.tasks
     known = np.array([tasks.row_of[uid] for uid in uids if uid in tasks.row_of], dtype=np.int64)
     rows = known[(tasks.state[known] == State.BOUND) & (tasks.machine[known] >= 0)]
+    if gangs := cluster.jobs.gangs:
+        rows = np.array([row for row in rows.tolist() if tasks.job[row] not in gangs], dtype=np.int64)
     if not len(rows):
         return None
     admitted = AdmittedTasks(rows, np.full(len(rows), -1), np.empty(0, dtype=np.int64), ())

@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from poseidon.offline.audit import Audit
+    from poseidon.offline.audit.findings import Audit
 
 _STYLE = """
 :root { color-scheme: light dark; }
@@ -25,6 +25,7 @@ _SHOWN = {
     "freed": ("Nodes that could be freed together", ("Node",)),
     "moves": ("Moves that free them", ("Pod", "From", "To")),
     "staying": ("Nodes that stay", ("Node", "Pod", "Why")),
+    "cheaper": ("Moves that save most", ("Pod", "From", "To", "Points saved")),
     "overcommitted": ("Overcommitted nodes", ("Node", "Lacks")),
     "misplaced": ("Misplaced pods", ("Pod", "Node", "Why")),
     "pending": ("Pods that wait", ("Pod", "Why")),
@@ -45,6 +46,7 @@ def page(audit: Audit) -> str:
         (len(audit.pending), f"pods wait; moves would place {len(audit.cures)} of them"),
     )
     tables = "".join(_table(*_SHOWN[part], rows) for part, rows in audit.rows().items())
+    costs = "" if audit.costs is None else f"<p>{escape(audit.costs.summary)}</p>"
     shown = "\n".join(f"<li><strong>{number}</strong> {escape(what)}</li>" for number, what in figures)
     return f"""<!DOCTYPE html>
 <html lang="en">
@@ -60,6 +62,7 @@ def page(audit: Audit) -> str:
 <ul class="figures">
 {shown}
 </ul>
+{costs}
 {tables}
 </body>
 </html>

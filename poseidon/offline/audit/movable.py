@@ -22,6 +22,11 @@ REFUSALS: Mapping[str, str] = MappingProxyType(
 )
 """Annotations, of Karpenter and of cluster-autoscaler, that forbid to move a pod, and the values by which they do."""
 
+MOVE_COST = "firmament.io/move-cost"
+"""Annotation: points that moving the pod costs, beside what every move costs."""
+
+_MOST_PRICE = 10_000_000
+
 
 def goes_with_its_node(pod: Pod) -> bool:
     """Whether a pod ends before its node does, or with it: one that is being deleted, of a DaemonSet, or static."""
@@ -38,6 +43,29 @@ def obstacles(manifests: Manifests, pods: Iterable[Pod]) -> dict[str, str]:
             reason = f"PodDisruptionBudget {budget.metadata.name} allows no disruption"
             found |= {pod.metadata.uid: reason for pod in covered_by(budget, listed)}
     return found
+
+
+def move_prices(pods: Iterable[Pod]) -> tuple[dict[str, float], list[str]]:
+    """Return by uid what moving each pod costs, in points, by its annotation, 0 without one; and faults.
+
+    A pod whose annotation makes no sense is left out, and so stays.
+    """
+    prices: dict[str, float] = {}
+    faults: list[str] = []
+    for pod in pods:
+        stated = pod.metadata.annotations.get(MOVE_COST, "0")
+        try:
+            price = float(stated)
+        except ValueError:
+            price = -1.0
+        if 0 <= price <= _MOST_PRICE:
+            prices[pod.metadata.uid] = price
+        else:
+            faults.append(
+                f"pod {pod.metadata.uid}: annotation {MOVE_COST} is {stated!r}; it must be a number from 0 to "
+                f"{_MOST_PRICE:,}; the pod stays"
+            )
+    return prices, faults
 
 
 def _own(pod: Pod) -> Iterator[tuple[str, str]]:

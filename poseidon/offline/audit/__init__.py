@@ -1,0 +1,1 @@
+"""What could be better about a cluster as it is."""
