@@ -109,12 +109,8 @@ class EmbeddedTrials:
         return found
 
     def cheaper(self, prices: Mapping[str, float], move_price: float, most: int | None) -> MovePlan:
-        """Return moves that lower costs, of tasks with ``prices`` (uid -> points), each for ``move_price`` more."""
-        from firmament.core.rescheduling.plan_moves import PlanOptions, plan_moves
-        from firmament.solvers.ortools_solver import OrToolsSolver
-
-        options = PlanOptions(move_price) if most is None else PlanOptions(move_price, most)
-        return plan_moves(self._scheduler, prices, options, OrToolsSolver())
+        """Return moves that lower costs, as ``cheaper_moves`` does."""
+        return cheaper_moves(self._scheduler, prices, move_price, most)
 
     def frontier(self, prices: Mapping[str, float], points: int) -> tuple[CostPoint, ...]:
         """Return what any number of moves could save; ``prices`` as above."""
@@ -129,6 +125,20 @@ class EmbeddedTrials:
 
         moves = UNLIMITED if budget is None else budget
         return consolidate(self._trials, sorted(candidates), tries=tries, budget=moves)
+
+
+def cheaper_moves(
+    scheduler: Scheduler, prices: Mapping[str, float], move_price: float, most: int | None
+) -> MovePlan:
+    """Return moves that lower costs, of tasks with ``prices`` (uid -> points), each for ``move_price`` more.
+
+    There are at most so many, None for any number.
+    """
+    from firmament.core.rescheduling.plan_moves import PlanOptions, plan_moves
+    from firmament.solvers.ortools_solver import OrToolsSolver
+
+    options = PlanOptions(move_price) if most is None else PlanOptions(move_price, most)
+    return plan_moves(scheduler, prices, options, OrToolsSolver())
 
 
 def _with_placed(event: Event, placed: Mapping[str, str]) -> Iterator[Event]:
@@ -199,6 +209,10 @@ class EmbeddedScheduler:
     def broken_rules(self) -> Iterator[tuple[str, str, str]]:
         """Yield uid, machine and reason of tasks that run where rules about machines refuse them now."""
         yield from self._scheduler.broken_rules()
+
+    def cheaper(self, prices: Mapping[str, float], move_price: float) -> MovePlan:
+        """Return moves that lower costs, as ``cheaper_moves`` does."""
+        return cheaper_moves(self._scheduler, prices, move_price, None)
 
     def tasks(self) -> Iterator[pb.TaskState]:
         """Yield every task and where it stands."""

@@ -22,6 +22,17 @@ if TYPE_CHECKING:
     metavar="NAME",
     help="Schedule only pods of this spec.schedulerName; default: all pending pods. May be repeated.",
 )
+@click.option(
+    "--reschedule", is_flag=True, help="Also say which running pods should move to where they cost less."
+)
+@click.option(
+    "--move-cost",
+    type=click.FloatRange(min=0),
+    default=20.0,
+    show_default=True,
+    metavar="POINTS",
+    help="With --reschedule: what a move has to save, in points of cost models.",
+)
 def plan(
     *,
     paths: tuple[str, ...],
@@ -30,6 +41,8 @@ def plan(
     now: float | None,
     output: str,
     scheduler_names: tuple[str, ...],
+    reschedule: bool,
+    move_cost: float,
 ) -> None:
     """Say which pods of the manifests would be bound to which nodes, and why the others would wait.
 
@@ -41,7 +54,13 @@ def plan(
     given = read_input(paths, config, now)
     from poseidon.offline.plan import make_plan
 
-    made = make_plan(given.manifests, given.configuration, given.now, frozenset(scheduler_names))
+    made = make_plan(
+        given.manifests,
+        given.configuration,
+        given.now,
+        frozenset(scheduler_names),
+        move_cost if reschedule else None,
+    )
     warn(made.warnings)
     if output == "json":
         click.echo(json.dumps(made.as_json(), indent=2, ensure_ascii=False))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from poseidon.manifests.missing import printed_by
 from poseidon.offline.cluster import OfflineCluster, build
+from poseidon.offline.migrations import Migration, find_migrations
 from poseidon.offline.planned_groups import PlannedGroup, planned_groups
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -42,15 +43,6 @@ class Preemption:
     pod: str
     node: str
     preemptor: str
-
-
-@dataclass(frozen=True, slots=True)
-class Migration:
-    """A running pod that would be better off elsewhere."""
-
-    pod: str
-    source: str
-    target: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +103,8 @@ class Round:
 class Plan:
     """The outcome, every list sorted; ``nodes`` is the state afterwards, ``warnings`` are for people.
 
-    ``admitted``: the pods of ``bindings`` in an order in which every rule between pods holds for each that comes.
+    ``migrations``: those that save most first. ``admitted``: the pods of ``bindings`` in an order in which every rule
+    between pods holds for each that comes.
     """
 
     bindings: tuple[Binding, ...]
@@ -136,7 +129,8 @@ class Plan:
                 {"pod": each.pod, "node": each.node, "for": each.preemptor} for each in self.preemptions
             ],
             "migrations": [
-                {"pod": each.pod, "from": each.source, "to": each.target} for each in self.migrations
+                {"pod": each.pod, "from": each.source, "to": each.target, "saves": round(each.saves, 2)}
+                for each in self.migrations
             ],
             "pending": [{"pod": each.pod, "reason": each.reason} for each in self.pending],
             "groups": [
@@ -183,9 +177,19 @@ def make_plan(
     configuration: BridgeConfiguration,
     now: float,
     scheduler_names: frozenset[str] = frozenset(),
+    move_cost: float | None = None,
 ) -> Plan:
-    """Schedule the waiting pods of ``manifests``, or those of ``scheduler_names`` alone if any are given."""
-    return plan_of(build(manifests, configuration, now, scheduler_names=scheduler_names), manifests)
+    """Schedule the waiting pods of ``manifests``, or those of ``scheduler_names`` alone if any are given.
+
+    ``move_cost``: points that a move of a running pod has to save to be part of the plan; None: none moves.
+    """
+    cluster = build(manifests, configuration, now, scheduler_names=scheduler_names)
+    plan = plan_of(cluster, manifests)
+    if move_cost is None:
+        return plan
+    leaving = {each.pod for each in plan.preemptions}
+    migrations, faults = find_migrations(cluster, manifests, leaving, move_cost)
+    return replace(plan, migrations=migrations, warnings=(*plan.warnings, *faults))
 
 
 def plan_of(cluster: OfflineCluster, manifests: Manifests) -> Plan:
@@ -208,7 +212,7 @@ def plan_of(cluster: OfflineCluster, manifests: Manifests) -> Plan:
     return Plan(
         bindings=tuple(sorted(outcome.bindings, key=lambda each: each.pod)),
         preemptions=tuple(sorted(outcome.preemptions(known.groups), key=lambda each: each.pod)),
-        migrations=tuple(sorted(outcome.migrations, key=lambda each: each.pod)),
+        migrations=(),
         pending=tuple(sorted(pending, key=lambda each: each.pod)),
         nodes=tuple(sorted(node_uses(scheduler), key=lambda each: each.node)),
         round=outcome.figures,
@@ -227,7 +231,6 @@ class _Outcome:
         self.rounds = 0
         self.figures = Round()
         self._placed: dict[str, Binding] = {}
-        self.migrations: list[Migration] = []
         self.reasons: dict[str, str] = {}
         self.gangs: dict[str, pb.GangState] = {}
         self.victims, self.failed = cluster.victims, cluster.failed
@@ -244,8 +247,6 @@ class _Outcome:
                 # One that still waits for victims may be given another node by a later round.
                 self._placed.pop(delta.task, None)
                 self._placed[delta.task] = Binding(delta.task, delta.machine, tuple(sorted(delta.depends_on)))
-            elif delta.kind == pb.Delta.MIGRATE:
-                self.migrations.append(Migration(delta.task, delta.from_machine, delta.machine))
 
     def settle(self) -> None:
         """Leave out the placements that the bridge has given back."""

@@ -45,9 +45,9 @@ def print_plan(plan: Plan) -> None:
         console.print(table)
         console.print()
     if plan.migrations:
-        table = _table("MIGRATED POD", "FROM", "TO")
+        table = _table("MIGRATED POD", "FROM", "TO", "SAVES")
         for migration in plan.migrations:
-            table.add_row(migration.pod, migration.source, migration.target)
+            table.add_row(migration.pod, migration.source, migration.target, f"{migration.saves:,.0f}")
         console.print(table)
         console.print()
     if plan.groups:

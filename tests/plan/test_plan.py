@@ -399,3 +399,30 @@ def test_room_that_another_scheduler_keeps_for_a_nominated_pod_is_left_to_it(pla
     more = pod("more", cpu="2", priority=6, schedulerName="poseidon")
     found = plan(node("n1"), theirs, more, arguments=ours)
     assert bound(found) == {"shop/more": "n1"}
+
+
+def owned_by_a_set(name, where):
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "own", "uid": "own", "controller": True}
+    return pod(name, cpu=1, phase="Running", metadata={"ownerReferences": [owner]}, nodeName=where)
+
+
+def test_running_pods_move_only_if_asked_for_and_if_it_pays(plan):
+    crowd = [owned_by_a_set(f"p{index}", "a") for index in range(6)]
+    objects = [node("a", cpu=10), node("b", cpu=10), *crowd, pod("new", cpu=1)]
+
+    def migrations(*options):
+        return plan(*objects, arguments=options)["migrations"]
+
+    assert migrations() == []
+    assert migrations("--reschedule", "--move-cost", "1000") == []
+    found = migrations("--reschedule", "--move-cost", "1")
+    assert {(each["from"], each["to"]) for each in found} == {("a", "b")}
+    assert len(found) == 2  # one less than if no pod came to b
+    assert all(each["saves"] > 1 for each in found)
+
+
+def test_people_see_who_would_move(run, write):
+    crowd = [owned_by_a_set(f"p{index}", "a") for index in range(6)]
+    path = write(node("a", cpu=10), node("b", cpu=10), *crowd)
+    assert "MIGRATED POD" not in run("plan", "-f", path).stdout
+    assert "MIGRATED POD" in run("plan", "-f", path, "--reschedule", "--move-cost", "1").stdout

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from poseidon.embedding import EmbeddedTrials
 from poseidon.offline.audit.costs import find_costs
 from poseidon.offline.audit.findings import Audit, Cure, Misplaced, Move, Staying
-from poseidon.offline.audit.movable import goes_with_its_node, move_prices, obstacles
 from poseidon.offline.cluster import build
+from poseidon.offline.movable import goes_with_its_node, move_prices, obstacles
 from poseidon.offline.plan import node_uses, plan_of
 from poseidon.pods.tasks import Disposition, disposition
 

@@ -1,0 +1,45 @@
+"""Running pods that would be better off elsewhere, once all else of a plan has happened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from poseidon.offline.movable import goes_with_its_node, move_prices, obstacles
+from poseidon.pods.tasks import Disposition, disposition
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from poseidon.manifests.loader import Manifests
+    from poseidon.offline.cluster import OfflineCluster
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """A running pod that would be better off elsewhere, and the points that its move saves."""
+
+    pod: str
+    source: str
+    target: str
+    saves: float
+
+
+def find_migrations(
+    cluster: OfflineCluster, manifests: Manifests, leaving: Collection[str], move_cost: float
+) -> tuple[tuple[Migration, ...], list[str]]:
+    """Return moves that each save more than ``move_cost`` points, those that save most first.
+
+    Also returns faults of annotations. ``leaving``: uids of pods that have to go anyway.
+    """
+    running = {
+        uid: pod
+        for uid, pod in sorted(cluster.pods.items())
+        if disposition(pod) is Disposition.BOUND and uid not in leaving
+    }
+    stays = obstacles(manifests, running.values())
+    prices, faults = move_prices(
+        pod for uid, pod in running.items() if uid not in stays and not goes_with_its_node(pod)
+    )
+    moves = cluster.scheduler.cheaper(prices, move_cost).moves
+    return tuple(Migration(each.uid, each.source, each.target, each.gain) for each in moves), faults
