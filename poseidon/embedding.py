@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from firmament.core.configuration import CoreConfiguration
+    from firmament.core.cures.cure import Cure
     from firmament.core.events import Event
     from firmament.core.rescheduling.consolidation import Consolidation
     from firmament.core.rescheduling.cost_frontier import CostPoint
     from firmament.core.rescheduling.plan import MovePlan
-    from firmament.core.rescheduling.room import Room
     from firmament.core.scheduler import Scheduler
     from protos.conventions.configuration import Document
     from protos.firmament.v1 import scheduler_pb2 as pb
@@ -88,24 +88,26 @@ class EmbeddedTrials:
         self._scheduler = _scheduler(_core(configuration), clock)
         self._trials = Trials(self._scheduler, self._known, goes)
 
-    def room_for(self, uids: Collection[str], tries: int) -> dict[str, Room]:
-        """Return how tasks that wait get a place by moves of others, each by itself, as far as that is found out.
+    def cures(self, uids: Collection[str], tries: int, most: int) -> dict[str, tuple[Cure, ...]]:
+        """Return what would let tasks that wait have a place, each by itself; members of gangs have no such cures.
 
-        Tasks of one class have one answer. ``tries``: for each class.
+        Tasks of one class have one answer, after at most so many ``tries`` for each, of at most so many cures.
         """
-        from firmament.core.events import TasksSubmitted
-        from firmament.core.rescheduling.room import room_for
+        from firmament.core.cures.search import cures_for
+        from firmament.core.events import JobDefined, TasksSubmitted
 
-        found: dict[str, Room] = {}
+        gangs = {
+            each.job.id for each in self._known if isinstance(each, JobDefined) and each.job.min_members > 1
+        }
+        found: dict[str, tuple[Cure, ...]] = {}
         for event in self._known:
-            if not isinstance(event, TasksSubmitted):
+            if not isinstance(event, TasksSubmitted) or event.job in gangs:
                 continue
             waiting = [uid for uid in event.uids if uid in uids]
             if waiting:
                 first = replace(event, uids=(waiting[0],), names=(), created=(), job="")
-                room = room_for(self._trials, first, tries)
-                if room is not None:
-                    found |= dict.fromkeys(waiting, room)
+                cures = cures_for(self._trials, first, tries=tries, most=most)
+                found |= dict.fromkeys(waiting, cures)
         return found
 
     def cheaper(self, prices: Mapping[str, float], move_price: float, most: int | None) -> MovePlan:

@@ -32,7 +32,7 @@ _HEADINGS = {
     "overcommitted": ("OVERCOMMITTED NODE", "LACKS"),
     "misplaced": ("MISPLACED POD", "NODE", "REASON"),
     "pending": ("PENDING POD", "REASON"),
-    "cures": ("PENDING POD", "WOULD GET", "IF THESE MOVED"),
+    "cures": ("PENDING POD", "WOULD GET", "CURE"),
 }
 
 

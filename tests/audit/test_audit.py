@@ -38,6 +38,10 @@ def audited(tmp_path, *objects, options=()):
     return json.loads(result.stdout)
 
 
+def kinds_of(found):
+    return [each["kind"] for each in found["cures"]]
+
+
 def moves_of(found):
     return {each["pod"]: (each["from"], each["to"]) for each in found["consolidation"]["moves"]}
 
@@ -206,22 +210,32 @@ def test_room_for_a_pod_that_waits_is_made_by_the_fewest_moves(tmp_path):
     waits = pod("waits", cpu=3)
     found = audited(tmp_path, node("a"), node("b", cpu=3), *running, waits)
     assert [each["pod"] for each in found["pending"]] == ["shop/waits"]
-    (cure,) = found["cures"]
+    (cure,) = (each for each in found["cures"] if each["kind"] == "move-others")
     assert (cure["pod"], cure["node"]) == ("shop/waits", "a")
     assert cure["moves"] == [{"pod": "shop/large", "from": "a", "to": "b"}]
+    assert cure["text"] == "move shop/large to b"
 
 
 def test_what_must_not_move_makes_no_room(tmp_path):
     kept = owned("large", "a", cpu=2, metadata={"annotations": {"karpenter.sh/do-not-disrupt": "true"}})
     found = audited(tmp_path, node("a"), node("b", cpu=3), kept, pod("waits", cpu=4))
-    assert found["cures"] == []
+    assert "move-others" not in kinds_of(found)
 
 
 def test_pods_that_rules_keep_out_have_no_cure_by_moves(tmp_path):
     found = audited(
         tmp_path, node("a"), node("b"), owned("p", "a"), pod("waits", cpu=1, nodeSelector={"disk": "fast"})
     )
-    assert (len(found["pending"]), found["cures"]) == (1, [])
+    assert len(found["pending"]) == 1
+    assert kinds_of(found) == ["label-node", "label-node", "drop-constraint"]
+    assert found["cures"][0]["changes"] == [
+        {"kind": "label-node", "subject": "disk", "node": "a", "before": None, "after": "fast"}
+    ]
+    assert [each["text"] for each in found["cures"]] == [
+        "label node a with disk=fast",
+        "label node b with disk=fast",
+        "do without nodeSelector disk=fast",
+    ]
 
 
 def test_room_that_others_get_is_not_given_twice(tmp_path):
@@ -229,7 +243,35 @@ def test_room_that_others_get_is_not_given_twice(tmp_path):
     pods = [owned("large", "a", cpu=3), pod("first", cpu=3), pod("second", cpu=3)]
     found = audited(tmp_path, node("a"), node("b"), *pods)
     assert len(found["pending"]) == 1
-    assert found["cures"] == []
+    assert kinds_of(found) == ["lower-request", "enlarge-node", "enlarge-node", "add-node", "add-node"]
+    assert {each["changes"][0]["after"] for each in found["cures"] if each["kind"] == "lower-request"} == {
+        1000
+    }
+
+
+def test_cures_in_words_for_people(tmp_path):
+    cordoned = node("a", cpu=1, unschedulable=True)
+    tainted = node("b", cpu=1, taints=[{"key": "gpu", "value": "yes", "effect": "NoSchedule"}])
+    path, page = tmp_path / "cluster.yaml", tmp_path / "audit.html"
+    path.write_text(yaml.safe_dump_all([cordoned, tainted, pod("waits", cpu="500m")]))
+    result = CliRunner().invoke(main, ["audit", "-f", str(path), "--html", str(page)])
+    assert "tolerate the taint gpu=yes:NoSchedule" in result.stdout
+    assert "uncordon node a" in result.stdout
+    assert "tolerate the taint gpu=yes:NoSchedule" in page.read_text()
+    assert "of them have a cure" in page.read_text()
+
+
+def test_members_of_gangs_have_no_cure_by_themselves(tmp_path):
+    group = {
+        "apiVersion": "scheduling.x-k8s.io/v1alpha1",
+        "kind": "PodGroup",
+        "metadata": {"name": "gang", "namespace": "shop"},
+        "spec": {"minMember": 2},
+    }
+    member = {"labels": {"scheduling.x-k8s.io/pod-group": "gang"}}
+    pods = [pod(f"m{index}", cpu=3, metadata=member) for index in range(2)]
+    found = audited(tmp_path, node("a"), group, *pods)
+    assert (len(found["pending"]), found["cures"]) == (2, [])
 
 
 def test_pods_that_run_against_rules_about_their_nodes(tmp_path):

@@ -9,7 +9,8 @@ from random import Random
 from benchmarks.consolidation import Amounts, Running, random_cluster, trials_of
 from firmament.core.events import ClassDefined, TasksSubmitted
 from firmament.core.model import TaskClass
-from firmament.core.rescheduling.room import Room, room_for
+from firmament.core.rescheduling.room import Room, lacks_only_room, room_for
+from firmament.core.rescheduling.trials import Trials
 from tests.support.effort import examples
 
 CLASS = 10_000
@@ -20,7 +21,13 @@ def found_in(running: Running, wanted: Amounts = LARGE, tries: int = 20) -> Room
     trials = trials_of(running)
     trials._classes[CLASS] = content = TaskClass((("cpu", wanted[0]), ("memory", wanted[1])))
     trials._scheduler.apply([ClassDefined(CLASS, content)])
-    return room_for(trials, TasksSubmitted(CLASS, ("waits",)), tries)
+    return looked_for(trials, tries)
+
+
+def looked_for(trials: Trials, tries: int) -> Room | None:
+    task = TasksSubmitted(CLASS, ("waits",))
+    machines = [name for name, reasons in trials.refusals(task).items() if lacks_only_room(reasons)]
+    return room_for(trials, task, machines, tries)
 
 
 def fits(running: Running, machine: str, wanted: Amounts, moves: Mapping[str, str]) -> bool:
@@ -71,5 +78,5 @@ def test_nothing_is_changed_by_looking():
     trials._classes[CLASS] = content = TaskClass((("cpu", 6), ("memory", 12)))
     trials._scheduler.apply([ClassDefined(CLASS, content)])
     before = sorted(map(str, trials._scheduler.task_states()))
-    room_for(trials, TasksSubmitted(CLASS, ("waits",)), 20)
+    looked_for(trials, 20)
     assert sorted(map(str, trials._scheduler.task_states())) == before

@@ -17,6 +17,10 @@ from firmament.core.filters.reasons import TOO_MANY, insufficient
 from firmament.core.rescheduling.trials import Trials
 
 _MOST_MOVES = 8
+
+_LOOKED_AT = 500
+"""Machines whose tasks are looked at: those that lack least."""
+
 _INSUFFICIENT = insufficient("")
 """How reasons begin that name a resource."""
 
@@ -29,14 +33,19 @@ class Room:
     moves: Mapping[str, str]
 
 
-def room_for(trials: Trials, task: TasksSubmitted, tries: int) -> Room | None:
+def lacks_only_room(reasons: Sequence[str]) -> bool:
+    """Whether a machine refuses a task for nothing but resources."""
+    return all(reason.startswith((_INSUFFICIENT, TOO_MANY)) for reason in reasons)
+
+
+def room_for(trials: Trials, task: TasksSubmitted, machines: Sequence[str], tries: int) -> Room | None:
     """Return how a task (one uid) gets a place with the fewest moves that are found, None if none are.
 
-    At most so many ``tries`` are made, the fewest moves first.
+    ``machines``: those that lack only room for it. At most so many ``tries`` are made, the fewest moves first.
     """
-    machines = trials.lacking_room(task, (_INSUFFICIENT, TOO_MANY))
     wanted = trials.requests_of(task.task_class)
-    choices = sorted(_choices(trials, wanted, machines), key=lambda each: (len(each[1]), each[0]))
+    nearest = sorted(machines, key=lambda name: _share(_lacking(trials, wanted, name), wanted))[:_LOOKED_AT]
+    choices = sorted(_choices(trials, wanted, nearest), key=lambda each: (len(each[1]), each[0]))
     for _, moving in choices[:tries]:
         found = trials.with_moves(moving, task)
         if found is not None:
@@ -48,10 +57,15 @@ def room_for(trials: Trials, task: TasksSubmitted, tries: int) -> Room | None:
     return None
 
 
+def _lacking(trials: Trials, wanted: Int64, machine: str) -> Int64:
+    found: Int64 = np.maximum(wanted - trials.free_on(machine), 0)
+    return found
+
+
 def _choices(trials: Trials, wanted: Int64, machines: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield for each machine few tasks of it that take at least what is lacking there."""
     for machine in machines:
-        lacking = np.maximum(wanted - trials.free_on(machine), 0)
+        lacking = _lacking(trials, wanted, machine)
         if not lacking.any():
             continue
         tasks = {uid: trials.requests_of_task(uid) for uid in trials.tasks_on(machine)}

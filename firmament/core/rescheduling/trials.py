@@ -5,7 +5,8 @@ So every rule and every cost model counts as in ordinary rounds.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ import numpy as np
 from cost_models.interface import Int64
 from firmament.core.events import (
     ClassDefined,
+    ClassRemoved,
     Event,
     MachineRemoved,
     MachineUpserted,
@@ -27,6 +29,20 @@ from firmament.core.scheduler import Scheduler
 
 _MOST_ROUNDS = 4
 """One round places all that it can; another may follow gangs and rules between tasks."""
+
+
+_CHANGED_CLASS = 2**62 - 1
+"""Number of a class that is tried: drivers' begin at 0."""
+
+
+class Change(NamedTuple):
+    """What is tried for a task that waits: another content of its class, a machine as it would be; None: as it is."""
+
+    content: TaskClass | None = None
+    machine: Machine | None = None
+
+
+NO_CHANGE = Change()
 
 
 class Saved(NamedTuple):
@@ -81,6 +97,11 @@ class Trials:
     def machines(self) -> Iterable[str]:
         """Names of all machines, in the order in which they came."""
         return self._machines
+
+    @property
+    def resources(self) -> Sequence[str]:
+        """K resources, in the order of the columns of ``free_on``."""
+        return self._resources
 
     def moves(self, machine: str) -> int:
         """Return how many tasks that run on a machine would need another place without it."""
@@ -158,16 +179,45 @@ class Trials:
         )
         return found
 
-    def lacking_room(self, task: TasksSubmitted, reasons: Collection[str]) -> list[str]:
-        """Return the machines that refuse a task (one uid) for nothing but ``reasons``."""
-        self._scheduler.apply([replace(task, priority=self._priority, group_priority=None)])
-        verdicts = self._scheduler.explain(task.uids[0]).machines
-        self._scheduler.apply([TaskRemoved(task.uids[0])])
-        return [
-            each.machine
-            for each in verdicts
-            if each.reasons and all(reason.startswith(tuple(reasons)) for reason in each.reasons)
-        ]
+    def refusals(self, task: TasksSubmitted, change: Change = NO_CHANGE) -> dict[str, tuple[str, ...]]:
+        """Return the machines that refuse a task (one uid), and for which reasons, if something were changed."""
+        with self._changed(task, change):
+            verdicts = self._scheduler.explain(task.uids[0]).machines
+        return {each.machine: each.reasons for each in verdicts if each.reasons}
+
+    def place_with(self, task: TasksSubmitted, change: Change) -> str | None:
+        """Return the machine that a task (one uid) that waits would get if something were changed; None if none."""
+        with self._changed(task, change):
+            found = self._placed(1)
+        return None if found is None else found[task.uids[0]]
+
+    @contextmanager
+    def _changed(self, task: TasksSubmitted, change: Change) -> Iterator[None]:
+        """Let a task wait and something be changed, for a while."""
+        number = task.task_class if change.content is None else _CHANGED_CLASS
+        events: list[Event] = []
+        undo: list[Event] = [TaskRemoved(task.uids[0])]
+        if change.content is not None:
+            events.append(ClassDefined(number, change.content))
+            undo.append(ClassRemoved(number))
+        if change.machine is not None:
+            events.append(MachineUpserted(change.machine))
+            former = self._machines.get(change.machine.name)
+            undo.append(MachineRemoved(change.machine.name) if former is None else MachineUpserted(former))
+        waiting = replace(task, task_class=number, priority=self._priority, group_priority=None)
+        self._scheduler.apply([*events, waiting])
+        try:
+            yield
+        finally:
+            self._scheduler.apply(undo)
+
+    def content_of(self, task: TasksSubmitted) -> TaskClass:
+        """Return what a task's class is."""
+        return self._classes[task.task_class]
+
+    def machine(self, name: str) -> Machine:
+        """Return a machine as it is described."""
+        return self._machines[name]
 
     def place_of(self, uid: str) -> str:
         """Return where a task is now."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from poseidon.offline.audit.quantities import quantity
+
 if TYPE_CHECKING:
     from poseidon.offline.audit.costs import Costs
     from poseidon.offline.plan import NodeUse, Pending
@@ -41,11 +43,40 @@ class Misplaced:
 
 
 @dataclass(frozen=True, slots=True)
+class CureStep:
+    """One change: ``kind`` of it, ``subject`` (a resource, a label, a taint, a constraint), the node it is about, and
+    amounts or values before and after; None where there are none.
+    """
+
+    kind: str
+    subject: str
+    node: str
+    before: int | str | None
+    after: int | str | None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the documented JSON object."""
+        return {
+            "kind": self.kind,
+            "subject": self.subject,
+            "node": self.node,
+            "before": self.before,
+            "after": self.after,
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Cure:
-    """A pod that waits would get ``node`` once the moves are made; tried by rounds."""
+    """A pod that waits would get ``node`` after ``changes``, or after ``moves`` of other pods; tried by rounds.
+
+    ``kind``: what is changed first; ``text``: all of it, for people.
+    """
 
     pod: str
     node: str
+    kind: str
+    text: str
+    changes: tuple[CureStep, ...]
     moves: tuple[Move, ...]
 
 
@@ -54,8 +85,8 @@ class Audit:
     """``freed``: nodes that could be emptied together by ``moves``; no choice frees more than ``most_freed``.
 
     ``overcommitted``: nodes on which more is requested than they offer; ``misplaced``: pods against rules about their
-    nodes; ``pending``: pods that would go on waiting; ``cures``: of those, each by itself, who would have a place if
-    others moved. ``costs``: what moves could save; None: no pod may move.
+    nodes; ``pending``: pods that would go on waiting; ``cures``: of those, each by itself, what would give it a place.
+    ``costs``: what moves could save; None: no pod may move.
     """
 
     nodes: int
@@ -88,10 +119,7 @@ class Audit:
             "overcommitted": [(each.node, _lacking(each)) for each in self.overcommitted],
             "misplaced": [(each.pod, each.node, each.reason) for each in self.misplaced],
             "pending": [(each.pod, each.reason) for each in self.pending],
-            "cures": [
-                (each.pod, each.node, ", ".join(f"{move.pod} to {move.target}" for move in each.moves))
-                for each in self.cures
-            ],
+            "cures": [(each.pod, each.node, each.text) for each in self.cures],
         }
 
     def as_json(self) -> dict[str, Any]:
@@ -117,7 +145,14 @@ class Audit:
             ],
             "pending": [{"pod": each.pod, "reason": each.reason} for each in self.pending],
             "cures": [
-                {"pod": each.pod, "node": each.node, "moves": [_move(move) for move in each.moves]}
+                {
+                    "pod": each.pod,
+                    "node": each.node,
+                    "kind": each.kind,
+                    "text": each.text,
+                    "changes": [change.as_json() for change in each.changes],
+                    "moves": [_move(move) for move in each.moves],
+                }
                 for each in self.cures
             ],
         }
@@ -125,15 +160,7 @@ class Audit:
 
 def _lacking(use: NodeUse) -> str:
     """Return what is requested of a node beyond what it offers, as quantities for people."""
-    return ", ".join(f"{key} {_quantity(key, -free)}" for key, free in sorted(use.free.items()) if free < 0)
-
-
-def _quantity(resource: str, amount: int) -> str:
-    if resource == "cpu":
-        return f"{amount}m"
-    if resource in ("memory", "ephemeral-storage"):
-        return f"{-(-amount // 2**20)}Mi"
-    return str(amount)
+    return ", ".join(f"{key} {quantity(key, -free)}" for key, free in sorted(use.free.items()) if free < 0)
 
 
 def _move(move: Move) -> dict[str, str]:

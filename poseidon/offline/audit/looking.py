@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from poseidon.embedding import EmbeddedTrials
 from poseidon.offline.audit.costs import find_costs
+from poseidon.offline.audit.cures import find_cures
 from poseidon.offline.audit.findings import Audit, Cure, Misplaced, Move, Staying
 from poseidon.offline.cluster import build
 from poseidon.offline.movable import goes_with_its_node, move_prices, obstacles
@@ -13,13 +14,10 @@ from poseidon.offline.plan import node_uses, plan_of
 from poseidon.pods.tasks import Disposition, disposition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from poseidon.configuration.document import BridgeConfiguration
     from poseidon.manifests.loader import Manifests
-
-_CURE_TRIES = 20
-"""Machines that are tried for each class of pods that wait."""
 
 
 def make_audit(
@@ -49,14 +47,11 @@ def make_audit(
     prices, faults = move_prices(running[uid] for uid in sorted(running.keys() - goes - stays.keys()))
     costs = find_costs(trials, prices, nodes, move_cost, budget)
     found = trials.consolidate(names - keeping.keys(), tries, budget)
-    cures: Iterable[Cure] = ()
+    cures: tuple[Cure, ...] = ()
     if waiting.pending:
         places = {each.pod: each.node for each in waiting.bindings}
         trials = EmbeddedTrials(configuration, lambda: now, known, {*goes, *stays}, places)
-        rooms = trials.room_for({each.pod for each in waiting.pending}, min(tries, _CURE_TRIES))
-        cures = (
-            Cure(pod, room.machine, _moves(room.moves, nodes | places)) for pod, room in sorted(rooms.items())
-        )
+        cures = find_cures(trials, {each.pod for each in waiting.pending}, tries, nodes | places)
     return Audit(
         nodes=len(names),
         pods=len(running),
@@ -67,7 +62,7 @@ def make_audit(
         overcommitted=tuple(each for each in uses if any(free < 0 for free in each.free.values())),
         misplaced=tuple(Misplaced(*each) for each in misplaced),
         pending=waiting.pending,
-        cures=tuple(cures),
+        cures=cures,
         costs=costs,
         warnings=(*waiting.warnings, *faults),
     )

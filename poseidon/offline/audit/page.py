@@ -29,7 +29,7 @@ _SHOWN = {
     "overcommitted": ("Overcommitted nodes", ("Node", "Lacks")),
     "misplaced": ("Misplaced pods", ("Pod", "Node", "Why")),
     "pending": ("Pods that wait", ("Pod", "Why")),
-    "cures": ("Moves that would place them", ("Pod", "Would get", "If these moved")),
+    "cures": ("What would place them", ("Pod", "Would get", "Cure")),
 }
 """Title and headings of each part."""
 
@@ -43,7 +43,7 @@ def page(audit: Audit) -> str:
         (len(audit.moves), "moves free them"),
         (len(audit.overcommitted), "nodes are overcommitted"),
         (len(audit.misplaced), "pods are misplaced"),
-        (len(audit.pending), f"pods wait; moves would place {len(audit.cures)} of them"),
+        (len(audit.pending), f"pods wait; {len({each.pod for each in audit.cures})} of them have a cure"),
     )
     tables = "".join(_table(*_SHOWN[part], rows) for part, rows in audit.rows().items())
     costs = "" if audit.costs is None else f"<p>{escape(audit.costs.summary)}</p>"

@@ -1,0 +1,170 @@
+"""What could be changed about a task or a machine, so that it is not refused for a reason any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from cost_models.interface import Int64
+from firmament.core.configuration import HOSTNAME
+from firmament.core.cures.cure import Kind, Step
+from firmament.core.cures.node_labels import labels_that_match
+from firmament.core.filters.reasons import CORDONED, UNTOLERATED, WRONG_LABELS
+from firmament.core.model import PODS, Machine, TaskClass, Toleration
+from firmament.core.rescheduling.room import lacks_only_room
+from firmament.core.rescheduling.trials import Change
+from firmament.core.selectors.taints import tolerated
+
+
+class Proposal(NamedTuple):
+    """A change, and how it is told."""
+
+    steps: tuple[Step, ...]
+    change: Change
+
+
+class Standing(NamedTuple):
+    """A task's class and a machine as they would be, and what is free there: amount by resource."""
+
+    content: TaskClass
+    machine: Machine
+    free: Mapping[str, int]
+
+
+def for_reason(standing: Standing, reason: str) -> Iterator[Proposal]:
+    """Yield what could be changed about a task or a machine that refuses it for a reason, the smallest change first."""
+    if lacks_only_room([reason]):
+        yield from _smaller(standing)
+        yield from _larger(standing)
+    elif reason.startswith(UNTOLERATED):
+        yield from _tolerating(standing)
+    elif reason.startswith(WRONG_LABELS):
+        yield from _labelled(standing)
+        yield from _unselective(standing.content)
+    elif reason.startswith(CORDONED):
+        machine = replace(standing.machine, unschedulable=False)
+        yield Proposal((Step(Kind.UNCORDON, machine=machine.name),), Change(standing.content, machine))
+    else:
+        for content, step in _dropped(standing.content):
+            yield Proposal((step,), Change(content, standing.machine))
+
+
+def one_more_like(standing: Standing) -> Proposal:
+    """Return the proposal of one more machine like this one, empty."""
+    like = standing.machine
+    name = f"{like.name}-more"
+    labels = {**like.labels, HOSTNAME: name} if HOSTNAME in like.labels else dict(like.labels)
+    machine = replace(like, name=name, labels=labels, unschedulable=False, attached=())
+    return Proposal((Step(Kind.ADD_MACHINE, machine=like.name),), Change(standing.content, machine))
+
+
+def lacking(standing: Standing) -> dict[str, tuple[int, int]]:
+    """Return by resource what the task asks for and what is free, where that is less."""
+    asked = {**dict(standing.content.requests), PODS: 1}
+    return {
+        resource: (amount, max(0, standing.free.get(resource, 0)))
+        for resource, amount in sorted(asked.items())
+        if amount > max(0, standing.free.get(resource, 0))
+    }
+
+
+def _smaller(standing: Standing) -> Iterator[Proposal]:
+    """Requests as large as what is free, where something is."""
+    lacks = lacking(standing)
+    if not lacks or any(free == 0 for _, free in lacks.values()):
+        return
+    steps = [
+        Step(Kind.LOWER_REQUEST, resource, before=asked, after=free)
+        for resource, (asked, free) in lacks.items()
+    ]
+    requests = tuple(
+        (resource, lacks[resource][1] if resource in lacks else amount)
+        for resource, amount in standing.content.requests
+    )
+    yield Proposal(tuple(steps), Change(replace(standing.content, requests=requests), standing.machine))
+
+
+def _larger(standing: Standing) -> Iterator[Proposal]:
+    """A machine that offers as much more as is lacking."""
+    offered = dict(standing.machine.allocatable)
+    steps = []
+    for resource, (asked, _) in lacking(standing).items():
+        before = offered.get(resource, 0)
+        offered[resource] = before + asked - standing.free.get(resource, 0)
+        steps.append(Step(Kind.ENLARGE_MACHINE, resource, standing.machine.name, before, offered[resource]))
+    if steps:
+        machine = replace(standing.machine, allocatable=offered)
+        yield Proposal(tuple(steps), Change(standing.content, machine))
+
+
+def _tolerating(standing: Standing) -> Iterator[Proposal]:
+    """All taints of the machine that keep tasks away are tolerated."""
+    content = standing.content
+    hard = [
+        taint
+        for taint in standing.machine.taints
+        if taint.effect != "PreferNoSchedule" and not tolerated(content.tolerations, taint)
+    ]
+    more = tuple(
+        Toleration(taint.key, "Equal" if taint.value else "Exists", taint.value, taint.effect)
+        for taint in hard
+    )
+    if hard:
+        steps = tuple(Step(Kind.TOLERATE, _written(each.key, each.value, each.effect)) for each in hard)
+        changed = replace(content, tolerations=(*content.tolerations, *more))
+        yield Proposal(steps, Change(changed, standing.machine))
+
+
+def _labelled(standing: Standing) -> Iterator[Proposal]:
+    """The machine gets the labels that the task's selectors ask for."""
+    before = standing.machine.labels
+    labels = labels_that_match(standing.content, before)
+    if labels is None:
+        return
+    keys = sorted(key for key in {*labels, *before} if labels.get(key) != before.get(key))
+    steps = tuple(
+        Step(Kind.LABEL_MACHINE, key, standing.machine.name, before.get(key), labels.get(key)) for key in keys
+    )
+    if steps:
+        yield Proposal(steps, Change(standing.content, replace(standing.machine, labels=labels)))
+
+
+def _unselective(content: TaskClass) -> Iterator[Proposal]:
+    """One entry of the selector, or the required affinity to machines, less."""
+    for index, (key, value) in enumerate(content.node_selector):
+        rest = (*content.node_selector[:index], *content.node_selector[index + 1 :])
+        step = Step(Kind.DROP, f"nodeSelector {key}={value}")
+        yield Proposal((step,), Change(replace(content, node_selector=rest)))
+    if content.required:
+        step = Step(Kind.DROP, "required nodeAffinity")
+        yield Proposal((step,), Change(replace(content, required=())))
+
+
+def _dropped(content: TaskClass) -> Iterator[tuple[TaskClass, Step]]:
+    """One rule about other tasks, or one host port, less."""
+    for index, term in enumerate(content.anti_affinity):
+        rest = (*content.anti_affinity[:index], *content.anti_affinity[index + 1 :])
+        step = Step(Kind.DROP, f"required podAntiAffinity by {term.topology_key}", before=index)
+        yield replace(content, anti_affinity=rest), step
+    for index, term in enumerate(content.affinity):
+        rest = (*content.affinity[:index], *content.affinity[index + 1 :])
+        step = Step(Kind.DROP, f"required podAffinity by {term.topology_key}", before=index)
+        yield replace(content, affinity=rest), step
+    for number, rule in enumerate(content.spread):
+        if rule.required:
+            less = (*content.spread[:number], *content.spread[number + 1 :])
+            step = Step(Kind.DROP, f"topologySpreadConstraint by {rule.topology_key}", before=number)
+            yield replace(content, spread=less), step
+    for number, port in enumerate(content.ports):
+        fewer = (*content.ports[:number], *content.ports[number + 1 :])
+        yield replace(content, ports=fewer), Step(Kind.DROP, f"hostPort {port.port}/{port.protocol}")
+
+
+def _written(key: str, value: str, effect: str) -> str:
+    return f"{key}={value}:{effect}" if value else f"{key}:{effect}"
+
+
+def amounts(resources: Sequence[str], row: Int64) -> dict[str, int]:
+    """Return amounts by resource; ``row``: int64[K]."""
+    return dict(zip(resources, row.tolist(), strict=True))

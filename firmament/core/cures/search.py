@@ -1,0 +1,146 @@
+"""Finds cures: proposes what the reasons name, and tries each proposal with a round.
+
+Nobody else loses anything by a cure: others that wait have their places already, or none, and nobody is evicted for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from firmament.core.cures.cure import Cure, Kind, Step
+from firmament.core.cures.proposals import (
+    Proposal,
+    Standing,
+    amounts,
+    for_reason,
+    lacking,
+    one_more_like,
+)
+from firmament.core.events import TasksSubmitted
+from firmament.core.filters.reasons import insufficient
+from firmament.core.rescheduling.room import lacks_only_room, room_for
+from firmament.core.rescheduling.trials import Change, Trials
+
+_ROOM = (insufficient(""),)
+"""Stands for all sets of reasons that are about resources only."""
+
+_MACHINES = 3
+"""Machines that are looked at for each set of reasons: those that lack least."""
+
+_STEPS = 3
+"""Changes that one cure has at most, if no single one helps."""
+
+_OF_A_KIND = 2
+"""Cures of one kind at most, so that there are others to choose from."""
+
+
+def cures_for(trials: Trials, task: TasksSubmitted, *, tries: int, most: int) -> tuple[Cure, ...]:
+    """Return up to ``most`` cures of a task that waits (one uid, of no gang), after at most so many ``tries``.
+
+    They come in the order of kinds; of one kind the smallest change first.
+    """
+    return _Search(trials, task, tries).found(most)
+
+
+class _Search:
+    def __init__(self, trials: Trials, task: TasksSubmitted, tries: int) -> None:
+        self._trials, self._task, self._left = trials, task, tries
+        self._refusals = trials.refusals(task)
+
+    def found(self, most: int) -> tuple[Cure, ...]:
+        cures: list[Cure] = []
+        proposals = self._single()
+        for kind in Kind:
+            tried = self._by_moves() if kind is Kind.MOVES else map(self._tried, proposals.get(kind, ()))
+            helping = (cure for cure in tried if cure is not None)
+            cures.extend(islice(helping, min(_OF_A_KIND, most - len(cures))))
+        repaired = None if cures else self._repaired()
+        return tuple(cures) if repaired is None else (repaired,)
+
+    def _by_moves(self) -> Iterator[Cure]:
+        machines = [name for name, reasons in self._refusals.items() if lacks_only_room(reasons)]
+        room = room_for(self._trials, self._task, machines, self._left)
+        if room is not None:
+            yield Cure((Step(Kind.MOVES),), room.machine, room.moves)
+
+    def _tried(self, proposal: Proposal) -> Cure | None:
+        if self._left <= 0:
+            return None
+        self._left -= 1
+        machine = self._trials.place_with(self._task, proposal.change)
+        return None if machine is None else Cure(proposal.steps, machine)
+
+    def _single(self) -> dict[Kind, list[Proposal]]:
+        """Proposals by kind, those with fewer steps first: for each reason, on the machines that are refused for
+        nothing else and lack least.
+        """
+        found: dict[tuple[Step, ...], Proposal] = {}
+        for reasons, machines in self._by_reasons().items():
+            about_room = lacks_only_room(reasons)
+            if len(reasons) > 1 and not about_room:
+                continue
+            for name in self._nearest(machines):
+                standing = self._standing(name)
+                more = [one_more_like(standing)] if about_room else []
+                for proposal in (*for_reason(standing, reasons[0]), *more):
+                    found.setdefault(proposal.steps, proposal)
+        by_kind: dict[Kind, list[Proposal]] = {}
+        for proposal in sorted(found.values(), key=lambda each: len(each.steps)):
+            by_kind.setdefault(proposal.steps[0].kind, []).append(proposal)
+        return by_kind
+
+    def _by_reasons(self) -> dict[tuple[str, ...], list[str]]:
+        """Machines by why they refuse the task; all that lack some resource are one."""
+        found: dict[tuple[str, ...], list[str]] = {}
+        for machine, reasons in self._refusals.items():
+            found.setdefault(_ROOM if lacks_only_room(reasons) else reasons, []).append(machine)
+        return found
+
+    def _nearest(self, machines: Sequence[str]) -> list[str]:
+        return sorted(machines, key=lambda name: (self._shortage(self._standing(name)), name))[:_MACHINES]
+
+    @staticmethod
+    def _shortage(standing: Standing) -> float:
+        """The largest part of a request that is lacking."""
+        return max(((asked - free) / asked for asked, free in lacking(standing).values()), default=0.0)
+
+    def _standing(self, machine: str, change: Change | None = None) -> Standing:
+        trials = self._trials
+        known = trials.machine(machine)
+        free = amounts(trials.resources, trials.free_on(machine))
+        content = trials.content_of(self._task)
+        if change is None:
+            return Standing(content, known, free)
+        changed = known if change.machine is None else change.machine
+        for resource, amount in changed.allocatable.items():
+            free[resource] = free.get(resource, 0) + amount - known.allocatable.get(resource, 0)
+        return Standing(content if change.content is None else change.content, changed, free)
+
+    def _repaired(self) -> Cure | None:
+        """Several changes one after another, until some machine takes the task."""
+        for name in self._nearest(list(self._refusals)):
+            steps: tuple[Step, ...] = ()
+            change = Change()
+            for _ in range(_STEPS):
+                if self._left <= 0:
+                    return None
+                self._left -= 1
+                reasons = self._trials.refusals(self._task, change).get(name, ())
+                proposal = next(
+                    (each for reason in reasons for each in for_reason(self._standing(name, change), reason)),
+                    None,
+                )
+                if proposal is None:
+                    break
+                steps, change = (*steps, *proposal.steps), _both(change, proposal.change)
+                cure = self._tried(Proposal(steps, change))
+                if cure is not None:
+                    return cure
+        return None
+
+
+def _both(before: Change, after: Change) -> Change:
+    """The later change; it was made on top of the one before it."""
+    machine = before.machine if after.machine is None else after.machine
+    return Change(before.content if after.content is None else after.content, machine)

@@ -1,0 +1,75 @@
+"""What would give pods that wait a place, in words and as data."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from poseidon.offline.audit.findings import Cure, CureStep, Move
+from poseidon.offline.audit.quantities import quantity
+
+if TYPE_CHECKING:
+    from poseidon.embedding import EmbeddedTrials
+
+_TRIES = 40
+"""Changes that are tried for each class of pods that wait."""
+
+_MOST = 5
+"""Cures that are told of each class: those that change least."""
+
+
+def find_cures(
+    trials: EmbeddedTrials, pods: Collection[str], tries: int, nodes: Mapping[str, str]
+) -> tuple[Cure, ...]:
+    """Return the cures of pods that wait, by uid, in order; ``nodes``: where others are."""
+    found = trials.cures(pods, min(tries, _TRIES), _MOST)
+    return tuple(
+        _told(
+            Cure(
+                pod,
+                cure.machine,
+                cure.steps[0].kind.value,
+                "",
+                tuple(CureStep(step.kind.value, *step[1:]) for step in cure.steps),
+                tuple(Move(uid, nodes[uid], target) for uid, target in sorted(cure.moves.items())),
+            )
+        )
+        for pod, cures in sorted(found.items())
+        for cure in cures
+    )
+
+
+def _told(cure: Cure) -> Cure:
+    """Return a cure with its text. What is moved is no change besides."""
+    if cure.moves:
+        return replace(cure, text=_moved(cure.moves), changes=())
+    return replace(cure, text="; ".join(_text(each) for each in cure.changes))
+
+
+def _moved(moves: Iterable[Move]) -> str:
+    return "move " + ", ".join(f"{move.pod} to {move.target}" for move in moves)
+
+
+def _text(step: CureStep) -> str:
+    """Return what to do, for people."""
+    subject, node = step.subject, step.node
+    match step.kind:
+        case "lower-request":
+            before, after = (quantity(subject, int(each or 0)) for each in (step.before, step.after))
+            text = f"request {after} of {subject} instead of {before}"
+        case "tolerate":
+            text = f"tolerate the taint {subject}"
+        case "label-node":
+            off = f"take the label {subject} off node {node}"
+            text = off if step.after is None else f"label node {node} with {subject}={step.after}"
+        case "uncordon-node":
+            text = f"uncordon node {node}"
+        case "drop-constraint":
+            text = f"do without {subject}"
+        case "enlarge-node":
+            more = quantity(subject, int(step.after or 0) - int(step.before or 0))
+            text = f"{more} more of {subject} on node {node}"
+        case _:
+            text = f"one more node like {node}"
+    return text

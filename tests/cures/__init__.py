@@ -1,0 +1,1 @@
+"""Tests of what would let tasks that wait have a place."""

@@ -1,0 +1,159 @@
+"""Every cure is carried out on plain pods and nodes, and an independent checker finds the pod accepted by the node."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from firmament.core.configuration import CoreConfiguration
+from firmament.core.cures.cure import Kind
+from firmament.core.cures.search import cures_for
+from firmament.core.events import ClassDefined, Event, MachineUpserted, TasksBound, TasksSubmitted
+from firmament.core.model import Machine, NodeSelectorTerm, Requirement, Taint, TaskClass, Toleration
+from firmament.core.rescheduling.trials import Trials
+from firmament.core.scheduler import Scheduler
+from firmament.solvers.ortools_solver import OrToolsSolver
+from tests.cures.carrying_out import carried_out
+from tests.differential.checker import accepting_nodes
+from tests.differential.generate import SMALL, WIDE, case
+from tests.differential.translation import Classes, machines, namespaces
+from tests.differential.world import Pod
+from tests.support.effort import examples
+
+BLOCKS = 4
+SEEDS = examples(2000)
+
+
+def scheduler() -> Scheduler:
+    return Scheduler(configuration=CoreConfiguration(), solver=OrToolsSolver(), clock=lambda: 0.0)
+
+
+@pytest.mark.parametrize("block", range(BLOCKS))
+def test_whoever_is_cured_is_accepted(block: int):
+    cured, waiting, kinds = 0, 0, Counter[Kind]()
+    for seed in range(block, SEEDS, BLOCKS):
+        made = case(seed, SMALL if seed % 2 else WIDE)
+        cluster, classes = made.cluster.copy(), Classes()
+        world = [*namespaces(cluster.namespaces), *machines(cluster.nodes.values())]
+        running, coming = classes.bound(cluster.pods), classes.submitted(made.waiting)
+        first = scheduler()
+        first.apply([*world, *running, *coming])
+        left = dict(made.waiting)
+        for delta in first.run_round().deltas:
+            cluster.pods[delta.uid] = Pod(left.pop(delta.uid), delta.machine)
+        definitions = [each for each in (*running, *coming) if isinstance(each, ClassDefined)]
+        bound = [
+            TasksBound(pod.node, classes.number(pod.spec, [], terminating=pod.terminating), (uid,))
+            for uid, pod in cluster.pods.items()
+        ]
+        trials = Trials(scheduler(), [*world, *definitions, *bound])
+        one_of_each = {spec.name: (uid, spec) for uid, spec in left.items()}
+        for uid, spec in one_of_each.values():
+            if accepting_nodes(cluster, spec):
+                continue  # it waits for others of the round, not for a cure
+            waiting += 1
+            task = TasksSubmitted(classes.number(spec, []), (uid,))
+            cures = cures_for(trials, task, tries=40, most=5)
+            for cure in cures:
+                after, changed = carried_out(cure, cluster, spec)
+                assert cure.machine in accepting_nodes(after, changed), f"seed {seed}: {uid}: {cure}"
+                kinds.update(step.kind for step in cure.steps)
+            cured += bool(cures)
+    assert cured >= 0.8 * waiting > 5
+    assert len(kinds) >= 6
+
+
+def cures_of(content: TaskClass, *nodes: Machine, bound: TaskClass | None = None, on: str = "a"):
+    events: list[Event] = [
+        *(MachineUpserted(each) for each in nodes),
+        ClassDefined(1, content),
+        ClassDefined(2, bound or TaskClass()),
+    ]
+    if bound is not None:
+        events.append(TasksBound(on, 2, ("runs",)))
+    return cures_for(Trials(scheduler(), events), TasksSubmitted(1, ("t",)), tries=30, most=5)
+
+
+def small(name: str, **described: Any) -> Machine:
+    return Machine(name, {"cpu": 4000, "pods": 10}, **described)
+
+
+def test_a_request_is_lowered_to_what_is_free_before_machines_are_changed():
+    found = cures_of(TaskClass((("cpu", 6000),)), small("a"), small("b"), bound=TaskClass((("cpu", 1000),)))
+    assert [cure.steps[0].kind for cure in found] == [
+        Kind.LOWER_REQUEST,
+        Kind.LOWER_REQUEST,
+        *(2 * [Kind.ENLARGE_MACHINE]),
+    ]
+    assert (found[0].steps[0].before, found[0].steps[0].after, found[0].machine) == (6000, 4000, "b")
+    assert (found[2].steps[0].machine, found[2].steps[0].after) == ("b", 6000)
+
+
+def test_a_machine_more_helps_where_machines_are_large_enough():
+    found = cures_of(TaskClass((("cpu", 4000),)), small("a"), bound=TaskClass((("cpu", 1000),)))
+    assert Kind.ADD_MACHINE in {cure.steps[0].kind for cure in found}
+    assert {cure.machine for cure in found if cure.steps[0].kind is Kind.ADD_MACHINE} == {"a-more"}
+
+
+def test_taints_are_tolerated_and_cordons_taken_away():
+    tainted = small("a", taints=(Taint("gpu", "yes", "NoSchedule"), Taint("soft", "", "PreferNoSchedule")))
+    found = cures_of(TaskClass(), tainted, small("b", unschedulable=True))
+    assert [(cure.steps[0].kind, cure.steps[0].subject, cure.machine) for cure in found] == [
+        (Kind.TOLERATE, "gpu=yes:NoSchedule", "a"),
+        (Kind.UNCORDON, "", "b"),
+    ]
+
+
+def test_a_label_or_an_entry_of_the_selector_less():
+    found = cures_of(TaskClass(node_selector=(("disk", "ssd"),)), small("a", labels={"disk": "hdd"}))
+    assert [(cure.steps[0].kind, cure.steps[0].subject) for cure in found] == [
+        (Kind.LABEL_MACHINE, "disk"),
+        (Kind.DROP, "nodeSelector disk=ssd"),
+    ]
+    assert (found[0].steps[0].before, found[0].steps[0].after) == ("hdd", "ssd")
+
+
+def test_the_term_that_takes_the_fewest_labels_is_met():
+    terms = (
+        NodeSelectorTerm((Requirement("x", "In", ("1",)), Requirement("y", "Exists"))),
+        NodeSelectorTerm((Requirement("z", "DoesNotExist"),)),
+    )
+    found = cures_of(TaskClass(required=terms), small("a", labels={"z": "1"}))
+    assert [(step.subject, step.before, step.after) for step in found[0].steps] == [("z", "1", None)]
+
+
+def test_several_changes_where_no_single_one_helps():
+    machine = small("a", unschedulable=True, taints=(Taint("gpu", "", "NoSchedule"),))
+    (cure,) = cures_of(TaskClass((("cpu", 8000),)), machine)
+    assert {step.kind for step in cure.steps} == {Kind.UNCORDON, Kind.TOLERATE, Kind.LOWER_REQUEST}
+
+
+def test_others_move_where_that_makes_room():
+    trials = Trials(
+        scheduler(),
+        [
+            MachineUpserted(small("a")),
+            MachineUpserted(small("b", taints=(Taint("t", "", "NoSchedule"),))),
+            ClassDefined(1, TaskClass((("cpu", 3000),))),
+            ClassDefined(2, TaskClass((("cpu", 2000),), tolerations=(Toleration("t", "Exists"),))),
+            TasksBound("a", 2, ("runs",)),
+        ],
+    )
+    found = cures_for(trials, TasksSubmitted(1, ("t",)), tries=30, most=10)
+    assert [(cure.machine, dict(cure.moves)) for cure in found if cure.steps[0].kind is Kind.MOVES] == [
+        ("a", {"runs": "b"})
+    ]
+
+
+def test_nothing_is_left_changed_and_nothing_tried_beyond_the_limit():
+    trials = Trials(scheduler(), [MachineUpserted(small("a")), ClassDefined(1, TaskClass((("cpu", 9000),)))])
+    before = list(trials._scheduler.machine_states()), list(trials._scheduler.task_states())
+    assert cures_for(trials, TasksSubmitted(1, ("t",)), tries=0, most=5) == ()
+    assert len(cures_for(trials, TasksSubmitted(1, ("t",)), tries=1, most=5)) == 1
+    assert (list(trials._scheduler.machine_states()), list(trials._scheduler.task_states())) == before
+
+
+def test_who_could_go_nowhere_whatever_changed_has_no_cure():
+    assert cures_of(TaskClass(), small("a", not_ready=True)) == ()
