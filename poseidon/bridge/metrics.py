@@ -76,6 +76,12 @@ class BridgeMetrics:
             ["reason"],
             registry=registry,
         )
+        self.kept_places = Counter(
+            "poseidon_kept_places",
+            "Places kept for the replacements of moved pods, by what became of them.",
+            ["outcome"],
+            registry=registry,
+        )
         self.set_aside = Counter(
             "poseidon_set_aside",
             "Times that something could not be dealt with and was set aside until it changes.",

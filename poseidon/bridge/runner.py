@@ -322,6 +322,8 @@ class Bridge:
             self._held.add(self.state.take_actions())
         for (kind, reason), count in self.state.take_refusals().items():
             self._metrics.deltas_refused.labels(kind.value, reason.value).inc(count)
+        for outcome, times in self.state.take_place_outcomes().items():
+            self._metrics.kept_places.labels(outcome).inc(times)
         if self._network is not None:
             self._network.wake()
         if self._leads:

@@ -91,6 +91,7 @@ class BridgeState:
         self._volumes = stores.volumes
         self._storage = stores.storage
         self._placements = stores.placements
+        self._kept_places = stores.kept_places
         self._outages = stores.outages
         self._outage_news: list[Action] = []
         self._refused = stores.refused
@@ -237,6 +238,9 @@ class BridgeState:
     def on_round(self, result: pb.RoundResult) -> None:
         """Take the result of a round."""
         self._placements.on_round(result)
+        for group in result.unscheduled:
+            for uid in group.tasks:
+                self._pods.without_kept_place(uid)
         self.gangs.on_round(result)
         self._storage.apply()
 
@@ -264,6 +268,7 @@ class BridgeState:
     def expire(self) -> None:
         """Give up what has taken too long, and say what was put off. To be called about every second."""
         self._storage.expire()
+        self._kept_places.expire()
         self._placements.announce_due()
         self.gangs.expire()
 
@@ -291,6 +296,10 @@ class BridgeState:
     def take_reports(self) -> list[pb.BindingReport]:
         """Return what has become of the solver's deltas, once."""
         return self._placements.take_reports()
+
+    def take_place_outcomes(self) -> Counter[str]:
+        """Return what has become of places that were kept for moved pods, once."""
+        return self._kept_places.take_outcomes()
 
     @property
     def suspicious_deltas(self) -> int:

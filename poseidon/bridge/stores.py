@@ -21,6 +21,7 @@ from poseidon.lifecycle.evictions.rate import EvictionRate
 from poseidon.lifecycle.evictions.review import EvictionReview
 from poseidon.lifecycle.evictions.under_way import Evictions
 from poseidon.lifecycle.jobs import Jobs
+from poseidon.lifecycle.kept_places import KeptPlaces
 from poseidon.lifecycle.outages import Outages
 from poseidon.lifecycle.pending_reasons import PendingReasons
 from poseidon.lifecycle.pods import Tasks
@@ -70,6 +71,7 @@ class Stores:
     samples: SampleBook
     custom_records: CustomRecords
     nominations: Nominations
+    kept_places: KeptPlaces
     applications: NetworkBook | None
     quarantine: Quarantine
 
@@ -151,6 +153,7 @@ def open_stores(
         samples=SampleBook(SOURCES),
         custom_records=custom_records,
         nominations=nominations,
+        kept_places=KeptPlaces(configuration.moves, custom_records, wall),
         applications=NetworkBook(network, configuration.arguments(NetworkArguments), quarantine)
         if network.follows(visibility.records)
         else None,

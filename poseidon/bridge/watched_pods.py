@@ -133,6 +133,7 @@ class Pods:
             stores.history.gone,
             stores.refused.gone,
             stores.gangs.pod_gone,
+            stores.kept_places.gone,
             self._no_longer_nominated,
             self._ended,
         ]
@@ -174,6 +175,10 @@ class Pods:
         place = pod.spec.node_name or (known.place if known is not None else "")
         task, resolution = stores.storage.translated(pod, task, place)
         task, group_wait = stores.gangs.translated(task) if ours else (task, "")
+        if ours and disposition is Disposition.BOUND:
+            stores.kept_places.take(pod, task)
+        elif schedulable:
+            task = self._at_kept_place(task)
         record = PodRecord(task, schedulable) if known is None else known
         stores.storage.note(record, resolution)
         stores.tasks.hold(
@@ -191,6 +196,19 @@ class Pods:
         if disposition is Disposition.BOUND and pod.metadata.deletion_timestamp is not None:
             stores.tasks.move(record, Event.DELETED)
         stores.storage.announce(record)
+
+    def _at_kept_place(self, task: pod_translation.Task) -> pod_translation.Task:
+        """The task, which may go to the place alone that is kept for it, if one is."""
+        node = self._stores.kept_places.node_for(task)
+        return replace(task, traits=self._stores.classes.with_node(task.traits, node)) if node else task
+
+    def without_kept_place(self, uid: str) -> None:
+        """A pod has found no place: let it go anywhere, if it might have gone to its kept place alone."""
+        record = self._stores.tasks.get(uid)
+        if self._stores.kept_places.refused(uid) and record is not None:
+            traits = self._stores.classes.with_node(record.task.traits, "")
+            record.task = replace(record.task, traits=traits)
+            self._stores.tasks.touch(uid)
 
     def _add(self, pod: Pod, record: PodRecord) -> None:
         record.message = _reported_reason(pod)

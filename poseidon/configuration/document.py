@@ -12,6 +12,7 @@ from poseidon.configuration.model_arguments import argument_faults, arguments_fo
 from poseidon.kube.watch.changes import WatchOptions
 from poseidon.leadership.options import LeaderElectionOptions
 from poseidon.lifecycle.evictions.rate import EvictionLimits
+from poseidon.lifecycle.kept_places import MoveOptions
 from poseidon.lifecycle.pending_reasons import AnnouncementOptions
 from poseidon.lifecycle.recovery import RecoveryOptions
 from poseidon.metrics_sources.options import UtilisationOptions
@@ -61,6 +62,7 @@ class BridgeConfiguration(Document):
     network: NetworkOptions = Field(default_factory=NetworkOptions)
     gangs: GangSection = Field(default_factory=GangSection)
     evictions: EvictionLimits = Field(default_factory=EvictionLimits)
+    moves: MoveOptions = Field(default_factory=MoveOptions)
     pod_topology_spread: PodTopologySpreadSection = Field(default_factory=PodTopologySpreadSection)
 
     def arguments(self, kind: type[Arguments]) -> Arguments:

@@ -51,13 +51,14 @@ def shown(
 
 
 class ClassKey(NamedTuple):
-    """What makes a class."""
+    """What makes a class; ``node``: the only one for its pods, "" for any."""
 
     plain: Plain
     needs: VolumeNeeds
     images: tuple[str, ...]
     shown: Shown
     colocation: Colocation
+    node: str
 
 
 class ClassNumbers:
@@ -91,9 +92,12 @@ class ClassNumbers:
         """Return the description of a class."""
         message = self._messages.get(number)
         if message is None:
-            plain, needs, images, borne, colocation = self._keys[number]
+            plain, needs, images, borne, colocation, node = self._keys[number]
             message = with_needs(plain.message, needs)
             message.id = number
+            if node:
+                message.machine = node
+                message.never_preempts = True  # others need not leave: it may go elsewhere, too
             message.images.extend(images)
             borne.add_to(message)
             if not message.invalid:

@@ -38,10 +38,20 @@ class Traits:
     """All that can come to tell a pod from others; pods that agree in it share one object.
 
     ``task_class`` is the number of their class, which says less: only what someone looks at. It changes when more
-    is looked at. ``values`` are those of the scene's labels.
+    is looked at. ``values`` are those of the scene's labels. ``node`` is the only one that they may go to, "" for any.
     """
 
-    __slots__ = ("__weakref__", "colocation", "ending", "needs", "scene", "task_class", "template", "values")
+    __slots__ = (
+        "__weakref__",
+        "colocation",
+        "ending",
+        "needs",
+        "node",
+        "scene",
+        "task_class",
+        "template",
+        "values",
+    )
 
     def __init__(
         self,
@@ -52,6 +62,7 @@ class Traits:
         ending: bool,
         needs: VolumeNeeds,
         colocation: Colocation,
+        node: str,
     ) -> None:
         self.template = template
         self.scene = scene
@@ -59,6 +70,7 @@ class Traits:
         self.ending = ending
         self.needs = needs
         self.colocation = colocation
+        self.node = node
         self.task_class = 0
 
 
@@ -117,28 +129,33 @@ class ClassTable:
 
     def with_needs(self, traits: Traits, needs: VolumeNeeds) -> Traits:
         """Return the traits of the same pod whose volumes ask for something else now."""
-        if traits.needs == needs:
-            return traits
-        return self._interned(
-            traits.template,
-            traits.scene,
-            traits.values,
-            ending=traits.ending,
-            needs=needs,
-            colocation=traits.colocation,
-        )
+        return traits if traits.needs == needs else self._like(traits, needs=needs)
 
     def with_colocation(self, traits: Traits, colocation: Colocation) -> Traits:
         """Return the traits of the same pod whose group asks for something else now."""
-        if traits.colocation == colocation:
-            return traits
+        return traits if traits.colocation == colocation else self._like(traits, colocation=colocation)
+
+    def with_node(self, traits: Traits, node: str) -> Traits:
+        """Return the traits of the same pod, which may go to one node alone; "" for any."""
+        return traits if traits.node == node else self._like(traits, node=node)
+
+    def _like(
+        self,
+        traits: Traits,
+        *,
+        needs: VolumeNeeds | None = None,
+        colocation: Colocation | None = None,
+        node: str | None = None,
+    ) -> Traits:
+        """Return the traits of the same pod with what is given instead."""
         return self._interned(
             traits.template,
             traits.scene,
             traits.values,
             ending=traits.ending,
-            needs=traits.needs,
-            colocation=colocation,
+            needs=traits.needs if needs is None else needs,
+            colocation=traits.colocation if colocation is None else colocation,
+            node=traits.node if node is None else node,
         )
 
     def intern(self, pod: Pod) -> int:
@@ -260,15 +277,18 @@ class ClassTable:
         ending: bool,
         needs: VolumeNeeds,
         colocation: Colocation = ANYWHERE,
+        node: str = "",
     ) -> Traits:
-        key = (template, scene, values, ending, needs, colocation)
+        key = (template, scene, values, ending, needs, colocation, node)
         traits = self._traits.get(key)
         if traits is None:
             # Values are often unique as a whole and shared one by one.
             values = tuple([intern(value) for value in values])
-            traits = Traits(template, scene, values, ending=ending, needs=needs, colocation=colocation)
+            traits = Traits(
+                template, scene, values, ending=ending, needs=needs, colocation=colocation, node=node
+            )
             traits.task_class = self._number(traits)
-            self._traits[template, scene, values, ending, needs, colocation] = traits
+            self._traits[template, scene, values, ending, needs, colocation, node] = traits
         return traits
 
     def _number(self, traits: Traits) -> int:
@@ -278,7 +298,7 @@ class ClassTable:
         # All images or none: their weights are summed up.
         images = traits.template.images if traits.template in self._showing else ()
         return self._numbers.number(
-            ClassKey(traits.template.plain, traits.needs, images, borne, traits.colocation)
+            ClassKey(traits.template.plain, traits.needs, images, borne, traits.colocation, traits.node)
         )
 
 
@@ -291,4 +311,4 @@ def _is_ending(pod: Pod) -> bool:
 
 
 if TYPE_CHECKING:
-    _TraitsKey: TypeAlias = tuple[Template, Scene, tuple[str, ...], bool, VolumeNeeds, Colocation]
+    _TraitsKey: TypeAlias = tuple[Template, Scene, tuple[str, ...], bool, VolumeNeeds, Colocation, str]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from poseidon.pods.moves import MOVE_ANNOTATIONS
 from poseidon.pods.programs import PROGRAM, program
 from poseidon.pods.requests.bandwidth import BANDWIDTH_ANNOTATIONS
 from poseidon.pods.requests.estimates import NODE_ANNOTATIONS, POD_ANNOTATIONS
@@ -74,6 +75,8 @@ class Visibility:
         chosen = _chosen(found, self.annotations)
         if self.prefix and found:
             chosen.update(prefixed(found, self.prefix))
+            for key in MOVE_ANNOTATIONS:  # for the bridge, not for models
+                chosen.pop(key, None)
         if self.programs:
             name = program(pod)
             if name:

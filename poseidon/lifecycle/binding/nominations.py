@@ -72,5 +72,10 @@ def foreign_nomination(pod: Pod, priorities: PriorityResolver) -> bytes | None:
         priority = priorities.priority(pod.spec)
     except UnknownPriorityClassError:
         priority = 0
+    return room_record(pod, node, priority)
+
+
+def room_record(pod: Pod, node: str, priority: int) -> bytes:
+    """Return what is told of room on a node for all that a pod requests, kept from pods of its priority or less."""
     requests = {**effective_requests(pod.spec, []), "pods": 1}
     return msgspec.json.encode({"machine": node, "priority": priority, "requests": requests})

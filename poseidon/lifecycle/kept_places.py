@@ -1,0 +1,139 @@
+"""Places that are kept for pods that are moved: from the announcement on until their replacements have them.
+
+Whoever moves a pod announces it by annotations (``poseidon.pods.moves``), and evicts it then. Room for what it requests
+is kept on the node that it is to go to, as for nominated pods. The next pod of the same controller, with the same spec,
+is its replacement: for one round it may go to that node alone; if it gets no place there, it is placed as any other.
+
+Nothing of this is written down but the annotations: after a restart, places are kept for pods that are still there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
+
+from msgspec import Struct
+from pydantic import Field
+
+from poseidon.lifecycle.binding.nominations import FOREIGN_NOMINATION_RECORD, room_record
+from poseidon.pods.moves import announced_move
+from protos.conventions.configuration import Section
+
+if TYPE_CHECKING:
+    from poseidon.custom_records import CustomRecords
+    from poseidon.kube.api.core import Pod
+    from poseidon.pods.tasks import Task
+
+_LONGEST = 600.0
+"""Seconds: longer than that no place is kept, whatever an annotation says."""
+
+
+class MoveOptions(Section):
+    """The section ``moves``: whether places are kept for pods that are moved, and for how many at once.
+
+    Off by default: whoever may annotate pods may have room kept.
+    """
+
+    keep_places: bool = False
+    most: Annotated[int, Field(ge=1, le=10_000)] = 100
+
+
+class _Kept(Struct):
+    """A place for the replacement of the pod ``task``; ``gone``: that pod is, and its replacement is waited for."""
+
+    task: Task
+    node: str
+    until: float
+    gone: bool = False
+
+
+class KeptPlaces:
+    """``wall`` tells seconds since the epoch; ``records`` are told of the room that is kept.
+
+    Of the places of pods that have gone, some are ``taken`` by their replacements, some ``refused`` to them by a round,
+    and some ``expired`` before one came.
+    """
+
+    def __init__(self, options: MoveOptions, records: CustomRecords, wall: Callable[[], float]) -> None:
+        self._options = options
+        self._records = records
+        self._wall = wall
+        self._kept: dict[str, _Kept] = {}
+        self._replacements: dict[str, str] = {}
+        self._outcomes: Counter[str] = Counter()
+
+    def take(self, pod: Pod, task: Task) -> None:
+        """Take a pod that runs, as it is now: it has come to its place, a move is announced or taken back."""
+        node, until = announced_move(pod, self._wall()) if self._options.keep_places else ("", 0.0)
+        known = self._kept.get(task.uid)
+        meant = self._replacements.pop(task.uid, "")
+        if meant and meant == pod.spec.node_name:
+            self._outcomes["taken"] += 1
+        if not node or node == pod.spec.node_name or not task.job:
+            if known is not None:
+                self._drop(task.uid)
+            return
+        if known is None and len(self._kept) >= self._options.most:
+            return
+        until = min(until, self._wall() + _LONGEST)
+        if known is None or known.node != node:
+            self._kept[task.uid] = _Kept(task, node, until)
+            self._records.tell(
+                FOREIGN_NOMINATION_RECORD, _name(task.uid), room_record(pod, node, task.priority)
+            )
+        else:
+            known.until = until
+
+    def node_for(self, task: Task) -> str:
+        """Return the node that is kept for a pod that waits, "" for none; from now on it is nobody else's."""
+        if task.uid in self._replacements:
+            return self._replacements[task.uid]
+        found = [uid for uid, kept in self._kept.items() if kept.gone and _replaces(task, kept.task)]
+        if not found:
+            return ""
+        moved = next((uid for uid in found if self._kept[uid].task.name == task.name), found[0])
+        node = self._kept[moved].node
+        self._drop(moved)
+        self._replacements[task.uid] = node
+        return node
+
+    def gone(self, uid: str) -> None:
+        """A pod is gone: its replacement may come, if it was being moved."""
+        self._replacements.pop(uid, None)
+        kept = self._kept.get(uid)
+        if kept is not None:
+            kept.gone = True
+
+    def refused(self, uid: str) -> bool:
+        """A round has found no place for a pod; returns whether it might have gone to its kept place alone."""
+        if self._replacements.get(uid):
+            self._replacements[uid] = ""
+            self._outcomes["refused"] += 1
+            return True
+        return False
+
+    def take_outcomes(self) -> Counter[str]:
+        """Return what has become of places, once."""
+        outcomes, self._outcomes = self._outcomes, Counter()
+        return outcomes
+
+    def expire(self) -> None:
+        """Keep no place whose time is over."""
+        now = self._wall()
+        for uid in [uid for uid, kept in self._kept.items() if kept.until <= now]:
+            if self._kept[uid].gone:
+                self._outcomes["expired"] += 1
+            self._drop(uid)
+
+    def _drop(self, uid: str) -> None:
+        del self._kept[uid]
+        self._records.tell(FOREIGN_NOMINATION_RECORD, _name(uid), None)
+
+
+def _replaces(task: Task, moved: Task) -> bool:
+    return task.job == moved.job and task.traits.template is moved.traits.template
+
+
+def _name(uid: str) -> str:
+    return f"the replacement of {uid}"

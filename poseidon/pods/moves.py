@@ -1,0 +1,28 @@
+"""What a pod's annotations say of a move that is about to be made: it is evicted here to come up elsewhere."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from poseidon.kube.parsing.times import seconds
+
+if TYPE_CHECKING:
+    from poseidon.kube.api.core import Pod
+
+MOVE_TO = "firmament.io/move-to"
+"""Annotation of a pod that runs: the node that its replacement is meant for."""
+
+MOVE_UNTIL = "firmament.io/move-until"
+"""Annotation: until when, as RFC 3339 text, a place is kept there."""
+
+MOVE_ANNOTATIONS = (MOVE_TO, MOVE_UNTIL)
+
+
+def announced_move(pod: Pod, now: float) -> tuple[str, float]:
+    """Return the node that a pod's replacement is meant for, and until when (seconds since the epoch); ("", 0) for no
+    move, or one whose time is over.
+    """
+    annotations = pod.metadata.annotations
+    node = annotations.get(MOVE_TO, "")
+    until = seconds(annotations.get(MOVE_UNTIL)) if node else None
+    return (node, until) if until is not None and until > now else ("", 0.0)

@@ -1,0 +1,174 @@
+"""Places that are kept for pods that are moved: who gets them, and when they end."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from msgspec.structs import replace
+
+from poseidon.bridge.state import BridgeState
+from poseidon.configuration.document import BridgeConfiguration
+from poseidon.kube.api.references import timestamp
+from poseidon.lifecycle.kept_places import MoveOptions
+from protos.firmament.v1 import scheduler_pb2 as pb
+from tests.bridge.objects import gone, node, pod, present
+from tests.bridge.solver_view import SolverView
+from tests.bridge.test_state import Harness
+
+START = 1_800_000_000.0
+
+
+class Moving(Harness):
+    """Three nodes, and a pod ``old`` of ``web`` that runs on the first."""
+
+    def __init__(self, **options):
+        self.now = START
+        self.state = BridgeState(
+            BridgeConfiguration(moves=MoveOptions(keep_places=True, **options)), wall=lambda: self.now
+        )
+        self.view = SolverView()
+        self.state.nodes_changed([present(node(name)) for name in ("n1", "n2", "n3")])
+        self.pods(present(pod("old", node="n1", owner="web")))
+        self.new_stream()
+
+    def announce(self, name="old", to="n2", seconds=60.0):
+        self.pods(present(moving(pod(name, node="n1", owner="web"), to, self.now + seconds)))
+
+    def kept(self):
+        contents = (
+            json.loads(payload)
+            for (kind, _), payload in self.view.records.items()
+            if kind == "ForeignNomination"
+        )
+        return sorted(content["machine"] for content in contents)
+
+    def confined(self, uid):
+        found = pb.TaskClass.FromString(self.view.classes[self.class_of(uid)])
+        return found.machine, found.never_preempts
+
+    def class_of(self, uid):
+        content = self.view.tasks[uid].task_class
+        return next(number for number, each in self.view.classes.items() if each == content)
+
+    def outcomes(self):
+        return dict(self.state.take_place_outcomes())
+
+
+def moving(found, to, until):
+    annotations = {"firmament.io/move-to": to, "firmament.io/move-until": timestamp(until)}
+    return replace(found, metadata=replace(found.metadata, annotations=annotations))
+
+
+def test_the_replacement_may_go_to_the_place_that_was_kept_for_it():
+    scene = Moving()
+    scene.announce()
+    assert scene.kept() == ["n2"]
+    scene.pods(gone(pod("old")))
+    assert scene.kept() == ["n2"], "nobody else takes it meanwhile"
+    scene.pods(present(pod("new", owner="web")))
+    assert (scene.kept(), scene.confined("pod-new")) == ([], ("n2", True))
+    [bind] = scene.place("pod-new", "n2")
+    scene.outcome(bind)
+    scene.pods(present(pod("new", node="n2", owner="web")))
+    assert scene.outcomes() == {"taken": 1}
+
+
+def test_without_room_there_it_goes_anywhere():
+    scene = Moving()
+    scene.announce()
+    scene.pods(gone(pod("old")), present(pod("new", owner="web")))
+    scene.unscheduled("0/3 nodes are available: 3 Insufficient cpu.", "pod-new")
+    scene.sync()
+    assert scene.confined("pod-new") == ("", False)
+    scene.pods(present(pod("new", owner="web")))
+    assert scene.confined("pod-new") == ("", False), "it is not confined again"
+    assert scene.outcomes() == {"refused": 1}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [pod("new", owner="api"), pod("new"), pod("new", owner="web", cpu="200m")],
+    ids=["another controller", "no controller", "another spec"],
+)
+def test_others_are_no_replacements(other):
+    scene = Moving()
+    scene.announce()
+    scene.pods(gone(pod("old")), present(other))
+    assert scene.confined("pod-new") == ("", False)
+    assert scene.kept() == ["n2"]
+
+
+def test_none_comes_before_the_pod_is_gone():
+    scene = Moving()
+    scene.announce()
+    scene.pods(present(pod("new", owner="web")))
+    assert scene.confined("pod-new") == ("", False)
+
+
+def test_of_several_places_each_is_given_once():
+    scene = Moving()
+    scene.pods(present(pod("second", node="n1", owner="web")))
+    scene.announce()
+    scene.announce("second", "n3")
+    scene.pods(gone(pod("old")), gone(pod("second")))
+    scene.pods(*(present(pod(f"new{index}", owner="web")) for index in range(3)))
+    assert [scene.confined(f"pod-new{index}")[0] for index in range(3)] == ["n2", "n3", ""]
+
+
+def test_a_move_that_is_taken_back_keeps_nothing():
+    scene = Moving()
+    scene.announce()
+    scene.pods(present(pod("old", node="n1", owner="web")))
+    assert scene.kept() == []
+
+
+def test_places_are_kept_for_a_while():
+    scene = Moving()
+    scene.announce(seconds=30)
+    scene.pods(gone(pod("old")))
+    scene.now += 31
+    scene.state.expire()
+    scene.sync()
+    assert (scene.kept(), scene.outcomes()) == ([], {"expired": 1})
+    scene.pods(present(pod("new", owner="web")))
+    assert scene.confined("pod-new") == ("", False)
+
+
+def test_no_longer_than_ten_minutes_whatever_is_asked_for():
+    scene = Moving()
+    scene.announce(seconds=1e6)
+    scene.now += 601
+    scene.state.expire()
+    scene.sync()
+    assert scene.kept() == []
+
+
+@pytest.mark.parametrize("until", ["", "soon", "2001-01-01T00:00:00Z"])
+def test_a_time_that_is_over_or_none_keeps_nothing(until):
+    scene = Moving()
+    found = moving(pod("old", node="n1", owner="web"), "n2", scene.now)
+    found.metadata.annotations["firmament.io/move-until"] = until
+    scene.pods(present(found))
+    assert scene.kept() == []
+
+
+def test_no_more_than_are_allowed():
+    scene = Moving(most=1)
+    scene.pods(present(pod("second", node="n1", owner="web")))
+    scene.announce()
+    scene.announce("second", "n3")
+    assert scene.kept() == ["n2"]
+
+
+def test_a_new_solver_is_told():
+    scene = Moving()
+    scene.announce()
+    scene.new_stream()
+    assert scene.kept() == ["n2"]
+
+
+def test_none_unless_configured():
+    scene = Harness()
+    scene.pods(present(moving(pod("old", node="n1", owner="web"), "n2", 4e9)))
+    assert not scene.view.records
