@@ -19,6 +19,7 @@ _COMMANDS = MappingProxyType(
         "explain": "Say, for one pod and every node: feasible or why not, and the cost.",
         "netperf-probe": "Measure latencies between zones and regions, or answer those who do.",
         "plan": "Say what would be bound where, and why the rest would wait.",
+        "reschedule": "Move running pods to where they cost less.",
         "shadow": "Watch another scheduler, and tell where its pods would have been cheaper.",
         "support-bundle": "Gather what somebody needs who helps from afar, without secrets.",
         "run": "Bridge a Kubernetes cluster to a solver.",

@@ -212,9 +212,9 @@ class EmbeddedScheduler:
         """Yield uid, machine and reason of tasks that run where rules about machines refuse them now."""
         yield from self._scheduler.broken_rules()
 
-    def cheaper(self, prices: Mapping[str, float], move_price: float) -> MovePlan:
+    def cheaper(self, prices: Mapping[str, float], move_price: float, most: int | None) -> MovePlan:
         """Return moves that lower costs, as ``cheaper_moves`` does."""
-        return cheaper_moves(self._scheduler, prices, move_price, None)
+        return cheaper_moves(self._scheduler, prices, move_price, most)
 
     def tasks(self) -> Iterator[pb.TaskState]:
         """Yield every task and where it stands."""

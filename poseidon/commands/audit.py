@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import click
 
-from poseidon.commands.connection import connect, connection_options, fault, live_faults
+from poseidon.commands.connection import connect, connection_options, fault
+from poseidon.commands.live_input import read_live
 from poseidon.commands.offline_options import (
-    OfflineInput,
     offline_options,
     read_configuration,
     read_input,
     warn,
 )
-from protos.conventions.logs import one_line
 
 if TYPE_CHECKING:
-    from poseidon.kube.client.transport import Transport
     from poseidon.offline.audit.findings import Audit
 
 _HEADINGS = {
@@ -86,7 +82,7 @@ def audit(
         return
     if paths and (kubeconfig or context):
         raise click.UsageError("--kubeconfig and --context are for a live cluster; leave -f away")
-    given = read_input(paths, config, now) if paths else _read_live(connect(kubeconfig, context), config, now)
+    given = read_input(paths, config, now) if paths else read_live(connect(kubeconfig, context), config, now)
     from poseidon.offline.audit.looking import make_audit
 
     made = make_audit(
@@ -109,25 +105,6 @@ def audit(
         click.echo(json.dumps(made.as_json(), indent=2, ensure_ascii=False))
         return
     _print(made)
-
-
-def _read_live(transport: Transport, config: Path | None, now: float | None) -> OfflineInput:
-    """Read what placement sees of a live cluster, as from files."""
-    from poseidon.live.bundle import cluster_parts
-
-    async def listed(folder: Path) -> None:
-        async with transport:
-            await transport.get("/version")  # a server that does not answer is told at once
-            async for part in cluster_parts(transport, ()):
-                if part.problem:
-                    click.echo(f"warning: {one_line(f'{part.name}: {part.problem}')}", err=True)
-                else:
-                    (folder / Path(part.name).name).write_bytes(part.content)
-
-    with TemporaryDirectory(prefix="poseidon-audit-") as name:
-        with live_faults(transport):
-            asyncio.run(listed(Path(name)))
-        return read_input((name,), config, now)
 
 
 def _print(made: Audit) -> None:

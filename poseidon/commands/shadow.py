@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from poseidon.commands.connection import connect, connection_options, joined, live_faults, solver_options
-from protos.conventions.configuration import parse_duration
+from poseidon.commands.durations import seconds_option
 from protos.conventions.tls import chosen_tls, tls_options
 
 if TYPE_CHECKING:
@@ -23,15 +23,6 @@ if TYPE_CHECKING:
     from poseidon.live.shadow import Observation, Report, Shadow
 
 _SHOWN = 20
-
-
-def _seconds(_: click.Context, __: click.Parameter, value: str | None) -> float | None:
-    if value is None:
-        return None
-    try:
-        return float(parse_duration(value))
-    except (TypeError, ValueError) as error:
-        raise click.BadParameter(str(error)) from None
 
 
 @click.command("shadow")
@@ -47,7 +38,7 @@ def _seconds(_: click.Context, __: click.Parameter, value: str | None) -> float 
 @click.option(
     "--for",
     "period",
-    callback=_seconds,
+    callback=seconds_option,
     metavar="DURATION",
     help="How long, such as 10m; default: until Ctrl-C.",
 )

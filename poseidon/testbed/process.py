@@ -7,6 +7,7 @@ import contextlib
 import signal
 import ssl
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +19,12 @@ from poseidon.testbed.api_server.metrics_server import MetricsServer
 from poseidon.testbed.api_server.options import ClusterOptions
 from poseidon.testbed.api_server.server import SimulatedCluster
 from poseidon.testbed.controllers.kubelet import KubeletSimulation, run_kubelets
+from poseidon.testbed.controllers.replacement import PodReplacement, run_replacement
 from poseidon.testbed.controllers.reporting import Reporter, run_reporters
 from poseidon.testbed.controllers.true_use import TrueUse
 from poseidon.testbed.controllers.volumes import VolumeSimulation, run_volumes
 from poseidon.testbed.kubeconfig import write_kubeconfig
-from poseidon.testbed.objects.resources import NODES
+from poseidon.testbed.objects.resources import NODES, PODS
 from poseidon.testbed.seeding import create_nodes
 from protos.conventions.command_line import OneLineCommand
 
@@ -46,6 +48,11 @@ if TYPE_CHECKING:
 @click.option("--kubelets/--no-kubelets", default=False, help="Whether bound pods start, finish and stop.")
 @click.option(
     "--start-delay", default=0.0, type=click.FloatRange(0.0), help="Seconds from binding to running."
+)
+@click.option(
+    "--replace-pods/--no-replace-pods",
+    default=False,
+    help="Whether pods that go are replaced by controllers.",
 )
 @click.option("--koordlets/--no-koordlets", default=False, help="Whether nodes report as NodeMetric objects.")
 @click.option("--metrics-server/--no-metrics-server", default=False, help="Whether metrics.k8s.io is served.")
@@ -123,6 +130,7 @@ async def _serve(
     kubelets: bool,
     start_delay: float,
     volumes: bool,
+    replace_pods: bool,
     koordlets: bool,
     metrics_server: bool,
     report_interval: float,
@@ -142,6 +150,9 @@ async def _serve(
     if kubelets:
         simulation = KubeletSimulation(store, start_delay=start_delay)
         background.append(asyncio.create_task(run_kubelets(simulation, store)))
+    if replace_pods:
+        replacement = PodReplacement(store, partial(cluster.operations.create, PODS))
+        background.append(asyncio.create_task(run_replacement(replacement, store)))
     if volumes:
         background.append(asyncio.create_task(run_volumes(VolumeSimulation(store))))
     reporters = _reporters(

@@ -28,8 +28,10 @@ SCHEDULED = "Scheduled"
 FAILED_SCHEDULING = "FailedScheduling"
 REFUSED = "Refused"
 PREEMPTED = "Preempted"
+MOVED = "Moved"
 
-_ACTIONS = {SCHEDULED: "Binding", PREEMPTED: "Preempting"}
+_ACTIONS = {SCHEDULED: "Binding", PREEMPTED: "Preempting", MOVED: "Rescheduling"}
+_NORMAL = (SCHEDULED, PREEMPTED, MOVED)
 _MAX_MESSAGE = 1024
 _MAX_NAME = 230
 _REMEMBERED = 100_000
@@ -98,6 +100,10 @@ class EventWriter:
     def preempted(self, pod: PodRef, message: str) -> None:
         """Say that a pod has been evicted for the sake of others."""
         self._submit(pod, PREEMPTED, message)
+
+    def moved(self, pod: PodRef, message: str) -> None:
+        """Say that a pod leaves its node to come up elsewhere, or that it is the one that has."""
+        self._submit(pod, MOVED, message)
 
     def about_group(self, group: ObjectRef, reason: str, message: str) -> None:
         """Say how a group stands. Callers report changes only."""
@@ -185,7 +191,7 @@ class EventWriter:
                 "name": about.name,
                 "uid": about.uid,
             },
-            "type": "Normal" if write.reason in (SCHEDULED, PREEMPTED) else "Warning",
+            "type": "Normal" if write.reason in _NORMAL else "Warning",
             "reason": write.reason,
             "message": write.message[:_MAX_MESSAGE],
             "action": "Reconciling" if write.renews else _ACTIONS.get(write.reason, "Scheduling"),

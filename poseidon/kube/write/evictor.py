@@ -124,7 +124,7 @@ class Evictor:
             if request.uid not in self._wanted:
                 return EvictionOutcome(request, _WITHDRAWN)
             try:
-                await (self._delete(request) if delete else self._post(request))
+                await (self._delete(request) if delete else post_eviction(self._transport, request.pod))
             except ApiError as error:
                 if error.not_found or error.replaced:
                     # Gone, or a namesake has its place: the pod that was meant is not there any more.
@@ -133,7 +133,7 @@ class Evictor:
                     # The subresource cannot tell whether all of them allow it; the solver has counted each.
                     delete = True
                     continue
-                refused = error.throttled and _BUDGET_REFUSAL in error.message
+                refused = is_budget_refusal(error)
                 # Another conflict means that some other write came in between.
                 pause = None if refused else tries.pause(error, may_help=error.transient or error.outrun)
                 if pause is None:
@@ -145,16 +145,6 @@ class Evictor:
             else:
                 return EvictionOutcome(request)
             await self._sleep(pause)
-
-    async def _post(self, request: EvictionRequest) -> None:
-        pod = request.pod
-        body = {
-            "apiVersion": "policy/v1",
-            "kind": "Eviction",
-            "metadata": {"name": pod.name, "namespace": pod.namespace},
-            "deleteOptions": {"preconditions": {"uid": pod.uid}},
-        }
-        await self._transport.post(f"{_path(pod)}/eviction", msgspec.json.encode(body))
 
     async def _delete(self, request: EvictionRequest) -> None:
         pod = request.pod
@@ -169,6 +159,22 @@ class Evictor:
         await self._transport.patch(f"{_path(pod)}/status", msgspec.json.encode(told), STRATEGIC_MERGE_PATCH)
         options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": pod.uid}}
         await self._transport.delete(_path(pod), msgspec.json.encode(options))
+
+
+async def post_eviction(transport: Transport, pod: PodRef) -> None:
+    """Ask once for a pod to be evicted, and none that has taken its name. Raises ``KubeError``."""
+    body = {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": pod.name, "namespace": pod.namespace},
+        "deleteOptions": {"preconditions": {"uid": pod.uid}},
+    }
+    await transport.post(f"{_path(pod)}/eviction", msgspec.json.encode(body))
+
+
+def is_budget_refusal(error: ApiError) -> bool:
+    """Whether a disruption budget does not let a pod go at present."""
+    return error.throttled and _BUDGET_REFUSAL in error.message
 
 
 def _path(pod: PodRef) -> str:

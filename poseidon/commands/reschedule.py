@@ -1,0 +1,180 @@
+"""``poseidon reschedule``: pods that run move to where they cost less."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+import click
+
+from poseidon.commands.connection import connect, connection_options, live_faults
+from poseidon.commands.durations import seconds_option
+from poseidon.commands.live_input import read_live
+from poseidon.commands.offline_options import output_option, warn
+
+if TYPE_CHECKING:
+    from poseidon.kube.client.transport import Transport
+    from poseidon.rescheduling.move import MoveOutcome
+    from poseidon.rescheduling.planning import MoveLimits, PlannedMoves
+    from poseidon.rescheduling.waves import Waves
+
+
+@click.command("reschedule")
+@connection_options
+@click.option(
+    "--config", type=click.Path(path_type=Path), metavar="FILE", help="Scheduler configuration (YAML)."
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be moved, and move nothing.")
+@click.option(
+    "--move-cost",
+    type=click.FloatRange(min=0, min_open=True),
+    default=20.0,
+    show_default=True,
+    metavar="POINTS",
+    help="What a move has to save, in points of cost models.",
+)
+@click.option(
+    "--most-moves", type=click.IntRange(min=1), default=100, show_default=True, help="How many pods may move."
+)
+@click.option(
+    "--at-once",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="How many of them in one wave; the first wave is a single one.",
+)
+@click.option(
+    "--patience",
+    callback=seconds_option,
+    default="2m",
+    show_default=True,
+    metavar="DURATION",
+    help="How long a replacement may take to get a node before no further pod is moved.",
+)
+@click.option(
+    "--every",
+    callback=seconds_option,
+    metavar="DURATION",
+    help="Begin again so long after each end, for ever; default: once.",
+)
+@output_option
+def reschedule(
+    *,
+    kubeconfig: Path | None,
+    context: str | None,
+    config: Path | None,
+    dry_run: bool,
+    move_cost: float,
+    most_moves: int,
+    at_once: int,
+    patience: float,
+    every: float | None,
+    output: str,
+) -> None:
+    """Move running pods to where they cost less, by evicting them where that pays.
+
+    Only pods in namespaces with the label firmament.io/reschedule=allow, or with an annotation of that kind, that a
+    controller replaces. Disruption budgets are heeded; the bridge keeps the places (moves.keepPlaces).
+    """
+    from poseidon.rescheduling.planning import MoveLimits
+
+    limits = MoveLimits(move_cost, most_moves, at_once)
+    while True:
+        planned = _planned(kubeconfig, context, config, limits)
+        if output == "table":
+            _tell(planned)
+        outcomes: list[MoveOutcome] = []
+        if not dry_run and planned.waves.waves:
+            transport = connect(kubeconfig, context)
+            with live_faults(transport):
+                outcomes = asyncio.run(_carry_out(transport, planned.waves, patience))
+        if output == "json":
+            click.echo(json.dumps(_as_json(planned, outcomes), indent=2, ensure_ascii=False))
+        if every is None:
+            return
+        time.sleep(every)
+
+
+def _planned(
+    kubeconfig: Path | None, context: str | None, config: Path | None, limits: MoveLimits
+) -> PlannedMoves:
+    from poseidon.rescheduling.planning import plan_moves
+
+    given = read_live(connect(kubeconfig, context), config, None)
+    planned = plan_moves(given.manifests, given.configuration, given.now, limits)
+    warn(planned.warnings)
+    return planned
+
+
+async def _carry_out(transport: Transport, waves: Waves, patience: float) -> list[MoveOutcome]:
+    from prometheus_client import CollectorRegistry
+
+    from poseidon.kube.client.metrics import KubeMetrics
+    from poseidon.kube.write.event_writer import EventWriter
+    from poseidon.rescheduling.cluster_access import ApiAccess
+    from poseidon.rescheduling.mover import Mover
+
+    random = Random()  # noqa: S311 - jitter, not secrets
+    async with transport:
+        events = EventWriter(
+            transport,
+            component="poseidon-reschedule",
+            instance=os.uname().nodename,
+            wait_quiet=_at_once,
+            metrics=KubeMetrics(CollectorRegistry()),
+            random=random,
+            wall=time.time,
+        )
+        writing = asyncio.create_task(events.run())
+        try:
+            mover = Mover(
+                ApiAccess(transport, random), patience, told=_tell_outcome, say=events.moved, wall=time.time
+            )
+            outcomes = await mover.carry_out(waves)
+            await events.wait_drained()
+        finally:
+            writing.cancel()
+            await asyncio.gather(writing, return_exceptions=True)
+    return outcomes
+
+
+async def _at_once() -> None:
+    """No binding is to be waited for."""
+
+
+def _tell(planned: PlannedMoves) -> None:
+    from poseidon.offline.tables import print_rows
+
+    if not planned.allowed:
+        click.echo("no pod may be moved; allow it by the label firmament.io/reschedule=allow of a namespace")
+        return
+    waves = planned.waves.waves
+    rows = [
+        (str(number), each.pod, each.source, each.target, f"{each.saves:,.0f}")
+        for number, wave in enumerate(waves, 1)
+        for each in wave
+    ]
+    click.echo(f"{planned.allowed} pods may be moved; {len(rows)} moves pay.")
+    print_rows(("WAVE", "POD", "FROM", "TO", "SAVES"), rows)
+    if planned.waves.left:
+        click.echo(f"{len(planned.waves.left)} more would pay, and wait for each other's room.")
+
+
+def _tell_outcome(outcome: MoveOutcome) -> None:
+    move = outcome.move
+    because = f": {outcome.reason}" if outcome.reason else ""
+    click.echo(f"{outcome.result.value} {move.pod} from {move.source} to {move.target}{because}", err=True)
+
+
+def _as_json(planned: PlannedMoves, outcomes: list[MoveOutcome]) -> dict[str, object]:
+    return {
+        "allowed": planned.allowed,
+        "waves": [[move.as_json() for move in wave] for wave in planned.waves.waves],
+        "left": [move.as_json() for move in planned.waves.left],
+        "outcomes": [outcome.as_json() for outcome in outcomes],
+    }

@@ -1,0 +1,147 @@
+"""What carrying out moves asks of the API server, one request each, tried again where that may help."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+import msgspec
+
+from poseidon.kube.api.collections import NODES, PODS
+from poseidon.kube.api.decoding import decode_object, decode_page
+from poseidon.kube.api.references import PodRef, timestamp
+from poseidon.kube.client.errors import ApiError, KubeError
+from poseidon.kube.client.media_types import MERGE_PATCH
+from poseidon.kube.write.evictor import is_budget_refusal, post_eviction
+from poseidon.kube.write.retrying import RetryOptions, Tries
+from poseidon.pods.moves import MOVE_TO, MOVE_UNTIL
+
+if TYPE_CHECKING:
+    from random import Random
+
+    from poseidon.kube.api.core import Node, Pod
+    from poseidon.kube.client.transport import Transport
+
+T = TypeVar("T")
+
+_ITS_OWN_LABELS = frozenset(
+    {
+        "apps.kubernetes.io/pod-index",
+        "batch.kubernetes.io/job-completion-index",
+        "statefulset.kubernetes.io/pod-name",
+    }
+)
+"""Labels by which controllers tell their pods from each other."""
+
+
+class ClusterAccess(Protocol):
+    """Every method raises ``KubeError`` if there is no answer after several tries."""
+
+    async def pod(self, namespace: str, name: str) -> Pod | None:
+        """Return a pod as it is, None for none of that name."""
+
+    async def node(self, name: str) -> Node | None:
+        """Return a node as it is, None for none of that name."""
+
+    async def pods_on(self, node: str) -> list[Pod]:
+        """Return the pods that are assigned to a node, those that have ended among them."""
+
+    async def siblings(self, pod: Pod) -> list[Pod]:
+        """Return the pods of a pod's controller, itself among them if it is there."""
+
+    async def announce(self, pod: PodRef, node: str, until: float) -> None:
+        """Say that a pod's replacement is meant for a node, and until when (seconds since the epoch)."""
+
+    async def take_back(self, pod: PodRef) -> None:
+        """Say that a pod stays."""
+
+    async def evict(self, pod: PodRef) -> str:
+        """Have a pod leave its node; return why it stays, "" if it goes."""
+
+
+class ApiAccess:
+    """``ClusterAccess`` by an API server. ``random`` is for jitter; ``sleep`` is awaited between tries."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        random: Random,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        options: RetryOptions | None = None,
+    ) -> None:
+        self._transport = transport
+        self._random = random
+        self._sleep = sleep
+        self._options = options or RetryOptions()
+
+    async def pod(self, namespace: str, name: str) -> Pod | None:
+        """As in ``ClusterAccess``."""
+        raw = await self._found(f"/api/v1/namespaces/{namespace}/pods/{name}")
+        return None if raw is None else decode_object(raw, PODS.kind)
+
+    async def node(self, name: str) -> Node | None:
+        """As in ``ClusterAccess``."""
+        raw = await self._found(f"{NODES.path}/{name}")
+        return None if raw is None else decode_object(raw, NODES.kind)
+
+    async def pods_on(self, node: str) -> list[Pod]:
+        """As in ``ClusterAccess``."""
+        return await self._listed(PODS.path, {"fieldSelector": f"spec.nodeName={node}"})
+
+    async def siblings(self, pod: Pod) -> list[Pod]:
+        """As in ``ClusterAccess``; the server is asked for pods with the same labels, where the pod has any."""
+        metadata = pod.metadata
+        same = [
+            f"{key}={value}" for key, value in sorted(metadata.labels.items()) if key not in _ITS_OWN_LABELS
+        ]
+        query = {"labelSelector": ",".join(same)} if same else {}
+        found = await self._listed(f"/api/v1/namespaces/{metadata.namespace}/pods", query)
+        return [each for each in found if each.metadata.controller() == metadata.controller()]
+
+    async def announce(self, pod: PodRef, node: str, until: float) -> None:
+        """As in ``ClusterAccess``."""
+        await self._annotate(pod, {MOVE_TO: node, MOVE_UNTIL: timestamp(until)})
+
+    async def take_back(self, pod: PodRef) -> None:
+        """As in ``ClusterAccess``."""
+        await self._annotate(pod, {MOVE_TO: None, MOVE_UNTIL: None})
+
+    async def evict(self, pod: PodRef) -> str:
+        """As in ``ClusterAccess``."""
+        try:
+            await self._tried(lambda: post_eviction(self._transport, pod))
+        except ApiError as error:
+            if error.not_found or error.replaced:
+                return "it is gone"
+            return error.message
+        return ""
+
+    async def _annotate(self, pod: PodRef, annotations: dict[str, str | None]) -> None:
+        patch = msgspec.json.encode({"metadata": {"uid": pod.uid, "annotations": annotations}})
+        path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
+        await self._tried(lambda: self._transport.patch(path, patch, MERGE_PATCH))
+
+    async def _found(self, path: str) -> bytes | None:
+        try:
+            return await self._tried(lambda: self._transport.get(path))
+        except ApiError as error:
+            if error.not_found:
+                return None
+            raise
+
+    async def _listed(self, path: str, query: dict[str, str]) -> list[Pod]:
+        raw = await self._tried(lambda: self._transport.get(path, query))
+        return list(decode_page(raw, PODS.kind).items)
+
+    async def _tried(self, ask: Callable[[], Awaitable[T]]) -> T:
+        tries = Tries(self._options, self._random)
+        while True:
+            try:
+                return await ask()
+            except KubeError as error:
+                refused = isinstance(error, ApiError) and is_budget_refusal(error)
+                pause = None if refused else tries.pause(error)
+                if pause is None:
+                    raise
+            await self._sleep(pause)

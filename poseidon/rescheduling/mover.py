@@ -1,0 +1,154 @@
+"""Carries out moves, wave by wave: announces each, evicts the pod, and waits until its replacement has a node.
+
+A plan is older than the cluster: right before each move the pod has to be where the plan has it, and its target has to
+take pods and to have room. If a pod has no replacement in time, or one without a node, no further wave begins: whatever
+is wrong, it costs no more pods than one wave has.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from poseidon.kube.api.references import PodRef
+from poseidon.kube.client.errors import ApiError
+from poseidon.kube.parsing.times import seconds
+from poseidon.rescheduling.checks import changed, refusal_of
+from poseidon.rescheduling.move import MoveOutcome, PlannedMove, Result
+
+if TYPE_CHECKING:
+    from poseidon.kube.api.core import Pod
+    from poseidon.rescheduling.cluster_access import ClusterAccess
+    from poseidon.rescheduling.waves import Waves
+
+_FIRST_LOOK, _LAST_LOOK = 0.25, 2.0
+"""Seconds between looks for a replacement, at first and at last."""
+
+_KEPT_SECONDS = 600.0
+"""How long a place is asked for; it ends when the replacement has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaving:
+    """A pod that has been evicted; ``others``: uids of its controller's pods before."""
+
+    pod: Pod
+    others: Collection[str]
+
+
+class Mover:
+    """``patience``: seconds that a replacement may take until it has a node, from the end of its predecessor on.
+
+    ``told`` hears of each outcome, ``say`` what is to be said of a pod. ``wall`` tells seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        access: ClusterAccess,
+        patience: float,
+        *,
+        told: Callable[[MoveOutcome], None],
+        say: Callable[[PodRef, str], None],
+        wall: Callable[[], float],
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._access = access
+        self._patience = patience
+        self._told = told
+        self._say = say
+        self._wall = wall
+        self._sleep = sleep
+
+    async def carry_out(self, waves: Waves) -> list[MoveOutcome]:
+        """Make the moves; returns what became of those that were begun, in order. Raises ``KubeError``."""
+        outcomes: list[MoveOutcome] = []
+        for wave in waves.waves:
+            coming: dict[str, list[Pod]] = {}
+            begun = [(move, await self._begin(move, coming)) for move in wave]
+            ended = await asyncio.gather(*(self._end(move, leaving) for move, leaving in begun))
+            outcomes.extend(ended)
+            if any(each.result is Result.UNPLACED for each in ended):
+                break
+        return outcomes
+
+    async def _begin(self, move: PlannedMove, coming: dict[str, list[Pod]]) -> _Leaving | MoveOutcome:
+        """Evict a pod, if all is as planned; ``coming``: by node, pods of this wave that are evicted for it already."""
+        namespace, _, name = move.pod.partition("/")
+        pod = await self._access.pod(namespace, name)
+        if pod is None:
+            return MoveOutcome(move, Result.SKIPPED, reason="the pod is gone")
+        unlike = changed(pod, move) or await self._refusal(pod, move.target, coming.get(move.target, []))
+        if unlike:
+            return MoveOutcome(move, Result.SKIPPED, reason=unlike)
+        ref = PodRef(pod.metadata.uid, namespace, name)
+        others = {each.metadata.uid for each in await self._access.siblings(pod)}
+        try:
+            await self._access.announce(ref, move.target, self._wall() + _KEPT_SECONDS)
+        except ApiError as error:
+            return MoveOutcome(move, Result.REFUSED, reason=error.message)
+        refusal = await self._access.evict(ref)
+        if refusal:
+            await self._take_back(ref)
+            return MoveOutcome(move, Result.REFUSED, reason=refusal)
+        self._say(ref, f"Leaves {move.source} for {move.target}: saves {move.saves:,.0f} points")
+        coming.setdefault(move.target, []).append(pod)
+        return _Leaving(pod, others)
+
+    async def _refusal(self, pod: Pod, target: str, coming: list[Pod]) -> str:
+        node = await self._access.node(target)
+        if node is None:
+            return f"node {target} is gone"
+        return refusal_of(node, [*await self._access.pods_on(target), *coming], pod)
+
+    async def _take_back(self, ref: PodRef) -> None:
+        try:
+            await self._access.take_back(ref)
+        except ApiError as error:
+            if not (error.not_found or error.replaced):
+                raise
+
+    async def _end(self, move: PlannedMove, begun: _Leaving | MoveOutcome) -> MoveOutcome:
+        outcome = begun if isinstance(begun, MoveOutcome) else await self._replaced(move, begun)
+        self._told(outcome)
+        return outcome
+
+    async def _replaced(self, move: PlannedMove, leaving: _Leaving) -> MoveOutcome:
+        """Wait until the replacement of a pod has a node, or for too long."""
+        deadline = self._wall() + self._patience
+        pause = _FIRST_LOOK
+        while True:
+            siblings = {each.metadata.uid: each for each in await self._access.siblings(leaving.pod)}
+            predecessor = siblings.get(leaving.pod.metadata.uid)
+            if predecessor is not None and not predecessor.terminal:
+                ends = seconds(predecessor.metadata.deletion_timestamp) or 0.0
+                deadline = max(self._wall(), ends) + self._patience
+            new = [
+                pod
+                for uid, pod in siblings.items()
+                if uid not in leaving.others and uid != leaving.pod.metadata.uid
+            ]
+            placed = [pod for pod in new if pod.spec.node_name]
+            if placed:
+                return self._placed(move, min(placed, key=lambda pod: pod.spec.node_name != move.target))
+            if self._wall() >= deadline:
+                reason = (
+                    f"no node for {self._patience:.0f} s" if new else "its controller has not replaced it"
+                )
+                name = _name(new[0]) if new else ""
+                return MoveOutcome(move, Result.UNPLACED, name, reason)
+            await self._sleep(pause)
+            pause = min(pause * 2, _LAST_LOOK)
+
+    def _placed(self, move: PlannedMove, pod: Pod) -> MoveOutcome:
+        node, metadata = pod.spec.node_name, pod.metadata
+        ref = PodRef(metadata.uid, metadata.namespace, metadata.name)
+        self._say(ref, f"Replaces {move.pod}, which ran on {move.source}")
+        if node == move.target:
+            return MoveOutcome(move, Result.MOVED, _name(pod))
+        return MoveOutcome(move, Result.ELSEWHERE, _name(pod), f"its replacement got {node}")
+
+
+def _name(pod: Pod) -> str:
+    return f"{pod.metadata.namespace}/{pod.metadata.name}"

@@ -1,0 +1,76 @@
+"""Stands for the controllers of pods: a pod of theirs that is deleted is replaced by another like it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from poseidon.testbed.controllers.driving import drive
+from poseidon.testbed.controllers.following import Follower
+from poseidon.testbed.objects.errors import ApiError
+from poseidon.testbed.objects.resources import PODS
+from poseidon.testbed.objects.store import decode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from poseidon.testbed.objects.history import Record
+    from poseidon.testbed.objects.store import Store
+
+Object = dict[str, Any]
+
+_KEEPS_NAMES = "StatefulSet"
+
+
+class PodReplacement:
+    """Has pods created, in the order in which others go from now on. Pods without a controller stay gone.
+
+    A new pod has the labels, the owners and the spec of the one before it, no node and no annotations; its name begins
+    with its owner's, or is the same where a StatefulSet owns it. Free of I/O and of time.
+    """
+
+    def __init__(self, store: Store, create: Callable[[str, Object], object]) -> None:
+        self._create = create
+        self._changes = Follower(store, store.collection(PODS.collection))
+        self._changes.take()
+        self._created = 0
+
+    def advance(self, now: float) -> None:  # noqa: ARG002 - driven as what has to wait is
+        """Replace what has gone since the last call."""
+        _, changes = self._changes.take()
+        for gone, record in changes:
+            if gone:
+                self._replace(record)
+
+    def _replace(self, record: Record) -> None:
+        pod: Object = decode(record)
+        metadata, spec = (
+            pod["metadata"],
+            {key: value for key, value in pod["spec"].items() if key != "nodeName"},
+        )
+        owners = [owner for owner in metadata.get("ownerReferences", ()) if owner.get("controller")]
+        if not owners:
+            return
+        self._created += 1
+        name = record.name
+        if owners[0]["kind"] != _KEEPS_NAMES:
+            name = f"{owners[0]['name']}-r{self._created}"
+        body = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {
+                "name": name,
+                "namespace": record.namespace,
+                "labels": metadata.get("labels", {}),
+                "ownerReferences": metadata["ownerReferences"],
+            },
+            "spec": spec,
+        }
+        try:
+            self._create(record.namespace, body)
+        except ApiError:
+            return  # somebody else has taken the name
+
+
+async def run_replacement(replacement: PodReplacement, store: Store) -> None:
+    """Replace pods until cancelled."""
+    await drive(replacement.advance, [store.collection(PODS.collection).history])

@@ -1,0 +1,1 @@
+"""Tests of moves of running pods: planned, put in order, carried out."""

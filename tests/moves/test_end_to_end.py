@@ -1,0 +1,184 @@
+"""`poseidon reschedule` against a simulated cluster with both processes, and a controller that replaces pods."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+from collections import Counter
+from contextlib import asynccontextmanager
+from functools import partial
+
+from click.testing import CliRunner
+
+from poseidon.cli import main
+from poseidon.testbed.api_server.bulk import create_object
+from poseidon.testbed.api_server.options import ClusterOptions
+from poseidon.testbed.controllers.kubelet import KubeletSimulation, run_kubelets
+from poseidon.testbed.controllers.replacement import PodReplacement, run_replacement
+from poseidon.testbed.objects.resources import EVENTS, PODS
+from poseidon.testbed.seeding import NodeShape
+from tests.end_to_end.scene import scene
+from tests.support.cluster import pod as api_pod
+
+KEEPING = """
+apiVersion: firmament.io/v1alpha1
+kind: SchedulerConfiguration
+moves: {keepPlaces: true}
+"""
+
+
+@asynccontextmanager
+async def crowded(tmp_path, *, nodes=2, pods=8, per_owner=8, replaced=True, config=KEEPING):
+    """Nodes of eight cores; all pods, of one core each, run on the first."""
+    file = tmp_path / "config.yaml"
+    file.write_text(config)
+    async with scene(tmp_path, ClusterOptions(graceful=True), config=file) as s:
+        names = await s.nodes(nodes, [NodeShape("eight", cpu="8", memory="64Gi")])
+        for index in range(pods):
+            create_object(s.operations, owned(f"p{index}", names[0], f"web{index // per_owner}"))
+        store = s.operations.store
+        tasks = [run_kubelets(KubeletSimulation(store), store)]
+        if replaced:
+            tasks.append(run_replacement(PodReplacement(store, partial(s.operations.create, PODS)), store))
+        running = [asyncio.create_task(each) for each in tasks]
+        try:
+            yield s, names
+        finally:
+            for each in running:
+                each.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+
+
+def owned(name, node, owner):
+    made = api_pod(name, cpu="1", nodeName=node, terminationGracePeriodSeconds=0)
+    made["metadata"]["labels"] = {"app": owner}
+    made["metadata"]["ownerReferences"] = [
+        {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": owner, "uid": owner, "controller": True}
+    ]
+    made["status"] = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+    return made
+
+
+def allow(s):
+    create_object(
+        s.operations,
+        {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": "shop", "labels": {"firmament.io/reschedule": "allow"}},
+        },
+    )
+
+
+def in_shop(s, made):
+    made["metadata"]["namespace"] = "shop"
+    create_object(s.operations, made)
+
+
+async def rescheduled(s, *options):
+    words = ["reschedule", "--kubeconfig", str(s.stack.kubeconfig), "--move-cost", "1", "-o", "json", *options]
+    result = await asyncio.to_thread(CliRunner().invoke, main, words)
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def by_node(s):
+    return Counter(each["spec"].get("nodeName", "") for each in s.listed(PODS))
+
+
+async def allowed(s, names, pods, per_owner):
+    """Pods of a namespace that allows moves, all on the first node."""
+    allow(s)
+    for index in range(pods):
+        in_shop(s, owned(f"p{index}", names[0], f"web{index // per_owner}"))
+
+
+async def test_pods_that_crowd_are_spread_and_settle(tmp_path):
+    async with crowded(tmp_path, pods=0) as (s, names):
+        await allowed(s, names, 8, 2)
+        await s.start()
+        found = await rescheduled(s)
+        assert found["allowed"] == 8
+        assert [each["result"] for each in found["outcomes"]] == ["moved"] * 4
+        assert by_node(s) == {names[0]: 4, names[1]: 4}
+        again = await rescheduled(s)
+        assert (again["waves"], again["outcomes"]) == ([], [])
+        s.check_sound()
+        moved = [each for each in s.listed(EVENTS) if each["reason"] == "Moved"]
+        assert len(moved) == 8, "of who left, and of who came"
+        assert {each["type"] for each in moved} == {"Normal"}
+
+
+async def test_who_does_not_allow_it_stays(tmp_path):
+    async with crowded(tmp_path) as (s, names):
+        found = await rescheduled(s)
+        assert (found["allowed"], found["waves"]) == (0, [])
+        assert by_node(s) == {names[0]: 8}
+
+
+async def test_a_dry_run_writes_nothing(tmp_path):
+    async with crowded(tmp_path, pods=0) as (s, names):
+        await allowed(s, names, 8, 1)
+        before = s.operations.store.revision
+        found = await rescheduled(s, "--dry-run")
+        assert sum(map(len, found["waves"])) == 4
+        assert s.operations.store.revision == before
+
+
+async def test_without_replacements_no_second_wave_begins(tmp_path):
+    async with crowded(tmp_path, pods=0, replaced=False) as (s, names):
+        await allowed(s, names, 8, 1)
+        found = await rescheduled(s, "--patience", "1s")
+        assert [each["result"] for each in found["outcomes"]] == ["unplaced"]
+        assert found["outcomes"][0]["reason"] == "its controller has not replaced it"
+        assert by_node(s) == {names[0]: 7}
+
+
+async def test_a_scheduler_that_does_not_run_costs_one_pod(tmp_path):
+    async with crowded(tmp_path, pods=0) as (s, names):
+        await allowed(s, names, 8, 1)
+        found = await rescheduled(s, "--patience", "1s")
+        assert [each["result"] for each in found["outcomes"]] == ["unplaced"]
+        assert by_node(s) == {names[0]: 7, "": 1}
+        await s.start()
+        await s.until_bound(1)
+        s.check_sound()
+
+
+async def test_budgets_are_heeded(tmp_path):
+    async with crowded(tmp_path, pods=0) as (s, names):
+        await allowed(s, names, 8, 4)
+        create_object(
+            s.operations,
+            {
+                "apiVersion": "policy/v1",
+                "kind": "PodDisruptionBudget",
+                "metadata": {"name": "one", "namespace": "shop"},
+                "spec": {"maxUnavailable": 0, "selector": {"matchLabels": {"app": "web0"}}},
+            },
+        )
+        await asyncio.sleep(0)
+        await s.start()
+        found = await rescheduled(s)
+        moved = [each["pod"] for each in found["outcomes"] if each["result"] == "moved"]
+        assert moved
+        assert not {"shop/p0", "shop/p1", "shop/p2", "shop/p3"} & set(moved)
+        s.check_sound()
+
+
+async def test_the_bridge_is_killed_in_the_middle(tmp_path):
+    async with crowded(tmp_path, pods=0) as (s, names):
+        await allowed(s, names, 8, 1)
+        await s.start()
+        reached = s.binding_reached(2)
+        moving = asyncio.create_task(rescheduled(s, "--at-once", "2"))
+        await reached.wait()
+        s.stack.bridge.signal(signal.SIGKILL)
+        assert await s.stack.bridge.wait() == -signal.SIGKILL
+        await s.stack.start_bridge()
+        found = await moving
+        assert {each["result"] for each in found["outcomes"]} <= {"moved", "elsewhere"}
+        assert by_node(s)[""] == 0
+        assert sum(by_node(s).values()) == 8
+        s.check_sound()
