@@ -150,8 +150,10 @@ async def _at_once() -> None:
 def _tell(planned: PlannedMoves) -> None:
     from poseidon.offline.tables import print_rows
 
-    if not planned.allowed:
-        click.echo("no pod may be moved; allow it by the label firmament.io/reschedule=allow of a namespace")
+    if not planned.released:
+        click.echo(
+            "no pod is released; release them by the label firmament.io/reschedule=allow of a namespace"
+        )
         return
     waves = planned.waves.waves
     rows = [
@@ -159,7 +161,7 @@ def _tell(planned: PlannedMoves) -> None:
         for number, wave in enumerate(waves, 1)
         for each in wave
     ]
-    click.echo(f"{planned.allowed} pods may be moved; {len(rows)} moves pay.")
+    click.echo(f"{planned.released} pods are released; {len(rows)} moves pay.")
     print_rows(("WAVE", "POD", "FROM", "TO", "SAVES"), rows)
     if planned.waves.left:
         click.echo(f"{len(planned.waves.left)} more would pay, and wait for each other's room.")
@@ -173,7 +175,7 @@ def _tell_outcome(outcome: MoveOutcome) -> None:
 
 def _as_json(planned: PlannedMoves, outcomes: list[MoveOutcome]) -> dict[str, object]:
     return {
-        "allowed": planned.allowed,
+        "released": planned.released,
         "waves": [[move.as_json() for move in wave] for wave in planned.waves.waves],
         "left": [move.as_json() for move in planned.waves.left],
         "outcomes": [outcome.as_json() for outcome in outcomes],

@@ -33,10 +33,10 @@ class MoveLimits:
 
 @dataclass(frozen=True, slots=True)
 class PlannedMoves:
-    """``allowed``: how many pods may be moved."""
+    """``released``: how many pods of ours may be moved as far as their owners are concerned."""
 
     waves: Waves
-    allowed: int
+    released: int
     warnings: tuple[str, ...]
 
 

@@ -23,7 +23,8 @@ Object = dict[str, Any]
 ADMINISTRATOR = "of the administrator"
 NAMESPACE, ACCOUNT = "poseidon", "poseidon"
 USER = f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}"
-OF_OTHERS = ("PodMonitor", "PrometheusRule")
+OF_OTHERS = ("CronJob", "PodMonitor", "PrometheusRule")
+"""Kinds that the simulated cluster does not serve."""
 
 
 class Installation:

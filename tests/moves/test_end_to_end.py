@@ -8,6 +8,7 @@ import signal
 from collections import Counter
 from contextlib import asynccontextmanager
 from functools import partial
+from pathlib import Path
 
 from click.testing import CliRunner
 
@@ -77,7 +78,16 @@ def in_shop(s, made):
 
 
 async def rescheduled(s, *options):
-    words = ["reschedule", "--kubeconfig", str(s.stack.kubeconfig), "--move-cost", "1", "-o", "json", *options]
+    words = [
+        "reschedule",
+        "--kubeconfig",
+        str(s.stack.kubeconfig),
+        "--move-cost",
+        "1",
+        "-o",
+        "json",
+        *options,
+    ]
     result = await asyncio.to_thread(CliRunner().invoke, main, words)
     assert result.exit_code == 0, result.output
     return json.loads(result.stdout)
@@ -99,7 +109,7 @@ async def test_pods_that_crowd_are_spread_and_settle(tmp_path):
         await allowed(s, names, 8, 2)
         await s.start()
         found = await rescheduled(s)
-        assert found["allowed"] == 8
+        assert found["released"] == 8
         assert [each["result"] for each in found["outcomes"]] == ["moved"] * 4
         assert by_node(s) == {names[0]: 4, names[1]: 4}
         again = await rescheduled(s)
@@ -113,7 +123,7 @@ async def test_pods_that_crowd_are_spread_and_settle(tmp_path):
 async def test_who_does_not_allow_it_stays(tmp_path):
     async with crowded(tmp_path) as (s, names):
         found = await rescheduled(s)
-        assert (found["allowed"], found["waves"]) == (0, [])
+        assert (found["released"], found["waves"]) == (0, [])
         assert by_node(s) == {names[0]: 8}
 
 
@@ -182,3 +192,15 @@ async def test_the_bridge_is_killed_in_the_middle(tmp_path):
         assert by_node(s)[""] == 0
         assert sum(by_node(s).values()) == 8
         s.check_sound()
+
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "13-rescheduling"
+
+
+def test_the_example():
+    words = ["plan", "--reschedule", "-f", str(EXAMPLE), "-o", "json"]
+    found = json.loads(CliRunner().invoke(main, words).stdout)
+    assert {(each["pod"], each["from"]) for each in found["migrations"]} == {
+        ("shop/web-2", "early-1"),
+        ("shop/web-5", "early-2"),
+    }
