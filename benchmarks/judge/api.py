@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -47,10 +48,11 @@ _WORKERS = 8
 
 
 class Api:
-    """What the judge does with an API server."""
+    """What the judge does with an API server; ``kubeconfig``: for programs that do more with it."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: Transport, kubeconfig: Path | None = None) -> None:
         self._transport = transport
+        self.kubeconfig = kubeconfig
 
     async def prepare(self) -> None:
         """Create the namespaces."""

@@ -18,19 +18,19 @@ _LOOK_SECONDS, _LEASE_SECONDS, _SHUTDOWN_SECONDS = 0.15, 1.0, 0.3
 
 
 class Kubelets:
-    """One kubelet per node. ``silent``: nodes whose kubelet does nothing any more, as if it were dead."""
+    """One kubelet per node of ``names``. ``silent``: nodes whose kubelet does nothing any more, as if it were dead."""
 
     def __init__(self, api: Api, names: tuple[str, ...], cpu: str = "4") -> None:
         self._api = api
-        self._names = names
+        self.names = names
         self._cpu = cpu
         self._dying: dict[str, float] = {}
         self.silent: set[str] = set()
 
     async def register(self) -> None:
         """Create the nodes, with a lease each."""
-        await self._api.create([self._node(name) for name in self._names])
-        await self._api.create([_lease(name) for name in self._names])
+        await self._api.create([self._node(name) for name in self.names])
+        await self._api.create([_lease(name) for name in self.names])
 
     async def run(self) -> None:
         """Be all kubelets until cancelled."""
@@ -40,7 +40,7 @@ class Kubelets:
 
     async def _keep_leases(self) -> None:
         while True:
-            for name in set(self._names) - self.silent:
+            for name in set(self.names) - self.silent:
                 with suppress(KubeError):
                     await self._api.patch(_lease(name), {"spec": {"renewTime": _now()}})
                     await self._report_ready(name)
@@ -57,7 +57,7 @@ class Kubelets:
         while True:
             with suppress(KubeError):
                 for pod in await self._api.listed("Pod"):
-                    if pod["spec"].get("nodeName", "") in set(self._names) - self.silent:
+                    if pod["spec"].get("nodeName", "") in set(self.names) - self.silent:
                         await self._keep(pod, clock())
             await asyncio.sleep(_LOOK_SECONDS)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from benchmarks.judge.api import Api
 from benchmarks.judge.kubelets import Kubelets
+from benchmarks.judge.moving import rescheduling
 from benchmarks.judge.objects import HOSTNAME, JUDGE, OURS, named
 from benchmarks.judge.scenario_parts import (
     NAMESPACE,
@@ -201,4 +202,5 @@ SCENARIOS: dict[str, Callable[[Api, Kubelets], Coroutine[Any, Any, str]]] = {
     "drain": drain,
     "rolling-update": rolling_update,
     "preemptors": preemptors,
+    "rescheduling": rescheduling,
 }

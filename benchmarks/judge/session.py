@@ -35,6 +35,14 @@ announcements: {countsAfter: 1}
 """Of both processes: messages are compared, so their figures must not be old."""
 
 
+KEEPING = """\
+apiVersion: firmament.io/v1alpha1
+kind: SchedulerConfiguration
+moves: {keepPlaces: true}
+"""
+"""Of both processes in scenarios."""
+
+
 @dataclass(frozen=True, slots=True)
 class JudgeOptions:
     """``seeds`` are decided by a plan, ``live`` ones by both processes; ``keep``: leave data and logs behind."""
@@ -77,7 +85,7 @@ async def _prepared(binaries: Path, folder: Path) -> AsyncGenerator[tuple[Api, P
     async with ControlPlane(binaries, folder) as plane:
         settings = load_settings(plane.kubeconfig)
         async with Transport(settings, clock=time.monotonic, user_agent="poseidon-judge") as transport:
-            api = Api(transport)
+            api = Api(transport, plane.kubeconfig)
             await api.prepare()
             claims = asyncio.create_task(run_claims(api))
             try:
@@ -107,13 +115,17 @@ async def _scenario(binaries: Path, folder: Path, name: str) -> str:
     async with ControlPlane(binaries, folder, controllers=True) as plane:
         settings = load_settings(plane.kubeconfig)
         async with Transport(settings, clock=time.monotonic, user_agent="poseidon-judge") as transport:
-            api = Api(transport)
+            api = Api(transport, plane.kubeconfig)
             await api.prepare()
             kubelets = Kubelets(api, tuple(f"n{index}" for index in range(6)))
             await kubelets.register()
             running = asyncio.create_task(kubelets.run())
             try:
-                options = StackOptions(folder, kubeconfig=plane.kubeconfig, cluster_name="judge")
+                config = folder / "configuration.yaml"
+                config.write_text(KEEPING, encoding="utf-8")
+                options = StackOptions(
+                    folder, kubeconfig=plane.kubeconfig, config=config, cluster_name="judge"
+                )
                 async with Stack(options) as stack:
                     await stack.start_servers()
                     await stack.start_bridge()

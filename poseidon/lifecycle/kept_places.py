@@ -40,12 +40,12 @@ class MoveOptions(Section):
 
 
 class _Kept(Struct):
-    """A place for the replacement of the pod ``task``; ``gone``: that pod is, and its replacement is waited for."""
+    """A place for the replacement of the pod ``task``; ``going``: that pod is, or has gone, so that one may come."""
 
     task: Task
     node: str
     until: float
-    gone: bool = False
+    going: bool = False
 
 
 class KeptPlaces:
@@ -61,6 +61,7 @@ class KeptPlaces:
         self._wall = wall
         self._kept: dict[str, _Kept] = {}
         self._replacements: dict[str, str] = {}
+        self._over: set[str] = set()
         self._outcomes: Counter[str] = Counter()
 
     def take(self, pod: Pod, task: Task) -> None:
@@ -74,7 +75,7 @@ class KeptPlaces:
             if known is not None:
                 self._drop(task.uid)
             return
-        if known is None and len(self._kept) >= self._options.most:
+        if known is None and (task.uid in self._over or len(self._kept) >= self._options.most):
             return
         until = min(until, self._wall() + _LONGEST)
         if known is None or known.node != node:
@@ -84,26 +85,30 @@ class KeptPlaces:
             )
         else:
             known.until = until
+        # ReplicaSets and Jobs do not wait until a pod that is being deleted has ended.
+        self._kept[task.uid].going |= pod.metadata.deletion_timestamp is not None
 
     def node_for(self, task: Task) -> str:
         """Return the node that is kept for a pod that waits, "" for none; from now on it is nobody else's."""
         if task.uid in self._replacements:
             return self._replacements[task.uid]
-        found = [uid for uid, kept in self._kept.items() if kept.gone and _replaces(task, kept.task)]
+        found = [uid for uid, kept in self._kept.items() if kept.going and _replaces(task, kept.task)]
         if not found:
             return ""
         moved = next((uid for uid in found if self._kept[uid].task.name == task.name), found[0])
         node = self._kept[moved].node
         self._drop(moved)
+        self._over.add(moved)
         self._replacements[task.uid] = node
         return node
 
     def gone(self, uid: str) -> None:
         """A pod is gone: its replacement may come, if it was being moved."""
         self._replacements.pop(uid, None)
+        self._over.discard(uid)
         kept = self._kept.get(uid)
         if kept is not None:
-            kept.gone = True
+            kept.going = True
 
     def refused(self, uid: str) -> bool:
         """A round has found no place for a pod; returns whether it might have gone to its kept place alone."""
@@ -122,7 +127,7 @@ class KeptPlaces:
         """Keep no place whose time is over."""
         now = self._wall()
         for uid in [uid for uid, kept in self._kept.items() if kept.until <= now]:
-            if self._kept[uid].gone:
+            if self._kept[uid].going:
                 self._outcomes["expired"] += 1
             self._drop(uid)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -35,6 +35,13 @@ _ITS_OWN_LABELS = frozenset(
 """Labels by which controllers tell their pods from each other."""
 
 
+class Eviction(NamedTuple):
+    """Why a pod stays, "" if it goes; ``for_now``: a disruption budget may let it go later."""
+
+    refusal: str = ""
+    for_now: bool = False
+
+
 class ClusterAccess(Protocol):
     """Every method raises ``KubeError`` if there is no answer after several tries."""
 
@@ -56,8 +63,8 @@ class ClusterAccess(Protocol):
     async def take_back(self, pod: PodRef) -> None:
         """Say that a pod stays."""
 
-    async def evict(self, pod: PodRef) -> str:
-        """Have a pod leave its node; return why it stays, "" if it goes."""
+    async def evict(self, pod: PodRef) -> Eviction:
+        """Have a pod leave its node."""
 
 
 class ApiAccess:
@@ -107,15 +114,15 @@ class ApiAccess:
         """As in ``ClusterAccess``."""
         await self._annotate(pod, {MOVE_TO: None, MOVE_UNTIL: None})
 
-    async def evict(self, pod: PodRef) -> str:
+    async def evict(self, pod: PodRef) -> Eviction:
         """As in ``ClusterAccess``."""
         try:
             await self._tried(lambda: post_eviction(self._transport, pod))
         except ApiError as error:
             if error.not_found or error.replaced:
-                return "it is gone"
-            return error.message
-        return ""
+                return Eviction("the pod is gone")
+            return Eviction(error.message, is_budget_refusal(error))
+        return Eviction()
 
     async def _annotate(self, pod: PodRef, annotations: dict[str, str | None]) -> None:
         patch = msgspec.json.encode({"metadata": {"uid": pod.uid, "annotations": annotations}})

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 _FIRST_LOOK, _LAST_LOOK = 0.25, 2.0
 """Seconds between looks for a replacement, at first and at last."""
 
+_BUDGET_PAUSE = 1.0
+"""Seconds until a disruption budget is asked again: those that were moved before become ready meanwhile."""
+
 _KEPT_SECONDS = 600.0
 """How long a place is asked for; it ends when the replacement has it."""
 
@@ -88,7 +91,7 @@ class Mover:
             await self._access.announce(ref, move.target, self._wall() + _KEPT_SECONDS)
         except ApiError as error:
             return MoveOutcome(move, Result.REFUSED, reason=error.message)
-        refusal = await self._access.evict(ref)
+        refusal = await self._evict(ref)
         if refusal:
             await self._take_back(ref)
             return MoveOutcome(move, Result.REFUSED, reason=refusal)
@@ -101,6 +104,15 @@ class Mover:
         if node is None:
             return f"node {target} is gone"
         return refusal_of(node, [*await self._access.pods_on(target), *coming], pod)
+
+    async def _evict(self, ref: PodRef) -> str:
+        """Have a pod leave, if it may within a while; return why it stays, "" if it goes."""
+        until = self._wall() + self._patience
+        while True:
+            eviction = await self._access.evict(ref)
+            if not eviction.for_now or self._wall() >= until:
+                return eviction.refusal
+            await self._sleep(_BUDGET_PAUSE)
 
     async def _take_back(self, ref: PodRef) -> None:
         try:

@@ -99,11 +99,24 @@ def test_others_are_no_replacements(other):
     assert scene.kept() == ["n2"]
 
 
-def test_none_comes_before_the_pod_is_gone():
+def test_none_comes_before_the_pod_is_going():
     scene = Moving()
     scene.announce()
     scene.pods(present(pod("new", owner="web")))
     assert scene.confined("pod-new") == ("", False)
+
+
+def test_it_may_come_before_the_pod_has_ended():
+    scene = Moving()
+    scene.announce()
+    going = pod("old", node="n1", owner="web", deleting=True)
+    scene.pods(present(moving(going, "n2", scene.now + 60)))
+    scene.pods(present(pod("new", owner="web")))
+    assert scene.confined("pod-new") == ("n2", True)
+    scene.pods(present(moving(going, "n2", scene.now + 60)))
+    assert scene.kept() == [], "its place is given once, however long it takes to end"
+    scene.pods(gone(going), present(pod("another", owner="web")))
+    assert scene.confined("pod-another") == ("", False)
 
 
 def test_of_several_places_each_is_given_once():

@@ -33,27 +33,29 @@ class PodReplacement:
         self._changes = Follower(store, store.collection(PODS.collection))
         self._changes.take()
         self._created = 0
+        self._replaced: set[str] = set()
 
     def advance(self, now: float) -> None:  # noqa: ARG002 - driven as what has to wait is
         """Replace what has gone since the last call."""
         _, changes = self._changes.take()
         for gone, record in changes:
+            pod: Object = decode(record)
+            owners = [each for each in pod["metadata"].get("ownerReferences", ()) if each.get("controller")]
+            if owners and record.uid not in self._replaced and (gone or _is_replaced_early(pod, owners[0])):
+                self._replaced.add(record.uid)
+                self._replace(record, pod, owners[0])
             if gone:
-                self._replace(record)
+                self._replaced.discard(record.uid)
 
-    def _replace(self, record: Record) -> None:
-        pod: Object = decode(record)
+    def _replace(self, record: Record, pod: Object, owner: Object) -> None:
         metadata, spec = (
             pod["metadata"],
             {key: value for key, value in pod["spec"].items() if key != "nodeName"},
         )
-        owners = [owner for owner in metadata.get("ownerReferences", ()) if owner.get("controller")]
-        if not owners:
-            return
         self._created += 1
         name = record.name
-        if owners[0]["kind"] != _KEEPS_NAMES:
-            name = f"{owners[0]['name']}-r{self._created}"
+        if owner["kind"] != _KEEPS_NAMES:
+            name = f"{owner['name']}-r{self._created}"
         body = {
             "apiVersion": "v1",
             "kind": "Pod",
@@ -69,6 +71,11 @@ class PodReplacement:
             self._create(record.namespace, body)
         except ApiError:
             return  # somebody else has taken the name
+
+
+def _is_replaced_early(pod: Object, owner: Object) -> bool:
+    """Whether a pod that is being deleted is replaced before it has ended: names are free only afterwards."""
+    return "deletionTimestamp" in pod["metadata"] and owner["kind"] != _KEEPS_NAMES
 
 
 async def run_replacement(replacement: PodReplacement, store: Store) -> None:

@@ -1,0 +1,70 @@
+"""A scenario of running pods that move: what they cost falls, with a real API server, controllers and a budget."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections import Counter
+
+from benchmarks.judge.api import Api
+from benchmarks.judge.kubelets import Kubelets
+from benchmarks.judge.objects import named
+from benchmarks.judge.scenario_parts import (
+    NAMESPACE,
+    ScenarioError,
+    deployment,
+    is_available,
+    places_of,
+    pods_of,
+    runs,
+    until,
+)
+
+_PODS, _LEAST = 12, 11
+
+
+async def rescheduling(api: Api, kubelets: Kubelets) -> str:
+    """Pods that crowd on the only node that took them move once others do: within a budget, until all is settled."""
+    first, *others = kubelets.names
+    for name in others:
+        await api.patch(named("Node", name), {"spec": {"unschedulable": True}})
+    budget = named("PodDisruptionBudget", "web", "policy/v1")
+    budget["metadata"]["namespace"] = NAMESPACE
+    budget["spec"] = {"minAvailable": _LEAST, "selector": {"matchLabels": {"app": "web"}}}
+    await api.create([deployment("web", _PODS), budget])
+    await until(f"{_PODS} pods run", lambda: runs(api, "web", _PODS))
+    for name in others:
+        await api.patch(named("Node", name), {"spec": {"unschedulable": False}})
+    allowing = {"metadata": {"labels": {"firmament.io/reschedule": "allow"}}}
+    await api.patch(named("Namespace", NAMESPACE), allowing)
+    moving = asyncio.create_task(_rescheduled(api))
+    least = _PODS
+    while not moving.done():
+        least = min(least, sum(map(is_available, await pods_of(api, "web"))))
+        await asyncio.sleep(0.1)
+    results = moving.result()
+    await until(f"{_PODS} pods run", lambda: runs(api, "web", _PODS))
+    places = Counter((await places_of(api, "web")).values())
+    if set(results) != {"moved"} or max(places.values()) > places.total() // len(kubelets.names) + 1:
+        raise ScenarioError(f"moves ended as {dict(results)}, and pods are on {dict(places)}")
+    if least < _LEAST:
+        raise ScenarioError(f"only {least} pods were available, the budget asks for {_LEAST}")
+    again = await _rescheduled(api)
+    if again:
+        raise ScenarioError(f"settled pods moved again: {dict(again)}")
+    return f"{results['moved']} of {_PODS} pods left {first}, at least {least} available, and none moved afterwards"
+
+
+async def _rescheduled(api: Api) -> Counter[str]:
+    """Run the command; how often moves ended how."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "poseidon", "reschedule", "--kubeconfig", str(api.kubeconfig)),
+        *("--move-cost", "1", "-o", "json"),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    told, errors = await process.communicate()
+    if process.returncode:
+        raise ScenarioError(f"poseidon reschedule: {errors.decode().strip()}")
+    return Counter(each["result"] for each in json.loads(told)["outcomes"])
