@@ -26,6 +26,7 @@ from firmament.core.diagnosis.bound_task import BoundTask, bound_task
 from firmament.core.diagnosis.broken_rules import broken_rules
 from firmament.core.diagnosis.explain import explain
 from firmament.core.diagnosis.listing import machine_states, task_states
+from firmament.core.diagnosis.measured import Measured, measured
 from firmament.core.diagnosis.pending_reasons import pending_reasons
 from firmament.core.events import BindingReport, Event
 from firmament.core.filters.node_filters import StaticRows
@@ -355,6 +356,10 @@ class Scheduler:
         if uid not in self._cluster.tasks.row_of:
             raise UnknownTaskError(uid)
         return bound_task(self._cluster, uid)
+
+    def measured(self) -> Measured:
+        """Return what machines and tasks are measured to use."""
+        return measured(self._cluster)
 
     def broken_rules(self) -> Iterator[BrokenRule]:
         """Yield tasks that run on machines which rules about machines refuse them now."""

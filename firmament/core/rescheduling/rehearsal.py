@@ -44,6 +44,15 @@ def rehearsed(scheduler: Scheduler, targets: Mapping[str, str]) -> set[str]:
     return found
 
 
+def move(scheduler: Scheduler, uid: str, machine: str) -> None:
+    """Have a bound task be on a machine from now on."""
+    task, numbers = scheduler.bound_task(uid), dict[TaskClass, int]()
+    there = replace(_at_home(task, numbers), machine=machine)
+    defined = [ClassDefined(number, content) for content, number in numbers.items()]
+    scheduler.apply([*defined, TaskRemoved(uid), there])
+    scheduler.apply([ClassRemoved(number) for number in numbers.values()])
+
+
 def _confined(task: BoundTask, machine: str, numbers: dict[TaskClass, int]) -> TasksSubmitted:
     """The task, waiting, and confined to a machine; it makes nobody leave."""
     event = task.event

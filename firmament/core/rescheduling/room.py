@@ -47,7 +47,7 @@ def room_for(trials: Trials, task: TasksSubmitted, machines: Sequence[str], trie
     nearest = sorted(machines, key=lambda name: _share(_lacking(trials, wanted, name), wanted))[:_LOOKED_AT]
     choices = sorted(_choices(trials, wanted, nearest), key=lambda each: (len(each[1]), each[0]))
     for _, moving in choices[:tries]:
-        found = trials.with_moves(moving, task)
+        found = trials.with_moves(moving, [task])
         if found is not None:
             (uid,) = task.uids
             moves = {

@@ -157,23 +157,24 @@ class Trials:
             self._settle(uid, name)
         return True
 
-    def with_moves(self, uids: Sequence[str], task: TasksSubmitted) -> Mapping[str, str] | None:
-        """Return where a task that waits and these would be, if all were placed anew; None unless all have a place.
+    def with_moves(self, uids: Sequence[str], waiting: Sequence[TasksSubmitted]) -> Mapping[str, str] | None:
+        """Return where tasks that wait and these would be, if all were placed anew; None unless all have a place.
 
         Nothing is changed by it.
         """
+        coming = [uid for each in waiting for uid in each.uids]
         former = {uid: self.place_of(uid) for uid in uids}
         self._scheduler.apply(
             [
                 *(TaskRemoved(uid) for uid in uids),
                 *(self._submitted(self._tasks[uid]) for uid in uids),
-                replace(task, priority=self._priority, group_priority=None),
+                *(replace(each, priority=self._priority, group_priority=None) for each in waiting),
             ]
         )
-        found = self._placed(len(uids) + 1)
+        found = self._placed(len(uids) + len(coming))
         self._scheduler.apply(
             [
-                *(TaskRemoved(uid) for uid in (*uids, *task.uids)),
+                *(TaskRemoved(uid) for uid in (*uids, *coming)),
                 *(replace(self._tasks[uid], machine=name) for uid, name in former.items()),
             ]
         )

@@ -123,6 +123,19 @@ def unseen(cluster: Cluster, *, without: int = -1) -> Int64:
     return np.where(machines.used < CEILING, found, CEILING)  # no sum of a part exceeds that of all
 
 
+def measured_use(cluster: Cluster, tasks: Int64) -> Float64:
+    """float64[M, K]: what the last reports of machines say that tasks (int64[N] rows, on machines) use there."""
+    found = np.zeros(cluster.machines.capacity.shape)
+    np.add.at(found, cluster.tasks.machine[tasks], shown_use(cluster, tasks)[0])
+    return found
+
+
+def shown_use(cluster: Cluster, tasks: Int64) -> tuple[Float64, Bool]:
+    """float64[N, K], bool[N]: what tasks (int64[N] rows, on machines) use by the last reports, and who is in them."""
+    reported = _reported(cluster, tasks, cluster.tasks.machine[tasks])
+    return _shown(cluster, tasks, reported), reported
+
+
 def _shown(cluster: Cluster, rows: Int64, reported: Bool) -> Float64:
     """float64[len(rows), K]: what the last reports of their machines say that tasks use, 0 where not ``reported``."""
     shown = cluster.task_samples.usage(rows)

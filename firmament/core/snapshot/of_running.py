@@ -14,6 +14,7 @@ from firmament.core.filters.node_filters import StaticRows
 from firmament.core.gangs.lifecycle import AdmittedTasks
 from firmament.core.queue.reservations import Reservations
 from firmament.core.scoring.kept_rows import KeptRows
+from firmament.core.snapshot.model_inputs import measured_use
 from firmament.core.snapshot.snapshot import Snapshot, take_snapshot
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
@@ -40,8 +41,8 @@ def snapshot_of_running(
 ) -> RunningSnapshot | None:
     """Return the problem of placing tasks that are bound to known machines anew; None if none of these is.
 
-    All others stay where they are, members of gangs among them; nobody is evicted, and fair shares do not count. The
-    cluster is as it was afterwards.
+    What reports say that they use is left out of the use of their machines. All others stay where they are, members of
+    gangs among them; nobody is evicted, and fair shares do not count. The cluster is as it was afterwards.
     """
     tasks = cluster.tasks
     known = np.array([tasks.row_of[uid] for uid in uids if uid in tasks.row_of], dtype=np.int64)
@@ -52,20 +53,22 @@ def snapshot_of_running(
         return None
     admitted = AdmittedTasks(rows, np.full(len(rows), -1), np.empty(0, dtype=np.int64), ())
     options = replace(configuration.options, preemption=False)
+    use = measured_use(cluster, rows)
     machines = transitions.lift_running(cluster, rows)
     try:
-        snapshot = take_snapshot(
-            cluster,
-            static_rows,
-            KeptRows(most_bytes=0),
-            Reservations(options),
-            replace(configuration, options=options, fair_share=None),
-            Evictions(),
-            Trees(),
-            admitted,
-            now,
-            None,
-        )
+        with cluster.machines.samples.without(use):
+            snapshot = take_snapshot(
+                cluster,
+                static_rows,
+                KeptRows(most_bytes=0),
+                Reservations(options),
+                replace(configuration, options=options, fair_share=None),
+                Evictions(),
+                Trees(),
+                admitted,
+                now,
+                None,
+            )
     finally:
         transitions.set_back(cluster, rows, machines)
     home = np.full(len(tasks.machine), -1, dtype=np.int64)

@@ -7,7 +7,8 @@ same name leave nothing stale behind.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -101,12 +102,22 @@ class MachineSamples:
         self._aggregates: Int64 = np.zeros((_ROWS, 1), dtype=np.int64)
         self._changed: Int64 = np.zeros((_ROWS, 1), dtype=np.int64)
         self._last_stamp = 0
+        self._aside: Float64 | None = None
+
+    @contextmanager
+    def without(self, amounts: Float64) -> Iterator[None]:
+        """Leave ``amounts`` (float64[M, K]) out of all figures of machines, those of periods too, for a while."""
+        self._aside = amounts
+        try:
+            yield
+        finally:
+            self._aside = None
 
     # --- views of the first ``rows`` rows ---------------------------------------------------------------------------
 
     def usage(self, rows: int) -> Float64:
         """float64[rows, K]: use in the last report, 0 for what it does not name; meaningful where ``measured``."""
-        return self._usage.values(rows)
+        return self._less(self._usage.values(rows))
 
     def measured(self, rows: int) -> Bool:
         """bool[rows]: the last report has figures of the machine's use."""
@@ -154,7 +165,11 @@ class MachineSamples:
             missing &= ~take
         others = np.flatnonzero(~aggregates & self.measured(rows))
         found[others] = self._history.window(kind, seconds, others)
-        return found
+        return self._less(found)
+
+    def _less(self, figures: Float64) -> Float64:
+        """Figures without what is left out, never below 0; NaN where they are."""
+        return figures if self._aside is None else np.maximum(figures - self._aside[: len(figures)], 0.0)
 
     # --- changes ---------------------------------------------------------------------------------------------------
 

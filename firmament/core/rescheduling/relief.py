@@ -1,0 +1,127 @@
+"""Relief of hot machines: few tasks of theirs move, to where neither rules nor measured use forbid it.
+
+A machine is hot if more of some resource is in use than a part of what it offers. Of its tasks goes the smallest one
+that is enough, by what reports say that it uses, else the largest; to the machine that it is cheapest on among those
+that stay below the same part with it. Koordinator's LowNodeLoad and the descheduler's LowNodeUtilization evict from
+such machines without knowing where their victims will land; here a round has placed each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.interface import Float64
+from firmament.core.rescheduling.rehearsal import move, rehearsed
+from firmament.core.scheduler import Scheduler
+
+_TASKS, _TARGETS = 10, 5
+"""Of a hot machine so many tasks are tried, each on so many machines, until one has a place."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReliefMove:
+    """A task that goes from a hot machine to another."""
+
+    uid: str
+    source: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Relief:
+    """``hot``: the machines that are, the hottest first; ``left``: those that stay hot in spite of ``moves``."""
+
+    hot: tuple[str, ...]
+    moves: tuple[ReliefMove, ...]
+    left: tuple[str, ...]
+
+
+def relieve(
+    scheduler: Scheduler, movable: Collection[str], thresholds: Mapping[str, float], most: int
+) -> Relief:
+    """Return moves of bound tasks (uids ``movable``) that bring machines below ``thresholds``: percent by resource.
+
+    ``scheduler``: one of its own for such questions, whose models look at load; its tasks are where they would be then.
+    """
+    book = _Book(scheduler, movable, thresholds)
+    moves: list[ReliefMove] = []
+    hot = book.hot()
+    for row in hot:
+        while book.is_hot(row) and len(moves) < most:
+            made = _made(scheduler, book, row)
+            if made is None:
+                break
+            moves.append(made)
+    left = tuple(book.names[row] for row in hot if book.is_hot(row))
+    return Relief(tuple(book.names[row] for row in hot), tuple(moves), left)
+
+
+class _Book:
+    """What is in use as moves are made: ``use``, ``limit``: float64[M, R] of the resources that have thresholds."""
+
+    def __init__(
+        self, scheduler: Scheduler, movable: Collection[str], thresholds: Mapping[str, float]
+    ) -> None:
+        known = scheduler.measured()
+        chosen = [name for name in thresholds if name in known.resources]
+        columns = [known.resources.index(name) for name in chosen]
+        self.names = known.machines
+        self.row = {name: row for row, name in enumerate(self.names)}
+        self.use: Float64 = known.use[:, columns]
+        self.limit: Float64 = known.offered[:, columns] * [thresholds[name] / 100.0 for name in chosen]
+        self.task_use = {uid: use[columns] for uid, use in known.tasks.items() if uid in movable}
+        self._on: dict[str, list[str]] = {}
+        for uid in sorted(self.task_use):
+            self._on.setdefault(scheduler.bound_task(uid).event.machine, []).append(uid)
+
+    def hot(self) -> list[int]:
+        """Rows of hot machines, the hottest first."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            worst = np.nan_to_num(self.use / self.limit, nan=0.0, posinf=0.0).max(axis=1, initial=0.0)
+        order = np.lexsort((self.names, -worst))
+        return [row for row in order.tolist() if self.is_hot(row)]
+
+    def is_hot(self, row: int) -> bool:
+        """Whether a machine is beyond a threshold; one without a report is not."""
+        return bool((self.use[row] > self.limit[row]).any())
+
+    def tasks(self, row: int) -> list[str]:
+        """Tasks of a hot machine in the order in which they are tried."""
+        excess = np.maximum(self.use[row] - self.limit[row], 0.0)
+        over = excess > 0
+        shares = {uid: self.task_use[uid][over] / excess[over] for uid in self._on.get(self.names[row], ())}
+        enough = sorted((float(share.sum()), uid) for uid, share in shares.items() if (share >= 1).all())
+        less = sorted((-float(share.min()), uid) for uid, share in shares.items() if 0 < share.min() < 1)
+        return [uid for _, uid in (*enough, *less)]
+
+    def has_room(self, name: str, uid: str) -> bool:
+        """Whether a machine with a fresh report stays below all thresholds with a task more."""
+        row = self.row[name]
+        return bool((self.use[row] + self.task_use[uid] <= self.limit[row]).all())
+
+    def note(self, made: ReliefMove) -> None:
+        """A task has moved."""
+        use = self.task_use.pop(made.uid)
+        self.use[self.row[made.source]] -= use
+        self.use[self.row[made.target]] += use
+        self._on[made.source].remove(made.uid)
+
+
+def _made(scheduler: Scheduler, book: _Book, row: int) -> ReliefMove | None:
+    """Return one move off a machine, made in the scheduler and the book; None if none can be."""
+    for uid in book.tasks(row)[:_TASKS]:
+        verdicts = sorted(
+            (each.cost, each.machine)
+            for each in scheduler.explain(uid).machines
+            if not each.reasons and each.machine != book.names[row] and book.has_room(each.machine, uid)
+        )
+        for _, target in verdicts[:_TARGETS]:
+            if uid in rehearsed(scheduler, {uid: target}):
+                made = ReliefMove(uid, book.names[row], target)
+                move(scheduler, uid, target)
+                book.note(made)
+                return made
+    return None

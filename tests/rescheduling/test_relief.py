@@ -1,0 +1,143 @@
+"""Hot machines are relieved: nobody becomes hot for it, nothing is overcommitted, and few tasks move."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from random import Random
+
+import pytest
+
+from cost_models.load_aware.load_threshold import LoadThreshold
+from firmament.core.configuration import CoreConfiguration, WeightedModel
+from firmament.core.events import (
+    ClassDefined,
+    Event,
+    MachineSampled,
+    MachineUpserted,
+    TasksBound,
+    TaskUses,
+)
+from firmament.core.model import Machine, Taint, TaskClass
+from firmament.core.rescheduling.relief import Relief, relieve
+from firmament.core.scheduler import Scheduler
+from firmament.solvers.ortools_solver import OrToolsSolver
+from tests.support.effort import examples
+
+CPU, NOW = 10_000, 1_000_000.0
+THRESHOLD = 70.0
+
+
+@dataclass
+class Load:
+    """Tasks that run: machine, request and true use of cpu by uid."""
+
+    machines: int
+    tasks: dict[str, tuple[str, int, int]] = field(default_factory=dict)
+    tainted: frozenset[str] = frozenset()
+
+    def used(self, machine: str) -> int:
+        return sum(use for where, _, use in self.tasks.values() if where == machine)
+
+    def requested(self, machine: str) -> int:
+        return sum(request for where, request, _ in self.tasks.values() if where == machine)
+
+    def hot(self) -> set[str]:
+        return {name for name in self.names() if self.used(name) > CPU * THRESHOLD / 100}
+
+    def names(self) -> list[str]:
+        return [f"m{index}" for index in range(self.machines)]
+
+    def moved(self, relief: Relief) -> Load:
+        tasks = dict(self.tasks)
+        for each in relief.moves:
+            where, request, use = tasks[each.uid]
+            assert where == each.source
+            tasks[each.uid] = (each.target, request, use)
+        return Load(self.machines, tasks, self.tainted)
+
+
+def relieved(load: Load, movable: set[str] | None = None, most: int = 100) -> Relief:
+    configuration = CoreConfiguration(
+        overlays=(WeightedModel(LoadThreshold(usageThresholds={"cpu": 95}), 1),)
+    )
+    scheduler = Scheduler(configuration=configuration, solver=OrToolsSolver(), clock=lambda: NOW)
+    requests = sorted({request for _, request, _ in load.tasks.values()})
+    taint = (Taint("t", "", "NoSchedule"),)
+    events: list[Event] = [
+        MachineUpserted(Machine(name, {"cpu": CPU, "pods": 50}, taints=taint if name in load.tainted else ()))
+        for name in load.names()
+    ]
+    events += [
+        ClassDefined(number, TaskClass((("cpu", request),))) for number, request in enumerate(requests, 1)
+    ]
+    for uid, (machine, request, _) in load.tasks.items():
+        events.append(TasksBound(machine, requests.index(request) + 1, (uid,), assigned=(1.0,)))
+    for name in load.names():
+        here = [(uid, use) for uid, (where, _, use) in load.tasks.items() if where == name]
+        uses = TaskUses(tuple(uid for uid, _ in here), ("cpu",), tuple(float(use) for _, use in here), ())
+        events.append(
+            MachineSampled(name, NOW - 5, {"cpu": float(load.used(name))}, interval=60.0, tasks=uses)
+        )
+    scheduler.apply(events)
+    return relieve(scheduler, load.tasks.keys() if movable is None else movable, {"cpu": THRESHOLD}, most)
+
+
+def random_load(random: Random) -> Load:
+    load = Load(random.randint(3, 6), tainted=frozenset(["m2"]) if random.random() < 0.3 else frozenset())
+    for name in load.names():
+        for index in range(random.randint(0, 9 if name == "m0" else 5)):
+            request = random.choice([500, 1000, 1500])
+            if load.requested(name) + request <= CPU:
+                load.tasks[f"{name}t{index}"] = (name, request, random.randint(0, 2500))
+    return load
+
+
+@pytest.mark.parametrize("seed", range(examples(200)))
+def test_hot_machines_cool_and_others_stay_cool(seed):
+    load = random_load(Random(seed))
+    found = relieved(load)
+    after = load.moved(found)
+    assert set(found.hot) == load.hot()
+    assert set(found.left) == after.hot(), "no other machine has become hot"
+    assert all(each.source in found.hot for each in found.moves)
+    assert not {each.target for each in found.moves} & load.tainted
+    assert all(after.requested(name) <= max(CPU, load.requested(name)) for name in load.names())
+    assert len({each.uid for each in found.moves}) == len(found.moves)
+
+
+@pytest.mark.parametrize("seed", range(examples(200)))
+def test_one_move_where_one_is_enough(seed):
+    load = random_load(Random(1000 + seed))
+    if len(load.hot()) != 1:
+        return
+    single = [
+        (uid, target)
+        for uid, (source, request, use) in load.tasks.items()
+        for target in load.names()
+        if source in load.hot()
+        and target != source
+        and target not in load.tainted
+        and load.used(source) - use <= CPU * THRESHOLD / 100
+        and load.used(target) + use <= CPU * THRESHOLD / 100
+        and load.requested(target) + request <= CPU
+    ]
+    found = relieved(load)
+    if single:
+        assert len(found.moves) == 1
+
+
+def test_who_uses_much_goes_not_who_requests_much():
+    load = Load(3, {"idle": ("m0", 3000, 100), "busy": ("m0", 500, 5000), "other": ("m0", 500, 3000)})
+    assert [each.uid for each in relieved(load).moves] == ["other"]
+
+
+def test_who_may_not_move_stays_and_the_machine_is_told_to_stay_hot():
+    load = Load(2, {"a": ("m0", 500, 4000), "b": ("m0", 500, 4000)})
+    found = relieved(load, movable=set())
+    assert (found.moves, found.left) == ((), ("m0",))
+
+
+def test_no_more_than_are_allowed():
+    load = Load(3, {f"t{index}": ("m0", 100, 1000) for index in range(10)})
+    assert len(relieved(load).moves) == 3
+    assert len(relieved(load, most=2).moves) == 2
