@@ -7,7 +7,7 @@ exercise the same translation as the bridge.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from firmament.core.events import Event
     from firmament.core.rescheduling.consolidation import Consolidation
     from firmament.core.rescheduling.cost_frontier import CostPoint
+    from firmament.core.rescheduling.gang_room import GangRoom
     from firmament.core.rescheduling.plan import MovePlan
+    from firmament.core.rescheduling.relief import Relief
     from firmament.core.scheduler import Scheduler
     from protos.conventions.configuration import Document
     from protos.firmament.v1 import scheduler_pb2 as pb
@@ -94,11 +96,9 @@ class EmbeddedTrials:
         Tasks of one class have one answer, after at most so many ``tries`` for each, of at most so many cures.
         """
         from firmament.core.cures.search import cures_for
-        from firmament.core.events import JobDefined, TasksSubmitted
+        from firmament.core.events import TasksSubmitted
 
-        gangs = {
-            each.job.id for each in self._known if isinstance(each, JobDefined) and each.job.min_members > 1
-        }
+        gangs = self._gangs()
         found: dict[str, tuple[Cure, ...]] = {}
         for event in self._known:
             if not isinstance(event, TasksSubmitted) or event.job in gangs:
@@ -109,6 +109,39 @@ class EmbeddedTrials:
                 cures = cures_for(self._trials, first, tries=tries, most=most)
                 found |= dict.fromkeys(waiting, cures)
         return found
+
+    def room(self, uids: Sequence[str], tries: int) -> GangRoom | None:
+        """Return the moves that give one of the tasks that wait, or the gang of one, a place; of the first that can."""
+        from firmament.core.events import TasksSubmitted
+        from firmament.core.rescheduling.gang_room import gang_room_for
+
+        gangs = self._gangs()
+        waiting = {uid: each for each in self._known if isinstance(each, TasksSubmitted) for uid in each.uids}
+        looked: set[str | int] = set()
+        for uid in uids:
+            event = waiting.get(uid)
+            kind = None if event is None else event.job if event.job in gangs else event.task_class
+            if event is None or kind is None or kind in looked:
+                continue
+            looked.add(kind)
+            together = [replace(event, uids=(uid,), names=(), created=(), job="")]
+            if event.job in gangs:
+                together = [
+                    replace(each, names=(), created=())
+                    for each in self._known
+                    if isinstance(each, TasksSubmitted) and each.job == event.job
+                ]
+            room = gang_room_for(self._trials, together, tries)
+            if room is not None:
+                return room
+        return None
+
+    def _gangs(self) -> set[str]:
+        from firmament.core.events import JobDefined
+
+        return {
+            each.job.id for each in self._known if isinstance(each, JobDefined) and each.job.min_members > 1
+        }
 
     def cheaper(self, prices: Mapping[str, float], move_price: float, most: int | None) -> MovePlan:
         """Return moves that lower costs, as ``cheaper_moves`` does."""
@@ -215,6 +248,12 @@ class EmbeddedScheduler:
     def cheaper(self, prices: Mapping[str, float], move_price: float, most: int | None) -> MovePlan:
         """Return moves that lower costs, as ``cheaper_moves`` does."""
         return cheaper_moves(self._scheduler, prices, move_price, most)
+
+    def relieve(self, movable: Collection[str], thresholds: Mapping[str, float], most: int) -> Relief:
+        """Return moves off hot machines, as ``relieve`` does; the moves are made here."""
+        from firmament.core.rescheduling.relief import relieve
+
+        return relieve(self._scheduler, movable, thresholds, most)
 
     def tasks(self) -> Iterator[pb.TaskState]:
         """Yield every task and where it stands."""

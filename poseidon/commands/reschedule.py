@@ -8,7 +8,7 @@ import os
 import time
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,8 +20,31 @@ from poseidon.commands.offline_options import output_option, warn
 if TYPE_CHECKING:
     from poseidon.kube.client.transport import Transport
     from poseidon.rescheduling.move import MoveOutcome
-    from poseidon.rescheduling.planning import MoveLimits, PlannedMoves
-    from poseidon.rescheduling.waves import Waves
+    from poseidon.rescheduling.objectives import ObjectiveOptions
+    from poseidon.rescheduling.planning import PlannedMoves
+
+_HOT = (("cpu", 80.0), ("memory", 90.0))
+
+
+class Percentage(click.ParamType[tuple[str, float]]):
+    """``RESOURCE=PERCENT``."""
+
+    name = "RESOURCE=PERCENT"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, float]:
+        """Return both, or end the command."""
+        if isinstance(value, tuple):
+            return value
+        resource, _, percent = str(value).partition("=")
+        try:
+            found = float(percent)
+        except ValueError:
+            found = -1.0
+        if not resource or not 0 < found <= 100:
+            self.fail(f"{value!r} is not RESOURCE=PERCENT; write for example cpu=80", param, ctx)
+        return resource, found
 
 
 @click.command("reschedule")
@@ -31,12 +54,27 @@ if TYPE_CHECKING:
 )
 @click.option("--dry-run", is_flag=True, help="Say what would be moved, and move nothing.")
 @click.option(
+    "--objective",
+    type=click.Choice(("lower-cost", "relieve-load", "free-nodes", "make-room")),
+    default="lower-cost",
+    show_default=True,
+    help="What moves are for.",
+)
+@click.option(
+    "--hot",
+    type=Percentage(),
+    multiple=True,
+    metavar="RESOURCE=PERCENT",
+    help="For relieve-load: from which use on a node is hot. Repeatable; default: cpu=80 and memory=90.",
+)
+@click.option("--node", "nodes", multiple=True, help="For free-nodes: which. Repeatable; default: any.")
+@click.option(
     "--move-cost",
     type=click.FloatRange(min=0, min_open=True),
     default=20.0,
     show_default=True,
     metavar="POINTS",
-    help="What a move has to save, in points of cost models.",
+    help="For lower-cost: what a move has to save, in points of cost models.",
 )
 @click.option(
     "--most-moves", type=click.IntRange(min=1), default=100, show_default=True, help="How many pods may move."
@@ -69,6 +107,9 @@ def reschedule(
     context: str | None,
     config: Path | None,
     dry_run: bool,
+    objective: str,
+    hot: tuple[tuple[str, float], ...],
+    nodes: tuple[str, ...],
     move_cost: float,
     most_moves: int,
     at_once: int,
@@ -76,23 +117,24 @@ def reschedule(
     every: float | None,
     output: str,
 ) -> None:
-    """Move running pods to where they cost less, by evicting them where that pays.
+    """Move running pods by evicting them: to where they cost less, off hot nodes, off nodes that can be freed, or out
+    of the way of one that waits.
 
     Only pods in namespaces with the label firmament.io/reschedule=allow, or with an annotation of that kind, that a
     controller replaces. Disruption budgets are heeded; the bridge keeps the places (moves.keepPlaces).
     """
-    from poseidon.rescheduling.planning import MoveLimits
+    from poseidon.rescheduling.objectives import Objective, ObjectiveOptions
 
-    limits = MoveLimits(move_cost, most_moves, at_once)
+    options = ObjectiveOptions(Objective(objective), move_cost, hot or _HOT, nodes, most=most_moves)
     while True:
-        planned = _planned(kubeconfig, context, config, limits)
+        planned = _planned(kubeconfig, context, config, options, at_once)
         if output == "table":
             _tell(planned)
         outcomes: list[MoveOutcome] = []
-        if not dry_run and planned.waves.waves:
+        if not dry_run and (planned.waves.waves or planned.freed or planned.given_back):
             transport = connect(kubeconfig, context)
             with live_faults(transport):
-                outcomes = asyncio.run(_carry_out(transport, planned.waves, patience))
+                outcomes = asyncio.run(_carry_out(transport, planned, patience))
         if output == "json":
             click.echo(json.dumps(_as_json(planned, outcomes), indent=2, ensure_ascii=False))
         if every is None:
@@ -101,22 +143,23 @@ def reschedule(
 
 
 def _planned(
-    kubeconfig: Path | None, context: str | None, config: Path | None, limits: MoveLimits
+    kubeconfig: Path | None, context: str | None, config: Path | None, options: ObjectiveOptions, at_once: int
 ) -> PlannedMoves:
     from poseidon.rescheduling.planning import plan_moves
 
     given = read_live(connect(kubeconfig, context), config, None)
-    planned = plan_moves(given.manifests, given.configuration, given.now, limits)
-    warn(planned.warnings)
+    planned = plan_moves(given.manifests, given.configuration, given.now, options, at_once)
+    warn((*planned.warnings, *planned.notes))
     return planned
 
 
-async def _carry_out(transport: Transport, waves: Waves, patience: float) -> list[MoveOutcome]:
+async def _carry_out(transport: Transport, planned: PlannedMoves, patience: float) -> list[MoveOutcome]:
     from prometheus_client import CollectorRegistry
 
     from poseidon.kube.client.metrics import KubeMetrics
     from poseidon.kube.write.event_writer import EventWriter
     from poseidon.rescheduling.cluster_access import ApiAccess
+    from poseidon.rescheduling.freeing import carry_out
     from poseidon.rescheduling.mover import Mover
 
     random = Random()  # noqa: S311 - jitter, not secrets
@@ -132,10 +175,9 @@ async def _carry_out(transport: Transport, waves: Waves, patience: float) -> lis
         )
         writing = asyncio.create_task(events.run())
         try:
-            mover = Mover(
-                ApiAccess(transport, random), patience, told=_tell_outcome, say=events.moved, wall=time.time
-            )
-            outcomes = await mover.carry_out(waves)
+            access = ApiAccess(transport, random)
+            mover = Mover(access, patience, told=_tell_outcome, say=events.moved, wall=time.time)
+            outcomes = await carry_out(planned, mover, access)
             await events.wait_drained()
         finally:
             writing.cancel()
@@ -157,14 +199,16 @@ def _tell(planned: PlannedMoves) -> None:
         return
     waves = planned.waves.waves
     rows = [
-        (str(number), each.pod, each.source, each.target, f"{each.saves:,.0f}")
+        (str(number), each.pod, each.source, each.target, each.why)
         for number, wave in enumerate(waves, 1)
         for each in wave
     ]
-    click.echo(f"{planned.released} pods are released; {len(rows)} moves pay.")
-    print_rows(("WAVE", "POD", "FROM", "TO", "SAVES"), rows)
+    click.echo(f"{planned.released} pods are released; {len(rows)} moves.")
+    print_rows(("WAVE", "POD", "FROM", "TO", "WHY"), rows)
+    if planned.freed:
+        print_rows(("FREED NODE",), [(name,) for name in planned.freed])
     if planned.waves.left:
-        click.echo(f"{len(planned.waves.left)} more would pay, and wait for each other's room.")
+        click.echo(f"{len(planned.waves.left)} more wait for each other's room.")
 
 
 def _tell_outcome(outcome: MoveOutcome) -> None:
@@ -177,6 +221,7 @@ def _as_json(planned: PlannedMoves, outcomes: list[MoveOutcome]) -> dict[str, ob
     return {
         "released": planned.released,
         "waves": [[move.as_json() for move in wave] for wave in planned.waves.waves],
+        "freed": list(planned.freed),
         "left": [move.as_json() for move in planned.waves.left],
         "outcomes": [outcome.as_json() for outcome in outcomes],
     }

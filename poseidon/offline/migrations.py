@@ -30,24 +30,19 @@ def find_migrations(
     manifests: Manifests,
     leaving: Collection[str],
     move_cost: float,
-    allowed: Collection[str] | None = None,
-    most: int | None = None,
 ) -> tuple[tuple[Migration, ...], list[str]]:
     """Return moves that each save more than ``move_cost`` points, those that save most first.
 
-    Also returns faults of annotations. ``leaving``: uids of pods that have to go anyway; ``allowed``: of those that may
-    move, None for all that can be; ``most``: how many, None for any number.
+    Also returns faults of annotations. ``leaving``: uids of pods that have to go anyway.
     """
     running = {
         uid: pod
         for uid, pod in sorted(cluster.pods.items())
-        if disposition(pod) is Disposition.BOUND
-        and uid not in leaving
-        and (allowed is None or uid in allowed)
+        if disposition(pod) is Disposition.BOUND and uid not in leaving
     }
     stays = obstacles(manifests, running.values())
     prices, faults = move_prices(
         pod for uid, pod in running.items() if uid not in stays and not goes_with_its_node(pod)
     )
-    moves = cluster.scheduler.cheaper(prices, move_cost, most).moves
+    moves = cluster.scheduler.cheaper(prices, move_cost, None).moves
     return tuple(Migration(each.uid, each.source, each.target, each.gain) for each in moves), faults

@@ -35,6 +35,10 @@ _ITS_OWN_LABELS = frozenset(
 """Labels by which controllers tell their pods from each other."""
 
 
+FREED = "firmament.io/freed"
+"""Annotation of a node that was cordoned since its pods are to leave it."""
+
+
 class Eviction(NamedTuple):
     """Why a pod stays, "" if it goes; ``for_now``: a disruption budget may let it go later."""
 
@@ -65,6 +69,12 @@ class ClusterAccess(Protocol):
 
     async def evict(self, pod: PodRef) -> Eviction:
         """Have a pod leave its node."""
+
+    async def cordon(self, node: str) -> None:
+        """Let a node take no more pods, since it is to be freed."""
+
+    async def uncordon(self, node: str) -> None:
+        """Let a node that was to be freed take pods again."""
 
 
 class ApiAccess:
@@ -123,6 +133,20 @@ class ApiAccess:
                 return Eviction("the pod is gone")
             return Eviction(error.message, is_budget_refusal(error))
         return Eviction()
+
+    async def cordon(self, node: str) -> None:
+        """As in ``ClusterAccess``."""
+        await self._mark(node, {"unschedulable": True}, {FREED: "true"})
+
+    async def uncordon(self, node: str) -> None:
+        """As in ``ClusterAccess``."""
+        await self._mark(node, {"unschedulable": None}, {FREED: None})
+
+    async def _mark(
+        self, node: str, spec: dict[str, bool | None], annotations: dict[str, str | None]
+    ) -> None:
+        patch = msgspec.json.encode({"metadata": {"annotations": annotations}, "spec": spec})
+        await self._tried(lambda: self._transport.patch(f"{NODES.path}/{node}", patch, MERGE_PATCH))
 
     async def _annotate(self, pod: PodRef, annotations: dict[str, str | None]) -> None:
         patch = msgspec.json.encode({"metadata": {"uid": pod.uid, "annotations": annotations}})

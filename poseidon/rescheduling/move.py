@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PlannedMove:
-    """A pod (``namespace/name``) that would cost ``saves`` points less on ``target`` than on ``source``.
+    """A pod (``namespace/name``) that goes from ``source`` to ``target``; ``why``, for people, and the points it saves.
 
     ``controller``: who replaces it, by namespace, kind and name; ``requests``: amounts by resource, its slot as a pod
     among them.
@@ -21,13 +21,20 @@ class PlannedMove:
     pod: str
     source: str
     target: str
+    why: str
     saves: float
     controller: tuple[str, str, str]
     requests: Mapping[str, int]
 
     def as_json(self) -> dict[str, Any]:
         """Return the documented JSON object."""
-        return {"pod": self.pod, "from": self.source, "to": self.target, "saves": round(self.saves, 2)}
+        return {
+            "pod": self.pod,
+            "from": self.source,
+            "to": self.target,
+            "why": self.why,
+            "saves": round(self.saves, 2),
+        }
 
 
 class Result(Enum):

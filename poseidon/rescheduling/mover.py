@@ -95,7 +95,7 @@ class Mover:
         if refusal:
             await self._take_back(ref)
             return MoveOutcome(move, Result.REFUSED, reason=refusal)
-        self._say(ref, f"Leaves {move.source} for {move.target}: saves {move.saves:,.0f} points")
+        self._say(ref, f"Leaves {move.source} for {move.target}: {move.why}")
         coming.setdefault(move.target, []).append(pod)
         return _Leaving(pod, others)
 

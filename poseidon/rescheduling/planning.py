@@ -1,19 +1,15 @@
-"""Which moves of running pods pay in a cluster as it is, once those who wait have their places."""
+"""A plan of moves: what an objective asks for, in waves."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from poseidon.bridge.watched_pods import ANY_SCHEDULER
-from poseidon.offline.cluster import build
-from poseidon.offline.migrations import find_migrations
-from poseidon.offline.plan import plan_of
-from poseidon.pods.moves import MOVE_TO
 from poseidon.pods.requests.resources import effective_requests
-from poseidon.pods.tasks import scheduler_of
+from poseidon.rescheduling.cluster_access import FREED
 from poseidon.rescheduling.move import PlannedMove
-from poseidon.rescheduling.permission import Permission
+from poseidon.rescheduling.objectives import Objective, ObjectiveOptions, Wanted, choose
+from poseidon.rescheduling.standing import Standing, standing
 from poseidon.rescheduling.waves import Waves, in_waves
 
 if TYPE_CHECKING:
@@ -23,58 +19,61 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class MoveLimits:
-    """Each move saves at least ``move_cost`` points; no more than ``most`` are made, and ``at_once`` in a wave."""
-
-    move_cost: float = 20.0
-    most: int = 100
-    at_once: int = 10
-
-
-@dataclass(frozen=True, slots=True)
 class PlannedMoves:
-    """``released``: how many pods of ours may be moved as far as their owners are concerned."""
+    """``freed``: nodes that are empty after the moves; ``given_back``: those that were to be freed by an earlier plan,
+    and are not; ``released``: how many pods of ours may be moved as far as their
+    owners are concerned; ``notes``: for people.
+    """
 
     waves: Waves
+    freed: tuple[str, ...]
+    given_back: tuple[str, ...]
     released: int
+    notes: tuple[str, ...]
     warnings: tuple[str, ...]
 
 
 def plan_moves(
-    manifests: Manifests, configuration: BridgeConfiguration, now: float, limits: MoveLimits
+    manifests: Manifests,
+    configuration: BridgeConfiguration,
+    now: float,
+    options: ObjectiveOptions,
+    at_once: int,
 ) -> PlannedMoves:
-    """Return the moves of pods of our schedulers that pay.
-
-    Pods that wait have their places before, and pods that make way for them are not moved besides. A move that is under
-    way is not planned again.
-    """
-    cluster = build(manifests, configuration, now)
-    plan = plan_of(cluster, manifests)
-    permission = Permission(manifests.namespaces)
-    names = configuration.scheduler_names
-
-    def may_move(pod: Pod) -> bool:
-        ours = ANY_SCHEDULER in names or scheduler_of(pod) in names
-        return ours and MOVE_TO not in pod.metadata.annotations and permission.allows(pod)
-
-    allowed = frozenset(uid for uid, pod in cluster.pods.items() if pod.spec.node_name and may_move(pod))
-    leaving = {each.pod for each in plan.preemptions}
-    migrations, faults = find_migrations(cluster, manifests, leaving, limits.move_cost, allowed, limits.most)
-    free = {each.node: each.free for each in plan.nodes}
-    moves = [_planned(cluster.pods[each.pod], each.source, each.target, each.saves) for each in migrations]
-    warnings = (*plan.warnings, *permission.faults, *faults)
-    return PlannedMoves(in_waves(moves, free, limits.at_once), len(allowed), warnings)
+    """Return the moves of pods that an objective asks for, in waves of ``at_once``."""
+    found = standing(manifests, configuration, now)
+    chosen = choose(found, options)
+    free = {each.node: each.free for each in found.plan.nodes}
+    moves = [_planned(found.running[each.uid], each) for each in chosen.moves]
+    waves, freed = in_waves(moves, free, at_once), chosen.freed
+    given_back: tuple[str, ...] = ()
+    if options.objective is Objective.FREE_NODES:
+        left = {move.source for move in waves.left}
+        freed = tuple(name for name in chosen.freed if name not in left)
+        given_back = tuple(sorted(_half_freed(manifests, found) - set(freed)))
+    return PlannedMoves(waves, freed, given_back, found.released, chosen.notes, found.warnings)
 
 
-def _planned(pod: Pod, source: str, target: str, saves: float) -> PlannedMove:
+def _half_freed(manifests: Manifests, found: Standing) -> set[str]:
+    """Nodes that an earlier plan has cordoned, and that still have pods which would have to move."""
+    busy = {pod.spec.node_name for uid, pod in found.running.items() if uid not in found.goes}
+    return {
+        node.metadata.name
+        for node in manifests.nodes
+        if FREED in node.metadata.annotations and node.metadata.name in busy
+    }
+
+
+def _planned(pod: Pod, wanted: Wanted) -> PlannedMove:
     metadata = pod.metadata
     owner = metadata.controller()
     assert owner is not None, "pods without a controller are no candidates"
     return PlannedMove(
         f"{metadata.namespace}/{metadata.name}",
-        source,
-        target,
-        saves,
+        pod.spec.node_name,
+        wanted.target,
+        wanted.why,
+        wanted.saves,
         (metadata.namespace, owner.kind, owner.name),
         {**effective_requests(pod.spec, []), "pods": 1},
     )

@@ -17,7 +17,7 @@ from poseidon.testbed.api_server.bulk import create_object
 from poseidon.testbed.api_server.options import ClusterOptions
 from poseidon.testbed.controllers.kubelet import KubeletSimulation, run_kubelets
 from poseidon.testbed.controllers.replacement import PodReplacement, run_replacement
-from poseidon.testbed.objects.resources import EVENTS, PODS
+from poseidon.testbed.objects.resources import EVENTS, NODES, PODS
 from poseidon.testbed.seeding import NodeShape
 from tests.end_to_end.scene import scene
 from tests.support.cluster import pod as api_pod
@@ -192,6 +192,53 @@ async def test_the_bridge_is_killed_in_the_middle(tmp_path):
         assert by_node(s)[""] == 0
         assert sum(by_node(s).values()) == 8
         s.check_sound()
+
+
+async def test_a_node_is_freed_and_stays_cordoned(tmp_path):
+    async with crowded(tmp_path, pods=0) as (s, names):
+        await allowed(s, names, 4, 1)
+        in_shop(s, owned("q", names[1], "api"))
+        await s.start()
+        found = await rescheduled(s, "--objective", "free-nodes")
+        assert (found["freed"], [each["result"] for each in found["outcomes"]]) == ([names[1]], ["moved"])
+        assert by_node(s) == {names[0]: 5}
+        assert cordoned(s) == [names[1]]
+        again = await rescheduled(s, "--objective", "free-nodes")
+        assert again["outcomes"] == []
+        assert cordoned(s) == [names[1]]
+
+
+async def test_a_node_that_is_not_freed_takes_pods_again(tmp_path):
+    async with crowded(tmp_path, pods=0, replaced=False) as (s, names):
+        await allowed(s, names, 4, 1)
+        for index in range(3):
+            in_shop(s, owned(f"q{index}", names[1], f"api{index}"))
+        words = ("--objective", "free-nodes", "--node", names[1], "--patience", "1s")
+        found = await rescheduled(s, *words)
+        assert [each["result"] for each in found["outcomes"]] == ["unplaced"]
+        assert by_node(s) == {names[0]: 4, names[1]: 2}
+        assert cordoned(s) == []
+
+
+async def test_room_is_made_for_who_waits(tmp_path):
+    async with crowded(tmp_path, pods=0) as (s, names):
+        allow(s)
+        for index in range(6):
+            in_shop(s, owned(f"p{index}", names[index % 2], f"web{index}"))
+        waits = api_pod("large", cpu="6")
+        in_shop(s, waits)
+        await s.start()
+        found = await rescheduled(s, "--objective", "make-room")
+        assert [(each["result"], each["why"]) for each in found["outcomes"]] == [
+            ("moved", "makes room for shop/large")
+        ]
+        await s.until_bound(2)
+        assert by_node(s)[""] == 0
+        s.check_sound()
+
+
+def cordoned(s):
+    return [each["metadata"]["name"] for each in s.listed(NODES) if each["spec"].get("unschedulable")]
 
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "13-rescheduling"

@@ -14,7 +14,7 @@ from tests.support.effort import examples
 
 def move(pod, source, target, *, cpu=1, saves=10.0, controller=None):
     owner = ("shop", "ReplicaSet", controller or pod)
-    return PlannedMove(f"shop/{pod}", source, target, saves, owner, {"cpu": cpu, "pods": 1})
+    return PlannedMove(f"shop/{pod}", source, target, "", saves, owner, {"cpu": cpu, "pods": 1})
 
 
 def room(**cpu):

@@ -1,0 +1,85 @@
+"""How a cluster stands before anything is moved: who runs where, who may be moved, and who waits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from poseidon.bridge.watched_pods import ANY_SCHEDULER
+from poseidon.offline.cluster import build
+from poseidon.offline.movable import goes_with_its_node, move_prices, obstacles
+from poseidon.offline.plan import plan_of
+from poseidon.pods.moves import MOVE_TO
+from poseidon.pods.tasks import Disposition, disposition, scheduler_of
+from poseidon.rescheduling.permission import Permission
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from poseidon.configuration.document import BridgeConfiguration
+    from poseidon.embedding import EmbeddedScheduler
+    from poseidon.kube.api.core import Pod
+    from poseidon.manifests.loader import Manifests
+    from poseidon.offline.plan import Plan
+    from protos.firmament.v1 import scheduler_pb2 as pb
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Everything by uid, ``namespace/name``. ``scheduler`` knows the cluster once all are placed whom ``plan`` places.
+
+    ``events`` describe it as it is. ``goes``: pods that end with their nodes; ``prices``: of those that may be moved,
+    in points. ``released``: how many pods are, whatever else keeps them.
+    """
+
+    configuration: BridgeConfiguration
+    now: float
+    scheduler: EmbeddedScheduler
+    events: tuple[pb.Event, ...]
+    plan: Plan
+    running: Mapping[str, Pod]
+    goes: frozenset[str]
+    prices: Mapping[str, float]
+    released: int
+    warnings: tuple[str, ...]
+
+    @property
+    def placed(self) -> dict[str, str]:
+        """The nodes of pods that wait and have places."""
+        return {each.pod: each.node for each in self.plan.bindings}
+
+    @property
+    def staying(self) -> frozenset[str]:
+        """Pods that run, do not end with their nodes, and may not be moved."""
+        return frozenset(self.running.keys() - self.goes - self.prices.keys())
+
+
+def standing(manifests: Manifests, configuration: BridgeConfiguration, now: float) -> Standing:
+    """Look at a cluster. Pods that make way for others are not moved besides, nor is one that is being moved."""
+    cluster = build(manifests, configuration, now)
+    events = tuple(cluster.state.snapshot())
+    plan = plan_of(cluster, manifests)
+    running = {uid: pod for uid, pod in cluster.pods.items() if disposition(pod) is Disposition.BOUND}
+    goes = frozenset(uid for uid, pod in running.items() if goes_with_its_node(pod))
+    permission = Permission(manifests.namespaces)
+    names = configuration.scheduler_names
+
+    def is_released(pod: Pod) -> bool:
+        ours = ANY_SCHEDULER in names or scheduler_of(pod) in names
+        return ours and MOVE_TO not in pod.metadata.annotations and permission.allows(pod)
+
+    released = {uid: pod for uid, pod in running.items() if uid not in goes and is_released(pod)}
+    stays = obstacles(manifests, released.values()).keys() | {each.pod for each in plan.preemptions}
+    prices, faults = move_prices(pod for uid, pod in sorted(released.items()) if uid not in stays)
+    return Standing(
+        configuration=configuration,
+        now=now,
+        scheduler=cluster.scheduler,
+        events=events,
+        plan=plan,
+        running=running,
+        goes=goes,
+        prices=prices,
+        released=len(released),
+        warnings=(*plan.warnings, *permission.faults, *faults),
+    )

@@ -1,0 +1,163 @@
+"""What moves are for: plans for clusters that are described by objects."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from poseidon.cli import main
+from poseidon.embedding import load_configuration
+from poseidon.kube.parsing.times import seconds
+from poseidon.manifests.loader import load_manifests
+from poseidon.rescheduling.objectives import Objective, ObjectiveOptions
+from poseidon.rescheduling.planning import plan_moves
+from tests.plan.objects import node, pod
+
+NOW = "2026-11-24T10:00:10Z"
+ALLOWING = {
+    "apiVersion": "v1",
+    "kind": "Namespace",
+    "metadata": {"name": "shop", "labels": {"firmament.io/reschedule": "allow"}},
+}
+LOAD = """
+apiVersion: firmament.io/v1alpha1
+kind: SchedulerConfiguration
+policy: {name: void}
+costModels: [{name: load_threshold, args: {usageThresholds: {cpu: 80}}}]
+"""
+
+
+def owned(name, where, *, cpu=1, **metadata):
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": name, "uid": name, "controller": True}
+    made = {"ownerReferences": [owner], "creationTimestamp": "2026-11-24T00:00:00Z", **metadata}
+    found = pod(name, cpu=cpu, phase="Running", metadata=made, nodeName=where, schedulerName="poseidon")
+    scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-11-24T00:00:00Z"}
+    found["status"]["conditions"] = [scheduled]
+    return found
+
+
+def report(name, pods):
+    used = sum(pods.values())
+    return {
+        "apiVersion": "slo.koordinator.sh/v1alpha1",
+        "kind": "NodeMetric",
+        "metadata": {"name": name},
+        "spec": {"metricCollectPolicy": {"reportIntervalSeconds": 60}},
+        "status": {
+            "updateTime": "2026-11-24T10:00:00Z",
+            "nodeMetric": {"nodeUsage": {"resources": {"cpu": f"{used}m", "memory": "1Gi"}}},
+            "podsMetric": [
+                {
+                    "namespace": "shop",
+                    "name": each,
+                    "podUsage": {"resources": {"cpu": f"{use}m", "memory": "1Mi"}},
+                }
+                for each, use in pods.items()
+            ],
+        },
+    }
+
+
+def planned(tmp_path, *objects, objective, config="", **options):
+    path, file = tmp_path / "cluster.yaml", tmp_path / "config.yaml"
+    path.write_text(yaml.safe_dump_all([ALLOWING, *objects]))
+    file.write_text(config)
+    configuration = load_configuration(file if config else None)
+    now = seconds(NOW)
+    assert now is not None
+    chosen = ObjectiveOptions(Objective(objective), **options)
+    return plan_moves(load_manifests((str(path),)), configuration, now, chosen, 5)
+
+
+def moves_of(plan):
+    return {
+        each.pod.removeprefix("shop/"): (each.source, each.target)
+        for wave in plan.waves.waves
+        for each in wave
+    }
+
+
+def test_load_leaves_hot_nodes_by_the_fewest_pods(tmp_path):
+    uses = {"small": 500, "middle": 1500, "large": 2400}
+    pods = [owned(name, "a", cpu="250m") for name in uses]
+    found = planned(
+        tmp_path,
+        *(node(name) for name in ("a", "b")),
+        *pods,
+        owned("calm", "b"),
+        report("a", uses),
+        report("b", {"calm": 300}),
+        objective="relieve-load",
+        config=LOAD,
+        hot=(("cpu", 75.0),),
+    )
+    assert moves_of(found) == {"middle": ("a", "b")}
+    assert found.waves.waves[0][0].why == "node a is hot"
+
+
+def test_a_node_that_cannot_be_relieved_is_told(tmp_path):
+    uses = {"one": 2000, "two": 2000}
+    found = planned(
+        tmp_path,
+        node("a"),
+        *(owned(name, "a") for name in uses),
+        report("a", uses),
+        objective="relieve-load",
+        config=LOAD,
+        hot=(("cpu", 75.0),),
+    )
+    assert (moves_of(found), found.notes) == ({}, ("node a stays hot: no pod of it has a cooler place",))
+
+
+def test_nodes_are_freed_that_are_named(tmp_path):
+    pods = [owned("p", "a"), owned("q", "b"), owned("r", "b")]
+    nodes = [node(name) for name in ("a", "b")]
+    free = planned(tmp_path, *nodes, *pods, objective="free-nodes")
+    assert (free.freed, moves_of(free)) == (("a",), {"p": ("a", "b")})
+    named = planned(tmp_path, *nodes, *pods, objective="free-nodes", nodes=("b", "c"))
+    assert (named.freed, set(moves_of(named))) == (("b",), {"q", "r"})
+    assert named.notes == ("node c is not known",)
+
+
+def test_a_node_with_a_pod_that_stays_is_not_freed(tmp_path):
+    held = owned("p", "a", annotations={"firmament.io/reschedule": "deny"})
+    found = planned(
+        tmp_path, node("a"), node("b"), held, owned("q", "b"), objective="free-nodes", nodes=("a",)
+    )
+    assert (found.freed, found.notes) == ((), ("node a cannot be freed now",))
+
+
+def test_what_an_earlier_plan_has_not_freed_is_given_back(tmp_path):
+    left = node("a", cpu=4, unschedulable=True)
+    left["metadata"]["annotations"] = {"firmament.io/freed": "true"}
+    held = owned("p", "a", annotations={"firmament.io/reschedule": "deny"})
+    found = planned(tmp_path, left, node("b"), held, objective="free-nodes")
+    assert (found.freed, found.given_back) == ((), ("a",))
+
+
+def test_a_gang_that_waits_gets_its_nodes(tmp_path):
+    group = {
+        "apiVersion": "scheduling.x-k8s.io/v1alpha1",
+        "kind": "PodGroup",
+        "metadata": {"name": "gang", "namespace": "shop"},
+        "spec": {"minMember": 2},
+    }
+    member = {"labels": {"scheduling.x-k8s.io/pod-group": "gang"}}
+    gang = [pod(f"m{index}", cpu=4, metadata=member, schedulerName="poseidon") for index in range(2)]
+    running = [owned("p", "a"), owned("q", "b"), owned("r", "c", cpu=2)]
+    found = planned(tmp_path, *(node(name) for name in "abc"), *running, group, *gang, objective="make-room")
+    assert moves_of(found) == {"p": ("a", "c"), "q": ("b", "c")}
+    assert {each.why for wave in found.waves.waves for each in wave} == {"makes room for shop/m0"}
+
+
+def test_nobody_waits(tmp_path):
+    assert moves_of(planned(tmp_path, node("a"), owned("p", "a"), objective="make-room")) == {}
+
+
+@pytest.mark.parametrize("said", ["cpu", "cpu=", "=80", "cpu=0", "cpu=101", "cpu=nan"])
+def test_a_threshold_that_makes_no_sense_is_one_line(said):
+    result = CliRunner().invoke(main, ["reschedule", "--objective", "relieve-load", "--hot", said])
+    assert result.exit_code == 2
+    assert f"{said!r} is not RESOURCE=PERCENT; write for example cpu=80" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
