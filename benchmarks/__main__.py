@@ -19,6 +19,7 @@ from benchmarks.commands.network import network
 from benchmarks.commands.numa import numa
 from benchmarks.commands.observability import observability
 from benchmarks.commands.preemption import preemption
+from benchmarks.commands.relieve import relieve
 from benchmarks.commands.report import report
 from benchmarks.commands.requests import requests
 from benchmarks.commands.reschedule import reschedule
@@ -40,6 +41,7 @@ main.add_command(run)
 main.add_command(list_workloads)
 main.add_command(compare)
 main.add_command(consolidate)
+main.add_command(relieve)
 main.add_command(reschedule)
 main.add_command(end_to_end)
 main.add_command(optimum)

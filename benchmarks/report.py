@@ -37,6 +37,7 @@ KINDS: dict[str, Kind] = {
     "hostile": Kind("Hostile pods", core.hostile_sheets),
     "gangs": Kind("Gangs", models.gangs_sheets),
     "consolidation": Kind("Machines that could be emptied", models.consolidation_sheets),
+    "relief": Kind("Hot machines relieved", models.relief_sheets),
     "rescheduling": Kind("Moves that lower costs", models.rescheduling_sheets),
     "preemption": Kind("Preemption", models.preemption_sheets),
     "topology": Kind("Groups on trees", models.topology_sheets),

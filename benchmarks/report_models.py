@@ -124,6 +124,23 @@ def consolidation_sheets(report: Report) -> list[Sheet]:
     return [Sheet(caption, ("search", "emptied", "moves at most", "x prefixes", "clusters with fewer"), rows)]
 
 
+def relief_sheets(report: Report) -> list[Sheet]:
+    """Hot machines before and after, beside evictions by LowNodeUtilization."""
+    size, clusters = report["options"], report["clusters"]
+
+    def total(figure: str) -> float:
+        return sum(each[figure] for each in clusters)
+
+    slowest = max(each["seconds"] for each in clusters)
+    rows = [
+        ["before", number(total("hot")), "", ""],
+        ["LowNodeUtilization", number(total("hotAfterEvictions")), number(total("evictions")), ""],
+        ["moves that are tried", number(total("hotAfter")), number(total("moves")), number(slowest, 2)],
+    ]
+    caption = f"{len(clusters)} clusters of {size['machines']} machines, hot above {size['hot']:.0f} %"
+    return [Sheet(caption, ("how", "hot machines", "moves", "seconds at most"), rows)]
+
+
 def rescheduling_sheets(report: Report) -> list[Sheet]:
     """A round of everything beside networks per task; its frontier; small clusters beside CP-SAT."""
     size, rounds = report["options"], report["rounds"]
@@ -165,6 +182,12 @@ def rescheduling_sheets(report: Report) -> list[Sheet]:
         for index, each in enumerate(report["small"], 1)
     ]
     took = report["frontier"]["seconds"]
+    if "beside" in report:
+        beside = report["beside"]
+        rows.append(["a round for 500 that wait, alone", number(beside["alone"], 3), ""])
+        rows.append(
+            ["the same beside a plan of moves", number(beside["beside"], 3), f"{beside['ratio']:.2f} x alone"]
+        )
     return [
         Sheet(whole, ("network", "seconds", "x solving"), rows),
         Sheet(f"the frontier, {took:.1f} s", ("moves", "points saved", "more at most"), points),

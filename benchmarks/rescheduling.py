@@ -117,7 +117,8 @@ def _arrive(scheduler: Scheduler, running: dict[str, int], classes: Any, prefix:
 class ReschedulingOptions:
     """The cluster; ``price``: points that a move has to gain; ``runs`` of each measurement, alternating.
 
-    ``small``: clusters on which CP-SAT searches for ``seconds``, 0 for none.
+    ``small``: clusters on which CP-SAT searches for ``seconds``, 0 for none. ``beside``: pairs of rounds, alone and
+    beside a plan.
     """
 
     machines: int = 12_500
@@ -127,6 +128,7 @@ class ReschedulingOptions:
     runs: int = 3
     small: int = 3
     seconds: float = 600.0
+    beside: int = 24
     seed: int = 1
 
 

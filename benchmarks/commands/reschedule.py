@@ -20,11 +20,23 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
 @click.option("--runs", default=3, show_default=True, type=click.IntRange(1))
 @click.option("--small", default=3, show_default=True, help="Clusters of 300 machines beside CP-SAT.")
 @click.option("--seconds", default=600.0, show_default=True, help="For CP-SAT on each.")
+@click.option(
+    "--beside",
+    default=24,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Pairs of rounds, alone and beside a plan.",
+)
 @click.option("--seed", default=1, show_default=True)
 @OUTPUT
 @SAVE
 def reschedule(output: str, save: Path | None, **options: Any) -> None:
     """A round of everything that runs: which moves pay, the frontier of all numbers of moves, and their bounds."""
+    from benchmarks.beside import measure_beside
     from benchmarks.rescheduling import ReschedulingOptions, measure_rescheduling
 
-    emit(measure_rescheduling(ReschedulingOptions(**options), progress=progress()), output, save)
+    asked, say = ReschedulingOptions(**options), progress()
+    found = measure_rescheduling(asked, progress=say)
+    say("rounds beside a plan")
+    beside = measure_beside(asked.machines, asked.tasks, asked.classes, asked.beside)
+    emit({**found, "beside": beside}, output, save)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
+import sys
 from collections import Counter
 from contextlib import asynccontextmanager
 from functools import partial
@@ -21,6 +22,7 @@ from poseidon.testbed.objects.resources import EVENTS, NODES, PODS
 from poseidon.testbed.seeding import NodeShape
 from tests.end_to_end.scene import scene
 from tests.support.cluster import pod as api_pod
+from tests.support.waiting import until
 
 KEEPING = """
 apiVersion: firmament.io/v1alpha1
@@ -30,7 +32,7 @@ moves: {keepPlaces: true}
 
 
 @asynccontextmanager
-async def crowded(tmp_path, *, nodes=2, pods=8, per_owner=8, replaced=True, config=KEEPING):
+async def crowded(tmp_path, *, nodes=2, pods=8, per_owner=8, replaced=True, config=KEEPING, own_solver=False):
     """Nodes of eight cores; all pods, of one core each, run on the first."""
     file = tmp_path / "config.yaml"
     file.write_text(config)
@@ -43,6 +45,8 @@ async def crowded(tmp_path, *, nodes=2, pods=8, per_owner=8, replaced=True, conf
         if replaced:
             tasks.append(run_replacement(PodReplacement(store, partial(s.operations.create, PODS)), store))
         running = [asyncio.create_task(each) for each in tasks]
+        if own_solver:
+            await s.start(own_solver=True)
         try:
             yield s, names
         finally:
@@ -183,7 +187,7 @@ async def test_the_bridge_is_killed_in_the_middle(tmp_path):
         await s.start()
         reached = s.binding_reached(2)
         moving = asyncio.create_task(rescheduled(s, "--at-once", "2"))
-        await reached.wait()
+        await asyncio.wait_for(reached.wait(), 30)
         s.stack.bridge.signal(signal.SIGKILL)
         assert await s.stack.bridge.wait() == -signal.SIGKILL
         await s.stack.start_bridge()
@@ -191,6 +195,39 @@ async def test_the_bridge_is_killed_in_the_middle(tmp_path):
         assert {each["result"] for each in found["outcomes"]} <= {"moved", "elsewhere"}
         assert by_node(s)[""] == 0
         assert sum(by_node(s).values()) == 8
+        s.check_sound()
+
+
+async def test_the_rescheduler_is_killed_in_the_middle(tmp_path):
+    async with crowded(tmp_path, pods=0) as (s, names):
+        await allowed(s, names, 8, 1)
+        await s.start()
+        reached = s.binding_reached(1)
+        words = ("reschedule", "--kubeconfig", str(s.stack.kubeconfig), "--move-cost", "1", "--at-once", "1")
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "poseidon", *words), stderr=asyncio.subprocess.DEVNULL
+        )
+        await asyncio.wait_for(reached.wait(), 30)
+        process.kill()
+        await process.wait()
+        await until(lambda: by_node(s)[""] == 0 and sum(by_node(s).values()) == 8)
+        await rescheduled(s)
+        assert by_node(s) == {names[0]: 4, names[1]: 4}
+        s.check_sound()
+
+
+async def test_the_solver_is_killed_in_the_middle(tmp_path):
+    async with crowded(tmp_path, pods=0, own_solver=True) as (s, names):
+        await allowed(s, names, 8, 1)
+        reached = s.binding_reached(2)
+        moving = asyncio.create_task(rescheduled(s, "--at-once", "2"))
+        await asyncio.wait_for(reached.wait(), 30)
+        s.stack.solver.signal(signal.SIGKILL)
+        assert await s.stack.solver.wait() == -signal.SIGKILL
+        await s.stack.start_solver()
+        found = await moving
+        assert {each["result"] for each in found["outcomes"]} <= {"moved", "elsewhere"}
+        assert (by_node(s)[""], sum(by_node(s).values())) == (0, 8)
         s.check_sound()
 
 
