@@ -6,7 +6,6 @@ No secrets: see ``cluster_dump``. A part that cannot be had is told, and the res
 from __future__ import annotations
 
 import io
-import json
 import tarfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -150,4 +149,4 @@ def _read_me(parts: Sequence[Part]) -> bytes:
 
 
 def _json(value: Any) -> bytes:
-    return json.dumps(value, indent=1, ensure_ascii=False).encode()
+    return msgspec.json.format(msgspec.json.encode(value), indent=1)

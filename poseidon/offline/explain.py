@@ -6,7 +6,9 @@ import difflib
 from typing import TYPE_CHECKING
 
 from poseidon.explanations import PodExplanation, UnknownPodError, verdicts
+from poseidon.offline.audit.looking import cures_of
 from poseidon.offline.cluster import build
+from poseidon.offline.migrations import MOVE_COST
 from poseidon.offline.plan import make_plan
 from poseidon.pods.tasks import Disposition, disposition
 
@@ -35,7 +37,11 @@ def explain_pod(
     cluster = build(manifests, configuration, now, forced=pod)
     explanation = cluster.scheduler.explain(pod)
     warnings = (*cluster.warnings, *cluster.scheduler.notes)
-    outlook = () if explanation.machine else tuple(_outlook(make_plan(manifests, configuration, now), pod))
+    plan = make_plan(manifests, configuration, now, move_cost=MOVE_COST if explanation.machine else None)
+    outlook = tuple(_outlook(plan, pod))
+    if any(pod == each.pod for each in plan.pending):
+        cures = cures_of(manifests, configuration, now, pod)
+        outlook += tuple(f"It would get node {each.node}: {each.text}." for each in cures)
     return PodExplanation(
         pod, explanation.machine, dict(sorted(verdicts(explanation).items())), warnings, outlook
     )
@@ -49,6 +55,9 @@ def _outlook(plan: Plan, pod: str) -> Iterator[str]:
     for pending in plan.pending:
         if pending.pod == pod:
             yield f"A round now leaves it waiting: {pending.reason}"
+    for move in plan.migrations:
+        if move.pod == pod:
+            yield f"A move to node {move.target} would save {move.saves:,.0f} points; poseidon reschedule makes it."
     for group in plan.groups:
         if pod in group.members:
             placed = sum(map(len, group.placement.values()))

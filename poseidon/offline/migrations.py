@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from poseidon.offline.cluster import OfflineCluster
 
 
+MOVE_COST = 20.0
+"""Points that a move saves at least to be worth it, unless asked for otherwise."""
+
+
 @dataclass(frozen=True, slots=True)
 class Migration:
     """A running pod that would be better off elsewhere, and the points that its move saves."""

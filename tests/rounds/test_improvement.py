@@ -78,6 +78,7 @@ def test_room_filters_and_pins():
     board = Board(made)
     assert [board.has_room(0, machine) for machine in range(4)] == [False, False, True, False]
     assert board.usable(0).tolist() == [False, True, True, True]
+    assert board.with_room(0).tolist() == [False, False, True, False]
     assert board.open_to(0).tolist() == [False, False, True, False]
     assert Board(replace(made, feasible=~made.feasible)).usable(0).tolist() == [False] * 4
 
@@ -156,6 +157,21 @@ def random_problem(seed: int) -> PlacementProblem:
         free=[[rnd.randint(2, 6)] for _ in range(4)],
         priority=sorted(rnd.randint(0, 1) for _ in range(classes)) if rnd.random() < 0.5 else None,
     )
+
+
+@settings(max_examples=examples(60))
+@given(st.integers(0, 10_000))
+def test_room_on_all_machines_is_what_it_is_on_each(seed: int):
+    rnd = random.Random(seed)
+    made = random_problem(seed)
+    if rnd.random() < 0.7:
+        rows = ints(*(rnd.randint(-1, 1) for _ in range(4)))
+        amounts = ints(*(rnd.randint(0, 3) for _ in range(made.classes)))
+        made = replace(made, joint=(JointRows(rows, amounts, ints(rnd.randint(-1, 4), 2), "full"),))
+    board = Board(made)
+    for cls in range(made.classes):
+        singly = [bool(board.usable(cls)[row]) and board.has_room(cls, row) for row in range(made.machines)]
+        assert board.with_room(cls).tolist() == singly
 
 
 @settings(max_examples=examples(60))

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from poseidon.manifests.loader import Manifests
 
 
+_TRIES = 40
+"""Of rounds, for the cures of a single pod."""
+
+
 def make_audit(
     manifests: Manifests,
     configuration: BridgeConfiguration,
@@ -66,6 +70,22 @@ def make_audit(
         costs=costs,
         warnings=(*waiting.warnings, *faults),
     )
+
+
+def cures_of(
+    manifests: Manifests, configuration: BridgeConfiguration, now: float, pod: str
+) -> tuple[Cure, ...]:
+    """Return what would give one pod (uid) that waits a place."""
+    cluster = build(manifests, configuration, now)
+    known = tuple(cluster.state.snapshot())
+    waiting = plan_of(cluster, manifests)
+    running = {uid: each for uid, each in cluster.pods.items() if disposition(each) is Disposition.BOUND}
+    fixed = {uid for uid, each in running.items() if goes_with_its_node(each)}
+    fixed |= obstacles(manifests, (each for uid, each in running.items() if uid not in fixed)).keys()
+    places = {each.pod: each.node for each in waiting.bindings}
+    trials = EmbeddedTrials(configuration, lambda: now, known, fixed, places)
+    nodes = {uid: each.spec.node_name for uid, each in running.items()}
+    return find_cures(trials, {pod}, _TRIES, nodes | places)
 
 
 def _moves(targets: Mapping[str, str], nodes: Mapping[str, str]) -> tuple[Move, ...]:

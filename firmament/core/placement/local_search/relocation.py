@@ -132,10 +132,7 @@ class _Search:
         """Machines on which a task of the class fits while no other task of the round is there; rules aside."""
         found = self._candidates.get(cls)
         if found is None:
-            usable = self._start.usable(cls)
-            rows = np.flatnonzero(usable)
-            fits = [self._start.has_room(cls, row) for row in rows.tolist()]
-            found = self._candidates[cls] = rows[np.array(fits, dtype=np.bool_)] if len(rows) else rows
+            found = self._candidates[cls] = np.flatnonzero(self._start.with_room(cls))
         return found
 
     def _value(self) -> tuple[int, ...]:

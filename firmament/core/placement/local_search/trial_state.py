@@ -66,6 +66,18 @@ class Board:
             usable &= inside
         return usable
 
+    def with_room(self, cls: int) -> Bool:
+        """bool[M]: machines that a class may use and that have room for one task of it; rules aside."""
+        wanted = self._requests[cls]
+        asked = np.flatnonzero(wanted > 0)
+        fits = self.usable(cls)
+        fits &= (self.free[:, asked] >= wanted[asked]).all(axis=1)
+        shape = self.problem.shape[cls]
+        for rows, left in zip(self.problem.joint, self.joint_left, strict=True):
+            on_row = rows.row_of >= 0
+            fits[on_row] &= left[rows.row_of[on_row]] >= rows.amount[shape]
+        return fits
+
     def open_to(self, cls: int) -> Bool:
         """bool[M]: machines that would take one more task of a class now."""
         wanted = self._requests[cls]
