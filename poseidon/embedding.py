@@ -249,6 +249,17 @@ class EmbeddedScheduler:
         """Return moves that lower costs, as ``cheaper_moves`` does."""
         return cheaper_moves(self._scheduler, prices, move_price, most)
 
+    def hot(self, thresholds: Mapping[str, float]) -> Iterator[tuple[str, str, float]]:
+        """Yield machine, resource and percent where more is in use, by the last reports, than ``thresholds`` say."""
+        known = self._scheduler.measured()
+        for name, most in thresholds.items():
+            if name in known.resources:
+                column = known.resources.index(name)
+                uses = zip(known.machines, known.use[:, column], known.offered[:, column], strict=True)
+                for machine, use, offered in uses:
+                    if use * 100.0 > most * offered:
+                        yield machine, name, float(use) * 100.0 / max(float(offered), 1.0)
+
     def relieve(self, movable: Collection[str], thresholds: Mapping[str, float], most: int) -> Relief:
         """Return moves off hot machines, as ``relieve`` does; the moves are made here."""
         from firmament.core.rescheduling.relief import relieve

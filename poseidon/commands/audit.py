@@ -16,6 +16,7 @@ from poseidon.commands.offline_options import (
     read_input,
     warn,
 )
+from poseidon.commands.percentages import hot_option
 
 if TYPE_CHECKING:
     from poseidon.offline.audit.findings import Audit
@@ -26,6 +27,7 @@ _HEADINGS = {
     "staying": ("NODE THAT STAYS", "POD", "REASON"),
     "cheaper": ("CHEAPER ELSEWHERE", "FROM", "TO", "SAVES"),
     "overcommitted": ("OVERCOMMITTED NODE", "LACKS"),
+    "hot": ("HOT NODE", "RESOURCE", "USED"),
     "misplaced": ("MISPLACED POD", "NODE", "REASON"),
     "pending": ("PENDING POD", "REASON"),
     "cures": ("PENDING POD", "WOULD GET", "CURE"),
@@ -57,6 +59,7 @@ _HEADINGS = {
     metavar="POINTS",
     help="What a move has to save to be worth it, in points of cost models.",
 )
+@hot_option
 @click.option("--most-moves", type=click.IntRange(min=0), help="How many pods may move; default: any number.")
 def audit(
     *,
@@ -70,6 +73,7 @@ def audit(
     tries: int,
     page_file: Path | None,
     move_cost: float,
+    hot: tuple[tuple[str, float], ...],
     most_moves: int | None,
 ) -> None:
     """Say which nodes could be freed by which moves, which hold too much, and which pods wait. Changes nothing.
@@ -92,6 +96,7 @@ def audit(
         tries=tries,
         budget=most_moves,
         move_cost=move_cost,
+        hot=dict(hot),
     )
     warn(made.warnings)
     if page_file is not None:

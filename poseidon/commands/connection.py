@@ -14,6 +14,8 @@ from protos.conventions.logs import one_line
 from protos.conventions.tls import TlsError
 
 if TYPE_CHECKING:
+    from wsgiref.types import WSGIApplication
+
     from poseidon.kube.client.transport import Transport
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -106,6 +108,20 @@ def live_faults(transport: Transport) -> Iterator[None]:
         raise fault(one_line(f"{transport.server}: {error}"), 1) from None
     except NoAnswerError as error:
         raise fault(one_line(f"no solver answers: {error}; name it with --firmament"), 1) from None
+
+
+def serve_metrics(address: tuple[str, int] | None, answer: WSGIApplication) -> None:
+    """Answer at an address, None for none; one that cannot be had ends the command with status 2."""
+    if address is None:
+        return
+    from protos.conventions.probes import serve
+
+    host, port = address
+    try:
+        serve(host, port, answer)
+    except OSError as error:
+        click.echo(f"--metrics {joined(address)}: cannot listen: {error.strerror or error}", err=True)
+        raise SystemExit(2) from None
 
 
 def fault(message: str, status: int = 2) -> SystemExit:

@@ -8,43 +8,21 @@ import os
 import time
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from poseidon.commands.connection import connect, connection_options, live_faults
+from poseidon.commands.connection import HostPort, connect, connection_options, live_faults, serve_metrics
 from poseidon.commands.durations import seconds_option
 from poseidon.commands.live_input import read_live
 from poseidon.commands.offline_options import output_option, warn
+from poseidon.commands.percentages import hot_option
 
 if TYPE_CHECKING:
     from poseidon.kube.client.transport import Transport
     from poseidon.rescheduling.move import MoveOutcome
     from poseidon.rescheduling.objectives import ObjectiveOptions
     from poseidon.rescheduling.planning import PlannedMoves
-
-_HOT = (("cpu", 80.0), ("memory", 90.0))
-
-
-class Percentage(click.ParamType[tuple[str, float]]):
-    """``RESOURCE=PERCENT``."""
-
-    name = "RESOURCE=PERCENT"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, float]:
-        """Return both, or end the command."""
-        if isinstance(value, tuple):
-            return value
-        resource, _, percent = str(value).partition("=")
-        try:
-            found = float(percent)
-        except ValueError:
-            found = -1.0
-        if not resource or not 0 < found <= 100:
-            self.fail(f"{value!r} is not RESOURCE=PERCENT; write for example cpu=80", param, ctx)
-        return resource, found
 
 
 @click.command("reschedule")
@@ -60,13 +38,7 @@ class Percentage(click.ParamType[tuple[str, float]]):
     show_default=True,
     help="What moves are for.",
 )
-@click.option(
-    "--hot",
-    type=Percentage(),
-    multiple=True,
-    metavar="RESOURCE=PERCENT",
-    help="For relieve-load: from which use on a node is hot. Repeatable; default: cpu=80 and memory=90.",
-)
+@hot_option
 @click.option("--node", "nodes", multiple=True, help="For free-nodes: which. Repeatable; default: any.")
 @click.option(
     "--move-cost",
@@ -100,6 +72,11 @@ class Percentage(click.ParamType[tuple[str, float]]):
     metavar="DURATION",
     help="Begin again so long after each end, for ever; default: once.",
 )
+@click.option(
+    "--metrics",
+    type=HostPort(),
+    help="With --every: serve Prometheus metrics at this address; off by default.",
+)
 @output_option
 def reschedule(
     *,
@@ -115,6 +92,7 @@ def reschedule(
     at_once: int,
     patience: float,
     every: float | None,
+    metrics: tuple[str, int] | None,
     output: str,
 ) -> None:
     """Move running pods by evicting them: to where they cost less, off hot nodes, off nodes that can be freed, or out
@@ -123,9 +101,14 @@ def reschedule(
     Only pods in namespaces with the label firmament.io/reschedule=allow, or with an annotation of that kind, that a
     controller replaces. Disruption budgets are heeded; the bridge keeps the places (moves.keepPlaces).
     """
+    from poseidon.rescheduling.metrics import MoveMetrics
     from poseidon.rescheduling.objectives import Objective, ObjectiveOptions
+    from protos.conventions.probes import application
 
-    options = ObjectiveOptions(Objective(objective), move_cost, hot or _HOT, nodes, most=most_moves)
+    options = ObjectiveOptions(Objective(objective), move_cost, hot, nodes, most=most_moves)
+    counts = MoveMetrics()
+    if metrics is not None:
+        serve_metrics(metrics, application(lambda: counts.registry, {}))
     while True:
         planned = _planned(kubeconfig, context, config, options, at_once)
         if output == "table":
@@ -135,6 +118,7 @@ def reschedule(
             transport = connect(kubeconfig, context)
             with live_faults(transport):
                 outcomes = asyncio.run(_carry_out(transport, planned, patience))
+        counts.note(planned, outcomes)
         if output == "json":
             click.echo(json.dumps(_as_json(planned, outcomes), indent=2, ensure_ascii=False))
         if every is None:

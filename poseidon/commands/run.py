@@ -20,14 +20,12 @@ from uuid import uuid4
 
 import click
 
-from poseidon.commands.connection import HostPort, connection_options, joined, solver_options
+from poseidon.commands.connection import HostPort, connection_options, joined, serve_metrics, solver_options
 from protos.conventions.logs import configure, logging_options
 from protos.conventions.tls import chosen_tls, tls_options
 from protos.conventions.tracing import tracer_of, tracing_option
 
 if TYPE_CHECKING:
-    from wsgiref.types import WSGIApplication
-
     from opentelemetry.trace import Tracer
 
     from poseidon.bridge.options import BridgeOptions
@@ -225,7 +223,7 @@ async def _bridge(arguments: _Arguments) -> None:
             leadership=elector,
             for_events=free,
         )
-        _serve_metrics(
+        serve_metrics(
             arguments.metrics,
             application(
                 lambda: supervisor.registry,
@@ -252,19 +250,6 @@ def _transport(arguments: _Arguments, permit: Callable[[], bool] = lambda: True)
 
     options = arguments.options
     return Transport(arguments.settings, clock=time.monotonic, user_agent=options.client, permit=permit)
-
-
-def _serve_metrics(address: tuple[str, int] | None, answer: WSGIApplication) -> None:
-    if address is None:
-        return
-    from protos.conventions.probes import serve
-
-    host, port = address
-    try:
-        serve(host, port, answer)
-    except OSError as error:
-        click.echo(f"--metrics {joined(address)}: cannot listen: {error.strerror or error}", err=True)
-        raise SystemExit(2) from None
 
 
 def _version() -> str:

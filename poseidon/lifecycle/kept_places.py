@@ -40,12 +40,13 @@ class MoveOptions(Section):
 
 
 class _Kept(Struct):
-    """A place for the replacement of the pod ``task``; ``going``: that pod is, or has gone, so that one may come."""
+    """A place for the replacement of the pod ``task``; ``going``: that pod is, so that one may come, or is ``gone``."""
 
     task: Task
     node: str
     until: float
     going: bool = False
+    gone: bool = False
 
 
 class KeptPlaces:
@@ -96,11 +97,12 @@ class KeptPlaces:
         if not found:
             return ""
         moved = next((uid for uid in found if self._kept[uid].task.name == task.name), found[0])
-        node = self._kept[moved].node
+        kept = self._kept[moved]
         self._drop(moved)
-        self._over.add(moved)
-        self._replacements[task.uid] = node
-        return node
+        if not kept.gone:
+            self._over.add(moved)
+        self._replacements[task.uid] = kept.node
+        return kept.node
 
     def gone(self, uid: str) -> None:
         """A pod is gone: its replacement may come, if it was being moved."""
@@ -108,7 +110,7 @@ class KeptPlaces:
         self._over.discard(uid)
         kept = self._kept.get(uid)
         if kept is not None:
-            kept.going = True
+            kept.going = kept.gone = True
 
     def refused(self, uid: str) -> bool:
         """A round has found no place for a pod; returns whether it might have gone to its kept place alone."""

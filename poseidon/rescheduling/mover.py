@@ -35,9 +35,10 @@ _KEPT_SECONDS = 600.0
 
 @dataclass(frozen=True, slots=True)
 class _Leaving:
-    """A pod that has been evicted; ``others``: uids of its controller's pods before."""
+    """A pod that is announced to leave; ``others``: uids of its controller's pods before."""
 
     pod: Pod
+    ref: PodRef
     others: Collection[str]
 
 
@@ -77,7 +78,7 @@ class Mover:
         return outcomes
 
     async def _begin(self, move: PlannedMove, coming: dict[str, list[Pod]]) -> _Leaving | MoveOutcome:
-        """Evict a pod, if all is as planned; ``coming``: by node, pods of this wave that are evicted for it already."""
+        """Announce that a pod leaves, if all is as planned; ``coming``: by node, those of this wave that do already."""
         namespace, _, name = move.pod.partition("/")
         pod = await self._access.pod(namespace, name)
         if pod is None:
@@ -91,13 +92,8 @@ class Mover:
             await self._access.announce(ref, move.target, self._wall() + _KEPT_SECONDS)
         except ApiError as error:
             return MoveOutcome(move, Result.REFUSED, reason=error.message)
-        refusal = await self._evict(ref)
-        if refusal:
-            await self._take_back(ref)
-            return MoveOutcome(move, Result.REFUSED, reason=refusal)
-        self._say(ref, f"Leaves {move.source} for {move.target}: {move.why}")
         coming.setdefault(move.target, []).append(pod)
-        return _Leaving(pod, others)
+        return _Leaving(pod, ref, others)
 
     async def _refusal(self, pod: Pod, target: str, coming: list[Pod]) -> str:
         node = await self._access.node(target)
@@ -122,9 +118,18 @@ class Mover:
                 raise
 
     async def _end(self, move: PlannedMove, begun: _Leaving | MoveOutcome) -> MoveOutcome:
-        outcome = begun if isinstance(begun, MoveOutcome) else await self._replaced(move, begun)
+        outcome = begun if isinstance(begun, MoveOutcome) else await self._moved(move, begun)
         self._told(outcome)
         return outcome
+
+    async def _moved(self, move: PlannedMove, leaving: _Leaving) -> MoveOutcome:
+        """Evict a pod, and wait until it is replaced."""
+        refusal = await self._evict(leaving.ref)
+        if refusal:
+            await self._take_back(leaving.ref)
+            return MoveOutcome(move, Result.REFUSED, reason=refusal)
+        self._say(leaving.ref, f"Leaves {move.source} for {move.target}: {move.why}")
+        return await self._replaced(move, leaving)
 
     async def _replaced(self, move: PlannedMove, leaving: _Leaving) -> MoveOutcome:
         """Wait until the replacement of a pod has a node, or for too long."""

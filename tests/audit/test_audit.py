@@ -314,5 +314,25 @@ def test_as_one_page_that_shows_names_as_text(tmp_path):
 
 def test_cells_are_escaped():
     nothing: tuple[()] = ()
-    named = Audit(1, 1, ("<b>",), nothing, 1, nothing, nothing, nothing, nothing, nothing, None, nothing)
+    named = Audit(
+        1, 1, ("<b>",), nothing, 1, nothing, nothing, nothing, nothing, nothing, nothing, None, nothing
+    )
     assert "<td>&lt;b&gt;</td>" in page_of(named)
+
+
+def test_nodes_that_are_hot_by_measured_use(tmp_path):
+    report = {
+        "apiVersion": "slo.koordinator.sh/v1alpha1",
+        "kind": "NodeMetric",
+        "metadata": {"name": "a"},
+        "status": {
+            "updateTime": "2026-11-24T10:00:00Z",
+            "nodeMetric": {"nodeUsage": {"resources": {"cpu": "3500m", "memory": "1Gi"}}},
+        },
+    }
+    objects = (node("a"), node("b"), report, owned("p", "a"))
+    now = ("--now", "2026-11-24T10:00:10Z")
+    assert audited(tmp_path, *objects, options=now)["hot"] == [
+        {"node": "a", "resource": "cpu", "percent": 87.5}
+    ]
+    assert audited(tmp_path, *objects, options=(*now, "--hot", "cpu=90"))["hot"] == []

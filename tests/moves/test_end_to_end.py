@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
+from aiohttp import ClientSession
 from click.testing import CliRunner
 
 from poseidon.cli import main
@@ -20,7 +21,7 @@ from poseidon.testbed.controllers.kubelet import KubeletSimulation, run_kubelets
 from poseidon.testbed.controllers.replacement import PodReplacement, run_replacement
 from poseidon.testbed.objects.resources import EVENTS, NODES, PODS
 from poseidon.testbed.seeding import NodeShape
-from tests.end_to_end.scene import scene
+from tests.end_to_end.scene import free_port, scene
 from tests.support.cluster import pod as api_pod
 from tests.support.waiting import until
 
@@ -122,6 +123,39 @@ async def test_pods_that_crowd_are_spread_and_settle(tmp_path):
         moved = [each for each in s.listed(EVENTS) if each["reason"] == "Moved"]
         assert len(moved) == 8, "of who left, and of who came"
         assert {each["type"] for each in moved} == {"Normal"}
+
+
+async def test_again_and_again_with_metrics(tmp_path):
+    async with crowded(tmp_path, pods=0) as (s, names):
+        await allowed(s, names, 4, 1)
+        await s.start()
+        port = free_port()
+        words = (
+            "reschedule",
+            "--kubeconfig",
+            str(s.stack.kubeconfig),
+            "--move-cost",
+            "1",
+            "--every",
+            "100ms",
+        )
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "poseidon", *words, "--metrics", f"127.0.0.1:{port}"),
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        try:
+            await until(lambda: by_node(s) == {names[0]: 2, names[1]: 2})
+            async with ClientSession() as session, asyncio.timeout(30):
+                told = ""
+                while "poseidon_move_plans_total 2.0" not in told:
+                    async with session.get(f"http://127.0.0.1:{port}/metrics") as answer:
+                        told = await answer.text()
+            assert 'poseidon_moves_total{result="moved"} 2.0' in told
+            assert "poseidon_released_pods 4.0" in told
+        finally:
+            process.terminate()
+            await process.wait()
 
 
 async def test_who_does_not_allow_it_stays(tmp_path):

@@ -34,6 +34,15 @@ class Staying:
 
 
 @dataclass(frozen=True, slots=True)
+class Hot:
+    """A node of which, by its last report, so many percent of a resource are in use."""
+
+    node: str
+    resource: str
+    percent: float
+
+
+@dataclass(frozen=True, slots=True)
 class Misplaced:
     """A pod that runs on a node where it would not be placed now, and why not."""
 
@@ -84,7 +93,8 @@ class Cure:
 class Audit:
     """``freed``: nodes that could be emptied together by ``moves``; no choice frees more than ``most_freed``.
 
-    ``overcommitted``: nodes on which more is requested than they offer; ``misplaced``: pods against rules about their
+    ``overcommitted``: nodes on which more is requested than they offer; ``hot``: of which more is in use than allowed;
+    ``misplaced``: pods against rules about their
     nodes; ``pending``: pods that would go on waiting; ``cures``: of those, each by itself, what would give it a place.
     ``costs``: what moves could save; None: no pod may move.
     """
@@ -96,6 +106,7 @@ class Audit:
     most_freed: int
     staying: tuple[Staying, ...]
     overcommitted: tuple[NodeUse, ...]
+    hot: tuple[Hot, ...]
     misplaced: tuple[Misplaced, ...]
     pending: tuple[Pending, ...]
     cures: tuple[Cure, ...]
@@ -117,6 +128,7 @@ class Audit:
             "staying": [(each.node, each.pod, each.reason) for each in self.staying],
             "cheaper": [] if self.costs is None else self.costs.rows(),
             "overcommitted": [(each.node, _lacking(each)) for each in self.overcommitted],
+            "hot": [(each.node, each.resource, f"{each.percent:.0f} %") for each in self.hot],
             "misplaced": [(each.pod, each.node, each.reason) for each in self.misplaced],
             "pending": [(each.pod, each.reason) for each in self.pending],
             "cures": [(each.pod, each.node, each.text) for each in self.cures],
@@ -139,6 +151,10 @@ class Audit:
             "overcommitted": [
                 {"node": each.node, "lacking": {key: -free for key, free in each.free.items() if free < 0}}
                 for each in self.overcommitted
+            ],
+            "hot": [
+                {"node": each.node, "resource": each.resource, "percent": round(each.percent, 1)}
+                for each in self.hot
             ],
             "misplaced": [
                 {"pod": each.pod, "node": each.node, "reason": each.reason} for each in self.misplaced

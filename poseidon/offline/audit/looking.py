@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from poseidon.embedding import EmbeddedTrials
 from poseidon.offline.audit.costs import find_costs
 from poseidon.offline.audit.cures import find_cures
-from poseidon.offline.audit.findings import Audit, Cure, Misplaced, Move, Staying
+from poseidon.offline.audit.findings import Audit, Cure, Hot, Misplaced, Move, Staying
 from poseidon.offline.cluster import build
 from poseidon.offline.movable import goes_with_its_node, move_prices, obstacles
 from poseidon.offline.plan import node_uses, plan_of
@@ -32,9 +32,10 @@ def make_audit(
     tries: int,
     budget: int | None,
     move_cost: float,
+    hot: Mapping[str, float],
 ) -> Audit:
     """Look at a cluster. ``tries``: how often a choice of nodes is tried; ``budget``: of moves, None for any number;
-    ``move_cost``: points that a move has to save to be worth it.
+    ``move_cost``: points that a move has to save to be worth it; ``hot``: percent of use by resource.
     """
     cluster = build(manifests, configuration, now)
     running = {uid: pod for uid, pod in cluster.pods.items() if disposition(pod) is Disposition.BOUND}
@@ -46,6 +47,7 @@ def make_audit(
     uses = sorted(node_uses(cluster.scheduler), key=lambda each: each.node)
     known = tuple(cluster.state.snapshot())
     misplaced = sorted(each for each in cluster.scheduler.broken_rules() if each[0] not in goes)
+    hottest = sorted(cluster.scheduler.hot(hot), key=lambda each: (-each[2], each))
     waiting = plan_of(cluster, manifests)  # the cluster is another one from here on
     trials = EmbeddedTrials(configuration, lambda: now, known, goes)
     prices, faults = move_prices(running[uid] for uid in sorted(running.keys() - goes - stays.keys()))
@@ -64,6 +66,7 @@ def make_audit(
         most_freed=found.most,
         staying=tuple(keeping[name] for name in sorted(keeping)),
         overcommitted=tuple(each for each in uses if any(free < 0 for free in each.free.values())),
+        hot=tuple(Hot(*each) for each in hottest),
         misplaced=tuple(Misplaced(*each) for each in misplaced),
         pending=waiting.pending,
         cures=cures,

@@ -27,6 +27,7 @@ _SHOWN = {
     "staying": ("Nodes that stay", ("Node", "Pod", "Why")),
     "cheaper": ("Moves that save most", ("Pod", "From", "To", "Points saved")),
     "overcommitted": ("Overcommitted nodes", ("Node", "Lacks")),
+    "hot": ("Hot nodes", ("Node", "Resource", "Used")),
     "misplaced": ("Misplaced pods", ("Pod", "Node", "Why")),
     "pending": ("Pods that wait", ("Pod", "Why")),
     "cures": ("What would place them", ("Pod", "Would get", "Cure")),
@@ -42,6 +43,7 @@ def page(audit: Audit) -> str:
         (len(audit.freed), f"nodes could be freed; {audit.proof}"),
         (len(audit.moves), "moves free them"),
         (len(audit.overcommitted), "nodes are overcommitted"),
+        (len({each.node for each in audit.hot}), "nodes are hot by measured use"),
         (len(audit.misplaced), "pods are misplaced"),
         (len(audit.pending), f"pods wait; {len({each.pod for each in audit.cures})} of them have a cure"),
     )

@@ -1,0 +1,39 @@
+"""What moves are counted for monitoring."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, Counter, Gauge
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from poseidon.rescheduling.move import MoveOutcome
+    from poseidon.rescheduling.planning import PlannedMoves
+
+
+class MoveMetrics:
+    """``registry`` has them all."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._plans = Counter("poseidon_move_plans", "Plans of moves that were made.", registry=self.registry)
+        self._moves = Counter("poseidon_moves", "Moves by their results.", ["result"], registry=self.registry)
+        self._saved = Counter(
+            "poseidon_moves_saved_points",
+            "Points that moves to their targets have saved.",
+            registry=self.registry,
+        )
+        self._released = Gauge(
+            "poseidon_released_pods", "Pods that may be moved, as of the last plan.", registry=self.registry
+        )
+
+    def note(self, planned: PlannedMoves, outcomes: Iterable[MoveOutcome]) -> None:
+        """Count a plan and what became of it."""
+        self._plans.inc()
+        self._released.set(planned.released)
+        for outcome in outcomes:
+            self._moves.labels(outcome.result.value).inc()
+            if outcome.result.value == "moved":
+                self._saved.inc(outcome.move.saves)

@@ -1,0 +1,229 @@
+"""Moves carried out on a cluster that is only pretended: with budgets, and things that go wrong on the way."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from random import Random
+
+import pytest
+from msgspec.structs import replace
+
+from poseidon.kube.api.core import Node, Pod
+from poseidon.kube.api.references import PodRef, timestamp
+from poseidon.pods.moves import MOVE_TO
+from poseidon.rescheduling.cluster_access import Eviction
+from poseidon.rescheduling.move import MoveOutcome, PlannedMove, Result
+from poseidon.rescheduling.mover import Mover
+from poseidon.rescheduling.waves import Waves, in_waves
+from tests.bridge.objects import node, pod
+from tests.support.effort import examples
+
+CPU = 8
+PATIENCE = 30.0
+
+
+@dataclass
+class Pretended:
+    """Nodes of eight cores, pods of whole cores, one controller each; evicted pods end and are replaced a while later.
+
+    ``budget``: how many pods may be away at once. ``broken``: controllers that replace nobody.
+    """
+
+    random: Random
+    nodes: list[str]
+    budget: int = 100
+    broken: frozenset[str] = frozenset()
+    pods: dict[str, Pod] = field(default_factory=dict)
+    now: float = 1_800_000_000.0
+    evicted: list[str] = field(default_factory=list)
+    ending: dict[str, float] = field(default_factory=dict)
+    due: list[tuple[float, Pod, str]] = field(default_factory=list)
+    unready: dict[str, float] = field(default_factory=dict)
+    said: list[str] = field(default_factory=list)
+
+    def add(self, name: str, where: str, cpu: int, owner: str) -> None:
+        self.pods[f"uid-{name}"] = pod(
+            name, uid=f"uid-{name}", namespace="shop", node=where, cpu=str(cpu), owner=owner, phase="Running"
+        )
+
+    def used(self, name: str) -> int:
+        return sum(cores(each) for each in self.pods.values() if each.spec.node_name == name)
+
+    @property
+    def away(self) -> int:
+        return len(self.ending) + len(self.due) + len(self.unready)
+
+    async def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        self.pass_time()
+        await asyncio.sleep(0)
+
+    def pass_time(self) -> None:
+        for uid in [uid for uid, at in self.ending.items() if at <= self.now]:
+            gone = self.pods.pop(uid)
+            del self.ending[uid]
+            owner = gone.metadata.owner_references[0].name
+            if owner not in self.broken:
+                self.due.append((self.now + self.random.random(), gone, gone.metadata.annotations[MOVE_TO]))
+        for entry in [each for each in self.due if each[0] <= self.now]:
+            self.due.remove(entry)
+            self._replace(entry[1], entry[2])
+        self.unready = {uid: at for uid, at in self.unready.items() if at > self.now}
+
+    def _replace(self, gone: Pod, target: str) -> None:
+        """The scheduler places the replacement where it was meant to go, or else anywhere that it fits."""
+        name = f"{gone.metadata.name}x"
+        fitting = [each for each in self.nodes if self.used(each) + cores(gone) <= CPU]
+        where = target if target in fitting else self.random.choice(fitting) if fitting else ""
+        self.add(name, where, cores(gone), gone.metadata.owner_references[0].name)
+        self.unready[f"uid-{name}"] = self.now + self.random.random() * 3
+        self.check()
+
+    def check(self) -> None:
+        assert all(self.used(each) <= CPU for each in self.nodes)
+        assert self.away <= self.budget
+
+    # --- what a mover asks -----------------------------------------------------------------------------------
+
+    async def pod(self, namespace: str, name: str) -> Pod | None:
+        return next((each for each in self.pods.values() if each.metadata.name == name), None)
+
+    async def node(self, name: str) -> Node | None:
+        return node(name, cpu=str(CPU)) if name in self.nodes else None
+
+    async def pods_on(self, node: str) -> list[Pod]:
+        return [each for each in self.pods.values() if each.spec.node_name == node]
+
+    async def siblings(self, pod: Pod) -> list[Pod]:
+        self.pass_time()
+        return [
+            each for each in self.pods.values() if each.metadata.controller() == pod.metadata.controller()
+        ]
+
+    async def announce(self, pod: PodRef, node: str, until: float) -> None:
+        self._change(pod.uid, annotations={MOVE_TO: node})
+
+    async def take_back(self, pod: PodRef) -> None:
+        self._change(pod.uid, annotations={})
+
+    async def cordon(self, node: str) -> None:
+        raise NotImplementedError
+
+    async def uncordon(self, node: str) -> None:
+        raise NotImplementedError
+
+    async def evict(self, pod: PodRef) -> Eviction:
+        self.pass_time()
+        if self.away >= self.budget:
+            return Eviction("Cannot evict pod as it would violate the pod's disruption budget.", for_now=True)
+        assert pod.uid not in self.evicted
+        self.evicted.append(pod.uid)
+        self.ending[pod.uid] = self.now + self.random.random() * 5
+        self._change(pod.uid, deletion_timestamp=timestamp(self.now + 5))
+        self.check()
+        return Eviction()
+
+    def _change(self, uid: str, **changes: object) -> None:
+        found = self.pods[uid]
+        self.pods[uid] = replace(found, metadata=replace(found.metadata, **changes))
+
+    def say(self, pod: PodRef, message: str) -> None:
+        self.said.append(f"{pod}: {message}")
+
+
+def cores(found: Pod) -> int:
+    return int(str(found.spec.containers[0].resources.requests["cpu"]))
+
+
+def planned(cluster: Pretended, uid: str, target: str, saves: float = 1.0) -> PlannedMove:
+    found = cluster.pods[uid]
+    owner = found.metadata.owner_references[0]
+    controller = ("shop", owner.kind, owner.name)
+    requests = {"cpu": cores(found) * 1000, "pods": 1}
+    return PlannedMove(
+        f"shop/{found.metadata.name}", found.spec.node_name, target, "why", saves, controller, requests
+    )
+
+
+def carried_out(cluster: Pretended, waves: Waves) -> list[MoveOutcome]:
+    mover = Mover(
+        cluster,
+        PATIENCE,
+        told=lambda _: None,
+        say=cluster.say,
+        wall=lambda: cluster.now,
+        sleep=cluster.sleep,
+    )
+    return asyncio.run(mover.carry_out(waves))
+
+
+@pytest.mark.parametrize("seed", range(examples(300)))
+def test_nothing_is_overcommitted_and_no_budget_exceeded(seed):
+    random = Random(seed)
+    broken = frozenset({"web0"}) if random.random() < 0.2 else frozenset()
+    cluster = Pretended(random, [f"n{index}" for index in range(4)], random.choice([1, 2, 100]), broken)
+    for index in range(random.randint(1, 12)):
+        where, cpu = random.choice(cluster.nodes), random.randint(1, 3)
+        if cluster.used(where) + cpu <= CPU:
+            cluster.add(f"p{index}", where, cpu, f"web{index % 5}")
+    wanted = {uid: random.choice(cluster.nodes) for uid in cluster.pods if random.random() < 0.6}
+    moves = [
+        planned(cluster, uid, target, random.random())
+        for uid, target in wanted.items()
+        if target != cluster.pods[uid].spec.node_name
+    ]
+    free = {each: {"cpu": (CPU - cluster.used(each)) * 1000, "pods": 50} for each in cluster.nodes}
+    waves = in_waves(moves, free, random.randint(1, 4))
+    before = len(cluster.pods)
+    if random.random() < 0.3 and cluster.pods:  # somebody else takes room meanwhile
+        where = random.choice(cluster.nodes)
+        if cluster.used(where) < CPU:
+            cluster.add("other", where, CPU - cluster.used(where), "other")
+            before += 1
+    outcomes = carried_out(cluster, waves)
+    assert len({each.move.pod for each in outcomes}) == len(outcomes)
+    counts = [each.result for each in outcomes]
+    moved = {each.move.pod for each in outcomes if each.result in (Result.MOVED, Result.ELSEWHERE)}
+    assert len(cluster.evicted) == len(moved) + counts.count(Result.UNPLACED)
+    if Result.UNPLACED not in counts:
+        assert len(outcomes) == sum(map(len, waves.waves))
+        assert len(cluster.pods) == before
+    else:
+        last = next(index for index, wave in enumerate(waves.waves) if outcomes[-1].move in wave)
+        assert len(outcomes) == sum(map(len, waves.waves[: last + 1])), "no wave follows one that went wrong"
+    assert len(cluster.said) == len(cluster.evicted) + len(moved)
+
+
+def single(change) -> tuple[MoveOutcome, Pretended]:
+    """One move from n0 to n1, after a change of the cluster."""
+    cluster = Pretended(Random(1), ["n0", "n1"])
+    cluster.add("p", "n0", 2, "web")
+    move = planned(cluster, "uid-p", "n1")
+    change(cluster)
+    (outcome,) = carried_out(cluster, Waves(((move,),), ()))
+    return outcome, cluster
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda c: c.pods.clear(), "the pod is gone"),
+        (lambda c: c.add("p", "n1", 2, "web"), "the pod is on n1 now"),
+        (lambda c: c.add("p", "n0", 2, "api"), "the pod has another controller now"),
+        (lambda c: c._change("uid-p", deletion_timestamp="2026-01-01T00:00:00Z"), "the pod is ending"),
+        (lambda c: c._change("uid-p", annotations={MOVE_TO: "n1"}), "the pod is being moved already"),
+        (lambda c: c.nodes.remove("n1"), "node n1 is gone"),
+        (lambda c: c.add("q", "n1", 7, "web"), "node n1 has not enough cpu now"),
+    ],
+)
+def test_what_has_changed_since_is_left_alone(change, reason):
+    outcome, cluster = single(change)
+    assert (outcome.result, outcome.reason, cluster.evicted) == (Result.SKIPPED, reason, [])
+
+
+def test_a_budget_that_never_allows_it_is_asked_for_a_while():
+    outcome, cluster = single(lambda c: setattr(c, "budget", 0))
+    assert outcome.result is Result.REFUSED
+    assert "disruption budget" in outcome.reason
+    assert cluster.pods["uid-p"].metadata.annotations == {}, "the announcement is taken back"
