@@ -22,6 +22,7 @@ _COMMANDS = MappingProxyType(
         "reschedule": "Move running pods to where they cost less.",
         "shadow": "Watch another scheduler, and tell where its pods would have been cheaper.",
         "support-bundle": "Gather what somebody needs who helps from afar, without secrets.",
+        "top": "Show how a running pair is doing.",
         "run": "Bridge a Kubernetes cluster to a solver.",
     }
 )

@@ -17,7 +17,7 @@ from poseidon.testbed.api_server.bulk import create_object
 from poseidon.testbed.kubeconfig import write_kubeconfig
 from poseidon.testbed.seeding import NodeShape
 from tests.end_to_end.scene import free_port, scene
-from tests.plan.objects import node, pod
+from tests.plan.objects import node, pod, pod_group
 from tests.support.cluster import pod as api_pod
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "12-audit"
@@ -262,15 +262,9 @@ def test_cures_in_words_for_people(tmp_path):
 
 
 def test_members_of_gangs_have_no_cure_by_themselves(tmp_path):
-    group = {
-        "apiVersion": "scheduling.x-k8s.io/v1alpha1",
-        "kind": "PodGroup",
-        "metadata": {"name": "gang", "namespace": "shop"},
-        "spec": {"minMember": 2},
-    }
     member = {"labels": {"scheduling.x-k8s.io/pod-group": "gang"}}
     pods = [pod(f"m{index}", cpu=3, metadata=member) for index in range(2)]
-    found = audited(tmp_path, node("a"), group, *pods)
+    found = audited(tmp_path, node("a"), pod_group("gang", 2), *pods)
     assert (len(found["pending"]), found["cures"]) == (2, [])
 
 

@@ -12,7 +12,7 @@ from poseidon.kube.parsing.times import seconds
 from poseidon.manifests.loader import load_manifests
 from poseidon.rescheduling.objectives import Objective, ObjectiveOptions
 from poseidon.rescheduling.planning import plan_moves
-from tests.plan.objects import node, pod
+from tests.plan.objects import node, pod, pod_group
 
 NOW = "2026-11-24T10:00:10Z"
 ALLOWING = {
@@ -137,16 +137,17 @@ def test_what_an_earlier_plan_has_not_freed_is_given_back(tmp_path):
 
 
 def test_a_gang_that_waits_gets_its_nodes(tmp_path):
-    group = {
-        "apiVersion": "scheduling.x-k8s.io/v1alpha1",
-        "kind": "PodGroup",
-        "metadata": {"name": "gang", "namespace": "shop"},
-        "spec": {"minMember": 2},
-    }
     member = {"labels": {"scheduling.x-k8s.io/pod-group": "gang"}}
     gang = [pod(f"m{index}", cpu=4, metadata=member, schedulerName="poseidon") for index in range(2)]
     running = [owned("p", "a"), owned("q", "b"), owned("r", "c", cpu=2)]
-    found = planned(tmp_path, *(node(name) for name in "abc"), *running, group, *gang, objective="make-room")
+    found = planned(
+        tmp_path,
+        *(node(name) for name in "abc"),
+        *running,
+        pod_group("gang", 2),
+        *gang,
+        objective="make-room",
+    )
     assert moves_of(found) == {"p": ("a", "c"), "q": ("b", "c")}
     assert {each.why for wave in found.waves.waves for each in wave} == {"makes room for shop/m0"}
 

@@ -20,6 +20,16 @@ def node(
     }
 
 
+def pod_group(name, least, namespace="shop"):
+    """A gang of at least so many pods."""
+    return {
+        "apiVersion": "scheduling.x-k8s.io/v1alpha1",
+        "kind": "PodGroup",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"minMember": least},
+    }
+
+
 def pod(name: str, *, cpu: Any = "100m", phase: str = "Pending", metadata: Any = None, **spec: Any) -> dict:
     requests = {"cpu": cpu, "memory": "64Mi"}
     return {

@@ -1,0 +1,122 @@
+"""``poseidon top``: how a running pair is doing, on a terminal."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.error
+import urllib.request
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import click
+
+from poseidon.commands.connection import fault
+from poseidon.commands.durations import seconds_option
+from poseidon.commands.offline_options import output_option
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from poseidon.live.figures import Figures, Values
+
+_MOST_BYTES = 2**24
+_PATIENCE = 5.0
+
+
+@click.command("top")
+@click.option(
+    "--bridge",
+    default="http://127.0.0.1:9092/metrics",
+    show_default=True,
+    metavar="URL",
+    help="Where the bridge serves its metrics.",
+)
+@click.option(
+    "--solver",
+    default="http://127.0.0.1:9091/metrics",
+    show_default=True,
+    metavar="URL",
+    help="Where the solver serves its metrics; without an answer its figures stay empty.",
+)
+@click.option(
+    "--interval",
+    callback=seconds_option,
+    default="2s",
+    show_default=True,
+    metavar="DURATION",
+    help="Between two looks.",
+)
+@click.option("--once", is_flag=True, help="Look twice, print, and end.")
+@output_option
+def top(*, bridge: str, solver: str, interval: float, once: bool, output: str) -> None:
+    """Show who waits for what, how many pods are bound, and how long rounds and bindings take, until Ctrl-C.
+
+    Both programs have to serve metrics (--metrics). -o json prints one object a line.
+    """
+    for name, url in (("--bridge", bridge), ("--solver", solver)):
+        if not url.startswith(("http://", "https://")):
+            raise click.UsageError(
+                f"{name}: {url!r} is no address; write for example http://127.0.0.1:9092/metrics"
+            )
+    looks = _looks(bridge, solver, interval)
+    if output == "json":
+        for found in looks:
+            click.echo(json.dumps(found.as_json()))
+            if once:
+                return
+    else:
+        _shown(looks, once=once)
+
+
+def _shown(looks: Iterator[Figures], *, once: bool) -> None:
+    from rich.console import Console
+    from rich.live import Live
+
+    from poseidon.live.top import screen
+
+    console = Console(highlight=False)
+    if once or not console.is_terminal:
+        for found in looks:
+            console.print(screen(found))
+            if once:
+                return
+    with Live(console=console, screen=True, auto_refresh=False) as live:
+        for found in looks:
+            live.update(screen(found), refresh=True)
+
+
+def _looks(bridge: str, solver: str, interval: float) -> Iterator[Figures]:
+    """Yield what is seen between two looks, for ever. A bridge that does not answer ends the command with status 1."""
+    from poseidon.live.figures import figures
+
+    before, at = _read(bridge, solver), time.monotonic()
+    while True:
+        time.sleep(interval)
+        now, looked = _read(bridge, solver), time.monotonic()
+        yield figures(now, before, looked - at)
+        before, at = now, looked
+
+
+def _read(bridge: str, solver: str) -> Values:
+    from poseidon.live.figures import parsed
+
+    try:
+        found = dict(parsed(_page(bridge)))
+    except (OSError, ValueError) as error:
+        raise fault(f"no bridge answers at {bridge}: {_words(error)}; start it with --metrics", 1) from None
+    with suppress(OSError, ValueError):  # without an answer its figures stay empty
+        found.update(
+            (key, value) for key, value in parsed(_page(solver)).items() if key[0].startswith("firmament_")
+        )
+    return found
+
+
+def _page(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=_PATIENCE) as answer:  # noqa: S310 - the scheme has been looked at
+        return str(answer.read(_MOST_BYTES).decode())
+
+
+def _words(error: Exception) -> str:
+    reason = error.reason if isinstance(error, urllib.error.URLError) else error
+    return str(reason)

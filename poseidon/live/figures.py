@@ -1,0 +1,159 @@
+"""What the metrics of both programs say of the last few seconds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from prometheus_client.parser import text_string_to_metric_families
+
+Labels = tuple[tuple[str, str], ...]
+Values = Mapping[tuple[str, Labels], float]
+"""By name of a sample, and its labels in order."""
+
+STAGES = ("snapshot", "network", "solve", "admit")
+
+
+class Quantiles(NamedTuple):
+    """Seconds within which half, and 99 of 100, were done; NaN where there was nothing."""
+
+    median: float
+    most: float
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """``queues``: pods that wait, by what for; ``bound``: pods a second, ``rounds`` likewise. ``scheduling``: from a
+    pod's creation to its binding, ``answer``: from telling the solver to its placement, ``binding``: of the API server.
+    ``stages``: mean seconds of a round by stage. Rates and times are of the time between two looks, of all time where
+    there was only one.
+    """
+
+    nodes: int
+    leads: bool
+    connected: bool
+    refused: bool
+    queues: Mapping[str, int]
+    in_flight: int
+    bound: float
+    bound_in_all: int
+    scheduling: Quantiles
+    answer: Quantiles
+    binding: Quantiles
+    rounds: float
+    stages: Mapping[str, float]
+    arcs: int
+    failures: int
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the documented JSON object; times are null where there was nothing."""
+        return {
+            "nodes": self.nodes,
+            "leads": self.leads,
+            "solver": {"connected": self.connected, "refused": self.refused, "roundFailures": self.failures},
+            "waiting": dict(self.queues),
+            "bindingsInFlight": self.in_flight,
+            "boundPerSecond": round(self.bound, 3),
+            "bound": self.bound_in_all,
+            "seconds": {
+                name: {"p50": _number(each.median), "p99": _number(each.most)}
+                for name, each in (
+                    ("scheduling", self.scheduling),
+                    ("answer", self.answer),
+                    ("binding", self.binding),
+                )
+            },
+            "roundsPerSecond": round(self.rounds, 3),
+            "stages": {name: _number(spent) for name, spent in self.stages.items()},
+            "arcs": self.arcs,
+        }
+
+
+def parsed(text: str) -> Values:
+    """Read a page of metrics. Raises ``ValueError`` for one that is none."""
+    return {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def figures(now: Values, before: Values | None, seconds: float) -> Figures:
+    """Compare two looks, ``seconds`` apart; ``before`` is None for the first. Both programs' values stand together."""
+    change = _Change(now, before or {})
+    since = seconds if before is not None and seconds > 0 else math.inf
+    rounds = change.of("firmament_round_duration_seconds_count", stage="total")
+    stages = {
+        stage: change.of("firmament_round_duration_seconds_sum", stage=stage) / rounds if rounds else math.nan
+        for stage in STAGES
+    }
+    bound = change.of("poseidon_pods_bound_total")
+    return Figures(
+        nodes=int(_one(now, "poseidon_nodes")),
+        leads=_one(now, "poseidon_leader") == 1,
+        connected=_one(now, "poseidon_solver_connected") == 1,
+        refused=_one(now, "poseidon_solver_refused") == 1,
+        queues={
+            dict(labels)["queue"]: int(value)
+            for (name, labels), value in sorted(now.items())
+            if name == "poseidon_queue_pods"
+        },
+        in_flight=int(_one(now, "poseidon_bind_queue_length")),
+        bound=bound / since,
+        bound_in_all=int(_one(now, "poseidon_pods_bound_total")),
+        scheduling=change.quantiles("poseidon_pod_scheduling_sli_duration_seconds"),
+        answer=change.quantiles("poseidon_solver_answer_duration_seconds"),
+        binding=change.quantiles("poseidon_bind_duration_seconds"),
+        rounds=rounds / since,
+        stages=stages,
+        arcs=int(_one(now, "firmament_network_arcs")),
+        failures=int(_one(now, "firmament_round_failures_total")),
+    )
+
+
+class _Change:
+    def __init__(self, now: Values, before: Values) -> None:
+        self._now, self._before = now, before
+
+    def of(self, name: str, **labels: str) -> float:
+        """By how much a counter has grown; one that begins anew counts from nothing."""
+        key = (name, tuple(sorted(labels.items())))
+        now, before = self._now.get(key, 0.0), self._before.get(key, 0.0)
+        return now - before if now >= before else now
+
+    def quantiles(self, name: str) -> Quantiles:
+        """Of a histogram, whatever its other labels are, between its buckets as Prometheus' histogram_quantile does."""
+        buckets: dict[float, float] = {}
+        for key in self._now:
+            if key[0] == f"{name}_bucket":
+                labels = dict(key[1])
+                edge = float(labels["le"])
+                buckets[edge] = buckets.get(edge, 0.0) + self.of(key[0], **labels)
+        ordered = sorted(buckets.items())
+        return Quantiles(_quantile(ordered, 0.5), _quantile(ordered, 0.99))
+
+
+def _quantile(buckets: list[tuple[float, float]], part: float) -> float:
+    """``buckets``: upper edges, the last of them infinite, and how many are at most that."""
+    if not buckets or not buckets[-1][1]:
+        return math.nan
+    wanted, low, counted = part * buckets[-1][1], 0.0, 0.0
+    for edge, count in buckets:
+        if count >= wanted:
+            return (
+                low
+                if math.isinf(edge)
+                else low + (edge - low) * (wanted - counted) / max(count - counted, 1e-12)
+            )
+        low, counted = edge, count
+    return low
+
+
+def _one(values: Values, name: str) -> float:
+    return values.get((name, ()), 0.0)
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else round(value, 6)

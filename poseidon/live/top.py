@@ -1,0 +1,78 @@
+"""Figures on a terminal."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rich.console import RenderableType
+
+    from poseidon.live.figures import Figures, Quantiles
+
+_WAITING: Mapping[str, str] = {
+    "active": "for the next round",
+    "unschedulable": "no node is right",
+    "group": "for their group",
+    "claims": "for their volumes",
+    "priority_class": "for their priority class",
+    "set_aside": "set aside",
+    "leaving_room": "others make room",
+}
+
+
+def screen(found: Figures) -> RenderableType:
+    """Return what is shown: how things stand, who waits for what, how long things take."""
+    return Group(_line(found), Text(), _waiting(found), Text(), _times(found))
+
+
+def _line(found: Figures) -> Text:
+    bridge = "leads" if found.leads else "stands by"
+    solver = "refuses this bridge" if found.refused else "connected" if found.connected else "not connected"
+    good = found.connected or not found.leads
+    text = Text(f"{found.nodes:,} nodes   bridge {bridge}   solver ")
+    text.append(solver, style="" if good else "bold red")
+    text.append(f"   {found.bound:,.1f} pods bound per second, {found.bound_in_all:,} in all")
+    if found.failures:
+        text.append(f"   {found.failures:,} rounds failed", style="bold red")
+    return text
+
+
+def _waiting(found: Figures) -> Table:
+    table = Table("PODS THAT WAIT", "", box=None, pad_edge=False)
+    for queue, count in found.queues.items():
+        table.add_row(_WAITING.get(queue, queue), f"{count:,}")
+    table.add_row("being bound", f"{found.in_flight:,}")
+    return table
+
+
+def _times(found: Figures) -> Table:
+    table = Table("TIME", "MEDIAN", "99 OF 100", box=None, pad_edge=False)
+    for name, each in (
+        ("from creation to binding", found.scheduling),
+        ("until the solver answers", found.answer),
+        ("a binding", found.binding),
+    ):
+        table.add_row(name, *_both(each))
+    table.add_section()
+    for stage, spent in found.stages.items():
+        table.add_row(f"a round: {stage}", _time(spent), "")
+    table.add_row("rounds per second", f"{found.rounds:,.2f}", "")
+    table.add_row("arcs of the largest network", f"{found.arcs:,}", "")
+    return table
+
+
+def _both(found: Quantiles) -> tuple[str, str]:
+    return _time(found.median), _time(found.most)
+
+
+def _time(seconds: float) -> str:
+    if math.isnan(seconds):
+        return "-"
+    return f"{seconds * 1000:,.1f} ms" if seconds < 1 else f"{seconds:,.2f} s"
