@@ -120,6 +120,8 @@ def _inspecting() -> list[click.Command]:
         ("`poseidon run`", [poseidon.get_command(click.Context(poseidon), "run")]),
         ("`poseidon doctor`", [poseidon.get_command(click.Context(poseidon), "doctor")]),
         ("`poseidon audit`", [poseidon.get_command(click.Context(poseidon), "audit")]),
+        ("`poseidon reschedule`", [poseidon.get_command(click.Context(poseidon), "reschedule")]),
+        ("`poseidon top`", [poseidon.get_command(click.Context(poseidon), "top")]),
         ("`poseidon shadow`", [poseidon.get_command(click.Context(poseidon), "shadow")]),
         ("`poseidon support-bundle", [poseidon.get_command(click.Context(poseidon), "support-bundle")]),
         (
@@ -138,6 +140,8 @@ def _inspecting() -> list[click.Command]:
         "run",
         "doctor",
         "audit",
+        "reschedule",
+        "top",
         "shadow",
         "support-bundle",
         "plan, explain",

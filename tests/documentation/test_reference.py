@@ -24,6 +24,7 @@ from poseidon.manifests.inventory import _KINDS, _MODEL_KINDS
 from poseidon.metrics_sources.metrics import SourceMetrics
 from poseidon.offline.plan import NO_NODES
 from poseidon.pods.tasks import GATED_REASON
+from poseidon.rescheduling.metrics import MoveMetrics
 from tests.deploy.manifests import of_kind
 from tests.documentation.markdown import ROOT, blocks, codes, rows, section, text
 
@@ -53,8 +54,9 @@ def test_the_list_of_metrics_is_complete():
     KubeMetrics(bridge)
     SourceMetrics(bridge)
     bridge.register(QueueDepths(list))
+    moves = MoveMetrics().registry
     documented = {codes(row[0])[0]: set(codes(row[1])) for row in rows(section(OPERATIONS, "Metrics"))}
-    assert documented == exported(Metrics().registry) | exported(bridge)
+    assert documented == exported(Metrics().registry) | exported(bridge) | exported(moves)
 
 
 def test_metrics_in_prose_exist():

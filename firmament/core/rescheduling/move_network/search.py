@@ -103,6 +103,13 @@ class MoveSearch:
                 break
             columns = columns.merged(wanted, problem.groups)
             steps[network.exhausted(flows)] *= options.wider
+        if most_saved - saved > options.gap * saved:
+            # Where several prices are right for the network, others may suit what it does not know of.
+            lower = self._prices(network, flows, least, extra_price, greatest=False)
+            least_then = least_costs(problem, lower)
+            proved = self._most_saved(lower, least_then, extra_price)
+            if proved < most_saved:
+                most_saved, prices, least = proved, lower, least_then
         moves = network.moves(problem, flows)
         return Found(extra_price, moves, saved, most_saved, prices, least, columns, homes, solves)
 
@@ -150,11 +157,14 @@ class MoveSearch:
         )
         return least
 
-    def _prices(self, network: MoveNetwork, flows: Int64, least: Int64, extra_price: int) -> Int64:
+    def _prices(
+        self, network: MoveNetwork, flows: Int64, least: Int64, extra_price: int, *, greatest: bool = True
+    ) -> Int64:
         """int64[M]: prices by the network, and, of machines that it knows nothing of, what a task would find there.
 
         A full machine costs what its first task would have to be paid to leave; one without tasks is closed. Of the
-        network's prices the greatest are taken: what it does not know of attracts less, so fewer columns are missing.
+        network's prices the ``greatest`` are taken: what it does not know of attracts less, so fewer columns are
+        missing.
         """
         problem = self._problem
         prices = self._marginal.copy()
@@ -163,7 +173,10 @@ class MoveSearch:
         np.minimum.at(first, problem.home_machine, worth)
         np.copyto(prices, np.maximum(prices, first), where=self._full)
         low, high = machine_prices(network, flows)
-        unbounded = np.maximum(prices[network.machines], low)
-        prices[network.machines] = np.where(high < FAR, high, unbounded)
+        there = prices[network.machines]
+        if greatest:
+            prices[network.machines] = np.where(high < FAR, high, np.maximum(there, low))
+        else:
+            prices[network.machines] = np.where(low > -FAR, low, there)
         clipped: Int64 = np.clip(prices, 0, DEAREST)
         return clipped
