@@ -53,14 +53,22 @@ async def rescheduling(api: Api, kubelets: Kubelets) -> str:
     again = await _rescheduled(api)
     if again:
         raise ScenarioError(f"settled pods moved again: {dict(again)}")
-    return f"{results['moved']} of {_PODS} pods left {first}, at least {least} available, and none moved afterwards"
+    freed = await _rescheduled(api, "--objective", "free-nodes", "--node", first)
+    await until(f"{_PODS} pods run", lambda: runs(api, "web", _PODS))
+    node = await api.get(named("Node", first))
+    if first in (await places_of(api, "web")).values() or not node["spec"].get("unschedulable"):
+        raise ScenarioError(f"{first} was not freed: {dict(freed)}")
+    return (
+        f"{results['moved']} of {_PODS} pods left {first}, at least {least} available, and none moved afterwards; "
+        f"{freed.total()} more, and {first} was free"
+    )
 
 
-async def _rescheduled(api: Api) -> Counter[str]:
+async def _rescheduled(api: Api, *more: str) -> Counter[str]:
     """Run the command; how often moves ended how."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "poseidon", "reschedule", "--kubeconfig", str(api.kubeconfig)),
-        *("--move-cost", "1", "-o", "json"),
+        *("--move-cost", "1", "-o", "json", *more),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
