@@ -114,8 +114,16 @@ def _make_room(standing: Standing, options: ObjectiveOptions) -> Choice:
     found = trials.room(waiting, options.tries)
     if found is None or len(found.moves) > options.most:
         return Choice((), notes=("no few moves give anyone a place who waits",))
-    why = f"makes room for {min(found.places)}"
-    return Choice(tuple(Wanted(uid, target, why) for uid, target in sorted(found.moves.items())))
+    first = min(found.places)
+    return Choice(
+        tuple(Wanted(uid, target, _room_for(first, uid)) for uid, target in sorted(found.moves.items()))
+    )
+
+
+def _room_for(waiting: str, moved: str) -> str:
+    """Say for whom a pod moves, unless that is a pod of others, whose name is not for its owners."""
+    same = waiting.partition("/")[0] == moved.partition("/")[0]
+    return f"makes room for {waiting}" if same else "makes room for a pod of another namespace"
 
 
 def _trials(standing: Standing, goes: Collection[str]) -> EmbeddedTrials:

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+_PATIENCE = 2.0
+"""Seconds that sending some spans may take: so much later a program ends whose collector does not answer."""
+
+
 class TracingError(ValueError):
     """Traces cannot be sent; the text says why and what to do."""
 
@@ -51,6 +55,6 @@ def tracer_of(url: str | None, service: str, version: str) -> Tracer | None:
             "--traces: OpenTelemetry is not installed; pip install 'poseidon-firmament[tracing]'"
         ) from None
     provider = TracerProvider(resource=Resource.create({"service.name": service, "service.version": version}))
-    exporter = OTLPSpanExporter(endpoint=url, insecure=scheme == "http")
+    exporter = OTLPSpanExporter(endpoint=url, insecure=scheme == "http", timeout=_PATIENCE)
     provider.add_span_processor(BatchSpanProcessor(exporter))
     return provider.get_tracer(service, version)

@@ -23,7 +23,7 @@ from tests.differential.world import Pod
 from tests.support.effort import examples
 
 BLOCKS = 4
-SEEDS = examples(2000)
+SEEDS = examples(800)
 
 
 def scheduler() -> Scheduler:

@@ -152,6 +152,16 @@ def test_a_gang_that_waits_gets_its_nodes(tmp_path):
     assert {each.why for wave in found.waves.waves for each in wave} == {"makes room for shop/m0"}
 
 
+def test_owners_are_not_told_the_names_of_others(tmp_path):
+    waits = pod("large", cpu=4, schedulerName="poseidon")
+    waits["metadata"]["namespace"] = "other"
+    running = [owned("p", "a"), owned("q", "b")]
+    found = planned(tmp_path, node("a"), node("b"), *running, waits, objective="make-room")
+    assert [each.why for wave in found.waves.waves for each in wave] == [
+        "makes room for a pod of another namespace"
+    ]
+
+
 def test_nobody_waits(tmp_path):
     assert moves_of(planned(tmp_path, node("a"), owned("p", "a"), objective="make-room")) == {}
 
