@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from poseidon.rescheduling.standing import Standing
 
 
+_LOAD = "load_threshold"
+
+
 class Objective(Enum):
     """``LOWER_COST``: pods go to where cost models charge less. ``RELIEVE_LOAD``: off nodes that are hot by measured
     use. ``FREE_NODES``: off nodes that can be emptied. ``MAKE_ROOM``: out of the way of the first that waits.
@@ -83,7 +86,9 @@ def _lower_cost(standing: Standing, options: ObjectiveOptions) -> Choice:
 def _relieve_load(standing: Standing, options: ObjectiveOptions) -> Choice:
     found = standing.scheduler.relieve(standing.prices.keys(), dict(options.hot), options.most)
     moves = tuple(Wanted(each.uid, each.target, f"node {each.source} is hot") for each in found.moves)
-    notes = (f"node {name} stays hot: no pod of it has a cooler place" for name in found.left)
+    notes = [f"node {name} stays hot: no pod of it has a cooler place" for name in found.left]
+    if found.left and not any(each.name == _LOAD for each in standing.configuration.cost_models):
+        notes.append(f"what single pods use is known with a cost model that looks at load, such as {_LOAD}")
     return Choice(moves, notes=tuple(notes))
 
 

@@ -110,6 +110,21 @@ def test_a_node_that_cannot_be_relieved_is_told(tmp_path):
     assert (moves_of(found), found.notes) == ({}, ("node a stays hot: no pod of it has a cooler place",))
 
 
+def test_without_a_model_that_looks_at_load_the_reason_is_told(tmp_path):
+    uses = {"one": 2000, "two": 2000}
+    pods = [owned(name, "a") for name in uses]
+    found = planned(
+        tmp_path,
+        node("a"),
+        node("b"),
+        *pods,
+        report("a", uses),
+        objective="relieve-load",
+        hot=(("cpu", 75.0),),
+    )
+    assert found.notes[-1].startswith("what single pods use is known with a cost model that looks at load")
+
+
 def test_nodes_are_freed_that_are_named(tmp_path):
     pods = [owned("p", "a"), owned("q", "b"), owned("r", "b")]
     nodes = [node(name) for name in ("a", "b")]

@@ -141,3 +141,34 @@ def test_no_more_than_are_allowed():
     load = Load(3, {f"t{index}": ("m0", 100, 1000) for index in range(10)})
     assert len(relieved(load).moves) == 3
     assert len(relieved(load, most=2).moves) == 2
+
+
+@pytest.mark.parametrize("seed", range(examples(60)))
+def test_while_use_goes_up_and_down_nobody_stays_hot_for_five_minutes(seed):
+    """A report each minute; moves take until the next one, and use changes meanwhile."""
+    random = Random(seed)
+    load = random_load(random)
+    minutes = dict.fromkeys(load.names(), 0)
+    moved = 0
+    for _ in range(20):
+        found = relieved(load)
+        moved += len(found.moves)
+        load = drifted(load.moved(found), random)
+        for name in load.names():
+            is_hot = name in load.hot() and name not in found.left
+            minutes[name] = minutes[name] + 1 if is_hot else 0
+            assert minutes[name] < 5
+    assert moved < 20 * len(load.tasks) / 2, "pods do not go to and fro"
+
+
+def drifted(load: Load, random: Random) -> Load:
+    """Uses are a little more or less than they were."""
+    tasks = {
+        uid: (
+            where,
+            request,
+            max(0, min(2500, round(use * random.uniform(0.8, 1.2)) + random.randint(-50, 50))),
+        )
+        for uid, (where, request, use) in load.tasks.items()
+    }
+    return Load(load.machines, tasks, load.tainted)
