@@ -81,67 +81,22 @@ class EmbeddedTrials:
         goes: Collection[str],
         placed: Mapping[str, str] | None = None,
     ) -> None:
+        from firmament.core.cures.waiting import Waiting
         from firmament.core.rescheduling.trials import Trials
         from firmament.wire import events_from_proto
 
-        self._known = [
-            part for each in events_from_proto(events) for part in _with_placed(each, placed or {})
-        ]
+        known = [part for each in events_from_proto(events) for part in _with_placed(each, placed or {})]
         self._scheduler = _scheduler(_core(configuration), clock)
-        self._trials = Trials(self._scheduler, self._known, goes)
+        self._trials = Trials(self._scheduler, known, goes)
+        self._waiting = Waiting(self._trials, known)
 
     def cures(self, uids: Collection[str], tries: int, most: int) -> dict[str, tuple[Cure, ...]]:
-        """Return what would let tasks that wait have a place, each by itself; members of gangs have no such cures.
-
-        Tasks of one class have one answer, after at most so many ``tries`` for each, of at most so many cures.
-        """
-        from firmament.core.cures.search import cures_for
-        from firmament.core.events import TasksSubmitted
-
-        gangs = self._gangs()
-        found: dict[str, tuple[Cure, ...]] = {}
-        for event in self._known:
-            if not isinstance(event, TasksSubmitted) or event.job in gangs:
-                continue
-            waiting = [uid for uid in event.uids if uid in uids]
-            if waiting:
-                first = replace(event, uids=(waiting[0],), names=(), created=(), job="")
-                cures = cures_for(self._trials, first, tries=tries, most=most)
-                found |= dict.fromkeys(waiting, cures)
-        return found
+        """Return what would let tasks that wait have a place, as ``Waiting.cures`` does."""
+        return self._waiting.cures(uids, tries=tries, most=most)
 
     def room(self, uids: Sequence[str], tries: int) -> GangRoom | None:
-        """Return the moves that give one of the tasks that wait, or the gang of one, a place; of the first that can."""
-        from firmament.core.events import TasksSubmitted
-        from firmament.core.rescheduling.gang_room import gang_room_for
-
-        gangs = self._gangs()
-        waiting = {uid: each for each in self._known if isinstance(each, TasksSubmitted) for uid in each.uids}
-        looked: set[str | int] = set()
-        for uid in uids:
-            event = waiting.get(uid)
-            kind = None if event is None else event.job if event.job in gangs else event.task_class
-            if event is None or kind is None or kind in looked:
-                continue
-            looked.add(kind)
-            together = [replace(event, uids=(uid,), names=(), created=(), job="")]
-            if event.job in gangs:
-                together = [
-                    replace(each, names=(), created=())
-                    for each in self._known
-                    if isinstance(each, TasksSubmitted) and each.job == event.job
-                ]
-            room = gang_room_for(self._trials, together, tries)
-            if room is not None:
-                return room
-        return None
-
-    def _gangs(self) -> set[str]:
-        from firmament.core.events import JobDefined
-
-        return {
-            each.job.id for each in self._known if isinstance(each, JobDefined) and each.job.min_members > 1
-        }
+        """Return the moves that give one of the tasks that wait a place, as ``Waiting.room`` does."""
+        return self._waiting.room(uids, tries)
 
     def cheaper(self, prices: Mapping[str, float], move_price: float, most: int | None) -> MovePlan:
         """Return moves that lower costs, as ``cheaper_moves`` does."""

@@ -261,11 +261,21 @@ def test_cures_in_words_for_people(tmp_path):
     assert "of them have a cure" in page.read_text()
 
 
-def test_members_of_gangs_have_no_cure_by_themselves(tmp_path):
+def test_gangs_are_cured_as_a_whole_and_by_moves_alone(tmp_path):
     member = {"labels": {"scheduling.x-k8s.io/pod-group": "gang"}}
     pods = [pod(f"m{index}", cpu=3, metadata=member) for index in range(2)]
-    found = audited(tmp_path, node("a"), pod_group("gang", 2), *pods)
+    gang = (pod_group("gang", 2), *pods)
+    found = audited(tmp_path, node("a"), *gang)
     assert (len(found["pending"]), found["cures"]) == (2, [])
+    running = [owned("p", "a", cpu=2), owned("q", "b", cpu=2)]
+    cured = audited(tmp_path, *(node(name) for name in "abc"), *running, *gang)["cures"]
+    assert [(each["pod"], each["kind"]) for each in cured] == [
+        ("shop/m0", "move-others"),
+        ("shop/m1", "move-others"),
+    ]
+    assert {each["text"] for each in cured} == {
+        f"move {cured[0]['moves'][0]['pod']} to {cured[0]['moves'][0]['to']}; then all 2 pods of its gang have places"
+    }
 
 
 def test_pods_that_run_against_rules_about_their_nodes(tmp_path):

@@ -24,7 +24,8 @@ class Kind(Enum):
 class Step(NamedTuple):
     """One change. ``subject``: the resource, the label's key, the taint, the constraint; ``machine``: which one is
     changed, or is like the one that is added; ``before``, ``after``: amounts, or values of a label, None for none; of
-    constraints that there may be several of, ``before`` says which, from 0 on.
+    constraints that there may be several of, ``before`` says which, from 0 on; of moves that make room for a gang,
+    ``after`` says for how many of it.
     """
 
     kind: Kind

@@ -43,7 +43,9 @@ def find_cures(
 def _told(cure: Cure) -> Cure:
     """Return a cure with its text. What is moved is no change besides."""
     if cure.moves:
-        return replace(cure, text=_moved(cure.moves), changes=())
+        gang = cure.changes[0].after
+        text = _moved(cure.moves) + (f"; then all {gang} pods of its gang have places" if gang else "")
+        return replace(cure, text=text, changes=())
     return replace(cure, text="; ".join(_text(each) for each in cure.changes))
 
 
