@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from poseidon.pods.moves import MOVE_TO
+from poseidon.pods.moves import announced_move
 from poseidon.pods.requests.resources import amounts, effective_requests
 
 if TYPE_CHECKING:
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from poseidon.rescheduling.move import PlannedMove
 
 
-def changed(pod: Pod, move: PlannedMove) -> str:
-    """Return what has come to be otherwise with a pod than planned, "" for nothing."""
+def changed(pod: Pod, move: PlannedMove, now: float) -> str:
+    """Return what is otherwise with a pod than planned, "" for nothing; ``now``: seconds since the epoch."""
     owner = pod.metadata.controller()
     if pod.terminal or pod.metadata.deletion_timestamp is not None:
         return "the pod is ending"
@@ -24,7 +24,7 @@ def changed(pod: Pod, move: PlannedMove) -> str:
         return f"the pod is on {pod.spec.node_name or 'no node'} now"
     if owner is None or (pod.metadata.namespace, owner.kind, owner.name) != move.controller:
         return "the pod has another controller now"
-    if MOVE_TO in pod.metadata.annotations:
+    if announced_move(pod, now)[0]:
         return "the pod is being moved already"
     return ""
 

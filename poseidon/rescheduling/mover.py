@@ -83,7 +83,9 @@ class Mover:
         pod = await self._access.pod(namespace, name)
         if pod is None:
             return MoveOutcome(move, Result.SKIPPED, reason="the pod is gone")
-        unlike = changed(pod, move) or await self._refusal(pod, move.target, coming.get(move.target, []))
+        unlike = changed(pod, move, self._wall()) or await self._refusal(
+            pod, move.target, coming.get(move.target, [])
+        )
         if unlike:
             return MoveOutcome(move, Result.SKIPPED, reason=unlike)
         ref = PodRef(pod.metadata.uid, namespace, name)

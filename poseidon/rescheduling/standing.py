@@ -9,7 +9,7 @@ from poseidon.bridge.watched_pods import ANY_SCHEDULER
 from poseidon.offline.cluster import build
 from poseidon.offline.movable import goes_with_its_node, move_prices, obstacles
 from poseidon.offline.plan import plan_of
-from poseidon.pods.moves import MOVE_TO
+from poseidon.pods.moves import announced_move
 from poseidon.pods.tasks import Disposition, disposition, scheduler_of
 from poseidon.rescheduling.permission import Permission
 
@@ -66,7 +66,7 @@ def standing(manifests: Manifests, configuration: BridgeConfiguration, now: floa
 
     def is_released(pod: Pod) -> bool:
         ours = ANY_SCHEDULER in names or scheduler_of(pod) in names
-        return ours and MOVE_TO not in pod.metadata.annotations and permission.allows(pod)
+        return ours and not announced_move(pod, now)[0] and permission.allows(pod)
 
     released = {uid: pod for uid, pod in running.items() if uid not in goes and is_released(pod)}
     stays = obstacles(manifests, released.values()).keys() | {each.pod for each in plan.preemptions}

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from poseidon.kube.api.core import Node, Pod
 from poseidon.kube.api.references import PodRef, timestamp
-from poseidon.pods.moves import MOVE_TO
+from poseidon.pods.moves import MOVE_TO, MOVE_UNTIL
 from poseidon.rescheduling.cluster_access import Eviction
 from poseidon.rescheduling.move import MoveOutcome, PlannedMove, Result
 from poseidon.rescheduling.mover import Mover
@@ -205,6 +205,15 @@ def single(change) -> tuple[MoveOutcome, Pretended]:
     return outcome, cluster
 
 
+def announced(until: float) -> dict[str, str]:
+    return {MOVE_TO: "n1", MOVE_UNTIL: timestamp(until)}
+
+
+def test_a_move_that_was_announced_and_never_made_is_made_later():
+    outcome, _ = single(lambda c: c._change("uid-p", annotations=announced(c.now - 60)))
+    assert outcome.result is Result.MOVED
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
@@ -212,7 +221,7 @@ def single(change) -> tuple[MoveOutcome, Pretended]:
         (lambda c: c.add("p", "n1", 2, "web"), "the pod is on n1 now"),
         (lambda c: c.add("p", "n0", 2, "api"), "the pod has another controller now"),
         (lambda c: c._change("uid-p", deletion_timestamp="2026-01-01T00:00:00Z"), "the pod is ending"),
-        (lambda c: c._change("uid-p", annotations={MOVE_TO: "n1"}), "the pod is being moved already"),
+        (lambda c: c._change("uid-p", annotations=announced(c.now + 60)), "the pod is being moved already"),
         (lambda c: c.nodes.remove("n1"), "node n1 is gone"),
         (lambda c: c.add("q", "n1", 7, "web"), "node n1 has not enough cpu now"),
     ],

@@ -177,6 +177,14 @@ def test_owners_are_not_told_the_names_of_others(tmp_path):
     ]
 
 
+@pytest.mark.parametrize(("until", "moves"), [("2026-11-24T10:05:00Z", 0), ("2026-11-24T09:55:00Z", 1)])
+def test_a_pod_that_is_being_moved_is_not_planned_again_for_a_while(tmp_path, until, moves):
+    under_way = {"firmament.io/move-to": "b", "firmament.io/move-until": until}
+    found = planned(tmp_path, node("a"), node("b"), owned("p", "a", annotations=under_way), owned("q", "b"),
+                    objective="free-nodes", nodes=("a",))  # fmt: skip
+    assert len(moves_of(found)) == moves
+
+
 def test_nobody_waits(tmp_path):
     assert moves_of(planned(tmp_path, node("a"), owned("p", "a"), objective="make-room")) == {}
 
