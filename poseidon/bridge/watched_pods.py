@@ -204,8 +204,10 @@ class Pods:
 
     def without_kept_place(self, uid: str) -> None:
         """A pod has found no place: let it go anywhere, if it might have gone to its kept place alone."""
+        if not self._stores.kept_places.refused(uid):
+            return
         record = self._stores.tasks.get(uid)
-        if self._stores.kept_places.refused(uid) and record is not None:
+        if record is not None:
             traits = self._stores.classes.with_node(record.task.traits, "")
             record.task = replace(record.task, traits=traits)
             self._stores.tasks.touch(uid)

@@ -10,13 +10,13 @@ import click
 
 from poseidon.commands.connection import connect, connection_options, fault
 from poseidon.commands.live_input import read_live
+from poseidon.commands.move_options import hot_option, move_cost_option
 from poseidon.commands.offline_options import (
     offline_options,
     read_configuration,
     read_input,
     warn,
 )
-from poseidon.commands.percentages import hot_option
 
 if TYPE_CHECKING:
     from poseidon.offline.audit.findings import Audit
@@ -51,14 +51,7 @@ _HEADINGS = {
     metavar="FILE",
     help="Write the audit as one web page, too.",
 )
-@click.option(
-    "--move-cost",
-    type=click.FloatRange(min=0),
-    default=20.0,
-    show_default=True,
-    metavar="POINTS",
-    help="What a move has to save to be worth it, in points of cost models.",
-)
+@move_cost_option("What a move has to save to be worth it, in points of cost models.")
 @hot_option
 @click.option("--most-moves", type=click.IntRange(min=0), help="How many pods may move; default: any number.")
 def audit(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from poseidon.commands.move_options import move_cost_option
 from poseidon.commands.offline_options import offline_options, read_configuration, read_input, warn
 
 if TYPE_CHECKING:
@@ -25,14 +26,7 @@ if TYPE_CHECKING:
 @click.option(
     "--reschedule", is_flag=True, help="Also say which running pods should move to where they cost less."
 )
-@click.option(
-    "--move-cost",
-    type=click.FloatRange(min=0),
-    default=20.0,
-    show_default=True,
-    metavar="POINTS",
-    help="With --reschedule: what a move has to save, in points of cost models.",
-)
+@move_cost_option("With --reschedule: what a move has to save, in points of cost models.")
 def plan(
     *,
     paths: tuple[str, ...],

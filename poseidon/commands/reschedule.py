@@ -15,8 +15,8 @@ import click
 from poseidon.commands.connection import HostPort, connect, connection_options, live_faults, serve_metrics
 from poseidon.commands.durations import seconds_option
 from poseidon.commands.live_input import read_live
+from poseidon.commands.move_options import hot_option, move_cost_option
 from poseidon.commands.offline_options import output_option, warn
-from poseidon.commands.percentages import hot_option
 
 if TYPE_CHECKING:
     from poseidon.kube.client.transport import Transport
@@ -40,14 +40,7 @@ if TYPE_CHECKING:
 )
 @hot_option
 @click.option("--node", "nodes", multiple=True, help="For free-nodes: which. Repeatable; default: any.")
-@click.option(
-    "--move-cost",
-    type=click.FloatRange(min=0, min_open=True),
-    default=20.0,
-    show_default=True,
-    metavar="POINTS",
-    help="For lower-cost: what a move has to save, in points of cost models.",
-)
+@move_cost_option("For lower-cost: what a move has to save, in points of cost models.", free=False)
 @click.option(
     "--most-moves", type=click.IntRange(min=1), default=100, show_default=True, help="How many pods may move."
 )

@@ -9,7 +9,8 @@ from poseidon.explanations import PodExplanation, UnknownPodError, verdicts
 from poseidon.offline.audit.looking import cures_of
 from poseidon.offline.cluster import build
 from poseidon.offline.migrations import MOVE_COST
-from poseidon.offline.plan import make_plan
+from poseidon.offline.movable import running_pods
+from poseidon.offline.plan import make_plan, plan_of
 from poseidon.pods.tasks import Disposition, disposition
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from poseidon.configuration.document import BridgeConfiguration
     from poseidon.manifests.loader import Manifests
+    from poseidon.offline.audit.findings import Cure
     from poseidon.offline.plan import Binding, Plan
 
 
@@ -37,14 +39,27 @@ def explain_pod(
     cluster = build(manifests, configuration, now, forced=pod)
     explanation = cluster.scheduler.explain(pod)
     warnings = (*cluster.warnings, *cluster.scheduler.notes)
-    plan = make_plan(manifests, configuration, now, move_cost=MOVE_COST if explanation.machine else None)
-    outlook = tuple(_outlook(plan, pod))
-    if any(pod == each.pod for each in plan.pending):
-        cures = cures_of(manifests, configuration, now, pod)
-        outlook += tuple(f"It would get node {each.node}: {each.text}." for each in cures)
+    cures: tuple[Cure, ...] = ()
+    if explanation.machine:
+        plan = make_plan(manifests, configuration, now, move_cost=MOVE_COST)
+    else:
+        plan, cures = _waiting(manifests, configuration, now, pod)
+    outlook = (*_outlook(plan, pod), *(f"It would get node {each.node}: {each.text}." for each in cures))
     return PodExplanation(
         pod, explanation.machine, dict(sorted(verdicts(explanation).items())), warnings, outlook
     )
+
+
+def _waiting(
+    manifests: Manifests, configuration: BridgeConfiguration, now: float, pod: str
+) -> tuple[Plan, tuple[Cure, ...]]:
+    """Return what a round would do with all that wait, and what would give a pod a place if it goes on waiting."""
+    cluster = build(manifests, configuration, now)
+    known = tuple(cluster.state.snapshot())
+    plan = plan_of(cluster, manifests)
+    pending = [pod for each in plan.pending if each.pod == pod]
+    running = running_pods(cluster.pods, manifests)
+    return plan, cures_of(configuration, now, known, running, plan, pending)
 
 
 def _outlook(plan: Plan, pod: str) -> Iterator[str]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from poseidon.offline.movable import goes_with_its_node, move_prices, obstacles
-from poseidon.pods.tasks import Disposition, disposition
+from poseidon.offline.movable import move_prices, running_pods
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -39,14 +38,7 @@ def find_migrations(
 
     Also returns faults of annotations. ``leaving``: uids of pods that have to go anyway.
     """
-    running = {
-        uid: pod
-        for uid, pod in sorted(cluster.pods.items())
-        if disposition(pod) is Disposition.BOUND and uid not in leaving
-    }
-    stays = obstacles(manifests, running.values())
-    prices, faults = move_prices(
-        pod for uid, pod in running.items() if uid not in stays and not goes_with_its_node(pod)
-    )
+    running = running_pods(cluster.pods, manifests)
+    prices, faults = move_prices(running.pods[uid] for uid in running.movable if uid not in leaving)
     moves = cluster.scheduler.cheaper(prices, move_cost, None).moves
     return tuple(Migration(each.uid, each.source, each.target, each.gain) for each in moves), faults

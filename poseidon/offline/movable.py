@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from poseidon.manifests.budgets import covered_by
 from poseidon.pods.daemon_sets import claimed
+from poseidon.pods.tasks import Disposition, disposition
 
 if TYPE_CHECKING:
     from poseidon.kube.api.core import Pod
@@ -32,6 +33,32 @@ def goes_with_its_node(pod: Pod) -> bool:
     """Whether a pod ends before its node does, or with it: one that is being deleted, of a DaemonSet, or static."""
     being_deleted = pod.metadata.deletion_timestamp is not None
     return being_deleted or claimed(pod) is not None or MIRROR in pod.metadata.annotations
+
+
+class RunningPods(NamedTuple):
+    """``pods`` that are on nodes, by uid; of them ``goes`` end with their nodes, ``stays`` must not move, and why."""
+
+    pods: Mapping[str, Pod]
+    goes: frozenset[str]
+    stays: Mapping[str, str]
+
+    @property
+    def nodes(self) -> dict[str, str]:
+        """The node of each."""
+        return {uid: pod.spec.node_name for uid, pod in self.pods.items()}
+
+    @property
+    def movable(self) -> list[str]:
+        """Those that may be moved, in order of uid."""
+        return sorted(self.pods.keys() - self.goes - self.stays.keys())
+
+
+def running_pods(pods: Mapping[str, Pod], manifests: Manifests) -> RunningPods:
+    """Return those of some pods (by uid) that are on nodes."""
+    bound = {uid: pod for uid, pod in pods.items() if disposition(pod) is Disposition.BOUND}
+    goes = frozenset(uid for uid, pod in bound.items() if goes_with_its_node(pod))
+    stays = obstacles(manifests, (pod for uid, pod in bound.items() if uid not in goes))
+    return RunningPods(bound, goes, stays)
 
 
 def obstacles(manifests: Manifests, pods: Iterable[Pod]) -> dict[str, str]:

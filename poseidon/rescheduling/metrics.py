@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
+from poseidon.rescheduling.move import Result
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -35,5 +37,5 @@ class MoveMetrics:
         self._released.set(planned.released)
         for outcome in outcomes:
             self._moves.labels(outcome.result.value).inc()
-            if outcome.result.value == "moved":
+            if outcome.result is Result.MOVED:
                 self._saved.inc(outcome.move.saves)

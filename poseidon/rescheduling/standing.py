@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from poseidon.bridge.watched_pods import ANY_SCHEDULER
 from poseidon.offline.cluster import build
-from poseidon.offline.movable import goes_with_its_node, move_prices, obstacles
+from poseidon.offline.movable import move_prices, running_pods
 from poseidon.offline.plan import plan_of
 from poseidon.pods.moves import announced_move
-from poseidon.pods.tasks import Disposition, disposition, scheduler_of
+from poseidon.pods.tasks import scheduler_of
 from poseidon.rescheduling.permission import Permission
 
 if TYPE_CHECKING:
@@ -59,8 +59,7 @@ def standing(manifests: Manifests, configuration: BridgeConfiguration, now: floa
     cluster = build(manifests, configuration, now)
     events = tuple(cluster.state.snapshot())
     plan = plan_of(cluster, manifests)
-    running = {uid: pod for uid, pod in cluster.pods.items() if disposition(pod) is Disposition.BOUND}
-    goes = frozenset(uid for uid, pod in running.items() if goes_with_its_node(pod))
+    running = running_pods(cluster.pods, manifests)
     permission = Permission(manifests.namespaces)
     names = configuration.scheduler_names
 
@@ -68,17 +67,18 @@ def standing(manifests: Manifests, configuration: BridgeConfiguration, now: floa
         ours = ANY_SCHEDULER in names or scheduler_of(pod) in names
         return ours and not announced_move(pod, now)[0] and permission.allows(pod)
 
-    released = {uid: pod for uid, pod in running.items() if uid not in goes and is_released(pod)}
-    stays = obstacles(manifests, released.values()).keys() | {each.pod for each in plan.preemptions}
-    prices, faults = move_prices(pod for uid, pod in sorted(released.items()) if uid not in stays)
+    released = {uid for uid, pod in running.pods.items() if uid not in running.goes and is_released(pod)}
+    leaving = {each.pod for each in plan.preemptions}
+    movable = (uid for uid in running.movable if uid in released and uid not in leaving)
+    prices, faults = move_prices(running.pods[uid] for uid in movable)
     return Standing(
         configuration=configuration,
         now=now,
         scheduler=cluster.scheduler,
         events=events,
         plan=plan,
-        running=running,
-        goes=goes,
+        running=running.pods,
+        goes=running.goes,
         prices=prices,
         released=len(released),
         warnings=(*plan.warnings, *permission.faults, *faults),

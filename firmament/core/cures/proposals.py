@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from cost_models.interface import Int64
 from firmament.core.configuration import HOSTNAME
@@ -15,6 +15,8 @@ from firmament.core.model import PODS, Machine, TaskClass, Toleration
 from firmament.core.rescheduling.room import lacks_only_room
 from firmament.core.rescheduling.trials import Change
 from firmament.core.selectors.taints import tolerated
+
+T = TypeVar("T")
 
 
 class Proposal(NamedTuple):
@@ -133,7 +135,7 @@ def _labelled(standing: Standing) -> Iterator[Proposal]:
 def _unselective(content: TaskClass) -> Iterator[Proposal]:
     """One entry of the selector, or the required affinity to machines, less."""
     for index, (key, value) in enumerate(content.node_selector):
-        rest = (*content.node_selector[:index], *content.node_selector[index + 1 :])
+        rest = _without(content.node_selector, index)
         step = Step(Kind.DROP, f"nodeSelector {key}={value}")
         yield Proposal((step,), Change(replace(content, node_selector=rest)))
     if content.required:
@@ -144,21 +146,22 @@ def _unselective(content: TaskClass) -> Iterator[Proposal]:
 def _dropped(content: TaskClass) -> Iterator[tuple[TaskClass, Step]]:
     """One rule about other tasks, or one host port, less."""
     for index, term in enumerate(content.anti_affinity):
-        rest = (*content.anti_affinity[:index], *content.anti_affinity[index + 1 :])
         step = Step(Kind.DROP, f"required podAntiAffinity by {term.topology_key}", before=index)
-        yield replace(content, anti_affinity=rest), step
+        yield replace(content, anti_affinity=_without(content.anti_affinity, index)), step
     for index, term in enumerate(content.affinity):
-        rest = (*content.affinity[:index], *content.affinity[index + 1 :])
         step = Step(Kind.DROP, f"required podAffinity by {term.topology_key}", before=index)
-        yield replace(content, affinity=rest), step
-    for number, rule in enumerate(content.spread):
+        yield replace(content, affinity=_without(content.affinity, index)), step
+    for index, rule in enumerate(content.spread):
         if rule.required:
-            less = (*content.spread[:number], *content.spread[number + 1 :])
-            step = Step(Kind.DROP, f"topologySpreadConstraint by {rule.topology_key}", before=number)
-            yield replace(content, spread=less), step
-    for number, port in enumerate(content.ports):
-        fewer = (*content.ports[:number], *content.ports[number + 1 :])
-        yield replace(content, ports=fewer), Step(Kind.DROP, f"hostPort {port.port}/{port.protocol}")
+            step = Step(Kind.DROP, f"topologySpreadConstraint by {rule.topology_key}", before=index)
+            yield replace(content, spread=_without(content.spread, index)), step
+    for index, port in enumerate(content.ports):
+        step = Step(Kind.DROP, f"hostPort {port.port}/{port.protocol}")
+        yield replace(content, ports=_without(content.ports, index)), step
+
+
+def _without(rules: tuple[T, ...], index: int) -> tuple[T, ...]:
+    return (*rules[:index], *rules[index + 1 :])
 
 
 def _written(key: str, value: str, effect: str) -> str:

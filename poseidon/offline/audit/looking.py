@@ -9,15 +9,17 @@ from poseidon.offline.audit.costs import find_costs
 from poseidon.offline.audit.cures import find_cures
 from poseidon.offline.audit.findings import Audit, Cure, Hot, Misplaced, Move, Staying
 from poseidon.offline.cluster import build
-from poseidon.offline.movable import goes_with_its_node, move_prices, obstacles
+from poseidon.offline.movable import move_prices, running_pods
 from poseidon.offline.plan import node_uses, plan_of
-from poseidon.pods.tasks import Disposition, disposition
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from poseidon.configuration.document import BridgeConfiguration
     from poseidon.manifests.loader import Manifests
+    from poseidon.offline.movable import RunningPods
+    from poseidon.offline.plan import Plan
+    from protos.firmament.v1 import scheduler_pb2 as pb
 
 
 _TRIES = 40
@@ -38,29 +40,24 @@ def make_audit(
     ``move_cost``: points that a move has to save to be worth it; ``hot``: percent of use by resource.
     """
     cluster = build(manifests, configuration, now)
-    running = {uid: pod for uid, pod in cluster.pods.items() if disposition(pod) is Disposition.BOUND}
-    nodes = {uid: pod.spec.node_name for uid, pod in running.items()}
-    goes = {uid for uid, pod in running.items() if goes_with_its_node(pod)}
-    stays = obstacles(manifests, (pod for uid, pod in running.items() if uid not in goes))
-    keeping = {nodes[uid]: Staying(nodes[uid], uid, why) for uid, why in sorted(stays.items(), reverse=True)}
+    running = running_pods(cluster.pods, manifests)
+    nodes = running.nodes
+    why = sorted(running.stays.items(), reverse=True)
+    keeping = {nodes[uid]: Staying(nodes[uid], uid, reason) for uid, reason in why}
     names = {node.metadata.name for node in manifests.nodes}
     uses = sorted(node_uses(cluster.scheduler), key=lambda each: each.node)
     known = tuple(cluster.state.snapshot())
-    misplaced = sorted(each for each in cluster.scheduler.broken_rules() if each[0] not in goes)
+    misplaced = sorted(each for each in cluster.scheduler.broken_rules() if each[0] not in running.goes)
     hottest = sorted(cluster.scheduler.hot(hot), key=lambda each: (-each[2], each))
     waiting = plan_of(cluster, manifests)  # the cluster is another one from here on
-    trials = EmbeddedTrials(configuration, lambda: now, known, goes)
-    prices, faults = move_prices(running[uid] for uid in sorted(running.keys() - goes - stays.keys()))
+    trials = EmbeddedTrials(configuration, lambda: now, known, running.goes)
+    prices, faults = move_prices(running.pods[uid] for uid in running.movable)
     costs = find_costs(trials, prices, nodes, move_cost, budget)
     found = trials.consolidate(names - keeping.keys(), tries, budget)
-    cures: tuple[Cure, ...] = ()
-    if waiting.pending:
-        places = {each.pod: each.node for each in waiting.bindings}
-        trials = EmbeddedTrials(configuration, lambda: now, known, {*goes, *stays}, places)
-        cures = find_cures(trials, {each.pod for each in waiting.pending}, tries, nodes | places)
+    pending = {each.pod for each in waiting.pending}
     return Audit(
         nodes=len(names),
-        pods=len(running),
+        pods=len(running.pods),
         freed=tuple(sorted(found.machines)),
         moves=_moves(found.moves, nodes),
         most_freed=found.most,
@@ -69,26 +66,28 @@ def make_audit(
         hot=tuple(Hot(*each) for each in hottest),
         misplaced=tuple(Misplaced(*each) for each in misplaced),
         pending=waiting.pending,
-        cures=cures,
+        cures=cures_of(configuration, now, known, running, waiting, pending, tries),
         costs=costs,
         warnings=(*waiting.warnings, *faults),
     )
 
 
 def cures_of(
-    manifests: Manifests, configuration: BridgeConfiguration, now: float, pod: str
+    configuration: BridgeConfiguration,
+    now: float,
+    events: Iterable[pb.Event],
+    running: RunningPods,
+    plan: Plan,
+    pods: Collection[str],
+    tries: int = _TRIES,
 ) -> tuple[Cure, ...]:
-    """Return what would give one pod (uid) that waits a place."""
-    cluster = build(manifests, configuration, now)
-    known = tuple(cluster.state.snapshot())
-    waiting = plan_of(cluster, manifests)
-    running = {uid: each for uid, each in cluster.pods.items() if disposition(each) is Disposition.BOUND}
-    fixed = {uid for uid, each in running.items() if goes_with_its_node(each)}
-    fixed |= obstacles(manifests, (each for uid, each in running.items() if uid not in fixed)).keys()
-    places = {each.pod: each.node for each in waiting.bindings}
-    trials = EmbeddedTrials(configuration, lambda: now, known, fixed, places)
-    nodes = {uid: each.spec.node_name for uid, each in running.items()}
-    return find_cures(trials, {pod}, _TRIES, nodes | places)
+    """Return what would give ``pods`` (uids) places, which wait after a ``plan`` for the cluster of ``events``."""
+    if not pods:
+        return ()
+    places = {each.pod: each.node for each in plan.bindings}
+    fixed = {*running.goes, *running.stays}
+    trials = EmbeddedTrials(configuration, lambda: now, events, fixed, places)
+    return find_cures(trials, pods, tries, running.nodes | places)
 
 
 def _moves(targets: Mapping[str, str], nodes: Mapping[str, str]) -> tuple[Move, ...]:

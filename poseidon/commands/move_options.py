@@ -1,10 +1,25 @@
-"""From which use on a node is hot, as an option."""
+"""Options of commands that look for moves: what a move has to save, and from which use on a node is hot."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def move_cost_option(explanation: str, *, free: bool = True) -> Callable[[F], F]:
+    """Return what adds ``--move-cost``; ``free``: moves may cost nothing."""
+    return click.option(
+        "--move-cost",
+        type=click.FloatRange(min=0, min_open=not free),
+        default=20.0,
+        show_default=True,
+        metavar="POINTS",
+        help=explanation,
+    )
 
 
 class Percentage(click.ParamType[tuple[str, float]]):
