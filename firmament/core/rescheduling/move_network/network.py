@@ -15,6 +15,7 @@ are one arc.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -98,42 +99,39 @@ def build(
     of_row = np.bincount(row, weights=count, minlength=problem.rows).astype(np.int64)
     fuller = _steps(problem, machines, there, np.minimum(most_on[machines] - there, steps[machines]))
     emptier = _steps(problem, machines, there - leaving, leaving)
-    tails = (
-        node[machine],
-        columns.row,
-        problem.rows + problem.group[members],
-        first + fuller.machine,
-        np.full(len(emptier.machine), rest),
-    )
-    heads = (
-        row,
-        problem.rows + columns.group,
-        node[members],
-        np.full(len(fuller.machine), rest),
-        first + emptier.machine,
-    )
-    capacities = (
-        count,
-        of_row[columns.row],
-        most_on[members],
-        fuller.capacity,
-        emptier.capacity,
-    )
-    costs = (
-        problem.price[row] + extra_price - problem.home_cost[homes],
-        problem.cost[columns.row, columns.group].astype(np.int64),
-        np.zeros(len(members), dtype=np.int64),
-        fuller.cost,
-        -emptier.cost,
-    )
-    flow = FlowProblem(
-        tails=np.concatenate(tails).astype(np.int32),
-        heads=np.concatenate(heads).astype(np.int32),
-        capacities=np.concatenate(capacities),
-        costs=np.concatenate(costs),
-        supplies=np.zeros(rest + 1, dtype=np.int64),
+    moving = problem.price[row] + extra_price - problem.home_cost[homes]
+    going = problem.cost[columns.row, columns.group].astype(np.int64)
+    entering = np.zeros(len(members), dtype=np.int64)
+    flow = _flow(
+        rest + 1,
+        _Arcs(node[machine], row, count, moving),
+        _Arcs(columns.row, problem.rows + columns.group, of_row[columns.row], going),
+        _Arcs(problem.rows + problem.group[members], node[members], most_on[members], entering),
+        _Arcs(first + fuller.machine, np.full_like(fuller.machine, rest), fuller.capacity, fuller.cost),
+        _Arcs(np.full_like(emptier.machine, rest), first + emptier.machine, emptier.capacity, -emptier.cost),
     )
     return MoveNetwork(flow, homes, columns, members, machines[fuller.machine], machines)
+
+
+class _Arcs(NamedTuple):
+    """Arcs of one kind: int64[N] each."""
+
+    tails: Int64
+    heads: Int64
+    capacities: Int64
+    costs: Int64
+
+
+def _flow(nodes: int, *kinds: _Arcs) -> FlowProblem:
+    """A circulation of all these arcs, in this order."""
+    tails, heads, capacities, costs = (np.concatenate(part) for part in zip(*kinds, strict=True))
+    return FlowProblem(
+        tails=tails.astype(np.int32),
+        heads=heads.astype(np.int32),
+        capacities=capacities,
+        costs=costs,
+        supplies=np.zeros(nodes, dtype=np.int64),
+    )
 
 
 @dataclass(frozen=True, slots=True)
