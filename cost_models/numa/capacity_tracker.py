@@ -12,7 +12,7 @@ from cost_models.interface import Bool, Int32, Int64
 from cost_models.numa.arguments import MODEL_NAME
 from cost_models.numa.division import UNLIMITED
 from cost_models.numa.room import ZoneRoom
-from cost_models.numa.saving import room_arrays
+from cost_models.numa.saving import ROOM
 
 REASON = "cannot align pod"
 """Why a machine is refused whose zones are full once the round's placements are there."""
@@ -100,7 +100,7 @@ class ZoneLedger:
 
     def saved(self) -> Arrays:
         """What the zones have and what shapes ask of them; not what is remembered of it."""
-        return room_arrays(self.zones)
+        return ROOM.encode(self.zones)
 
     def _memory(self) -> _Answers:
         if self._answers is None:
