@@ -85,10 +85,12 @@ def within(subject: str, field: str, value: int, least: int, most: int) -> int:
     return value
 
 
-def one_of(subject: str, field: str, value: str, allowed: Collection[str], what: str) -> str:
-    """Return one of the words ``allowed``; ``what``: a word for them."""
+def one_of(subject: str, field: str, value: str, allowed: Collection[str], what: str, more: str = "") -> str:
+    """Return one of the words ``allowed``; ``what``: a word for them; ``more``: what is accepted besides."""
     if value not in allowed:
-        raise refuse(subject, field, f"{value!r} is not {what}; use one of {', '.join(sorted(allowed))}")
+        raise refuse(
+            subject, field, f"{value!r} is not {what}; use one of {', '.join(sorted(allowed))}{more}"
+        )
     return value
 
 

@@ -72,7 +72,7 @@ def container(subject: str, field: str, message: pb.Container) -> Container:
 
 def qos(subject: str, field: str, qos: str) -> str:
     """Return a quality of service class."""
-    return one_of(subject, field, qos, QOS_CLASSES, "a QoS class")
+    return one_of(subject, field, qos, QOS_CLASSES, "a QoS class", ", or none")
 
 
 def port(subject: str, field: str, message: pb.HostPort) -> tuple[int, str, str]:
