@@ -1,7 +1,7 @@
 """Network overhead: the parts of an application go where talking to each other costs least.
 
 Source: the NetworkOverhead plugin of kubernetes-sigs/scheduler-plugins (KEP 260), whose filter, raw cost and score
-``network_verdict`` states. It looks at one pod, its own dependencies, and what is placed already; scheduled in
+`verdict` states. It looks at one pod, its own dependencies, and what is placed already; scheduled in
 topology order, none of those ever is. Here the model only says which kinds of tasks depend on each other and what a
 pair of domains costs; the scheduler charges pairs to whole rounds, both ends at a time:
 
@@ -46,7 +46,7 @@ LINK_FULL = "node(s) lacked bandwidth between zones or regions for workload depe
 
 
 class NetworkOverhead(BaseModel):
-    """Says what dependencies between workloads cost; ``network_arguments`` says what the arguments are."""
+    """Says what dependencies between workloads cost; `arguments` says what the arguments are."""
 
     name = MODEL_NAME
     kind = "overlay"

@@ -1,7 +1,7 @@
 """Topology groups: the tasks of a job share out over a tree of machines by a rule for each of its levels.
 
 Source: KEP-4986 (Sakkara) of kubernetes-sigs/scheduler-plugins. The model reads trees and rules from records
-(`topology_records`) and labels (`topology_trees`), and hands them to the scheduler, which decides how many tasks of a
+(`records`) and labels (`trees`), and hands them to the scheduler, which decides how many tasks of a
 group go to which machine before it assigns tasks to those places. It charges nothing: among equally good ways to share
 a group out, what all other models charge decides.
 
