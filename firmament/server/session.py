@@ -12,7 +12,7 @@ import grpc
 from google.protobuf.message import DecodeError
 
 import firmament
-from firmament.configuration.limits import LimitSection
+from firmament.configuration.sections import LimitSection
 from firmament.core.events import InvalidEventError
 from firmament.core.intake.quota import QuotaExceededError
 from firmament.server.cluster import OrderError, ServedCluster, StaleDriverError, SupersededError

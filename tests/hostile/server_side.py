@@ -18,7 +18,7 @@ from types import MappingProxyType
 from google.protobuf.message import DecodeError
 
 from firmament.configuration.document import build_core, load
-from firmament.configuration.limits import LimitSection
+from firmament.configuration.sections import LimitSection
 from firmament.core.events import InvalidEventError
 from firmament.core.intake.quota import QuotaExceededError
 from firmament.core.scheduler import Scheduler
