@@ -31,14 +31,14 @@ from firmament.core.diagnosis.pending_reasons import pending_reasons
 from firmament.core.events import BindingReport, Event
 from firmament.core.filters.node_filters import StaticRows
 from firmament.core.flow.dimacs import to_dimacs
-from firmament.core.gangs.lifecycle import Gangs
+from firmament.core.gangs.lifecycle import AdmittedTasks, Gangs
 from firmament.core.gangs.members import Rebinding
 from firmament.core.intake.binding_reports import BindingOutcomes
 from firmament.core.intake.events import apply_events
-from firmament.core.intake.quota import check_quota
+from firmament.core.intake.validation import check_quota
 from firmament.core.model import TaskClass
 from firmament.core.placement.outcome import Stopwatch, Timer, no_timer
-from firmament.core.queue.foremost import foremost
+from firmament.core.queue.importance import foremost
 from firmament.core.queue.reservations import Reservations
 from firmament.core.requeue.relocation import Moves
 from firmament.core.requeue.requeue import Requeue, StaleReasons
@@ -56,13 +56,13 @@ from firmament.core.results import (
     Unscheduled,
 )
 from firmament.core.rounds import OpenRound, Placement
-from firmament.core.scoring.assessment import Notes
 from firmament.core.scoring.kept_rows import KeptRows
 from firmament.core.snapshot.of_running import RunningSnapshot, snapshot_of_running
 from firmament.core.snapshot.price_memory import PriceMemory
 from firmament.core.snapshot.snapshot import Snapshot, take_snapshot
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.pending_evictions import Evictions
+from firmament.core.state.records import Notes
 from firmament.core.state.tasks import State
 from firmament.core.state.transitions import date_assumptions
 from firmament.core.state.waiting import mark_unschedulable
@@ -164,7 +164,7 @@ class Scheduler:
         """Seconds until a round could achieve something: 0 for now, None for not before another event."""
         held = self._requeue.refresh()
         if not self._in_round:  # what a round leaves behind is yet to be held against the marked machines
-            self._cluster.clear_dirty()
+            self._cluster.dirty.clear()
         return self._requeue.next_round_in(held)
 
     def open_round(self, only: frozenset[TaskClass] | None = None) -> OpenRound:
@@ -177,16 +177,19 @@ class Scheduler:
         now = self._clock()
         self._drop_surplus()
         # If the round fails, the next one tells of them.
-        self._given_up += self._gangs.expire(self._cluster, now)
+        if self._cluster.jobs.had_gangs:
+            self._given_up += self._gangs.expire(self._cluster, now)
         self._requeue.refresh()
-        self._cluster.clear_dirty()
+        self._cluster.dirty.clear()
         self._cluster.tasks.begin_round()
         if self._evictions.under_way:
             self._evictions.forget_gone(self._cluster)
         self._in_round = True
         self._stale_reasons.open_round(self._cluster, now)
         waiting = self._called(only, now)
-        admitted = self._gangs.admit(self._cluster, waiting, now)
+        admitted = AdmittedTasks(waiting, np.full(len(waiting), -1), np.empty(0, dtype=np.int64), ())
+        if self._cluster.jobs.had_gangs:
+            admitted = self._gangs.admit(self._cluster, waiting, now)
         snapshot = None
         if len(admitted.waiting):
             snapshot = take_snapshot(
@@ -235,7 +238,8 @@ class Scheduler:
         if self._rebinding.came:
             first += self._rebinding.due(self._cluster, self._clock())
         self._given_up.clear()
-        unscheduled = self._gangs.withheld(self._cluster)
+        had_gangs = self._cluster.jobs.had_gangs
+        unscheduled = self._gangs.withheld(self._cluster) if had_gangs else []
         if self._set_aside.untold:
             unscheduled += self._set_aside.told(self._cluster)
         notes = self._notes.new(self._cluster.records.notes()) if self._cluster.records.faults else ()
@@ -245,7 +249,8 @@ class Scheduler:
                 self._price_memory.learn(opened.snapshot, placement.dual_prices)
             placed, last, refused, pending = self._put_into_effect(opened.snapshot, placement)
             unscheduled += refused
-            notes += self._notes.new(opened.snapshot.assessed.notes())
+            if remarks := opened.snapshot.assessed.notes():
+                notes += self._notes.new(remarks)
             stats = replace(
                 stats,
                 placed=len(placed) + sum(delta.kind is DeltaKind.PLACE for delta in last),
@@ -260,7 +265,7 @@ class Scheduler:
             deltas=(*first, *placed, *last) if first or last else placed,
             unscheduled=tuple(unscheduled),
             stats=stats,
-            gangs=self._gangs.states(self._cluster, self._clock()),
+            gangs=self._gangs.states(self._cluster, self._clock()) if had_gangs else (),
             notes=notes,
         )
 
@@ -291,7 +296,8 @@ class Scheduler:
             pending, unscheduled = pending_reasons(
                 cluster, rows, self._reservations, snapshot, assignments, placement.shortages
             )
-        self._gangs.note_tried(cluster, snapshot.gangs, snapshot.problem.gang, snapshot.members)
+        if snapshot.gangs:
+            self._gangs.note_tried(cluster, snapshot.gangs, snapshot.problem.gang, snapshot.members)
         helped = frozenset(snapshot.cls[np.unique(assignments.cls)].tolist())
         self._requeue.activate(helped)
         idle = np.setdiff1d(pending, lost)

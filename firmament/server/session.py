@@ -14,7 +14,7 @@ from google.protobuf.message import DecodeError
 import firmament
 from firmament.configuration.limits import LimitSection
 from firmament.core.events import InvalidEventError
-from firmament.core.intake.quota import QuotaExceededError
+from firmament.core.intake.validation import QuotaExceededError
 from firmament.server.cluster import OrderError, ServedCluster, StaleDriverError, SupersededError
 from firmament.server.driving.loop import DriverLoop, RoundRunner
 from firmament.server.outbox import Ending, Outbox

@@ -35,7 +35,7 @@ def explain(
     task = tasks.row_of[uid]
     cls = int(tasks.cls[task])
     shape = cluster.classes.rows[cls].shape
-    columns = model_columns(cluster, configuration, now, without=task)
+    columns = model_columns(cluster, now, configuration.needs, without=task)
     free = with_saved(cluster, shape, cluster.free([task], without=task))
     assessed = assess_shapes(cluster, static_rows, columns, [shape], [1], configuration.models)
     grouped = explain_group(cluster, configuration, assessed, task)

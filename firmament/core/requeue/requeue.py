@@ -47,7 +47,10 @@ class Requeue:
 
         Returns the seconds after which machines will be marked that were reported about, None if none will.
         """
-        held = self._cluster.mark_sampled(self._clock())
+        cluster, held = self._cluster, None
+        if cluster.machines.samples.last_change:
+            held, rows = cluster.reports.due(self._clock())
+            cluster.dirty.machines.update(rows.tolist())
         if self._cluster.promises.machine_of:
             self._cluster.promises.refresh(self._cluster)
         if self._reservations.held or self._cluster.tasks.passed_over.any():

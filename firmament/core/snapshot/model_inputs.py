@@ -9,7 +9,7 @@ import numpy as np
 
 from cost_models.interface import Arrivals, Assigned, Bool, Float64, Int64, Load, Residents, ShapeRow
 from firmament.core.resources import CEILING
-from firmament.core.scoring.asking import shape_rows
+from firmament.core.scoring.assessment import shape_rows
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import State
 from firmament.core.usage.samples import MachineSamples
@@ -27,7 +27,7 @@ class ShapeKinds:
 
     def requests(self, kinds: Int64) -> Int64:
         """int64[len(kinds), K]."""
-        return self.cluster.request_rows(kinds.tolist())
+        return self.cluster.requests.rows(kinds.tolist())
 
 
 def arrivals(cluster: Cluster, kinds: Collection[str], *, without: int = -1) -> Arrivals | None:
@@ -118,7 +118,7 @@ def unseen(cluster: Cluster, *, without: int = -1) -> Int64:
     classes, of_class = np.unique(tasks.cls[late], return_inverse=True)
     shapes = [cluster.classes.rows[cls].shape for cls in classes.tolist()]
     shown = np.ceil(_shown(cluster, late, _reported(cluster, late, tasks.machine[late]))).astype(np.int64)
-    needs = (cluster.request_rows(shapes) + cluster.unstated_rows(shapes))[of_class]
+    needs = (cluster.requests.rows(shapes) + cluster.requests.assumed_rows(shapes))[of_class]
     np.add.at(found, tasks.machine[late], np.maximum(needs - shown, 0))
     return np.where(machines.used < CEILING, found, CEILING)  # no sum of a part exceeds that of all
 
@@ -174,7 +174,7 @@ def _assigned(cluster: Cluster, without: int) -> Assigned:
         usage=_shown(cluster, on, reported),
         prod=cluster.task_samples.prod(on),
         kinds=shape_rows(cluster, numbers),
-        requests=cluster.request_rows(numbers),
+        requests=cluster.requests.rows(numbers),
     )
 
 
@@ -203,7 +203,7 @@ def residents(cluster: Cluster, *, without: int = -1) -> Residents:
         kind=pairs % width,
         count=count.astype(np.int64),
         kinds=shape_rows(cluster, numbers),
-        requests=cluster.request_rows(numbers),
+        requests=cluster.requests.rows(numbers),
     )
 
 

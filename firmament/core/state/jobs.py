@@ -11,7 +11,7 @@ class JobTable:
     """Jobs by id, and the rows of the tasks of each, whether or not the job has been defined.
 
     ``gangs``: ids of the jobs of which several tasks must be placed together. ``changed``: gangs whose definition or
-    tasks have changed since somebody last looked; the looker clears it.
+    tasks have changed since somebody last looked; the looker clears it. ``had_gangs``: there has been one.
     """
 
     def __init__(self) -> None:
@@ -19,6 +19,7 @@ class JobTable:
         self._members: dict[str, set[int]] = {}
         self.gangs: set[str] = set()
         self.changed: set[str] = set()
+        self.had_gangs = False
 
     @property
     def ids(self) -> KeysView[str]:
@@ -31,6 +32,7 @@ class JobTable:
         if job.min_members > 1:
             self.gangs.add(job.id)
             self.changed.add(job.id)
+            self.had_gangs = True
         elif job.id in self.gangs:
             self.gangs.discard(job.id)
             self.changed.add(job.id)
