@@ -211,12 +211,12 @@ class Tenants:
 
     def ask(self, uid: str) -> None:
         """Ask what can be asked, as people do who wonder."""
-        listing = self._cluster.listing(with_tasks=True)
-        for task in listing.tasks:
+        _, tasks, machines = self._cluster.listing(with_tasks=True)
+        for task in tasks:
             task_state_to_proto(task).SerializeToString()
-        for machine in listing.machine_states:
+        for machine in machines:
             machine_state_to_proto(machine).SerializeToString()
-        if any(task.uid == uid for task in listing.tasks):
+        if any(task.uid == uid for task in tasks):
             explanation_to_proto(self._cluster.explain(uid)).SerializeToString()
 
     # --- how they fare ---------------------------------------------------------------------------------------------
