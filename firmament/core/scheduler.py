@@ -22,11 +22,16 @@ from firmament.core.commit.evictions import evict, still_leaves, withdrawn
 from firmament.core.commit.placements import assume_placements, decided_rows
 from firmament.core.configuration import HOSTNAME, CoreConfiguration
 from firmament.core.constraints.tree_groups import Trees
-from firmament.core.diagnosis.bound_task import BoundTask, bound_task
-from firmament.core.diagnosis.broken_rules import broken_rules
 from firmament.core.diagnosis.explain import explain
-from firmament.core.diagnosis.listing import machine_states, task_states
-from firmament.core.diagnosis.measured import Measured, measured
+from firmament.core.diagnosis.listing import (
+    BoundTask,
+    Measured,
+    bound_task,
+    broken_rules,
+    machine_states,
+    measured,
+    task_states,
+)
 from firmament.core.diagnosis.pending_reasons import pending_reasons
 from firmament.core.events import BindingReport, Event
 from firmament.core.filters.node_filters import StaticRows

@@ -15,7 +15,7 @@ from firmament.core.constraints.rules import compile_rules
 from firmament.core.constraints.tree_groups import Called, Trees, compile_groups, in_natural_order
 from firmament.core.filters.attached_volumes import with_attached
 from firmament.core.filters.node_filters import StaticRows
-from firmament.core.filters.pinning import pinned_rows
+from firmament.core.filters.verdict import pinned_rows
 from firmament.core.flow.dual_prices import DualPrices
 from firmament.core.flow.group_terms import GroupTerms
 from firmament.core.flow.problem import PlacementProblem

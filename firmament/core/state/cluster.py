@@ -13,12 +13,10 @@ from firmament.core.model import BUDGET_RECORD, FOREIGN_NOMINATION_RECORD, NAMES
 from firmament.core.resources import ResourceIndex, ShapeRequests
 from firmament.core.state.class_selectors import ClassSelector
 from firmament.core.state.classes import ClassTable, Renumbered
-from firmament.core.state.foreign_nominations import ForeignNominations
-from firmament.core.state.jobs import JobTable
+from firmament.core.state.jobs import JobTable, SpreadGroups
 from firmament.core.state.machines import MachineTable
-from firmament.core.state.promised_room import PromisedRoom
+from firmament.core.state.promised_room import ForeignNominations, PromisedRoom
 from firmament.core.state.records import RecordTable
-from firmament.core.state.spread_groups import SpreadGroups
 from firmament.core.state.tasks import State, TaskTable
 from firmament.core.state.usage_reports import ReportsOfUse
 from firmament.core.usage.samples import TaskSamples
