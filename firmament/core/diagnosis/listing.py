@@ -13,7 +13,7 @@ from firmament.core.filters.node_filters import StaticRows
 from firmament.core.filters.reasons import CORDONED, NOT_READY
 from firmament.core.model import TaskClass
 from firmament.core.results import BrokenRule, MachineState, TaskState
-from firmament.core.snapshot.model_inputs import shown_use
+from firmament.core.snapshot.model_inputs import on_machines, shown_use
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import UNGROUPED, State
 
@@ -105,7 +105,7 @@ class Measured:
 def measured(cluster: Cluster) -> Measured:
     """Return the last reports. Single tasks are known only where some model looks at load."""
     machines, tasks = cluster.machines, cluster.tasks
-    rows = np.flatnonzero(tasks.machine[: len(tasks.uid)] >= 0)
+    rows = on_machines(cluster)
     use, reported = shown_use(cluster, rows)
     return Measured(
         tuple(cluster.resources.names),

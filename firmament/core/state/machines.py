@@ -11,10 +11,9 @@ import numpy as np
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.model import Machine
 from firmament.core.resources import ResourceIndex, SaturatingSums, widened
-from firmament.core.selectors.images import ImageIndex
 from firmament.core.selectors.labels import LabelColumn, LabelIndex
+from firmament.core.selectors.machine_contents import ImageIndex, StorageIndex
 from firmament.core.selectors.node_selectors import Selectors
-from firmament.core.selectors.storage import StorageIndex
 from firmament.core.selectors.taints import TaintIndex
 from firmament.core.usage.samples import MachineSamples
 
@@ -238,7 +237,7 @@ class MachineTable:
             self.static_version += 1
         if machine.images or self.images.rows:
             self.images.set(row, machine.images)
-        if machine.storage or self.storage.rooms:
+        if machine.storage or self.storage.rows:
             self.storage.set(row, machine.storage)
         for volume in machine.attached:
             self.attached.setdefault(volume, set()).add(machine.name)
