@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from cost_models.interface import Int64
 from firmament.artefacts.entries import Entries
 from firmament.artefacts.errors import MalformedEntryError
-from firmament.core.flow.group_terms import Group, GroupTerms
+from firmament.core.flow.terms import Group, GroupTerms
 from firmament.core.tree_solver.rules import Rule
 from firmament.core.tree_solver.solver import CHOICES, ExactSolver
 from firmament.core.tree_solver.tree import build_tree

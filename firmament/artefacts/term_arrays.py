@@ -1,9 +1,9 @@
 """What a round's problem may have beside its tables, as entries of ``problem.npz``; a round without it has none.
 
-* ``spread_...``: groups that would rather be apart, as in ``firmament.core.flow.spread_terms``;
-* ``heights_...``: as in ``firmament.core.flow.size_costs``; ``heights_charge``: of each charge its best figure, units
+* ``spread_...``: groups that would rather be apart, as in ``firmament.core.flow.terms``;
+* ``heights_...``: as in ``firmament.core.flow.terms``; ``heights_charge``: of each charge its best figure, units
   per figure, and most; ``heights_raw_N``: its figures;
-* ``worths_shape``, ``worths_worth``: known prices of shapes, as in ``firmament.core.flow.dual_prices``;
+* ``worths_shape``, ``worths_worth``: known prices of shapes, as in ``firmament.core.flow.terms``;
 * ``pairs_...``: pairs of tasks, named like the fields of ``PairRules`` and ``PairTerms``.
 """
 
@@ -18,10 +18,8 @@ from cost_models.api.arrays import Arrays
 from cost_models.pairs import PairTerms
 from firmament.artefacts.entries import Entries
 from firmament.artefacts.errors import MalformedEntryError
-from firmament.core.flow.dual_prices import DualPrices
 from firmament.core.flow.problem import PlacementProblem
-from firmament.core.flow.size_costs import Charge, RoundHeights
-from firmament.core.flow.spread_terms import SpreadTerms
+from firmament.core.flow.terms import Charge, DualPrices, RoundHeights, SpreadTerms
 from firmament.core.rules.pairs import PairRules
 
 _SPREAD = Entries(

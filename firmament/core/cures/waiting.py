@@ -8,7 +8,7 @@ from dataclasses import replace
 from firmament.core.cures.cure import Cure, Kind, Step
 from firmament.core.cures.search import cures_for
 from firmament.core.events import Event, JobDefined, TasksSubmitted
-from firmament.core.rescheduling.gang_room import GangRoom, gang_room_for
+from firmament.core.rescheduling.room import GangRoom, gang_room_for
 from firmament.core.rescheduling.trials import Trials
 
 

@@ -265,7 +265,7 @@ class MachineTable:
     def take_back_all(self, rows: Int64, requests: Int64, unstated: Int64) -> None:
         """Take one task per entry back: the opposite of ``book_all``."""
         self._fit_columns()
-        self._used.take_all(rows, requests)
+        self._used.add_all(rows, requests, count=-1)
         for column in np.flatnonzero(unstated.any(axis=0)).tolist():
             np.subtract.at(self._unstated[:, column], rows, unstated[:, column])
         np.subtract.at(self._running[:, 0], rows, 1)
