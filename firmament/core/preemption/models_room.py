@@ -1,19 +1,66 @@
-"""Machines whose room a model's ledger keeps in order of arrival: for whom they would open if tasks went.
+"""What models' limits are once tasks go: joint rows that get something back, and ledgers that count on the order.
 
-Who comes there for others that go waits for them, and nobody knows when that will be. So a machine takes one such task
-only, and none if the round, or one before it, has brought somebody else there who may still be on the way.
+Where a model says what evicting gives back, its joint rows are like any resource, further columns beside the machines'
+resources: tasks that come take of them, tasks that go give back, and machines may lack some. All other joint rows stay
+limits that evicting does not change.
+
+Who comes for others that go to a machine whose room a ledger keeps in order of arrival waits for them, and nobody knows
+when that will be. So a machine takes one such task only, and none if the round, or one before it, has brought somebody
+else there who may still be on the way.
 """
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.flow.problem import Assignments, PlacementProblem
+from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
 from firmament.core.preemption.problem import PreemptionProblem
+
+ENDLESS = 2**60
+"""Room of machines that a row does not hold; sums with it stay within 64 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoomColumns:
+    """K resources, then J columns of joint rows.
+
+    ``requests``: int64[S, K + J], what a task of each shape takes; ``heeded``: bool[S, K + J], columns that matter to
+    it: those of which it takes something, and those that it must not come to while more has been taken than there is;
+    ``sizes``: int64[V + 1, K + J], what each task on a machine gives back, the last row standing for no task;
+    ``room``: int64[M, K + J], what is left, negative where more has been taken than there is.
+    """
+
+    requests: Int64
+    heeded: Bool
+    sizes: Int64
+    room: Int64
+
+
+def columns(problem: PlacementProblem, preemption: PreemptionProblem, residual: Residual) -> RoomColumns:
+    """The columns of a round after the placements in ``residual``."""
+    requests, room = [problem.requests], [residual.free.T]
+    heeded = [problem.requests > 0]
+    for number in preemption.returning:
+        joint, rows = residual.joint[number], problem.joint[number]
+        owed = 0 if rows.returned is None else rows.returned.owed  # what has to come back first
+        requests.append(rows.amount[:, None])
+        heeded.append(rows.holds()[:, None])
+        room.append(replace(joint, left=joint.left - owed).per_machine(ENDLESS)[:, None])
+    sizes = preemption.requests[preemption.kind]
+    if preemption.returning:
+        sizes = np.concatenate([sizes, preemption.returns], axis=1)
+    nobody = np.zeros_like(sizes[:1], shape=(1, sizes.shape[1]))
+    return RoomColumns(
+        np.concatenate(requests, axis=1),
+        np.concatenate(heeded, axis=1),
+        np.vstack([sizes, nobody]),
+        np.concatenate(room, axis=1),
+    )
 
 
 class KeptRooms:
