@@ -100,16 +100,11 @@ class ClaimWriter:
         """Write with retries; returns why it cannot be done, "" if it is done."""
         path, body = patch_of(write)
         tries = Tries(self._options, self._random)
-        while True:
-            try:
-                await self._transport.patch(path, body, MERGE_PATCH)
-            except KubeError as error:
-                pause = tries.pause(error)
-                if pause is None:
-                    return _refusal(write, error) if isinstance(error, ApiError) else str(error)
-            else:
-                return ""
-            await self._sleep(pause)
+        try:
+            await tries.persist(lambda: self._transport.patch(path, body, MERGE_PATCH), self._sleep)
+        except KubeError as error:
+            return _refusal(write, error) if isinstance(error, ApiError) else str(error)
+        return ""
 
 
 def patch_of(write: ClaimWrite) -> tuple[str, bytes]:

@@ -156,29 +156,25 @@ class Evictor:
             "lastTransitionTime": timestamp(self._wall()),
         }
         told = {"metadata": {"uid": pod.uid}, "status": {"conditions": [condition]}}
-        await self._transport.patch(f"{_path(pod)}/status", msgspec.json.encode(told), STRATEGIC_MERGE_PATCH)
+        await self._transport.patch(f"{pod.path}/status", msgspec.json.encode(told), STRATEGIC_MERGE_PATCH)
         options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": pod.uid}}
-        await self._transport.delete(_path(pod), msgspec.json.encode(options))
+        await self._transport.delete(pod.path, msgspec.json.encode(options))
 
 
-async def post_eviction(transport: Transport, pod: PodRef) -> None:
+async def post_eviction(transport: Transport, pod: PodRef, **options: int) -> bytes:
     """Ask once for a pod to be evicted, and none that has taken its name. Raises ``KubeError``."""
     body = {
         "apiVersion": "policy/v1",
         "kind": "Eviction",
         "metadata": {"name": pod.name, "namespace": pod.namespace},
-        "deleteOptions": {"preconditions": {"uid": pod.uid}},
+        "deleteOptions": {**options, "preconditions": {"uid": pod.uid}},
     }
-    await transport.post(f"{_path(pod)}/eviction", msgspec.json.encode(body))
+    return await transport.post(f"{pod.path}/eviction", msgspec.json.encode(body))
 
 
 def is_budget_refusal(error: ApiError) -> bool:
     """Whether a disruption budget does not let a pod go at present."""
     return error.throttled and _BUDGET_REFUSAL in error.message
-
-
-def _path(pod: PodRef) -> str:
-    return f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
 
 
 def _words(error: ApiError) -> str:
