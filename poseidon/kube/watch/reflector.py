@@ -33,7 +33,7 @@ from poseidon.kube.client.errors import ApiError, KubeError, UnreachableError
 from poseidon.kube.watch.changes import Change, Handler, ReflectorOptions
 from poseidon.kube.watch.listing import pages
 from poseidon.kube.watch.quarantine import Quarantine
-from poseidon.kube.watch.reconciliation import Known, Reconciler
+from poseidon.kube.watch.reconciliation import Known, reconcile
 
 if TYPE_CHECKING:
     from poseidon.kube.client.metrics import KubeMetrics
@@ -79,20 +79,7 @@ class Reflector(Generic[T]):
         self._backoff = Backoff(random, self._options.backoff_initial, self._options.backoff_cap)
         self._version = ""
         self._relist_reason = "start"
-        self._reconciler = (
-            Reconciler(
-                transport,
-                self._as_known,
-                self._list_anew,
-                limit=self._options.page_size,
-                seconds=reconcile_seconds,
-                metrics=metrics,
-                random=random,
-                sleep=sleep,
-            )
-            if math.isfinite(reconcile_seconds)
-            else None
-        )
+        self._reconcile_seconds = reconcile_seconds
         self._known: dict[str, str] = {}  # versions by uid
         self._watched = asyncio.Timeout(None)
         self._broken_in_a_row = 0
@@ -116,8 +103,18 @@ class Reflector(Generic[T]):
     async def run(self) -> None:
         """Keep the handler informed for ever."""
         async with asyncio.TaskGroup() as parts:
-            if self._reconciler is not None:
-                parts.create_task(self._reconciler.run(), name=f"reconciliation of {self._resource.name}")
+            if math.isfinite(self._reconcile_seconds):
+                comparing = reconcile(
+                    self._transport,
+                    self._as_known,
+                    self._list_anew,
+                    limit=self._options.page_size,
+                    seconds=self._reconcile_seconds,
+                    metrics=self._metrics,
+                    random=self._random,
+                    sleep=self._sleep,
+                )
+                parts.create_task(comparing, name=f"reconciliation of {self._resource.name}")
             await self._follow()
 
     async def _follow(self) -> None:
@@ -129,7 +126,8 @@ class Reflector(Generic[T]):
             except ApiError as error:
                 await self._recover_from_answer(error)
             except KubeError as error:
-                await self._recover_from_silence(error)
+                self._metrics.watch_errors.labels(self._resource.name, "connection").inc()
+                await self._pause(error, 0.0)
 
     # --- list ----------------------------------------------------------------------------------------------
 
@@ -276,10 +274,6 @@ class Reflector(Generic[T]):
         else:
             self._metrics.watch_errors.labels(self._resource.name, "api").inc()
             await self._pause(error, error.retry_after or 0.0)
-
-    async def _recover_from_silence(self, error: KubeError) -> None:
-        self._metrics.watch_errors.labels(self._resource.name, "connection").inc()
-        await self._pause(error, 0.0)
 
     async def _pause(self, error: KubeError, at_least: float) -> None:
         first = self._backoff.failures == 0
