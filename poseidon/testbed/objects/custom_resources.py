@@ -21,7 +21,7 @@ def definition(
     **more: Any,
 ) -> Object:
     """Return a definition without a schema; ``more`` is what it says of its version, as its subresources."""
-    names: Object = {"plural": plural, "kind": kind}
+    names: Object = {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": f"{kind}List"}
     if short:
         names["shortNames"] = [short]
     versions = [{"name": version, "served": True, "storage": True, **more}]
