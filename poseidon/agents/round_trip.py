@@ -11,8 +11,8 @@ import asyncio
 import contextlib
 import json
 import socket
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 REQUEST_BYTES, ANSWER_BYTES = 32, 1024
@@ -52,17 +52,8 @@ async def measure(
 
     ``clock`` is monotonic, in seconds. Raises ``MeasureError``, also when nothing is heard for ``patience`` seconds.
     """
-    try:
-        async with asyncio.timeout(patience + seconds):
-            reader, writer = await asyncio.open_connection(host, port)
-            try:
-                found = await _round_trips(reader, writer, seconds, samples, clock)
-            finally:
-                await _close(writer)
-    except (OSError, asyncio.IncompleteReadError, TimeoutError) as error:
-        what = "timed out" if isinstance(error, TimeoutError) else " ".join(str(error).split())
-        raise MeasureError(f"{host}:{port}: {what or type(error).__name__}") from error
-    return percentiles(found)
+    async with _connected(host, port, patience + seconds) as (reader, writer):
+        return percentiles(await _round_trips(reader, writer, seconds, samples, clock))
 
 
 async def _round_trips(
@@ -93,22 +84,31 @@ async def ask(
 ) -> Latency:
     """Let the server at ``host`` measure the way to the one at ``target``. Raises ``MeasureError``."""
     order = {"measure": target, "seconds": seconds, "samples": samples}
-    try:
-        async with asyncio.timeout(2 * patience + seconds):
-            reader, writer = await asyncio.open_connection(host, port)
-            try:
-                writer.write(json.dumps(order).encode() + b"\n")
-                answer: Any = json.loads(await reader.readline() or b"{}")
-            finally:
-                await _close(writer)
-    except (OSError, ValueError, TimeoutError) as error:
-        what = "timed out" if isinstance(error, TimeoutError) else " ".join(str(error).split())
-        raise MeasureError(f"{host}:{port}: {what or type(error).__name__}") from error
+    async with _connected(host, port, 2 * patience + seconds) as (reader, writer):
+        writer.write(json.dumps(order).encode() + b"\n")
+        answer: Any = json.loads(await reader.readline() or b"{}")
     try:
         return Latency(float(answer["p50"]), float(answer["p90"]), float(answer["p99"]))
     except (KeyError, TypeError, ValueError):
         said = answer.get("error", answer) if isinstance(answer, dict) else answer
         raise MeasureError(f"{host}:{port}: {said or 'ended without an answer'}") from None
+
+
+@contextlib.asynccontextmanager
+async def _connected(
+    host: str, port: int, patience: float
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """Connect for at most so many seconds. Raises ``MeasureError`` for whatever goes wrong meanwhile."""
+    try:
+        async with asyncio.timeout(patience):
+            reader, writer = await asyncio.open_connection(host, port)
+            try:
+                yield reader, writer
+            finally:
+                await _close(writer)
+    except (OSError, EOFError, ValueError, TimeoutError) as error:
+        what = "timed out" if isinstance(error, TimeoutError) else " ".join(str(error).split())
+        raise MeasureError(f"{host}:{port}: {what or type(error).__name__}") from error
 
 
 class RoundTripServer:
@@ -176,7 +176,7 @@ class RoundTripServer:
             found = await measure(target, self.port, seconds=seconds, samples=samples, clock=self._clock)
         except MeasureError as error:
             return {"error": str(error)}
-        return {"p50": found.p50, "p90": found.p90, "p99": found.p99}
+        return asdict(found)
 
 
 def _send_at_once(writer: asyncio.StreamWriter) -> None:
