@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -49,13 +49,11 @@ class BandwidthAgent:
         *,
         random: Random,
         interval: float = 60.0,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._transport = transport
         self._node = node
         self._speed = speed
         self._interval = interval
-        self._sleep = sleep
         self._backoff = Backoff(random)
 
     async def run(self) -> None:
@@ -69,7 +67,7 @@ class BandwidthAgent:
             else:
                 self._backoff.reset()
                 delay = self._interval
-            await self._sleep(delay)
+            await asyncio.sleep(delay)
 
     async def advertise(self) -> bool:
         """Bring the node up to date once. Returns whether it was not. Raises ``KubeError``, ``LinkSpeedError``."""

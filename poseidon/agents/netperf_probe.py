@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -72,16 +72,9 @@ class ProbeOptions:
 class NetperfProbe:
     """Measures one pair of nodes per pair of zones and of regions, one at a time."""
 
-    def __init__(
-        self,
-        transport: Transport,
-        options: ProbeOptions,
-        *,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    ) -> None:
+    def __init__(self, transport: Transport, options: ProbeOptions) -> None:
         self._transport = transport
         self._options = options
-        self._sleep = sleep
 
     async def probe(self) -> dict[NodePair, Latency]:
         """Measure all pairs once and write what was measured. Raises ``KubeError``.
@@ -132,7 +125,7 @@ class NetperfProbe:
             except ApiError as error:
                 if attempt == _ATTEMPTS or not (error.conflict or error.transient):
                     raise
-                await self._sleep(error.retry_after or 0.1 * attempt)
+                await asyncio.sleep(error.retry_after or 0.1 * attempt)
             else:
                 return
 

@@ -20,6 +20,7 @@ REQUEST_BYTES, ANSWER_BYTES = 32, 1024
 
 MOST_SAMPLES = 100_000
 _LONGEST_LINE = 1024
+_PATIENCE = 10.0
 _ECHO = b"echo\n"
 _ANSWER = b"\0" * ANSWER_BYTES
 
@@ -46,7 +47,13 @@ def percentiles(samples: Sequence[float]) -> Latency:
 
 
 async def measure(
-    host: str, port: int, *, seconds: float, samples: int, clock: Callable[[], float], patience: float = 10.0
+    host: str,
+    port: int,
+    *,
+    seconds: float,
+    samples: int,
+    clock: Callable[[], float],
+    patience: float = _PATIENCE,
 ) -> Latency:
     """Return the latency to a server: of at most ``samples`` round trips within ``seconds``, at least one.
 
@@ -79,12 +86,10 @@ async def _round_trips(
     return found
 
 
-async def ask(
-    host: str, port: int, target: str, *, seconds: float, samples: int, patience: float = 10.0
-) -> Latency:
+async def ask(host: str, port: int, target: str, *, seconds: float, samples: int) -> Latency:
     """Let the server at ``host`` measure the way to the one at ``target``. Raises ``MeasureError``."""
     order = {"measure": target, "seconds": seconds, "samples": samples}
-    async with _connected(host, port, 2 * patience + seconds) as (reader, writer):
+    async with _connected(host, port, 2 * _PATIENCE + seconds) as (reader, writer):
         writer.write(json.dumps(order).encode() + b"\n")
         answer: Any = json.loads(await reader.readline() or b"{}")
     try:

@@ -36,23 +36,21 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterator
 
 
+_NODES, _POSITIVE, _AMOUNT = click.IntRange(0, 100_000), click.IntRange(1), click.FloatRange(0.0)
+_PEM, _FILE = click.Path(exists=True, dir_okay=False), click.Path(path_type=Path, dir_okay=False)
+
+
 @click.command("simulated", cls=OneLineCommand)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port", default=0, show_default=True, type=click.IntRange(0, 65535), help="0 takes a free one."
 )
-@click.option(
-    "--nodes", default=0, show_default=True, type=click.IntRange(0, 100_000), help="Nodes to begin with."
-)
-@click.option(
-    "--history", default=50_000, show_default=True, type=click.IntRange(1), help="Changes kept per kind."
-)
+@click.option("--nodes", default=0, show_default=True, type=_NODES, help="Nodes to begin with.")
+@click.option("--history", default=50_000, show_default=True, type=_POSITIVE, help="Changes kept per kind.")
 @click.option("--token", default=None, help="Bearer token that clients must send; none lets everyone in.")
 @click.option("--seed", default=None, type=int, help="Gives the same UIDs in every run.")
 @click.option("--kubelets/--no-kubelets", default=False, help="Whether bound pods start, finish and stop.")
-@click.option(
-    "--start-delay", default=0.0, type=click.FloatRange(0.0), help="Seconds from binding to running."
-)
+@click.option("--start-delay", default=0.0, type=_AMOUNT, help="Seconds from binding to running.")
 @click.option(
     "--replace-pods/--no-replace-pods",
     default=False,
@@ -67,35 +65,29 @@ if TYPE_CHECKING:
     type=click.FloatRange(1.0),
     help="Seconds between measurements of a node.",
 )
-@click.option(
-    "--report-lag", default=0.0, type=click.FloatRange(0.0), help="Seconds from measuring to reporting."
-)
+@click.option("--report-lag", default=0.0, type=_AMOUNT, help="Seconds from measuring to reporting.")
 @click.option(
     "--volumes/--no-volumes", default=False, help="Whether claims are bound and volumes provisioned."
 )
 @click.option(
     "--write-rate",
     default=0.0,
-    type=click.FloatRange(0.0),
+    type=_AMOUNT,
     help="Writes per second that the server can take; 0, the default, for as many as there are.",
 )
-@click.option(
-    "--write-latency", default=0.0, type=click.FloatRange(0.0), help="Seconds that each write takes on top."
-)
+@click.option("--write-latency", default=0.0, type=_AMOUNT, help="Seconds that each write takes on top.")
 @click.option(
     "--max-writes",
     default=0,
     type=click.IntRange(0),
     help="Writes in flight from which on others are turned away (429); 0 for no limit.",
 )
-@click.option("--tls-cert", type=click.Path(exists=True, dir_okay=False), help="Certificate: serve HTTPS.")
-@click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), help="Private key of --tls-cert.")
-@click.option(
-    "--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), help="File to write for clients."
-)
+@click.option("--tls-cert", type=_PEM, help="Certificate: serve HTTPS.")
+@click.option("--tls-key", type=_PEM, help="Private key of --tls-cert.")
+@click.option("--kubeconfig", type=_FILE, help="File to write for clients.")
 @click.option(
     "--journal",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=_FILE,
     help="File for all writes: a cluster that was killed goes on from there when it is started again.",
 )
 def main(host: str, port: int, history: int, token: str | None, seed: int | None, **rest: Any) -> None:

@@ -6,8 +6,9 @@ was lost on the way, or made up, and no later event would tell of it.
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -41,14 +42,13 @@ async def reconcile(
     seconds: float,
     metrics: KubeMetrics,
     random: Random,
-    sleep: Callable[[float], Awaitable[None]],
 ) -> None:
     """Compare for ever, every ``seconds``, a quarter earlier or later, ``limit`` objects a page.
 
     ``known`` returns what is known, None while that is of no one version; ``list_anew`` is called where it differs.
     """
     while True:
-        await sleep(seconds * (0.75 + 0.5 * random.random()))
+        await asyncio.sleep(seconds * (0.75 + 0.5 * random.random()))
         ours = known()
         if ours is None:
             continue

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import aclosing, suppress
 from http import HTTPStatus
 from random import Random
@@ -47,7 +47,7 @@ _log = logging.getLogger(__name__)
 class Reflector(Generic[T]):
     """Lists and watches one resource until cancelled.
 
-    ``random`` draws time-outs and jitter, ``clock`` is monotonic, ``sleep`` waits. A change at which the handler raises
+    ``random`` draws time-outs and jitter, ``clock`` is monotonic. A change at which the handler raises
     goes to ``quarantine``. ``reconcile_seconds`` pass between comparisons, infinitely many if there are none.
     ``run`` returns only by cancellation.
     """
@@ -61,7 +61,6 @@ class Reflector(Generic[T]):
         metrics: KubeMetrics,
         random: Random,
         clock: Callable[[], float],
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         options: ReflectorOptions | None = None,
         quarantine: Quarantine | None = None,
         reconcile_seconds: float = math.inf,
@@ -73,7 +72,6 @@ class Reflector(Generic[T]):
         self._metrics = metrics
         self._random = random
         self._clock = clock
-        self._sleep = sleep
         self._options = options or ReflectorOptions()
         self._quarantine = quarantine or Quarantine()
         self._backoff = Backoff(random, self._options.backoff_initial, self._options.backoff_cap)
@@ -112,7 +110,6 @@ class Reflector(Generic[T]):
                     seconds=self._reconcile_seconds,
                     metrics=self._metrics,
                     random=self._random,
-                    sleep=self._sleep,
                 )
                 parts.create_task(comparing, name=f"reconciliation of {self._resource.name}")
             await self._follow()
@@ -264,7 +261,7 @@ class Reflector(Generic[T]):
             self._relist("expired")
             # At once the first time; a server that keeps saying so gets a pause.
             if self._backoff.failures:
-                await self._sleep(self._backoff.next())
+                await asyncio.sleep(self._backoff.next())
             else:
                 self._backoff.next()
         elif error.not_found and self._version and self._resource.other_paths:
@@ -290,7 +287,7 @@ class Reflector(Generic[T]):
         )
         if self._version and self._broken_in_a_row >= self._options.broken_watches:
             self._relist("broken")
-        await self._sleep(delay)
+        await asyncio.sleep(delay)
 
     async def _wait_until_served(self, error: ApiError) -> None:
         if not self._absent:
@@ -305,7 +302,7 @@ class Reflector(Generic[T]):
         gone, self._known = self._known, {}
         self._hand_over([Change(uid, None) for uid in sorted(gone)], "VANISHED")
         self._mark_synced()
-        await self._sleep(self._options.absent_seconds * (0.75 + 0.5 * self._random.random()))
+        await asyncio.sleep(self._options.absent_seconds * (0.75 + 0.5 * self._random.random()))
 
     def _relist(self, reason: str) -> None:
         self._version = ""

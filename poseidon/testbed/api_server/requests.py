@@ -56,6 +56,7 @@ def parse_path(path: str) -> Target | None:
     return Target(group, version, namespace, plural, name, subresource)
 
 
+_WATCH_SECONDS = 1800
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch"}
 
 
@@ -78,23 +79,23 @@ def _selected_name(query: Mapping[str, str]) -> str:
     return name.lstrip("=") if field == "metadata.name" else ""
 
 
-def list_options(query: Mapping[str, str], default_limit: int) -> ListOptions:
+def list_options(query: Mapping[str, str]) -> ListOptions:
     """Read the query of a list. Raises ``ApiError`` 400."""
     return ListOptions(
-        limit=_whole(query, "limit") or default_limit,
+        limit=_whole(query, "limit"),
         continue_token=query.get("continue", ""),
         resource_version=query.get("resourceVersion", ""),
         resource_version_match=query.get("resourceVersionMatch", ""),
     )
 
 
-def watch_options(query: Mapping[str, str], default_timeout: float, bookmark_interval: float) -> WatchOptions:
+def watch_options(query: Mapping[str, str], bookmark_interval: float) -> WatchOptions:
     """Read the query of a watch. Raises ``ApiError`` 400."""
     return WatchOptions(
         revision=parse_revision(query.get("resourceVersion", "")),
         bookmarks=flag(query, "allowWatchBookmarks"),
         send_initial_events=flag(query, "sendInitialEvents"),
-        timeout=float(_whole(query, "timeoutSeconds") or default_timeout),
+        timeout=float(_whole(query, "timeoutSeconds") or _WATCH_SECONDS),
         bookmark_interval=bookmark_interval,
     )
 

@@ -177,7 +177,7 @@ class Router:
         return _json(_DONE, 201)
 
     def _list(self, request: web.BaseRequest, resource: ResourceType, selection: Selection) -> web.Response:
-        options = requests.list_options(request.query, self._options.default_page)
+        options = requests.list_options(request.query)
         store = self._operations.store
         collection = store.collection(resource.collection)
         records, metadata = list_page(store, collection, selection, options)
@@ -196,8 +196,7 @@ class Router:
     async def _watch(
         self, request: web.BaseRequest, resource: ResourceType, selection: Selection
     ) -> web.StreamResponse:
-        settings = self._options
-        options = requests.watch_options(request.query, settings.watch_timeout, settings.bookmark_interval)
+        options = requests.watch_options(request.query, self._options.bookmark_interval)
         store = self._operations.store
         collection = store.collection(resource.collection)
         response = web.StreamResponse(headers=_JSON)

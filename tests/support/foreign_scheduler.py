@@ -38,7 +38,7 @@ class ForeignScheduler:
         self._store = store
         self._interval = interval
         self._pace = pace
-        self._random = random.Random(seed)  # noqa: S311 - a simulation
+        self._random = random.Random(seed)
         self._nodes = store.collection("nodes")
         self._pods = store.collection("pods")
         self._followed = Follower(self._pods)
