@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from poseidon.bridge.metrics import BridgeMetrics
     from poseidon.kube.watch.quarantine import Quarantine
     from poseidon.kube.write.claim_writer import ClaimWriter
-    from poseidon.kube.write.condition_writer import ConditionWriter
     from poseidon.kube.write.event_writer import EventWriter
+    from poseidon.kube.write.patch_writer import ConditionWriter
     from poseidon.kube.write.pod_recovery import PodRecovery
 
 _log = logging.getLogger(__name__)

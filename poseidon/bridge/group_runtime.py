@@ -15,8 +15,7 @@ from poseidon.kube.api.collections import (
     tree_maps,
 )
 from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest, Evictor
-from poseidon.kube.write.group_tree_writers import TopologyWriter
-from poseidon.kube.write.pod_group_writers import GroupConditionWriter, GroupStatusWriter, NominationWriter
+from poseidon.kube.write.patch_writer import GroupConditionWriter, Nomination, PatchWriter
 from poseidon.kube.write.write_behind import WriteBehindOptions
 from poseidon.lifecycle.actions import (
     AnnounceGroup,
@@ -94,23 +93,16 @@ class BatchRuntime:
             clock=environment.clock,
             wall=environment.wall,
         )
-        self._nominations = NominationWriter(
-            transport, wait_quiet=wait_quiet, metrics=metrics, random=random, options=writes
-        )
-        self._topology = TopologyWriter(
-            transport, wait_quiet=wait_quiet, metrics=metrics, random=random, options=writes
-        )
-        self._statuses = GroupStatusWriter(
-            transport, wait_quiet=wait_quiet, metrics=metrics, random=random, options=writes
-        )
-        self._conditions = GroupConditionWriter(
-            lambda: native.path,
-            transport,
-            wait_quiet=wait_quiet,
-            metrics=metrics,
-            random=random,
-            options=writes,
-        )
+        shared: dict[str, Any] = {
+            "wait_quiet": wait_quiet,
+            "metrics": metrics,
+            "random": random,
+            "options": writes,
+        }
+        self._nominations = PatchWriter("nomination", transport, **shared)
+        self._topology = PatchWriter("topology group", transport, **shared)
+        self._statuses = PatchWriter("pod group", transport, **shared)
+        self._conditions = GroupConditionWriter(lambda: native.path, transport, **shared)
 
     async def wait_synced(self) -> None:
         """Wait until the objects that pods may name are known, so that none is missed at the start."""
@@ -133,17 +125,17 @@ class BatchRuntime:
             case AnnouncePreempted(pod, message):
                 self._events.preempted(pod, message)
             case Nominate(pod, node):
-                self._nominations.nominate(pod, node)
+                self._nominations.submit(Nomination(pod, node))
             case WriteGroupStatus(write):
                 self._statuses.submit(write)
             case WriteGroupCondition(condition):
                 self._conditions.submit(condition)
             case AnnounceGroup(group, reason, message):
                 self._events.about_group(group, reason, message)
-            case WriteGroupMap(write):
-                self._topology.describe(write)
+            case WriteGroupMap(map_write):
+                self._topology.submit(map_write)
             case WriteMemberLabels(labels):
-                self._topology.label(labels)
+                self._topology.submit(labels)
 
     def bound(self, uid: str) -> None:
         """A pod has been bound: no node is to be kept for it any more."""

@@ -28,7 +28,7 @@ from poseidon.kube.watch.environment import Environment
 from poseidon.kube.watch.quarantine import Quarantine
 from poseidon.kube.write.event_writer import EventWriter
 from poseidon.leadership.election import Role
-from poseidon.leadership.leadership import Leadership, OnlyBridge
+from poseidon.leadership.elector import Leadership, OnlyBridge
 from poseidon.pods.visibility import visible_to
 from protos.firmament.v1 import scheduler_pb2 as pb
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from poseidon.bridge.options import BridgeOptions
     from poseidon.bridge.rounds import RoundHistory
     from poseidon.kube.client.transport import Transport
-    from poseidon.leadership.leadership import Leadership
+    from poseidon.leadership.elector import Leadership
     from poseidon.lifecycle.stories import Stories
 
 _log = logging.getLogger(__name__)

@@ -10,8 +10,8 @@ from poseidon.bridge.dispatcher import Dispatcher, DryRunDispatcher, LiveDispatc
 from poseidon.bridge.group_runtime import BatchRuntime, Follow
 from poseidon.kube.write.binder import Binder, BindOutcome, BindResult
 from poseidon.kube.write.claim_writer import ClaimWriter
-from poseidon.kube.write.condition_writer import ConditionWriter
 from poseidon.kube.write.event_writer import EventWriter
+from poseidon.kube.write.patch_writer import ConditionWriter
 from poseidon.kube.write.pod_recovery import PodRecovery
 from poseidon.lifecycle.recovery import RECREATIONS
 

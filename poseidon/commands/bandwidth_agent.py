@@ -39,8 +39,7 @@ def bandwidth_agent(
     once: bool,
 ) -> None:
     """Advertise the bandwidth of a node as its extended resource network.aware.com/bandwidth, in bits per second."""
-    from poseidon.agents.bandwidth_agent import BandwidthAgent
-    from poseidon.agents.link_speed import LinkSpeedError
+    from poseidon.agents.bandwidth_agent import BandwidthAgent, LinkSpeedError
     from poseidon.kube.client.errors import KubeError
     from protos.conventions.logs import configure
 
@@ -61,7 +60,7 @@ def bandwidth_agent(
 
 
 def _speed(speed: int | None, interface: str | None, sysfs: Path) -> int:
-    from poseidon.agents.link_speed import default_interface, link_speed
+    from poseidon.agents.bandwidth_agent import default_interface, link_speed
 
     if speed is not None:
         return speed * 1_000_000

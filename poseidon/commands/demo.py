@@ -118,8 +118,7 @@ def _run_in_folder(run: _Run) -> int:
 
 def _load(manifests: tuple[str, ...], nodes: int, pods: int) -> Workload:
     """Read the workload; bad manifests end the command with status 2."""
-    from poseidon.demo.example import ExampleMissingError, example_paths
-    from poseidon.demo.workload import load_workload
+    from poseidon.demo.workload import ExampleMissingError, example_paths, load_workload
     from poseidon.manifests.loader import ManifestError
 
     try:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 if TYPE_CHECKING:
     from poseidon.kube.api.references import ObjectRef, PodRef
     from poseidon.kube.write.claim_writer import ClaimWrite
-    from poseidon.kube.write.group_tree_writers import LabelWrite, MapWrite
-    from poseidon.kube.write.pod_group_writers import GroupConditionWrite, GroupStatusWrite
+    from poseidon.kube.write.patch_writer import GroupConditionWrite, GroupStatusWrite, LabelWrite, MapWrite
 
 
 class Bind(NamedTuple):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from poseidon.kube.api.pod_groups import PodGroup, PodGroupStatus
 from poseidon.kube.api.references import timestamp
 from poseidon.kube.watch.quarantine import Quarantine
-from poseidon.kube.write.pod_group_writers import GroupStatusWrite
+from poseidon.kube.write.patch_writer import GroupStatusWrite
 from poseidon.pod_groups.groups import Group, Groups
 from poseidon.pod_groups.progress import Progress
 

@@ -22,7 +22,7 @@ from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.kube.watch.changes import Change
-from poseidon.kube.write.pod_group_writers import GroupConditionWrite, GroupConditionWriter
+from poseidon.kube.write.patch_writer import GroupConditionWrite, GroupConditionWriter
 from poseidon.lifecycle.actions import AnnounceGroup, WriteGroupCondition
 from poseidon.pod_groups.membership import NATIVE_POD_GROUP
 from poseidon.pods.colocation import GROUP_LABEL

@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from poseidon.kube.api.containers import ResourceRequirements
+from poseidon.kube.api.core import ResourceRequirements
 from poseidon.kube.parsing.quantities import QuantityError, amount
 
 if TYPE_CHECKING:
-    from poseidon.kube.api.base import Number
-    from poseidon.kube.api.containers import Container, ContainerStatus
-    from poseidon.kube.api.core import Pod, Resources
+    from poseidon.kube.api.core import Container, ContainerStatus, Number, Pod, Resources
 
 PENDING, INFEASIBLE = "PodResizePending", "Infeasible"
 _RESIZABLE = ("cpu", "memory")

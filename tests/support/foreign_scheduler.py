@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Any
 
-from poseidon.testbed.controllers.following import Follower
+from poseidon.testbed.controllers.driving import Follower
 from poseidon.testbed.controllers.requested import Amounts, amounts, requested
 from poseidon.testbed.objects.binding import Binding, bind, decode_binding
 from poseidon.testbed.objects.errors import ApiError
@@ -38,10 +38,10 @@ class ForeignScheduler:
         self._store = store
         self._interval = interval
         self._pace = pace
-        self._random = random.Random(seed)  # noqa: S311 - a simulation
+        self._random = random.Random(seed)
         self._nodes = store.collection("nodes")
         self._pods = store.collection("pods")
-        self._followed = Follower(store, self._pods)
+        self._followed = Follower(self._pods)
         self._waiting: dict[str, Record] = {}
         self._charged: dict[str, tuple[str, Amounts]] = {}
         self._next = float("-inf")
