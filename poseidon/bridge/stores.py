@@ -37,7 +37,7 @@ from poseidon.pod_groups.groups import Groups
 from poseidon.pod_rules.default_spread import Spreading
 from poseidon.pods.classes import ClassTable
 from poseidon.pods.daemon_sets import DaemonSets
-from poseidon.pods.runtime_history import RuntimeHistory
+from poseidon.pods.programs import RuntimeHistory
 from poseidon.pods.visibility import visible_to
 from poseidon.volumes.state import VolumeState
 

@@ -11,10 +11,8 @@ from poseidon.lifecycle.binding.nominations import foreign_nomination
 from poseidon.lifecycle.phases import Event
 from poseidon.lifecycle.records import PodRecord
 from poseidon.pods import tasks as pod_translation
-from poseidon.pods.bare import bare
 from poseidon.pods.daemon_sets import claimed
-from poseidon.pods.priority import PriorityResolver, UnknownPriorityClassError
-from poseidon.pods.tasks import Disposition
+from poseidon.pods.tasks import Disposition, PriorityResolver, UnknownPriorityClassError, bare
 from poseidon.volumes.requirements import VolumeNeeds
 
 if TYPE_CHECKING:

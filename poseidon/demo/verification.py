@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from poseidon.kube.api.core import Node, Pod
 from poseidon.kube.api.resource import Resource
 from poseidon.kube.watch.listing import pages
-from poseidon.pods.requests.resources import amounts, effective_requests
+from poseidon.pods.resources import amounts, effective_requests
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

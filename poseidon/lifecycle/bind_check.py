@@ -10,7 +10,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from poseidon.pod_rules.toleration import tolerated
+from poseidon.pod_rules.node_affinity import tolerated
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:

@@ -6,12 +6,10 @@ from sys import intern
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
-from poseidon.pods.class_numbers import ClassKey, ClassNumbers, shown
-from poseidon.pods.colocation import ANYWHERE, Colocation
+from poseidon.pods.class_numbers import ANYWHERE, ClassKey, ClassNumbers, Colocation, shown
 from poseidon.pods.daemon_sets import nobodys
-from poseidon.pods.selector_index import SelectorIndex, VisibleLabels
 from poseidon.pods.templates import Template, TemplateTable
-from poseidon.pods.visibility import Visibility
+from poseidon.pods.visibility import SelectorIndex, Visibility, VisibleLabels
 from poseidon.volumes.requirements import NO_NEEDS, VolumeNeeds
 from protos.firmament.v1 import scheduler_pb2 as pb
 

@@ -25,7 +25,7 @@ from poseidon.kube.watch.changes import Change
 from poseidon.kube.write.pod_group_writers import GroupConditionWrite, GroupConditionWriter
 from poseidon.lifecycle.actions import AnnounceGroup, WriteGroupCondition
 from poseidon.pod_groups.membership import NATIVE_POD_GROUP
-from poseidon.pods.colocation import GROUP_LABEL
+from poseidon.pods.class_numbers import GROUP_LABEL
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.batch.objects import native, pod
 from tests.bridge.objects import present

@@ -8,7 +8,6 @@ prints them in order of first entry.
 from __future__ import annotations
 
 import asyncio
-import math
 import sys
 import time
 from collections import defaultdict
@@ -24,8 +23,9 @@ from prometheus_client import CollectorRegistry
 import poseidon
 from poseidon.bridge.options import BridgeOptions
 from poseidon.bridge.runner import Bridge
-from poseidon.configuration.document import BridgeConfiguration, WatchOptions
+from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.client.transport import Transport
+from poseidon.kube.watch.changes import WatchOptions
 from poseidon.kube.write.binder import BinderOptions
 from tests.bridge.scripted_solver import ScriptedSolver, running_solver
 from tests.bridge.solver_view import BOUND, PENDING

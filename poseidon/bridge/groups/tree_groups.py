@@ -16,7 +16,7 @@ from poseidon.group_trees.status.phases import Situation, State
 from poseidon.kube.watch.quarantine import Quarantine
 from poseidon.pod_groups.membership import POD_GROUP, TOPOLOGY_GROUP, Membership, ObjectKey
 from poseidon.pod_groups.progress import Progress
-from poseidon.pods.identities import parts_of
+from poseidon.pods.tasks import parts_of
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from poseidon.pods.priority import UnknownPriorityClassError
-from poseidon.pods.requests.resources import effective_requests
-from poseidon.pods.tasks import Disposition, disposition
+from poseidon.pods.resources import effective_requests
+from poseidon.pods.tasks import Disposition, UnknownPriorityClassError, disposition
 
 if TYPE_CHECKING:
     from poseidon.custom_records import CustomRecords
     from poseidon.kube.api.core import Pod
     from poseidon.lifecycle.records import PodRecord
-    from poseidon.pods.priority import PriorityResolver
+    from poseidon.pods.tasks import PriorityResolver
 
 NOMINATION_RECORD = "NominatedTask"
 """Records of this kind have a pod's uid for a name, and the name of its node for a payload."""
