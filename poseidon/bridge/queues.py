@@ -11,7 +11,7 @@ from prometheus_client.core import GaugeMetricFamily
 from poseidon.lifecycle.phases import Phase
 
 if TYPE_CHECKING:
-    from poseidon.lifecycle.records import PodRecord
+    from poseidon.lifecycle.phases import PodRecord
 
 QUEUES = ("active", "unschedulable", "group", "claims", "priority_class", "set_aside", "leaving_room")
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from poseidon.bridge.rounds import RoundHistory
     from poseidon.kube.client.transport import Transport
     from poseidon.leadership.leadership import Leadership
-    from poseidon.lifecycle.stories import Stories
+    from poseidon.lifecycle.phases import Stories
 
 _log = logging.getLogger(__name__)
 

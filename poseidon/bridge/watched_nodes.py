@@ -54,7 +54,7 @@ class Nodes:
             stores.images.forget,
             stores.volumes.node_gone,
             stores.bind_check.forget,
-            stores.placements.node_gone,
+            stores.pending_bindings.node_gone,
             stores.tasks.mark_node,
             stores.samples.mark,
         ]

@@ -185,7 +185,7 @@ async def _bridge(arguments: _Arguments) -> None:
     from poseidon.bridge.rounds import RoundHistory
     from poseidon.bridge.supervisor import Supervisor
     from poseidon.leadership.elector import Elector, LeadershipLostError
-    from poseidon.lifecycle.stories import Stories
+    from poseidon.lifecycle.phases import Stories
     from protos.conventions.probes import Heartbeat, application
 
     heartbeat, stories = Heartbeat(time.monotonic), Stories(time.monotonic)

@@ -11,8 +11,8 @@ from poseidon.app_network.options import NetworkOptions
 from poseidon.configuration.model_arguments import argument_faults, arguments_for
 from poseidon.kube.watch.changes import WatchOptions
 from poseidon.leadership.options import LeaderElectionOptions
-from poseidon.lifecycle.evictions.rate import EvictionLimits
-from poseidon.lifecycle.kept_places import MoveOptions
+from poseidon.lifecycle.eviction_review import EvictionLimits
+from poseidon.lifecycle.nominations import MoveOptions
 from poseidon.lifecycle.pending_reasons import AnnouncementOptions
 from poseidon.lifecycle.recovery import RecoveryOptions
 from poseidon.metrics_sources.options import UtilisationOptions

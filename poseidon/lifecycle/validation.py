@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 from poseidon.lifecycle.phases import UNDER_WAY, UNPLACED, Phase
 
 if TYPE_CHECKING:
-    from poseidon.lifecycle.bind_check import BindCheck
-    from poseidon.lifecycle.binding.dependencies import Dependencies
+    from poseidon.lifecycle.bind_check import BindCheck, Requested
+    from poseidon.lifecycle.pending_bindings import Dependencies
+    from poseidon.lifecycle.phases import PodRecord
     from poseidon.lifecycle.pods import Tasks
-    from poseidon.lifecycle.records import PodRecord
-    from poseidon.lifecycle.requested import Requested
     from poseidon.volumes.state import VolumeState
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from poseidon.custom_records import NameIndex, Outbox
 from poseidon.kube.parsing.defects import Defect
 from poseidon.kube.parsing.quantities import MAX_AMOUNT
-from poseidon.outbox import NameIndex, Outbox
 from poseidon.pod_rules.label_selectors import one_of
 from poseidon.pod_rules.node_affinity import EFFECTS, feature_labels
 from poseidon.pods.resources import amounts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from poseidon.volumes.requirements import VolumeNeeds, with_needs
+from poseidon.volumes.requirements import NO_NEEDS, VolumeNeeds, with_needs
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
@@ -91,7 +91,11 @@ class ClassNumbers:
         message = self._messages.get(number)
         if message is None:
             plain, needs, images, borne, colocation, node = self._keys[number]
-            message = with_needs(plain.message, needs)
+            if needs == NO_NEEDS:
+                message = pb.TaskClass()
+                message.CopyFrom(plain.message)
+            else:
+                message = with_needs(plain.message, needs)
             message.id = number
             if node:
                 message.machine = node

@@ -13,11 +13,11 @@ from prometheus_client import CollectorRegistry
 
 from poseidon.bridge.options import BridgeOptions
 from poseidon.bridge.runner import Bridge
-from poseidon.bridge.solver_stream.distrust import ROUNDS
 from poseidon.bridge.solver_stream.session import SessionOptions
 from poseidon.kube.client.credentials import HeaderCredentials
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
+from poseidon.lifecycle.refusals import ROUNDS
 from poseidon.testbed.api_server.server import SimulatedCluster
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge.scripted_solver import ScriptedSolver, running_solver

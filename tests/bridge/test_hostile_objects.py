@@ -16,7 +16,7 @@ from poseidon.kube.api.core import ObjectMeta, OwnerReference, Pod
 from poseidon.kube.api.decoding import decode_metadata, decode_object, decode_page
 from poseidon.kube.api.pod_groups import ScaledOwner, ScaleSpec
 from poseidon.kube.parsing.times import seconds
-from poseidon.lifecycle.actions import WriteGroupMap
+from poseidon.kube.write.group_tree_writers import MapWrite
 from poseidon.lifecycle.recovery import RECREATIONS, RecoveryOptions
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge.objects import gone, node, pod, present
@@ -87,7 +87,7 @@ def test_constraints_of_a_group_may_be_any_text(constraints):
     found.gangs.group_maps_changed([present(group_map(constraints=constraints))])
     found.pods_changed([present(member("a")), present(member("b")), present(pod("c"))])
     found.gangs.topology.expire()
-    writes = [each.write for each in found.take_actions() if isinstance(each, WriteGroupMap)]
+    writes = [each for each in found.take_actions() if isinstance(each, MapWrite)]
     assert writes, "people are told"
     for write in writes:
         msgspec.json.encode(dict(write.data))
@@ -103,7 +103,7 @@ def test_times_that_cannot_be_written_again_are_no_times(began):
     found.gangs.group_maps_changed([present(group_map(size=1, status="Bound", schedBeginTime=began))])
     found.pods_changed([present(member("a", node="n1", phase="Running", created=began)), present(pod("c"))])
     found.gangs.topology.expire()
-    assert [each for each in found.take_actions() if isinstance(each, WriteGroupMap)]
+    assert [each for each in found.take_actions() if isinstance(each, MapWrite)]
     assert told(found).tasks["pod-c"].state == PENDING
 
 

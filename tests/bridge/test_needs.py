@@ -14,7 +14,7 @@ from poseidon.bridge.solver_stream.needs import needs_of
 from poseidon.bridge.supervisor import Supervisor
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
-from poseidon.lifecycle.stories import Stories
+from poseidon.lifecycle.phases import Stories
 from poseidon.pods.visibility import WHEN_UNTOLD
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge.scripted_solver import ScriptedSolver, running_solver

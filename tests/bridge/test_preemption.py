@@ -100,7 +100,7 @@ def test_a_pod_may_count_on_one_that_leaves_without_evicting_anybody(scene):
 
 def test_a_refused_eviction_releases_the_preemptor(scene):
     evict, other, *_ = scene.preempt("pod-low-a", "pod-low-b")
-    assert scene.ended(evict, "the budget says no") == [Nominate(scene.state._tasks.get("pod-high").ref, "")]
+    assert scene.ended(evict, "the budget says no") == [Nominate(scene.state.tasks.get("pod-high").ref, "")]
     reports, _ = scene.sync()
     assert [(each.task, each.machine, each.bound, each.retry) for each in reports] == [
         ("pod-low-a", "n1", False, True),

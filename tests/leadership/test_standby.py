@@ -20,7 +20,7 @@ from poseidon.kube.client.transport import Transport
 from poseidon.leadership.election import FENCING, Role
 from poseidon.leadership.elector import Elector, LeadershipLostError, own_namespace
 from poseidon.leadership.options import LeaderElectionOptions
-from poseidon.lifecycle.stories import Stories
+from poseidon.lifecycle.phases import Stories
 from poseidon.testbed.api_server.server import SimulatedCluster
 from tests.bridge.scripted_solver import ScriptedSolver, running_solver
 from tests.bridge.test_bridge import QUICK, Api, bound_pods

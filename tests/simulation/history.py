@@ -173,8 +173,8 @@ class History:
         self._compare()
         for name in self.alive():
             bridge = self.bridges[name].bridge
-            if bridge is not None and bridge.state.pod_count:
-                self.oracle.fail(f"{name} keeps {bridge.state.pod_count} pods that are gone")
+            if bridge is not None and len(bridge.state.tasks):
+                self.oracle.fail(f"{name} keeps {len(bridge.state.tasks)} pods that are gone")
         self._check()
 
     def _go_on(self, seconds: float) -> None:

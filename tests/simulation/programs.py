@@ -26,7 +26,7 @@ from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.watch.changes import ReflectorOptions
 from poseidon.leadership.elector import Elector, LeadershipLostError
 from poseidon.leadership.options import LeaderElectionOptions
-from poseidon.lifecycle.stories import Stories
+from poseidon.lifecycle.phases import Stories
 from tests.simulation.api_server import ApiServer
 from tests.simulation.event_queue import EventQueue
 from tests.simulation.http import SERVER, SimulatedTransport

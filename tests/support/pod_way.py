@@ -26,12 +26,14 @@ from poseidon.bridge.runner import Bridge
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.client.transport import Transport
 from poseidon.kube.watch.changes import WatchOptions
+from poseidon.kube.watch.reflector import Reflector
 from poseidon.kube.write.binder import BinderOptions
 from tests.bridge.scripted_solver import ScriptedSolver, running_solver
 from tests.bridge.solver_view import BOUND, PENDING
 from tests.support.waiting import until
 
 ROOT = Path(poseidon.__file__).resolve().parents[1]
+WATCH = Reflector._take.__code__.co_filename
 NODE = {
     "metadata": {"name": "n1", "uid": "n1", "resourceVersion": "1"},
     "status": {"allocatable": {"cpu": "8", "memory": "16Gi", "pods": "110"}},
@@ -126,7 +128,8 @@ async def on_the_way() -> tuple[list[str], dict[str, bytes]]:
 
         def note(frame: FrameType, event: str, _argument: object) -> None:
             file = frame.f_code.co_filename
-            if event == "call" and file not in entered and not _is_aside(frame):
+            begun = entered or file == WATCH  # before, the bridge may still be at work on its snapshot
+            if event == "call" and begun and file not in entered and not _is_aside(frame):
                 entered[file] = None
 
         before = sys.getprofile()
