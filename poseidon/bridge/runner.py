@@ -7,13 +7,13 @@ import logging
 import math
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
 
 from poseidon.app_network.controllers.controllers import NetworkController
 from poseidon.bridge.held_actions import HeldActions
-from poseidon.bridge.metrics import BridgeMetrics
-from poseidon.bridge.queues import QueueDepths
+from poseidon.bridge.metrics import BridgeMetrics, QueueDepths
 from poseidon.bridge.rounds import RoundHistory, kind_of, parts_of
 from poseidon.bridge.solver_stream.needs import NeedsChangedError
 from poseidon.bridge.solver_stream.session import DistrustedError, Session
@@ -45,53 +45,62 @@ _PLENTY = 500
 """Bindings under way that keep the fastest API server busy for longer than a message to the solver is held back."""
 
 
-class Bridge:
-    """One cluster's bridge to a solver. ``clock`` is monotonic, ``wall`` tells seconds since the epoch.
+@dataclass(frozen=True, slots=True)
+class BridgeProcess:
+    """What a process has once, for all its bridges. ``random`` is for jitter.
 
-    Until ``leadership`` is this process's it follows the cluster, and neither talks to a solver nor writes anything;
-    None: no other bridge stands by. ``for_events`` is the way for events, None: ``transport``. ``stories`` are told
-    what becomes of pods, ``rounds`` of what the solver decides, and ``traces`` of both.
+    ``clock`` is monotonic, ``wall`` tells seconds since the epoch. ``stories`` are told what becomes of pods,
+    ``rounds`` of what the solver decides, and ``traces`` of both. ``leadership`` says whether this process may write;
+    None: no other bridge stands by. ``for_events`` is the way for events, None: ``transport``.
     """
 
-    def __init__(
-        self,
-        transport: Transport,
-        options: BridgeOptions,
-        *,
-        registry: CollectorRegistry,
-        random: Random,
-        clock: Callable[[], float],
-        wall: Callable[[], float],
-        stories: Stories | None = None,
-        rounds: RoundHistory | None = None,
-        traces: BindingTraces | None = None,
-        leadership: Leadership | None = None,
-        for_events: Transport | None = None,
-    ) -> None:
-        self._leadership = leadership if leadership is not None else OnlyBridge(options.fencing)
+    transport: Transport
+    random: Random
+    clock: Callable[[], float]
+    wall: Callable[[], float]
+    stories: Stories | None = None
+    rounds: RoundHistory | None = None
+    traces: BindingTraces | None = None
+    leadership: Leadership | None = None
+    for_events: Transport | None = None
+
+
+class Bridge:
+    """One cluster's bridge to a solver, with metrics in ``registry``.
+
+    Until the leadership is this process's it follows the cluster, and neither talks to a solver nor writes anything.
+    """
+
+    def __init__(self, process: BridgeProcess, options: BridgeOptions, registry: CollectorRegistry) -> None:
+        clock, wall, random = process.clock, process.wall, process.random
+        self._leadership = process.leadership or OnlyBridge(options.fencing)
         self._held = HeldActions(clock)
         self._leads = False
         self._distrust = Distrust(clock)
         self._metrics = metrics = BridgeMetrics(registry)
         quarantine = Quarantine(lambda kind: metrics.set_aside.labels(kind).inc())
         self._environment = environment = Environment(
-            transport,
+            process.transport,
             KubeMetrics(registry),
             random,
             clock,
             wall,
             quarantine=quarantine,
-            for_events=for_events,
+            for_events=process.for_events,
             reconcile_seconds=options.configuration.watch.reconcile_period or math.inf,
         )
         self._options = options
         self._started = clock()
         self._draining = False
         self._synced = False
-        self._rounds = rounds
-        self._traces = traces
+        self._rounds, self._traces = process.rounds, process.traces
         self.state = BridgeState(
-            _patient(options), options.needs, clock=clock, wall=wall, quarantine=quarantine, stories=stories
+            _patient(options),
+            options.needs,
+            clock=clock,
+            wall=wall,
+            quarantine=quarantine,
+            stories=process.stories,
         )
         self.snapshot, self.take_events = (
             self.state.event_stream.snapshot,
@@ -109,7 +118,7 @@ class Bridge:
             lambda: self._watching.pod_groups_path,
             self._on_changed,
             self._metrics,
-            traces,
+            process.traces,
         )
         self._session = Session(
             options.firmament,

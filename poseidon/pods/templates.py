@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -84,14 +85,12 @@ def describe(
     return message, tuple(defects)
 
 
+@dataclass(slots=True, eq=False)
 class Plain:
     """A class without labels, namespace and images. Two are equal only if they are the same object."""
 
-    __slots__ = ("defects", "message")
-
-    def __init__(self, message: pb.TaskClass, defects: tuple[Defect, ...]) -> None:
-        self.message = message
-        self.defects = defects
+    message: pb.TaskClass
+    defects: tuple[Defect, ...]
 
 
 class Template(NamedTuple):

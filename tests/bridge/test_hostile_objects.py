@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from poseidon.bridge.runner import Bridge
+from poseidon.bridge.runner import Bridge, BridgeProcess
 from poseidon.bridge.state import BridgeState
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.api.app_network import AppGroup, NetworkTopology
@@ -192,12 +192,9 @@ def bridge():
     from poseidon.bridge.options import BridgeOptions
 
     return Bridge(
-        None,  # type: ignore[arg-type]  # it does not run
+        BridgeProcess(None, Random(1), lambda: 0.0, lambda: START),  # type: ignore[arg-type]  # it does not run
         BridgeOptions(firmament=("127.0.0.1:1",), fencing=1),
-        registry=CollectorRegistry(),
-        random=Random(1),
-        clock=lambda: 0.0,
-        wall=lambda: START,
+        CollectorRegistry(),
     )
 
 

@@ -10,6 +10,7 @@ from random import Random
 import pytest
 
 from poseidon.bridge.options import BridgeOptions
+from poseidon.bridge.runner import BridgeProcess
 from poseidon.bridge.solver_stream.needs import needs_of
 from poseidon.bridge.supervisor import Supervisor
 from poseidon.kube.client.settings import ConnectionSettings
@@ -31,13 +32,9 @@ async def living(cluster, port, **options):
     """Bridges to the solver at ``port``, for as long as they are needed."""
     async with Transport(ConnectionSettings(cluster.url), clock=time.monotonic) as transport:
         lives = Supervisor(
-            transport,
+            BridgeProcess(transport, Random(1), time.monotonic, time.time, Stories(time.monotonic)),
             BridgeOptions((f"127.0.0.1:{port}",), session=QUICK, **options),
             "default.needs",
-            random=Random(1),
-            clock=time.monotonic,
-            wall=time.time,
-            stories=Stories(time.monotonic),
             ask_seconds=0.5,
         )
         stop = asyncio.Event()

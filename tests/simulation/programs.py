@@ -20,7 +20,7 @@ from firmament.server.steady_clock import SteadyClock
 from firmament.solvers.base import FlowProblem, FlowSolution, SolverError, SolverTimeoutError
 from firmament.solvers.ortools_solver import OrToolsSolver
 from poseidon.bridge.options import BridgeOptions
-from poseidon.bridge.runner import Bridge
+from poseidon.bridge.runner import Bridge, BridgeProcess
 from poseidon.bridge.supervisor import Supervisor
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.watch.changes import ReflectorOptions
@@ -148,8 +148,8 @@ class _WatchedSupervisor(Supervisor):
 
     bridge: Bridge | None = None
 
-    def __init__(self, transport: SimulatedTransport, *given: Any, **more: Any) -> None:
-        super().__init__(transport, *given, **more)  # type: ignore[arg-type]  # has what is used of it
+    def __init__(self, transport: SimulatedTransport, *given: Any) -> None:
+        super().__init__(*given)
         self._simulated = transport
 
     def _bridge(self, options: BridgeOptions) -> Bridge:
@@ -202,14 +202,17 @@ class BridgeProgram:
         self.process.on_kill.append(lambda: network.reset(name, SERVER))
         self.supervisor = _WatchedSupervisor(
             transport,
+            BridgeProcess(
+                transport,  # type: ignore[arg-type]  # has what is used of it
+                Random(queue.random.random()),
+                queue.monotonic,
+                queue.wall,
+                Stories(queue.monotonic),
+                leadership=self.elector,
+                for_events=free,  # type: ignore[arg-type]  # likewise
+            ),
             options,
             f"{CLUSTER}.observer.{name}",
-            random=Random(queue.random.random()),
-            clock=queue.monotonic,
-            wall=queue.wall,
-            stories=Stories(queue.monotonic),
-            leadership=self.elector,
-            for_events=free,
         )
         self.stopping: asyncio.Event | None = None
         self.process.call_soon(lambda: self.process.create_task(self._run()))

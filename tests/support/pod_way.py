@@ -22,7 +22,7 @@ from prometheus_client import CollectorRegistry
 
 import poseidon
 from poseidon.bridge.options import BridgeOptions
-from poseidon.bridge.runner import Bridge
+from poseidon.bridge.runner import Bridge, BridgeProcess
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.client.transport import Transport
 from poseidon.kube.watch.changes import WatchOptions
@@ -114,12 +114,9 @@ async def on_the_way() -> tuple[list[str], dict[str, bytes]]:
             binder=BinderOptions(lull_seconds=0.01),
         )
         bridge = Bridge(
-            cast("Transport", api),
+            BridgeProcess(cast("Transport", api), Random(1), time.monotonic, time.time),
             options,
-            registry=CollectorRegistry(),
-            random=Random(1),
-            clock=time.monotonic,
-            wall=time.time,
+            CollectorRegistry(),
         )
         stop = asyncio.Event()
         running = asyncio.create_task(bridge.run(stop))
