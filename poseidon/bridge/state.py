@@ -20,7 +20,6 @@ from poseidon.disruption_budgets.followed import budget_resource
 from poseidon.kube.api.core import KubeStruct
 from poseidon.kube.watch.quarantine import Quarantine
 from poseidon.lifecycle.phases import Phase, Stories
-from poseidon.lifecycle.validation import violations
 from poseidon.numa.followed import NodeTopologies
 from poseidon.numa.node_topology import RECORD_KIND
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -28,8 +27,6 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 if TYPE_CHECKING:
     from poseidon.kube.watch.changes import Change
     from poseidon.kube.write.binder import BindOutcome
-    from poseidon.kube.write.claim_writer import ClaimWrite
-    from poseidon.kube.write.evictor import EvictionOutcome
     from poseidon.lifecycle.actions import Action
     from poseidon.lifecycle.phases import PodRecord
 
@@ -81,6 +78,9 @@ class BridgeState(Stores):
         self.namespaces_changed = self.namespaces.take
         self.pods_changed = self._pods.take
         self.offer = self._pods.offer
+        self.refusal = self.placements.refusal
+        self.eviction_ended = self.placements.eviction_ended
+        self.claim_refused = self.storage.refused
 
     def _stored(self, take: Callable[[Sequence[Change[T]]], None]) -> Callable[[Sequence[Change[T]]], None]:
         """Return what takes changes that may concern the pods that use claims."""
@@ -127,11 +127,6 @@ class BridgeState(Stores):
         """Return why pods, by uid, are not offered to the solver although they are for it to place."""
         return {each.task.uid: each.waits_for for each in self.tasks if each.phase is Phase.HELD}
 
-    def violations(self) -> list[str]:
-        """Return what does not hold of the pods here although it always must. Looks at every pod; for debugging."""
-        dependencies = self.pending_bindings.dependencies
-        return violations(self.tasks, dependencies, self.volumes, self.requested, self.bind_check)
-
     # --- what sources of use ask ---------------------------------------------------------------------------
 
     def knows_node(self, name: str) -> bool:
@@ -161,27 +156,11 @@ class BridgeState(Stores):
         if self.storage.in_use:
             self.storage.apply()
 
-    def refusal(self, uid: str, node: str) -> str:
-        """Return why the binding of a pod to a node must not be posted now, or ""."""
-        return self.placements.refusal(uid, node)
-
     def binding_ended(self, outcome: BindOutcome) -> None:
         """Take the outcome of a binding."""
         self.placements.binding_ended(outcome)
         if self.storage.in_use:
             self.storage.apply()
-
-    def eviction_ended(self, outcome: EvictionOutcome) -> None:
-        """Take what has become of an eviction."""
-        self.placements.eviction_ended(outcome)
-
-    def claim_refused(self, write: ClaimWrite, reason: str) -> None:
-        """A write that was to begin the binding of a claim has failed for good."""
-        self.storage.refused(write, reason)
-
-    def claim_granted(self, write: ClaimWrite) -> None:
-        """Take the claims of the pod behind a write as bound, whatever claims and volumes say."""
-        self.storage.refused(write, "")
 
     def expire(self) -> None:
         """Give up what has taken too long, and say what was put off. To be called about every second."""

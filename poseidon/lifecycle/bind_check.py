@@ -208,10 +208,6 @@ class Requested:
         if not used:
             del self._used[node]
 
-    def nodes(self) -> list[str]:
-        """Return the names of the nodes on which something is requested."""
-        return list(self._used)
-
     def used(self, node: str) -> Mapping[str, int]:
         """Return what is requested on a node, without resources of which nothing is."""
         return self._used.get(node, {})

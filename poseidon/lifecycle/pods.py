@@ -144,10 +144,6 @@ class Tasks:
         """Return the records of a node, in the order in which they came to it."""
         return [self._records[uid] for uid in self._on_node.get(node, ())]
 
-    def nodes(self) -> list[str]:
-        """Return the names of the nodes that have pods, whether or not the nodes are known."""
-        return list(self._on_node)
-
     def mark_moved(self) -> None:
         """Compare all tasks anew whose class is no longer the one that the solver was told."""
         for uid, record in self._records.items():

@@ -91,7 +91,7 @@ class OfflineCluster:
                     self._evictions[action.pod.uid] = action
                     self.victims[action.pod.uid] = action.node
                 elif isinstance(action, SelectNode | GiveVolume):
-                    self.state.claim_granted(action)
+                    self.state.claim_refused(action, "")
                 elif isinstance(action, WithdrawEviction) and self.victims.pop(action.uid, ""):
                     request = EvictionRequest(*self._evictions.pop(action.uid))
                     self.state.eviction_ended(EvictionOutcome(request, _STAYS))

@@ -17,6 +17,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge import objects
 from tests.bridge.solver_view import ASSUMED, BOUND, PENDING, SolverView
 from tests.support.effort import examples
+from tests.support.pod_invariants import violations
 from tests.support.task_classes import class_content
 
 NODES = ["a", "b", "c"]
@@ -346,7 +347,7 @@ class Cluster(RuleBasedStateMachine):
 
     @invariant()
     def the_lifecycle_is_valid(self):
-        assert not self.state.violations()
+        assert not violations(self.state)
 
     @invariant()
     def known_machines_only(self):

@@ -92,7 +92,7 @@ ROWS: tuple[tuple[str, dict[str, Any], dict[str, Any], str], ...] = (
     ("evictions.perSecond", {}, {"evictions": {"perSecond": 7}}, "EvictionRate"),
     ("evictions.burst", {}, {"evictions": {"burst": 7}}, "EvictionRate"),
     ("moves.keepPlaces", {}, {"moves": {"keepPlaces": True}}, "KeptPlaces"),
-    ("moves.most", {}, {"moves": {"most": 7}}, "KeptPlaces"),
+    ("moves.most", {"moves": {"keepPlaces": True}}, {"moves": {"keepPlaces": True, "most": 7}}, "KeptPlaces"),
     ("podTopologySpread.defaultingType", {}, {"podTopologySpread": LIST}, "Spreading"),
     ("podTopologySpread.defaultConstraints", {"podTopologySpread": LIST},
      {"podTopologySpread": {**LIST, "defaultConstraints": [CONSTRAINT]}}, "Spreading"),

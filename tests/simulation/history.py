@@ -30,6 +30,7 @@ from tests.simulation.programs import (
     bridge_options,
 )
 from tests.simulation.streams import Channel
+from tests.support.pod_invariants import violations
 
 SETTLED = 120.0
 """Seconds after the end of all faults by which every pod that can be bound is."""
@@ -200,7 +201,7 @@ class History:
     def _look(self) -> None:
         for name in self.alive():
             bridge = self.bridges[name].bridge
-            found = bridge.state.violations() if bridge is not None else []
+            found = violations(bridge.state) if bridge is not None else []
             if found:
                 self.oracle.fail(f"{name}: {found[0]}")
 

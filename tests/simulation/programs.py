@@ -163,7 +163,7 @@ class _WatchedSupervisor(Supervisor):
                 self._simulated.decided(uid)
             return found
 
-        bridge.state.refusal = noted  # type: ignore[method-assign]
+        bridge.state.refusal = noted
         return bridge
 
 
