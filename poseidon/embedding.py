@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from poseidon.configuration.document import BridgeConfiguration
-from poseidon.configuration.model_arguments import argument_faults
+from poseidon.configuration.document import BridgeConfiguration, argument_faults
 from protos.conventions.configuration_file import load_part
 
 if TYPE_CHECKING:

@@ -183,9 +183,10 @@ async def _bridge(arguments: _Arguments) -> None:
     from poseidon.bridge.binding_traces import BindingTraces
     from poseidon.bridge.options import describe
     from poseidon.bridge.rounds import RoundHistory
+    from poseidon.bridge.runner import BridgeProcess
     from poseidon.bridge.supervisor import Supervisor
     from poseidon.leadership.elector import Elector, LeadershipLostError
-    from poseidon.lifecycle.stories import Stories
+    from poseidon.lifecycle.phases import Stories
     from protos.conventions.probes import Heartbeat, application
 
     heartbeat, stories = Heartbeat(time.monotonic), Stories(time.monotonic)
@@ -210,19 +211,18 @@ async def _bridge(arguments: _Arguments) -> None:
                 wall=time.time,
             )
             transport = await stack.enter_async_context(_transport(arguments, elector.may_write))
-        supervisor = Supervisor(
+        process = BridgeProcess(
             transport,
-            options,
-            observer_of(arguments.cluster_name, "needs"),
-            random=random,
-            clock=time.monotonic,
-            wall=time.time,
-            stories=stories,
-            rounds=rounds,
+            random,
+            time.monotonic,
+            time.time,
+            stories,
+            rounds,
             traces=BindingTraces(arguments.tracer) if arguments.tracer else None,
             leadership=elector,
             for_events=free,
         )
+        supervisor = Supervisor(process, options, observer_of(arguments.cluster_name, "needs"))
         serve_metrics(
             arguments.metrics,
             application(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from poseidon.kube.api.collections import NODES, PODS
 from poseidon.kube.watch.listing import pages
-from poseidon.pods.requests.resources import amounts, effective_requests
+from poseidon.pods.resources import amounts, effective_requests
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -19,8 +19,7 @@ from poseidon.kube.api.storage import (
     StorageClass,
 )
 from poseidon.pods.daemon_sets import DaemonSets, claimed
-from poseidon.pods.priority import PriorityResolver, UnknownPriorityClassError
-from poseidon.pods.tasks import qualified_name
+from poseidon.pods.tasks import PriorityResolver, UnknownPriorityClassError, qualified_name
 from poseidon.pods.visibility import APP_GROUP_LABEL
 from poseidon.volumes.claims import claims_of
 

@@ -13,9 +13,9 @@ from poseidon.kube.parsing.label_syntax import label_defects
 from poseidon.kube.parsing.times import seconds
 from poseidon.manifests.budgets import budget_defects
 from poseidon.manifests.storage import STORAGE_KINDS, storage_defects
-from poseidon.nodes.machine import machine
+from poseidon.nodes.machines import machine
 from poseidon.pods.classes import ClassTable
-from poseidon.pods.priority import HIGHEST, LOWEST
+from poseidon.pods.tasks import HIGHEST, LOWEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,7 @@ from poseidon.numa.node_topology import RECORD_KIND, CountedPod, described
 
 if TYPE_CHECKING:
     from poseidon.kube.api.node_topology import NodeResourceTopology
-    from poseidon.lifecycle.records import PodRecord
+    from poseidon.lifecycle.phases import PodRecord
     from poseidon.pods.classes import ClassTable
 
 

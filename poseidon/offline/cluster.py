@@ -15,8 +15,9 @@ from poseidon.embedding import EmbeddedScheduler
 from poseidon.group_trees.spec.options import trees_are_read
 from poseidon.kube.watch.changes import Change
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
+from poseidon.kube.write.claim_writer import GiveVolume, SelectNode
 from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest
-from poseidon.lifecycle.actions import Bind, Evict, WithdrawEviction, WriteClaim
+from poseidon.lifecycle.actions import Bind, Evict, WithdrawEviction
 from poseidon.manifests.controllers.applications import read_applications
 from poseidon.manifests.controllers.groups import missing_groups, not_honoured
 from poseidon.manifests.left_out import LeftOut
@@ -89,8 +90,8 @@ class OfflineCluster:
                 elif isinstance(action, Evict):
                     self._evictions[action.pod.uid] = action
                     self.victims[action.pod.uid] = action.node
-                elif isinstance(action, WriteClaim):
-                    self.state.claim_granted(action.write)
+                elif isinstance(action, SelectNode | GiveVolume):
+                    self.state.claim_refused(action, "")
                 elif isinstance(action, WithdrawEviction) and self.victims.pop(action.uid, ""):
                     request = EvictionRequest(*self._evictions.pop(action.uid))
                     self.state.eviction_ended(EvictionOutcome(request, _STAYS))

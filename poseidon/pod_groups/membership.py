@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from poseidon.group_trees.spec.keys import GROUP_LABEL
-from poseidon.pods.identities import identity
+from poseidon.pods.tasks import identity
 
 if TYPE_CHECKING:
     from poseidon.kube.api.core import Pod

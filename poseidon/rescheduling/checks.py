@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from poseidon.pods.moves import announced_move
-from poseidon.pods.requests.resources import amounts, effective_requests
+from poseidon.pods.resources import amounts, effective_requests
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from poseidon.pods.requests.resources import effective_requests
+from poseidon.pods.resources import effective_requests
 from poseidon.rescheduling.cluster_access import FREED
 from poseidon.rescheduling.move import PlannedMove
 from poseidon.rescheduling.objectives import Objective, ObjectiveOptions, Wanted, choose

@@ -17,8 +17,7 @@ from firmament.cli import main as firmament
 from firmament.configuration.document import RoundSection, SchedulerConfiguration
 from firmament.core.filters import reasons
 from firmament.server.metrics import Metrics
-from poseidon.bridge.metrics import BridgeMetrics
-from poseidon.bridge.queues import QueueDepths
+from poseidon.bridge.metrics import BridgeMetrics, QueueDepths
 from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.manifests.inventory import _KINDS, _MODEL_KINDS
 from poseidon.metrics_sources.metrics import SourceMetrics

@@ -21,8 +21,8 @@ from poseidon.kube.watch.changes import Feed, ReflectorOptions
 from poseidon.kube.watch.quarantine import Quarantine
 from poseidon.kube.watch.reflector import Reflector
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
-from poseidon.kube.write.claim_writer import SelectNode
-from poseidon.lifecycle.actions import AnnounceUnschedulable, Bind, Evict, WriteClaim
+from poseidon.kube.write.claim_writer import GiveVolume, SelectNode
+from poseidon.lifecycle.actions import AnnounceUnschedulable, Bind, Evict
 from poseidon.metrics_sources.intake import Intake
 from poseidon.metrics_sources.koordinator.follower import NODE_METRICS, NodeMetricHandler
 from poseidon.metrics_sources.metrics import SourceMetrics
@@ -209,8 +209,8 @@ class WatchedCluster:
                         self.evicted[f"{action.pod.namespace}/{action.pod.name}"] = action
                     case AnnounceUnschedulable(pod, message):
                         self._condition(pod, message)
-                    case WriteClaim(write):
-                        self._write_claim(write)
+                    case SelectNode() | GiveVolume():
+                        self._write_claim(action)
 
     def _bind(self, pod: Any, node: str) -> None:
         request = BindRequest(pod.uid, pod.namespace, pod.name, node)

@@ -291,7 +291,7 @@ class House:
         return found
 
     def _why(self, uid: str) -> str:
-        record = self.state._tasks.get(uid)
+        record = self.state.tasks.get(uid)
         return f"{record.waits_for or record.message}" if record is not None else "unknown to the bridge"
 
     def rejected(self) -> float:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from poseidon.pod_rules.toleration import tolerated
+from poseidon.pod_rules.node_affinity import tolerated
 
 if TYPE_CHECKING:
     from poseidon.kube.api.core import (

@@ -29,8 +29,6 @@ def as_counted(pod: Pod) -> Pod:
     container's are never below them. Quantities in the status that are none are passed over.
     """
     status = pod.status
-    if not (status.container_statuses or status.init_container_statuses or status.resources):
-        return pod
     infeasible = _is_infeasible(pod)
     known = {each.name: each for each in (*status.init_container_statuses, *status.container_statuses)}
     spec = pod.spec

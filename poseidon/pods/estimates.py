@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from poseidon.pods.requests.quality import BEST_EFFORT, quality_of_service
+from poseidon.pods.resources import BEST_EFFORT, quality_of_service
 
 if TYPE_CHECKING:
     from poseidon.kube.api.core import Pod

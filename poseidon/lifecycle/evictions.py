@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from poseidon.lifecycle.actions import Action, Evict, WithdrawEviction
-from poseidon.lifecycle.evictions.review import Asked, EvictionReview, Verdict
+from poseidon.lifecycle.eviction_review import Asked, EvictionReview, Verdict
 from poseidon.lifecycle.phases import UNDER_WAY, Event, Phase
 from poseidon.lifecycle.refusals import Kind, Reason, Refusals
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -13,34 +13,36 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from poseidon.lifecycle.phases import PodRecord
     from poseidon.lifecycle.pods import Tasks
-    from poseidon.lifecycle.records import PodRecord
 
 
 class Evictions:
-    """Begins and withdraws evictions; whose is under way is known by its phase."""
+    """Begins and withdraws evictions, by ``actions``; whose is under way is known by its phase."""
 
-    def __init__(self, tasks: Tasks, review: EvictionReview, refusals: Refusals) -> None:
+    def __init__(
+        self, tasks: Tasks, review: EvictionReview, refusals: Refusals, actions: list[Action]
+    ) -> None:
         self._tasks = tasks
         self._review = review
         self._refusals = refusals
+        self._actions = actions
 
     def begin_all(
         self, result: pb.RoundResult, can_come: Callable[[pb.Delta], bool]
-    ) -> tuple[list[Action], list[tuple[pb.Delta, Verdict]]]:
-        """Begin and withdraw evictions as a round says; returns what has to be done for that.
+    ) -> list[tuple[pb.Delta, Verdict]]:
+        """Begin and withdraw evictions as a round says.
 
-        Also returns the deltas about pods that are not evicted, and why: those pods stay. ``can_come`` says whether a
+        Returns the deltas about pods that are not evicted, and why: those pods stay. ``can_come`` says whether a
         placement of the round can be made.
         """
-        actions: list[Action] = []
         refused: list[tuple[pb.Delta, Verdict]] = []
         victims: dict[str, pb.Delta] = {}
         for delta in [each for each in result.deltas if each.kind == pb.Delta.PREEMPT]:
             record = self._tasks.get(delta.task)
             if delta.withdrawn:
-                withdrawal = self.withdraw(delta.task)
-                actions += [withdrawal] if withdrawal is not None else []
+                if record is not None and record.phase is Phase.EVICTING:  # not carried out yet, perhaps
+                    self._actions.append(WithdrawEviction(delta.task))
             elif record is None:
                 self._refusals.note(Kind.EVICTION, Reason.GONE, delta.task, "there is no such pod")
             elif problem := _misplaced(record, delta):
@@ -50,12 +52,13 @@ class Evictions:
         if victims:
             refused += self._reviewed(result, victims, can_come, {delta.task for delta, _ in refused})
             messages = self.messages(result, victims)
-            actions += [self._begin(delta, messages[uid]) for uid, delta in victims.items()]
+            for uid, delta in victims.items():
+                self._begin(delta, messages[uid])
         for delta, verdict in refused:
             record = self._tasks.get(delta.task)
             name = record.task.name if record is not None else delta.task
             self._refusals.note(Kind.EVICTION, verdict.reason, name, verdict.words)
-        return actions, refused
+        return refused
 
     def _reviewed(
         self,
@@ -101,16 +104,11 @@ class Evictions:
             return uid
         return record.task.name
 
-    def _begin(self, delta: pb.Delta, message: str) -> Evict:
+    def _begin(self, delta: pb.Delta, message: str) -> None:
         record = self._tasks.get(delta.task)
         assert record is not None
         self._tasks.move(record, Event.EVICTED)
-        return Evict(record.ref, delta.machine, delta.beyond_budget, message)
-
-    def withdraw(self, uid: str) -> WithdrawEviction | None:
-        """Let a pod stay if its eviction has not been carried out; None where none is under way."""
-        record = self._tasks.get(uid)
-        return WithdrawEviction(uid) if record is not None and record.phase is Phase.EVICTING else None
+        self._actions.append(Evict(record.ref, delta.machine, delta.beyond_budget, message))
 
 
 def _misplaced(record: PodRecord, delta: pb.Delta) -> Verdict | None:

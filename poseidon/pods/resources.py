@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 
 from poseidon.kube.parsing.defects import Defect
 from poseidon.kube.parsing.quantities import MAX_AMOUNT, QuantityError, amount
+from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from poseidon.kube.api.core import Container, PodSpec, ResourceRequirements, Resources
+    from poseidon.kube.parsing.defects import Defect
 
 Amounts = dict[str, int]
 
@@ -181,3 +183,92 @@ def _raise_to(total: Amounts, least: Amounts) -> None:
     for resource, needed in least.items():
         if needed > total.get(resource, 0):
             total[resource] = needed
+
+
+BANDWIDTH = "network.aware.com/bandwidth"
+"""Extended resource: a node's physical bandwidth, and what pods ask for of it, in bits per second."""
+
+BANDWIDTH_ANNOTATIONS = frozenset({"kubernetes.io/ingress-bandwidth", "kubernetes.io/egress-bandwidth"})
+"""Annotations by which the bandwidth plugin of CNI shapes a pod's traffic, in bits per second."""
+
+
+def with_annotated_bandwidth(requests: Amounts, annotations: Mapping[str, str]) -> Amounts:
+    """Return requests with at least the larger of both annotations: interfaces send and receive at once.
+
+    What is no quantity counts as absent; the kubelet refuses such a pod by itself.
+    """
+    wanted = max((_bits(annotations[key]) for key in BANDWIDTH_ANNOTATIONS if key in annotations), default=0)
+    return {**requests, BANDWIDTH: wanted} if wanted > requests.get(BANDWIDTH, 0) else requests
+
+
+def _bits(text: str) -> int:
+    try:
+        return amount(BANDWIDTH, text)
+    except QuantityError:
+        return 0
+
+
+GUARANTEED, BURSTABLE, BEST_EFFORT = "Guaranteed", "Burstable", "BestEffort"
+
+_COUNTED = ("cpu", "memory")
+
+
+def quality_of_service(spec: PodSpec) -> str:
+    """Return Guaranteed, Burstable or BestEffort, by cpu and memory of all containers or of the pod as a whole.
+
+    Amounts that are none count as absent; whoever reads the requests reports them.
+    """
+    whole = spec.resources
+    parts = (
+        [whole]
+        if whole.requests or whole.limits
+        else [c.resources for c in (*spec.containers, *spec.init_containers)]
+    )
+    requests: Amounts = {}
+    limits: Amounts = {}
+    limited = True
+    for part in parts:
+        asked, allowed = _positive(part)
+        limited = limited and len(allowed) == len(_COUNTED)
+        for total, more in ((requests, asked), (limits, allowed)):
+            _add(total, more)
+    if not requests and not limits:
+        return BEST_EFFORT
+    return GUARANTEED if limited and requests == limits else BURSTABLE
+
+
+def _positive(resources: ResourceRequirements) -> tuple[Amounts, Amounts]:
+    """Return requests, completed by limits as on admission, and limits; cpu and memory above 0."""
+    ignored: list[Defect] = []
+    limits = amounts(resources.limits, "", ignored)
+    requests = {**limits, **amounts(resources.requests, "", ignored)}
+    return _counted(requests), _counted(limits)
+
+
+def _counted(found: Amounts) -> Amounts:
+    return {name: found[name] for name in _COUNTED if found.get(name, 0) > 0}
+
+
+def container_messages(spec: PodSpec, *, limits: bool) -> Iterator[pb.Container]:
+    """Yield one message per container, init containers first, as they begin; with ``limits`` if wanted."""
+    for container in spec.init_containers:
+        sidecar = container.restart_policy == "Always"
+        yield _message(container, pb.Container.SIDECAR if sidecar else pb.Container.INIT, limits=limits)
+    for container in spec.containers:
+        yield _message(container, pb.Container.APP, limits=limits)
+
+
+def _message(container: Container, kind: pb.Container.Kind.ValueType, *, limits: bool) -> pb.Container:
+    known: list[Defect] = []  # told where the pod's requests are read
+    resources = container.resources
+    return pb.Container(
+        name=container.name,
+        kind=kind,
+        requests=quantities(declared_requests(resources, "", known)),
+        limits=quantities(amounts(resources.limits, "", known)) if limits else (),
+    )
+
+
+def quantities(found: Amounts) -> list[pb.Quantity]:
+    """Return amounts as the protocol has them, in order of names."""
+    return [pb.Quantity(resource=name, amount=found[name]) for name in sorted(found)]

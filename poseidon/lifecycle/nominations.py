@@ -1,10 +1,11 @@
-"""Places that are kept for pods that are moved: from the announcement on until their replacements have them.
+"""Room on nodes that is kept for pods, as records for the solver.
 
-Whoever moves a pod announces it by annotations (``poseidon.pods.moves``), and evicts it then. Room for what it requests
-is kept on the node that it is to go to, as for nominated pods. The next pod of the same controller, with the same spec,
-is its replacement: for one round it may go to that node alone; if it gets no place there, it is placed as any other.
-
-Nothing of this is written down but the annotations: after a restart, places are kept for pods that are still there.
+It is kept for our own pods for which others leave, so that a new solver knows whose that room is; for those of other
+schedulers, so that it is left to them; and for those that are moved, from the announcement on until their replacements
+have it. Whoever moves a pod announces it by annotations (``poseidon.pods.moves``), and evicts it then. The next pod of
+the same controller, with the same spec, is its replacement: for one round it may go to that node alone; if it gets no
+place there, it is placed as any other. Nothing of this is written down but the annotations: after a restart, places are
+kept for pods that are still there.
 """
 
 from __future__ import annotations
@@ -13,17 +14,76 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 from msgspec import Struct
 from pydantic import Field
 
-from poseidon.lifecycle.binding.nominations import FOREIGN_NOMINATION_RECORD, room_record
 from poseidon.pods.moves import announced_move
+from poseidon.pods.resources import effective_requests
+from poseidon.pods.tasks import Disposition, UnknownPriorityClassError, disposition
 from protos.conventions.configuration import Section
 
 if TYPE_CHECKING:
     from poseidon.custom_records import CustomRecords
     from poseidon.kube.api.core import Pod
-    from poseidon.pods.tasks import Task
+    from poseidon.lifecycle.phases import PodRecord
+    from poseidon.pods.tasks import PriorityResolver, Task
+
+NOMINATION_RECORD = "NominatedTask"
+"""Records of this kind have a pod's uid for a name, and the name of its node for a payload."""
+
+
+FOREIGN_NOMINATION_RECORD = "ForeignNomination"
+"""Records of this kind have the uid of another scheduler's pod for a name, and for a payload its node, priority and
+requests."""
+
+
+class Nominations:
+    """Tells ``records`` of the pods that are nominated for a node, until they are bound, or have no place after all.
+
+    ``told``: ours, by uid. One that gets its place elsewhere in the end is still one for which others had to leave.
+    """
+
+    def __init__(self, records: CustomRecords) -> None:
+        self._records = records
+        self.told: set[str] = set()
+
+    def put(self, record: PodRecord) -> None:
+        """A pod is nominated for a node now."""
+        self.told.add(record.task.uid)
+        self._records.tell(NOMINATION_RECORD, record.task.uid, record.nominated.encode())
+
+    def end(self, uid: str) -> None:
+        """A pod is bound, or gone, or has no place: no room is kept for it."""
+        if uid in self.told:
+            self.told.discard(uid)
+            self._records.tell(NOMINATION_RECORD, uid, None)
+
+    def foreign(self, uid: str, payload: bytes | None) -> None:
+        """Another scheduler's pod waits for room on a node (see ``foreign_nomination``), or no longer (None)."""
+        self._records.tell(FOREIGN_NOMINATION_RECORD, uid, payload)
+
+
+def foreign_nomination(pod: Pod, priorities: PriorityResolver) -> bytes | None:
+    """Return what is told of another scheduler's pod that is nominated for a node, None for one that is not.
+
+    Of its requests as the kubelet will count them; what is wrong with them is not looked at here.
+    """
+    node = pod.status.nominated_node_name
+    if not node or disposition(pod) is not Disposition.PENDING:
+        return None
+    try:
+        priority = priorities.priority(pod.spec)
+    except UnknownPriorityClassError:
+        priority = 0
+    return room_record(pod, node, priority)
+
+
+def room_record(pod: Pod, node: str, priority: int) -> bytes:
+    """Return what is told of room on a node for all that a pod requests, kept from pods of its priority or less."""
+    requests = {**effective_requests(pod.spec, []), "pods": 1}
+    return msgspec.json.encode({"machine": node, "priority": priority, "requests": requests})
+
 
 _LONGEST = 600.0
 """Seconds: longer than that no place is kept, whatever an annotation says."""
@@ -67,7 +127,7 @@ class KeptPlaces:
 
     def take(self, pod: Pod, task: Task) -> None:
         """Take a pod that runs, as it is now: it has come to its place, a move is announced or taken back."""
-        node, until = announced_move(pod, self._wall()) if self._options.keep_places else ("", 0.0)
+        node, until = announced_move(pod, self._wall())
         known = self._kept.get(task.uid)
         meant = self._replacements.pop(task.uid, "")
         if meant and meant == pod.spec.node_name:

@@ -7,7 +7,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
 from poseidon.kube.parsing.defects import Defect
-from poseidon.pod_rules.canonical import one_of
+from poseidon.pod_rules.label_selectors import one_of
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
@@ -105,3 +105,22 @@ def _is_address(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def disks(spec: PodSpec) -> list[tuple[str, bool]]:
+    """Return the disks of a pod, each once: a name, the same whoever mounts it, and whether the pod only reads."""
+    return sorted(set(_disks(spec)))
+
+
+def _disks(spec: PodSpec) -> Iterator[tuple[str, bool]]:
+    for volume in spec.volumes:
+        if volume.gce_persistent_disk is not None:
+            yield f"gce {volume.gce_persistent_disk.pd_name}", volume.gce_persistent_disk.read_only
+        elif volume.aws_elastic_block_store is not None:
+            yield f"aws {volume.aws_elastic_block_store.volume_id}", False
+        elif volume.iscsi is not None:
+            yield f"iscsi {volume.iscsi.iqn}", volume.iscsi.read_only
+        elif volume.rbd is not None:
+            image = volume.rbd
+            for monitor in image.monitors:
+                yield f"rbd {monitor} {image.pool} {image.image}", image.read_only

@@ -6,27 +6,30 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from poseidon.volumes.claims import claims_of
-from poseidon.volumes.resolution import NOTHING
 from poseidon.volumes.state import VolumeState, ranked
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from poseidon.kube.api.core import Pod
     from poseidon.kube.watch.quarantine import Quarantine
     from poseidon.kube.write.claim_writer import ClaimWrite
-    from poseidon.lifecycle.binding.placements import Placements
+    from poseidon.lifecycle.actions import Action
+    from poseidon.lifecycle.pending_reasons import PendingReasons
+    from poseidon.lifecycle.phases import PodRecord
+    from poseidon.lifecycle.placements import Placements
     from poseidon.lifecycle.pods import Tasks
-    from poseidon.lifecycle.records import PodRecord
     from poseidon.nodes.machines import Machines
     from poseidon.pods.classes import ClassTable
     from poseidon.pods.tasks import Task
+    from poseidon.volumes.claims import PodClaim
     from poseidon.volumes.resolution import Resolution
 
 
 class Storage:
-    """Applies what follows from ``volumes`` to tasks, machines and placements. ``clock`` is monotonic."""
+    """Applies what follows from ``volumes`` to tasks, machines and placements. ``clock`` is monotonic.
+
+    ``in_use``: some pod has used claims. Before, no news of pods or their bindings concerns volumes.
+    """
 
     def __init__(
         self,
@@ -34,7 +37,9 @@ class Storage:
         tasks: Tasks,
         machines: Machines,
         placements: Placements,
+        pending_reasons: PendingReasons,
         classes: ClassTable,
+        actions: list[Action],
         clock: Callable[[], float],
         quarantine: Quarantine,
     ) -> None:
@@ -43,20 +48,22 @@ class Storage:
         self._tasks = tasks
         self._machines = machines
         self._placements = placements
+        self._pending_reasons = pending_reasons
         self._classes = classes
+        self._actions = actions
         self._clock = clock
+        self.in_use = False
 
-    def translated(self, pod: Pod, task: Task, place: str) -> tuple[Task, Resolution]:
+    def translated(self, claims: tuple[PodClaim, ...], task: Task, place: str) -> tuple[Task, Resolution]:
         """Return the task of a pod with what its claims ask for, and what they mean besides."""
-        claims = claims_of(pod)
-        if not claims:
-            return task, NOTHING
+        self.in_use = True
         rank = ranked(task.priority, task.created, task.uid)
         resolution = self._volumes.put_pod(task.uid, task.name, claims, rank, place)
         return self._with_needs(task, resolution), resolution
 
     def note(self, record: PodRecord, resolution: Resolution) -> None:
         """Note what keeps a pod from being placed by reason of its claims."""
+        record.uses_claims = True
         self._tasks.hold(record, claims=resolution.message(len(self._machines)))
         record.claims_refuse = resolution.refused
 
@@ -74,8 +81,7 @@ class Storage:
             if record is not None:
                 with self._quarantine.attempt("needs of claims", uid, name=record.task.name):
                     self._apply(record, resolution)
-        for write in self._volumes.take_writes():
-            self._placements.write_claim(write)
+        self._actions += self._volumes.take_writes()
         for name, amounts in self._volumes.take_offers().items():
             with self._quarantine.attempt("offers to volumes", name):
                 attached, rooms = self._volumes.attached(name), self._volumes.rooms(name)
@@ -85,15 +91,10 @@ class Storage:
         record.task = self._with_needs(record.task, resolution)
         self.note(record, resolution)
         self._tasks.mark(record.task.uid)
-        self.announce(record)
-
-    def announce(self, record: PodRecord) -> None:
-        """Say what a pod waits for, if that is new."""
-        if record.waits_for and record.schedulable:
-            self._placements.announce(record, record.waits_for)
+        self._pending_reasons.consider_wait(record)
 
     def refused(self, write: ClaimWrite, reason: str) -> None:
-        """A write has failed for good."""
+        """A write has failed for good; without a reason, what it was to begin counts as done."""
         self._volumes.refused(write, reason)
         self.apply()
 

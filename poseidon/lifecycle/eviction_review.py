@@ -7,15 +7,19 @@ several to go, and one of them stays, nobody goes in vain.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
+from pydantic import Field
+
+from poseidon.lifecycle.phases import Phase
 from poseidon.lifecycle.refusals import Reason
+from protos.conventions.configuration import Section
 
 if TYPE_CHECKING:
-    from poseidon.lifecycle.evictions.gang_view import GangView
-    from poseidon.lifecycle.evictions.rate import EvictionRate
+    from poseidon.lifecycle.jobs import Jobs
+    from poseidon.lifecycle.phases import PodRecord
     from poseidon.lifecycle.pods import Tasks
-    from poseidon.lifecycle.records import PodRecord
+    from poseidon.pod_groups.groups import Groups
     from poseidon.pods.tasks import Task
     from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -146,3 +150,64 @@ class _Inquiry:
         if self._causes.get(uid):
             return Verdict(Reason.IN_VAIN, "whoever needs its place cannot come")
         return self._words.get(uid) or Verdict(Reason.NO_REASON, "nobody needs its place")
+
+
+class EvictionLimits(Section):
+    """The section ``evictions``: how many pods may make way, ``per_second`` over time, ``burst`` after a quiet time."""
+
+    per_second: Annotated[float, Field(gt=0, le=100_000, allow_inf_nan=False)] = 50.0
+    burst: Annotated[int, Field(ge=1, le=1_000_000)] = 1000
+
+
+class EvictionRate:
+    """A token bucket. ``clock`` is monotonic.
+
+    What has to go together is not divided: where more go than the bucket ever holds, a full one lets them, and the
+    others wait for longer.
+    """
+
+    def __init__(self, limits: EvictionLimits, clock: Callable[[], float]) -> None:
+        self._limits = limits
+        self._clock = clock
+        self._left = float(limits.burst)
+        self._at = clock()
+
+    def allows(self, count: int) -> bool:
+        """Whether ``count`` pods may go together now; if so, they count."""
+        now = self._clock()
+        burst = float(self._limits.burst)
+        self._left = min(burst, self._left + (now - self._at) * self._limits.per_second)
+        self._at = now
+        if self._left < min(count, burst):
+            return False
+        self._left -= count
+        return True
+
+
+_THERE = frozenset({Phase.ANSWER_DUE, Phase.BOUND, Phase.EVICTING})
+
+
+class GangView:
+    """Counts members by the groups that pods are in, whatever the solver makes of them."""
+
+    def __init__(self, groups: Groups, jobs: Jobs, tasks: Tasks) -> None:
+        self._groups = groups
+        self._jobs = jobs
+        self._tasks = tasks
+
+    def gang_of(self, uid: str) -> str:
+        """Return the job of the gang that a pod is in, "" for none."""
+        group = self._groups.group_of(uid)
+        return group.job.id if group is not None and self._groups.job(group).min_members > 1 else ""
+
+    def is_failing(self, uid: str) -> bool:
+        """Whether the gang of a pod has too few members on nodes, and has not been whole: it may be given up."""
+        group = self._groups.group_of(uid)
+        if group is None or self._jobs.has_been_whole(group.job.id):
+            return False
+        there = sum(self._is_there(each) for each in group.progress)
+        return 0 < there < self._groups.job(group).min_members
+
+    def _is_there(self, uid: str) -> bool:
+        record = self._tasks.get(uid)
+        return record is not None and record.phase in _THERE

@@ -6,30 +6,22 @@ import logging
 from typing import TYPE_CHECKING
 
 from poseidon.kube.write.binder import BindOutcome, BindResult
-from poseidon.lifecycle.actions import (
-    Action,
-    AnnouncePreempted,
-    AnnounceScheduled,
-    WriteClaim,
-)
-from poseidon.lifecycle.binding.pending_bindings import PendingBindings
+from poseidon.lifecycle.actions import Action, AnnouncePreempted, AnnounceScheduled
+from poseidon.lifecycle.pending_bindings import PendingBindings
 from poseidon.lifecycle.phases import UNDER_WAY, UNPLACED, Event, Phase
 from poseidon.lifecycle.refusals import Kind, Reason, Refusals
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from poseidon.kube.watch.quarantine import Quarantine
-    from poseidon.kube.write.claim_writer import ClaimWrite
     from poseidon.kube.write.evictor import EvictionOutcome
     from poseidon.lifecycle.bind_check import BindCheck
-    from poseidon.lifecycle.binding.dependencies import Dependencies
-    from poseidon.lifecycle.binding.nominations import Nominations
-    from poseidon.lifecycle.evictions.under_way import Evictions
+    from poseidon.lifecycle.evictions import Evictions
     from poseidon.lifecycle.pending_reasons import PendingReasons
+    from poseidon.lifecycle.phases import PodRecord
     from poseidon.lifecycle.pods import Tasks
-    from poseidon.lifecycle.records import PodRecord
     from poseidon.nodes.machines import Machines
     from poseidon.volumes.state import VolumeState
 
@@ -41,8 +33,8 @@ _UNSUPPORTED = "this driver can neither move running pods nor do what it does no
 class Placements:
     """Decides what to post for a round, and what to report back.
 
-    When a placed pod is bound is for `PendingBindings` to decide, with ``volumes`` and the monotonic ``clock``; what
-    is said of pods that stay pending, and when, for ``pending_reasons``.
+    When a placed pod is bound is for ``pending`` to decide; what is said of pods that stay pending, and when, for
+    ``pending_reasons``. What has to be done is added to ``actions``.
     """
 
     def __init__(
@@ -51,11 +43,11 @@ class Placements:
         machines: Machines,
         bind_check: BindCheck,
         volumes: VolumeState,
+        pending: PendingBindings,
         pending_reasons: PendingReasons,
         evictions: Evictions,
         refusals: Refusals,
-        clock: Callable[[], float],
-        nominations: Nominations,
+        actions: list[Action],
         quarantine: Quarantine,
     ) -> None:
         self._quarantine = quarantine
@@ -63,34 +55,18 @@ class Placements:
         self._machines = machines
         self._bind_check = bind_check
         self._volumes = volumes
+        self._pending = pending
         self._pending_reasons = pending_reasons
         self._evictions = evictions
         self._refusals = refusals
-        self._actions: list[Action] = []
-        self._waiting = PendingBindings(tasks, volumes, pending_reasons, self._act, clock, nominations)
-        self._outcomes = self._waiting.outcomes
-
-    def take_reports(self) -> list[pb.BindingReport]:
-        """Return the reports for the solver, once."""
-        return self._outcomes.take_reports()
-
-    def take_actions(self) -> list[Action]:
-        """Return what has to be done, once."""
-        actions, self._actions = self._actions, []
-        return actions
-
-    def _act(self, action: Action) -> None:
-        self._actions.append(action)
-
-    def forget_reports(self) -> None:
-        """A snapshot says it all: reports about deltas of an earlier stream mean nothing on the next."""
-        self._outcomes.forget_reports()
+        self._actions = actions
 
     # --- rounds --------------------------------------------------------------------------------------------
 
     def on_round(self, result: pb.RoundResult) -> None:
         """Turn deltas into bindings, and reasons into announcements where they are new."""
-        staying = self._evict(result)
+        evicts = any(delta.kind == pb.Delta.PREEMPT for delta in result.deltas)
+        staying = self._evict(result) if evicts else set()
         for delta in result.deltas:
             if delta.kind == pb.Delta.PLACE:
                 with self._quarantine.attempt("deltas", delta.task) as attempt:
@@ -99,7 +75,7 @@ class Placements:
                     self._cannot_place(delta)
             elif delta.kind != pb.Delta.PREEMPT:
                 self._refusals.note(Kind.MIGRATION, Reason.UNSUPPORTED, delta.task, _UNSUPPORTED)
-                self._outcomes.report(delta.task, delta.machine, _UNSUPPORTED, retry=False)
+                self._pending.report(delta.task, delta.machine, _UNSUPPORTED, retry=False)
         for group in result.unscheduled:
             for uid in group.tasks:
                 with self._quarantine.attempt("reasons", uid):
@@ -109,16 +85,15 @@ class Placements:
         """A placement cannot be dealt with: it counts as not made."""
         record, words = self._tasks.get(delta.task), "cannot be carried out"
         if record is not None and record.phase is Phase.PLACED:
-            self._outcomes.fail(record, words, retry=True)
+            self._pending.fail(record, words, retry=True)
         else:
-            self._outcomes.report(delta.task, delta.machine, words, retry=True)
+            self._pending.report(delta.task, delta.machine, words, retry=True)
 
     def _evict(self, result: pb.RoundResult) -> set[str]:
         """Begin the evictions of a round; returns the pods that stay nevertheless."""
-        evictions, refused = self._evictions.begin_all(result, self._can_be_placed)
-        self._actions += evictions
+        refused = self._evictions.begin_all(result, self._can_be_placed)
         for victim, verdict in refused:
-            self._outcomes.report(victim.task, victim.machine, verdict.words, retry=True)
+            self._pending.report(victim.task, victim.machine, verdict.words, retry=True)
         return {victim.task for victim, _ in refused}
 
     def _stays(self, uid: str, message: str) -> None:
@@ -126,24 +101,14 @@ class Placements:
         record = self._tasks.get(uid)
         if record is not None and record.schedulable and not record.waits_for:
             if not record.place:
-                self._outcomes.without_place(record)
-            self.announce(record, message)
-
-    def announce(self, record: PodRecord, message: str) -> None:
-        """Say why a pod stays pending, if that is new."""
-        said = self._pending_reasons.consider(record, message)
-        if said is not None:
-            self._actions.append(said)
-
-    def announce_due(self) -> None:
-        """Say what was put off for a while, if the while is over."""
-        self._actions.extend(self._pending_reasons.take_due())
+                self._pending.without_place(record)
+            self._pending_reasons.consider(record, message)
 
     def _place(self, delta: pb.Delta, staying: set[str]) -> None:
         uid, machine = delta.task, delta.machine
         record = self._tasks.get(uid)
         if record is not None and record.phase is Phase.WAITING:
-            self._waiting.take_back(record)
+            self._pending.take_back(record)
         if record is not None and self._machines.has_returned(machine):
             # The round may be older than the news that it was gone, with which the solver forgot who was there.
             self._tasks.resync(record)
@@ -165,7 +130,7 @@ class Placements:
         else:
             _log.debug("placed pod=%s node=%s", record.ref, machine)
             self._tasks.move(record, Event.PLACED, machine)
-            self._waiting.begin(record, delta.depends_on, staying)
+            self._pending.begin(record, delta.depends_on, staying)
 
     def _can_be_placed(self, delta: pb.Delta) -> bool:
         """Whether a pod may have others make way for it on a node."""
@@ -179,31 +144,27 @@ class Placements:
     def _refuse(self, delta: pb.Delta, reason: Reason, words: str, *, retry: bool) -> None:
         """Do not bind a pod, count that, and tell the solver."""
         self._refusals.note(Kind.BINDING, reason, delta.task, words)
-        self._outcomes.report(delta.task, delta.machine, words, retry=retry)
-
-    def write_claim(self, write: ClaimWrite) -> None:
-        """Have something written that begins the binding of a claim."""
-        self._actions.append(WriteClaim(write))
+        self._pending.report(delta.task, delta.machine, words, retry=retry)
 
     def volumes_settled(self, record: PodRecord, reason: str) -> None:
         """The claims of a pod have been bound, or, with a ``reason``, will not be."""
         if record.phase is not Phase.BINDING_CLAIMS:
             return
         if not reason:
-            self._waiting.claims_bound(record)
+            self._pending.post(record)
             return
         _log.info('volumes not bound pod=%s node=%s reason="%s"', record.ref, record.binding, reason)
-        self._outcomes.fail(record, reason, retry=True, nominated=True)
-        self.announce(record, f"volumes could not be bound: {reason}")
+        self._pending.fail(record, reason, retry=True, nominated=True)
+        self._pending_reasons.consider(record, f"volumes could not be bound: {reason}")
 
     def _already_bound(self, record: PodRecord, machine: str) -> None:
         if record.node == machine:
-            self._outcomes.confirm(record)
+            self._pending.confirm(record)
         else:
             # The event that says where it runs follows the report and overrides it.
             words = f"already assigned to node {record.node}"
             self._refusals.note(Kind.BINDING, Reason.ELSEWHERE, record.task.name, words)
-            self._outcomes.report(record.task.uid, machine, words, retry=False)
+            self._pending.report(record.task.uid, machine, words, retry=False)
 
     def _placed_twice(self, record: PodRecord, machine: str) -> None:
         """Keep to the binding that is under way or done; if the solver chose otherwise now, correct it."""
@@ -225,7 +186,7 @@ class Placements:
         problem = self._bind_check.refusal(
             record.task.task_class,
             node,
-            lambda: self._waiting.absent(record),
+            lambda: self._pending.absent(record),
             lambda: self._volumes.shared(uid),
         )
         if problem:
@@ -243,15 +204,15 @@ class Placements:
         # If the answer was lost, the watch may have told already.
         if outcome.result is BindResult.BOUND or record.node == record.binding:
             self._tasks.move(record, Event.ACCEPTED)
-            self._outcomes.confirm(record)
+            self._pending.confirm(record)
             self._announce_bound(record)
-            self._waiting.ended(uid)
+            self._pending.ended(uid)
         elif record.phase in (Phase.BINDING, Phase.ANSWER_DUE):
             _log.debug(
                 'not bound pod=%s node=%s reason="%s"', record.task.name, record.binding, outcome.reason
             )
             again = outcome.result in (BindResult.FAILED, BindResult.WITHHELD)
-            self._outcomes.fail(record, outcome.reason, retry=again, nominated=again, event=Event.REFUSED)
+            self._pending.fail(record, outcome.reason, retry=again, nominated=again, event=Event.REFUSED)
 
     def shown(self, record: PodRecord, node: str) -> None:
         """The watch shows a pod of ours on a node. The outcome of a binding that is under way may follow."""
@@ -260,9 +221,9 @@ class Placements:
         if before not in UNPLACED | UNDER_WAY or (before is Phase.BINDING and placed_on == node):
             return
         if before in UNDER_WAY and before is not Phase.BINDING:
-            self._waiting.overtaken(record, placed_on)
+            self._pending.overtaken(record, placed_on)
         self._announce_bound(record)
-        self._waiting.settled(record.task.uid)
+        self._pending.settled(record.task.uid)
 
     def _announce_bound(self, record: PodRecord) -> None:
         if not record.announced:
@@ -284,13 +245,9 @@ class Placements:
         _log.info('not evicted pod=%s reason="%s"', record.task.name, outcome.refusal)
         self._tasks.move(record, Event.STAYS)
         if record.phase is not Phase.LEAVING:
-            self._outcomes.report(uid, outcome.request.node, outcome.refusal, retry=True)
+            self._pending.report(uid, outcome.request.node, outcome.refusal, retry=True)
             reason = f"pod {record.task.name} was not evicted: {outcome.refusal}"
-            self._outcomes.fail_followers(uid, reason)
-
-    def ended(self, uid: str) -> None:
-        """A pod is gone: it holds back nobody."""
-        self._waiting.ended(uid)
+            self._pending.fail_followers(uid, reason)
 
     def recall(self, uids: Iterable[str], reason: str) -> None:
         """The solver has given up the places of these pods: do not bind those that are not bound yet.
@@ -300,13 +257,4 @@ class Placements:
         for uid in uids:
             record = self._tasks.get(uid)
             if record is not None and record.phase in UNDER_WAY:
-                self._outcomes.fail(record, reason, retry=True)
-
-    @property
-    def dependencies(self) -> Dependencies:
-        """Which pods wait for which others."""
-        return self._waiting.dependencies
-
-    def node_gone(self, node: str) -> None:
-        """A node is gone: nothing is to be waited for on it."""
-        self._waiting.node_gone(node)
+                self._pending.fail(record, reason, retry=True)
