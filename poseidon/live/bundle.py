@@ -55,15 +55,12 @@ async def cluster_parts(transport: Transport, annotations: Sequence[str]) -> Asy
 
 async def version_part(transport: Transport) -> Part:
     """Return which versions these are."""
-    return await _attempt(
-        "versions.json",
-        lambda: _versions(transport),
-    )
 
+    async def versions() -> bytes:
+        served = msgspec.json.decode(await transport.get("/version"))
+        return _json({"poseidon": poseidon.__version__, "kubernetes": served})
 
-async def _versions(transport: Transport) -> bytes:
-    served = msgspec.json.decode(await transport.get("/version"))
-    return _json({"poseidon": poseidon.__version__, "kubernetes": served})
+    return await _attempt("versions.json", versions)
 
 
 async def solver_part(targets: Sequence[str], cluster: str, seconds: float, tls: TlsFiles | None) -> Part:
@@ -101,10 +98,7 @@ def round_parts(folder: Path, most: int = MOST_ROUNDS) -> Iterator[Part]:
 
 def doctor_part(findings: Iterable[Finding]) -> Part:
     """Return what ``poseidon doctor`` has found."""
-    found = [
-        {"check": each.check, "verdict": each.verdict.value, "message": each.message} for each in findings
-    ]
-    return Part("doctor.json", _json(found))
+    return Part("doctor.json", _json([each.as_json() for each in findings]))
 
 
 async def _attempt(name: str, make: Callable[[], Awaitable[bytes]]) -> Part:
