@@ -14,7 +14,7 @@ import msgspec
 from poseidon.kube.api import collections
 from poseidon.kube.api.decoding import MalformedObjectError, decode_object
 from poseidon.kube.client.errors import ApiError
-from poseidon.metrics_sources.koordinator.follower import NODE_METRICS
+from poseidon.metrics_sources.koordinator import NODE_METRICS
 
 if TYPE_CHECKING:
     from poseidon.kube.api.core import KubeStruct
