@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from random import Random
 from typing import TYPE_CHECKING
 
-from poseidon.app_network.controllers.controllers import NetworkController
+from poseidon.app_network.controller import NetworkController
 from poseidon.bridge.held_actions import HeldActions
 from poseidon.bridge.metrics import BridgeMetrics
 from poseidon.bridge.queues import QueueDepths

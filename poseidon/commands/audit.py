@@ -9,11 +9,10 @@ import click
 
 from poseidon.commands.connection import connection_options, names_cluster
 from poseidon.commands.endings import fault, print_json, warn
-from poseidon.commands.offline_input import offline_options
+from poseidon.commands.offline_input import Source, offline_options
 from poseidon.commands.options import hot_option, move_cost_option
 
 if TYPE_CHECKING:
-    from poseidon.commands.offline_input import Source
     from poseidon.offline.audit.findings import Audit
 
 _HEADINGS = {

@@ -28,13 +28,7 @@ from poseidon.commands.endings import fault
 )
 @repetition_options(60.0)
 def bandwidth_agent(
-    *,
-    node: str,
-    interface: str | None,
-    speed: int | None,
-    sysfs: Path,
-    interval: float,
-    once: bool,
+    *, node: str, interface: str | None, speed: int | None, sysfs: Path, interval: float, once: bool
 ) -> None:
     """Advertise the bandwidth of a node as its extended resource network.aware.com/bandwidth, in bits per second."""
     from poseidon.agents.bandwidth_agent import BandwidthAgent

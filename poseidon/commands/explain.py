@@ -15,12 +15,11 @@ from poseidon.commands.connection import (
     solver_options,
 )
 from poseidon.commands.endings import bad_input, fault, print_json, warn
-from poseidon.commands.offline_input import offline_options
+from poseidon.commands.offline_input import Source, offline_options
 from protos.conventions.logs import one_line
 from protos.conventions.tls import chosen_tls, tls_options
 
 if TYPE_CHECKING:
-    from poseidon.commands.offline_input import Source
     from poseidon.explanations import PodExplanation
 
 _LIVE_OPTIONS = ("kubeconfig", "context", "firmament", "cluster_name", "timeout")

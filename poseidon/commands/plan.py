@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from poseidon.commands.endings import print_json, warn
-from poseidon.commands.offline_input import offline_options
+from poseidon.commands.offline_input import Source, offline_options
 from poseidon.commands.options import move_cost_option
-
-if TYPE_CHECKING:
-    from poseidon.commands.offline_input import Source
 
 
 @click.command("plan")

@@ -25,7 +25,7 @@ from poseidon.commands.options import (
 
 if TYPE_CHECKING:
     from poseidon.kube.client.transport import Transport
-    from poseidon.rescheduling.move import MoveOutcome
+    from poseidon.rescheduling.moves import MoveOutcome
     from poseidon.rescheduling.planning import PlannedMoves
 
 
@@ -120,9 +120,8 @@ async def _carry_out(transport: Transport, planned: PlannedMoves, patience: floa
 
     from poseidon.kube.client.metrics import KubeMetrics
     from poseidon.kube.write.event_writer import EventWriter
-    from poseidon.rescheduling.cluster_access import ApiAccess
-    from poseidon.rescheduling.freeing import carry_out
-    from poseidon.rescheduling.mover import Mover
+    from poseidon.rescheduling.cluster_access import ClusterAccess
+    from poseidon.rescheduling.mover import Mover, carry_out
 
     random = Random()  # noqa: S311 - jitter, not secrets
     async with transport:
@@ -137,7 +136,7 @@ async def _carry_out(transport: Transport, planned: PlannedMoves, patience: floa
         )
         writing = asyncio.create_task(events.run())
         try:
-            access = ApiAccess(transport, random)
+            access = ClusterAccess(transport, random)
             mover = Mover(access, patience, told=_tell_outcome, say=events.moved, wall=time.time)
             outcomes = await carry_out(planned, mover, access)
             await events.wait_drained()

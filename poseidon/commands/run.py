@@ -21,6 +21,7 @@ import click
 
 import poseidon
 from poseidon.commands.connection import (
+    Solvers,
     chosen_solvers,
     connection_options,
     connection_settings,
@@ -30,18 +31,16 @@ from poseidon.commands.connection import (
 from poseidon.commands.endings import fault
 from poseidon.commands.options import HostPort, config_option
 from protos.conventions.logs import configure, logging_options
-from protos.conventions.tls import chosen_tls, tls_options
+from protos.conventions.tls import TlsFiles, chosen_tls, tls_options
 from protos.conventions.tracing import tracer_of, tracing_option
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
 
     from poseidon.bridge.options import BridgeOptions
-    from poseidon.commands.connection import Solvers
     from poseidon.configuration.document import BridgeConfiguration
     from poseidon.kube.client.settings import ConnectionSettings
     from poseidon.kube.client.transport import Transport
-    from protos.conventions.tls import TlsFiles
 
 _log = logging.getLogger("poseidon.run")
 

@@ -79,10 +79,7 @@ def support_bundle(
 
 
 async def _gather(
-    transport: Transport,
-    options: BridgeOptions,
-    urls: dict[str, str | None],
-    annotations: tuple[str, ...],
+    transport: Transport, options: BridgeOptions, urls: dict[str, str | None], annotations: tuple[str, ...]
 ) -> list[Part]:
     from poseidon.live.bundle import cluster_parts, doctor_part, page_parts, solver_part, version_part
 

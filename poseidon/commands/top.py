@@ -96,7 +96,8 @@ def _read(bridge: str, solver: str) -> Values:
     try:
         found = dict(parsed(_page(bridge)))
     except (OSError, ValueError) as error:
-        raise fault(f"no bridge answers at {bridge}: {_words(error)}; start it with --metrics", 1) from None
+        why = error.reason if isinstance(error, urllib.error.URLError) else error
+        raise fault(f"no bridge answers at {bridge}: {why}; start it with --metrics", 1) from None
     with suppress(OSError, ValueError):  # without an answer its figures stay empty
         found.update(
             (key, value) for key, value in parsed(_page(solver)).items() if key[0].startswith("firmament_")
@@ -107,8 +108,3 @@ def _read(bridge: str, solver: str) -> Values:
 def _page(url: str) -> str:
     with urllib.request.urlopen(url, timeout=_PATIENCE) as answer:  # noqa: S310 - the scheme has been looked at
         return str(answer.read(_MOST_BYTES).decode())
-
-
-def _words(error: Exception) -> str:
-    reason = error.reason if isinstance(error, urllib.error.URLError) else error
-    return str(reason)

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from poseidon.kube.parsing.defects import LONGEST_FIELD, LONGEST_PROBLEM, shortened
-from poseidon.metrics_sources.readings import machine_sample
+from poseidon.metrics_sources.readings import NodeReading, machine_sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from poseidon.metrics_sources.readings import NodeReading
     from poseidon.metrics_sources.samples import SampleBook
 
 _log = logging.getLogger(__name__)

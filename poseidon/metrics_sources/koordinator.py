@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from poseidon.kube.api.metrics import NodeMetric
+from poseidon.kube.api.metrics import AggregatedUsage, NodeMetric, PodMetricInfo
 from poseidon.kube.api.resource import Resource
 from poseidon.kube.parsing.times import seconds
 from poseidon.metrics_sources.amounts import amounts_in_use, go_duration
-from poseidon.metrics_sources.intake import Fault
+from poseidon.metrics_sources.intake import Fault, Intake
 from poseidon.metrics_sources.readings import PERCENTILES, NodeReading, PodReading, Window
 from poseidon.outbox import NameIndex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from poseidon.kube.api.metrics import AggregatedUsage, PodMetricInfo
     from poseidon.kube.watch.changes import Change
-    from poseidon.metrics_sources.intake import Intake
 
 NODE_METRICS = Resource("nodemetrics", "/apis/slo.koordinator.sh/v1alpha1/nodemetrics", NodeMetric)
 

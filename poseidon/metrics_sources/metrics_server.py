@@ -13,7 +13,7 @@ from poseidon.kube.api.decoding import MalformedObjectError, decode_metadata, de
 from poseidon.kube.api.metrics import MetricsList, NodeMetrics, PodMetrics
 from poseidon.kube.client.errors import UnreachableError
 from poseidon.metrics_sources.amounts import add_amounts, amounts_in_use, go_duration
-from poseidon.metrics_sources.intake import Fault
+from poseidon.metrics_sources.intake import Fault, Intake
 from poseidon.metrics_sources.koordinator import measured_at
 from poseidon.metrics_sources.readings import Amounts, NodeReading, PodReading
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from poseidon.kube.client.transport import Transport
-    from poseidon.metrics_sources.intake import Intake
     from poseidon.metrics_sources.options import MetricsServerOptions
 
 T = TypeVar("T", bound=KubeStruct)

@@ -9,20 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from poseidon.kube.api.decoding import MalformedObjectError, decode_object
-from poseidon.kube.api.metrics import QueryAnswer, QueryData
+from poseidon.kube.api.metrics import QueryAnswer, QueryData, Series
 from poseidon.kube.client.credentials import HeaderCredentials
 from poseidon.kube.client.errors import SettingsError, UnreachableError
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.parsing.quantities import MAX_AMOUNT
-from poseidon.metrics_sources.intake import Fault
+from poseidon.metrics_sources.intake import Fault, Intake
 from poseidon.metrics_sources.readings import Amounts, NodeReading, PodReading, Window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from poseidon.kube.api.metrics import Series
     from poseidon.kube.client.transport import Transport
-    from poseidon.metrics_sources.intake import Intake
     from poseidon.metrics_sources.options import PrometheusOptions, PrometheusQuery
 
 _PATH = "/api/v1/query"

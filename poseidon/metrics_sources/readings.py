@@ -16,8 +16,6 @@ Amounts: TypeAlias = dict[str, int]
 PERCENTILES = ("avg", "p50", "p90", "p95", "p99")
 """The statistics over windows that koordlet knows."""
 
-STATISTICS = (*PERCENTILES, "std")
-"""All statistics over windows that are known."""
 
 PROD = "koord-prod"
 

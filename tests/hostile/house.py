@@ -18,7 +18,7 @@ from prometheus_client import CollectorRegistry
 
 from firmament.wire import events_from_proto, reports_from_proto
 from poseidon import embedding
-from poseidon.app_network.controllers.object_writer import _body
+from poseidon.app_network.object_writer import _body
 from poseidon.bridge.state import BridgeState
 from poseidon.kube.api import collections as feeds
 from poseidon.kube.api.collections import APP_GROUPS, GROUP_MAPS, NETWORK_TOPOLOGIES, tree_maps
