@@ -18,9 +18,8 @@ from poseidon.kube.api.metrics import NodeMetric
 from poseidon.kube.watch.changes import Change
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
 from poseidon.lifecycle.actions import Bind
-from poseidon.metrics_sources.intake import Intake
-from poseidon.metrics_sources.koordinator.follower import NodeMetricHandler
-from poseidon.metrics_sources.metrics import SourceMetrics
+from poseidon.metrics_sources.intake import Intake, SourceMetrics
+from poseidon.metrics_sources.koordinator import NodeMetricHandler
 from poseidon.metrics_sources.samples import NODE_METRIC
 from poseidon.testbed.api_server.operations import Operations
 from poseidon.testbed.api_server.reports import KoordletSimulation, ReportOptions

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
 
-from poseidon.app_network.controllers.controllers import NetworkController
+from poseidon.app_network.controller import NetworkController
 from poseidon.bridge.held_actions import HeldActions
 from poseidon.bridge.metrics import BridgeMetrics, QueueDepths
 from poseidon.bridge.rounds import RoundHistory, kind_of, parts_of

@@ -16,12 +16,11 @@ from poseidon.bridge.watched_nodes import Nodes
 from poseidon.bridge.watched_pods import Pods
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.custom_records import CustomResource
-from poseidon.disruption_budgets.followed import budget_resource
+from poseidon.disruption_budgets import budget_resource
 from poseidon.kube.api.core import KubeStruct
 from poseidon.kube.watch.quarantine import Quarantine
 from poseidon.lifecycle.phases import Phase, Stories
-from poseidon.numa.followed import NodeTopologies
-from poseidon.numa.node_topology import RECORD_KIND
+from poseidon.numa.node_topology import RECORD_KIND, NodeTopologies
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:

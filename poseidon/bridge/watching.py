@@ -33,7 +33,7 @@ from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
-    from poseidon.app_network.controllers.controllers import NetworkController
+    from poseidon.app_network.controller import NetworkController
     from poseidon.bridge.options import BridgeOptions
     from poseidon.bridge.state import BridgeState
     from poseidon.kube.api.resource import Resource

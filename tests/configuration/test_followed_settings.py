@@ -22,6 +22,7 @@ from pydantic.alias_generators import to_snake
 
 from poseidon.bridge.options import BridgeOptions
 from poseidon.bridge.runner import Bridge, BridgeProcess
+from poseidon.commands.connection import Solvers
 from poseidon.commands.run import _options
 from poseidon.configuration.document import BridgeConfiguration, load
 from poseidon.kube.client.errors import SettingsError
@@ -173,7 +174,7 @@ async def holdings(folder, document) -> set[tuple[str, str, str]]:
     """What the objects of a bridge hold that is configured like this, those of its sources among them."""
     path = folder / "config.yaml"
     path.write_text(yaml.safe_dump({**HEADER, **document}))
-    options = _options(load(path), solvers=("127.0.0.1:1",), cluster="c", dry_run=False)
+    options = _options(load(path), Solvers(("127.0.0.1:1",), "c"), dry_run=False)
     bridge = Bridge(
         BridgeProcess(None, Random(1), lambda: 0.0, lambda: 0.0),  # type: ignore[arg-type] # it does not run
         replace(options, fencing=1, needs=words_of("network_overhead", "topology")),

@@ -16,8 +16,7 @@ from poseidon.lifecycle.pending_reasons import reasons_of
 from poseidon.pod_groups.groups import Group, GroupChange, Groups
 from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
 from poseidon.pod_groups.sources import Source
-from poseidon.pod_groups.statuses import PodGroupStatuses
-from poseidon.pod_groups.wholeness import FormerWholeness
+from poseidon.pod_groups.statuses import FormerWholeness, PodGroupStatuses
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:

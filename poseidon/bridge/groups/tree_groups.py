@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from poseidon.bridge.groups.notes import TopologyNotes, TopologyRecords
 from poseidon.group_trees.spec.described_maps import DescribedMap
-from poseidon.group_trees.spec.group_maps import GroupMaps, GroupName, remarks_on
-from poseidon.group_trees.spec.groups import MAX_SIZE, GroupSpec
+from poseidon.group_trees.spec.groups import MAX_SIZE, GroupMaps, GroupName, GroupSpec, remarks_on
 from poseidon.group_trees.spec.trees import Trees
-from poseidon.group_trees.status.group_status import GroupLife, Outlook
-from poseidon.group_trees.status.phases import Situation, State
+from poseidon.group_trees.status.group_status import GroupLife, Outlook, Situation, State
 from poseidon.kube.watch.quarantine import Quarantine
-from poseidon.pod_groups.membership import POD_GROUP, TOPOLOGY_GROUP, Membership, ObjectKey
-from poseidon.pod_groups.progress import Progress
+from poseidon.pod_groups.membership import POD_GROUP, TOPOLOGY_GROUP, Membership, ObjectKey, Progress
 from poseidon.pods.tasks import parts_of
 from protos.firmament.v1 import scheduler_pb2 as pb
 

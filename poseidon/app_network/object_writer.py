@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import msgspec
 
-from poseidon.app_network.spec.keys import APP_GROUP_KIND
+from poseidon.app_network.spec.keys import APP_GROUP_KIND, TOPOLOGY_KIND, ObjectKey
 from poseidon.kube.api.app_network import AppGroup, NetworkTopology
 from poseidon.kube.api.collections import APP_GROUPS, NETWORK_TOPOLOGIES
 from poseidon.kube.api.decoding import MalformedObjectError, decode_object
@@ -15,10 +16,14 @@ from poseidon.kube.client.errors import ApiError, UnreachableError
 from poseidon.kube.client.media_types import MERGE_PATCH
 
 if TYPE_CHECKING:
-    from poseidon.app_network.proposals import ObjectKey, Proposal
+    from poseidon.app_network.proposals import Proposal
+    from poseidon.kube.api.resource import Resource
     from poseidon.kube.client.transport import Transport
 
 Written: TypeAlias = AppGroup | NetworkTopology
+T = TypeVar("T")
+
+_RESOURCES: dict[str, Resource[Any]] = {APP_GROUP_KIND: APP_GROUPS, TOPOLOGY_KIND: NETWORK_TOPOLOGIES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,45 +51,38 @@ class ObjectWriter:
             status = proposal.status
             if found is not None and status and not _says(found, status):
                 metadata = {"uid": proposal.uid, "resourceVersion": found.metadata.resource_version}
-                found = await self._patch_status(
-                    path, proposal, {"metadata": metadata, "status": status}, found
-                )
+                body = {"metadata": metadata, "status": status}
+                # Where there is no such subresource, the definition leaves out what it does not know.
+                found = await _if_there(self._patch(f"{path}/status", proposal.key, body), found)
         except ApiError as error:
             if error.conflict:
-                return Outcome(await self._read(path, proposal.key), conflict=True)
+                return Outcome(await _if_there(self._read(path, proposal.key), None), conflict=True)
             if error.not_found:
                 return Outcome(None)
             raise
         return Outcome(found)
 
-    async def _patch_status(
-        self, path: str, proposal: Proposal, body: dict[str, Any], before: Written
-    ) -> Written:
-        try:
-            return await self._patch(f"{path}/status", proposal.key, body)
-        except ApiError as error:
-            if not error.not_found:
-                raise
-            # There is no such subresource: the definition leaves out what it does not know.
-            return before
-
     async def _patch(self, path: str, key: ObjectKey, body: dict[str, Any]) -> Written:
         raw = await self._transport.patch(path, msgspec.json.encode(body), MERGE_PATCH)
         return _decoded(raw, key, path)
 
-    async def _read(self, path: str, key: ObjectKey) -> Written | None:
-        try:
-            return _decoded(await self._transport.get(path), key, path)
-        except ApiError as error:
-            if error.not_found:
-                return None
-            raise
+    async def _read(self, path: str, key: ObjectKey) -> Written:
+        return _decoded(await self._transport.get(path), key, path)
+
+
+async def _if_there(asked: Awaitable[Written], otherwise: T) -> Written | T:
+    """Return the answer, or what it is otherwise where the server finds no such thing."""
+    try:
+        return await asked
+    except ApiError as error:
+        if error.not_found:
+            return otherwise
+        raise
 
 
 def path_of(key: ObjectKey) -> str:
     """Return the path of an object."""
-    collection = APP_GROUPS.path if key.kind == APP_GROUP_KIND else NETWORK_TOPOLOGIES.path
-    group, _, plural = collection.rpartition("/")
+    group, _, plural = _RESOURCES[key.kind].path.rpartition("/")
     return f"{group}/namespaces/{key.namespace}/{plural}/{key.name}"
 
 
@@ -107,8 +105,6 @@ def _says(found: Written, status: Any) -> bool:
 
 def _decoded(raw: bytes, key: ObjectKey, path: str) -> Written:
     try:
-        if key.kind == APP_GROUP_KIND:
-            return decode_object(raw, AppGroup)
-        return decode_object(raw, NetworkTopology)
+        return decode_object(raw, _RESOURCES[key.kind].kind)
     except MalformedObjectError as error:
         raise UnreachableError(f"{path}: the answer is not a {key.kind}: {error}") from error

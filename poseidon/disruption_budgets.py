@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from poseidon.custom_records import CustomResource, Reading
+from poseidon.kube.api.collections import BUDGETS
+from poseidon.kube.api.pod_groups import DisruptionBudget
 from poseidon.pod_rules.label_selectors import requirements
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
-    from poseidon.kube.api.pod_groups import DisruptionBudget
     from poseidon.kube.parsing.defects import Defect
+    from poseidon.pods.classes import ClassTable
 
 _MOST_ALLOWED = 2**31 - 1
 """The largest number that the field holds."""
@@ -44,3 +47,15 @@ def described(found: DisruptionBudget) -> tuple[bytes, pb.TaskSelector, tuple[De
     }
     looks = pb.TaskSelector(labels=[] if nothing else labels, nothing=nothing, namespaces=[namespace])
     return msgspec.json.encode(payload), looks, tuple(defects)
+
+
+def budget_resource(classes: ClassTable) -> CustomResource[DisruptionBudget]:
+    """Return how the objects are followed. What their selectors look at comes into ``classes``."""
+
+    def read(found: DisruptionBudget) -> Reading:
+        payload, looks, defects = described(found)
+        classes.watch(looks)
+        name = f"{found.metadata.namespace or 'default'}/{found.metadata.name}"
+        return Reading(name, payload, defects)
+
+    return CustomResource(BUDGET_RECORD, (BUDGETS,), read)

@@ -1,24 +1,52 @@
-"""Koordinator's NodeMetric becomes a reading, as its scheduler plugin ``LoadAwareScheduling`` reads it."""
+"""Koordinator's NodeMetric objects, where there are any, read as its plugin ``LoadAwareScheduling`` reads them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from poseidon.custom_records import NameIndex
+from poseidon.kube.api.metrics import AggregatedUsage, NodeMetric, PodMetricInfo
+from poseidon.kube.api.resource import Resource
 from poseidon.kube.parsing.times import seconds
 from poseidon.metrics_sources.amounts import amounts_in_use, go_duration
-from poseidon.metrics_sources.faults import Fault
+from poseidon.metrics_sources.intake import Fault, Intake
 from poseidon.metrics_sources.readings import PERCENTILES, NodeReading, PodReading, Window
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from poseidon.kube.api.metrics import AggregatedUsage, NodeMetric, PodMetricInfo
+    from poseidon.kube.watch.changes import Change
+
+NODE_METRICS = Resource("nodemetrics", "/apis/slo.koordinator.sh/v1alpha1/nodemetrics", NodeMetric)
 
 DEFAULT_INTERVAL = 60.0
 """Seconds between reports where a NodeMetric does not say."""
 
 FUTURE_TOLERANCE = 60.0
 """Clocks of nodes may be so many seconds ahead before that is a fault."""
+
+
+class NodeMetricHandler:
+    """A reflector's handler. ``wall`` tells seconds since the epoch, to notice reports from the future."""
+
+    def __init__(self, intake: Intake, wall: Callable[[], float]) -> None:
+        self._intake = intake
+        self._wall = wall
+        self._names = NameIndex()
+
+    def on_changes(self, changes: Sequence[Change[NodeMetric]]) -> None:
+        """Take objects as they are now."""
+        now = self._wall()
+        for change in changes:
+            if change.object is None:
+                if name := self._names.remove(change.uid):
+                    self._intake.gone(name)
+            elif name := change.object.metadata.name:
+                self._names.put(change.uid, name)
+                self._intake.take(*reading(change.object, now))
+
+    def on_synced(self) -> None:
+        """Nothing follows from it here: whoever waits asks the reflector."""
 
 
 def reading(metric: NodeMetric, now: float) -> tuple[NodeReading, tuple[Fault, ...]]:

@@ -1,4 +1,7 @@
-"""Polls metrics.k8s.io, which metrics-server and others serve through the API server."""
+"""metrics.k8s.io, which metrics-server and others serve through the API server: polled, and made into readings.
+
+It gives the latest use only: no statistics over windows, no use of the system, no class of a pod.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +12,16 @@ from poseidon.kube.api.core import KubeStruct
 from poseidon.kube.api.decoding import MalformedObjectError, decode_metadata, decode_object
 from poseidon.kube.api.metrics import MetricsList, NodeMetrics, PodMetrics
 from poseidon.kube.client.errors import UnreachableError
-from poseidon.metrics_sources.faults import Fault
-from poseidon.metrics_sources.metrics_server.readings import node_reading, pod_reading
+from poseidon.metrics_sources.amounts import add_amounts, amounts_in_use, go_duration
+from poseidon.metrics_sources.intake import Fault, Intake
+from poseidon.metrics_sources.koordinator import measured_at
+from poseidon.metrics_sources.readings import Amounts, NodeReading, PodReading
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from poseidon.kube.client.transport import Transport
-    from poseidon.metrics_sources.intake import Intake
     from poseidon.metrics_sources.options import MetricsServerOptions
-    from poseidon.metrics_sources.readings import PodReading
 
 T = TypeVar("T", bound=KubeStruct)
 
@@ -77,3 +80,32 @@ class MetricsServerSource:
                 metadata = decode_metadata(item)
                 name = "/".join(part for part in (metadata.namespace, metadata.name) if part)
                 self._intake.report(name, [Fault("object", error.field, f"{error.problem}; it is left out")])
+
+
+def node_reading(
+    metrics: NodeMetrics, now: float, *, interval: float, pods: tuple[PodReading, ...] | None
+) -> tuple[NodeReading, tuple[Fault, ...]]:
+    """Return what NodeMetrics say of a node, with what is known of its pods, and what in it makes no sense.
+
+    ``interval`` is that between polls. The window over which the use was averaged may be longer, and counts then: what
+    began within it is not fully in the figures.
+    """
+    faults: list[Fault] = []
+    window = go_duration(metrics.window) or 0.0
+    taken = NodeReading(
+        node=metrics.metadata.name,
+        time=measured_at(metrics.timestamp, "timestamp", now, faults),
+        interval=max(interval, window),
+        usage=amounts_in_use(metrics.usage, "usage", faults),
+        pods=pods,
+    )
+    return taken, tuple(faults)
+
+
+def pod_reading(metrics: PodMetrics) -> tuple[PodReading, tuple[Fault, ...]]:
+    """Return the sum over a pod's containers, and what in it makes no sense."""
+    faults: list[Fault] = []
+    total: Amounts = {}
+    for index, container in enumerate(metrics.containers):
+        add_amounts(total, amounts_in_use(container.usage, f"containers[{index}].usage", faults))
+    return PodReading(metrics.metadata.namespace, metrics.metadata.name, total), tuple(faults)

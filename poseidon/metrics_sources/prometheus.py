@@ -1,4 +1,4 @@
-"""Prometheus: the answers to configured queries become readings."""
+"""A Prometheus server, polled with the configured queries, whose answers become readings."""
 
 from __future__ import annotations
 
@@ -9,22 +9,43 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from poseidon.kube.api.decoding import MalformedObjectError, decode_object
-from poseidon.kube.api.metrics import QueryAnswer, QueryData
+from poseidon.kube.api.metrics import QueryAnswer, QueryData, Series
 from poseidon.kube.client.credentials import HeaderCredentials
 from poseidon.kube.client.errors import SettingsError, UnreachableError
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.parsing.quantities import MAX_AMOUNT
-from poseidon.metrics_sources.faults import Fault
+from poseidon.metrics_sources.intake import Fault, Intake
 from poseidon.metrics_sources.readings import Amounts, NodeReading, PodReading, Window
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
-    from poseidon.kube.api.metrics import Series
     from poseidon.kube.client.transport import Transport
     from poseidon.metrics_sources.options import PrometheusOptions, PrometheusQuery
 
 _PATH = "/api/v1/query"
+
+
+class PrometheusSource:
+    """Asks all queries at each ``poll``; one that fails fails the poll, so that no reading is half new."""
+
+    def __init__(self, transport: Transport, intake: Intake, options: PrometheusOptions) -> None:
+        self._transport = transport
+        self._intake = intake
+        self._options = options
+
+    async def poll(self) -> None:
+        """Ask once. Raises ``KubeError``."""
+        queries = self._options.queries
+        answers = await asyncio.gather(*(_ask(self._transport, each.query) for each in queries))
+        gathering = Gathering(self._options, self._intake.view.node_of)
+        for query, answer in zip(queries, answers, strict=True):
+            gathering.add(query, answer)
+        for reading in gathering.readings():
+            self._intake.take(reading, gathering.faults.pop(reading.node, ()))
+        for name, faults in gathering.faults.items():
+            self._intake.report(name, faults)
+        self._intake.forget_gone_nodes()
 
 
 def connection(options: PrometheusOptions) -> ConnectionSettings:
@@ -47,12 +68,8 @@ def connection(options: PrometheusOptions) -> ConnectionSettings:
     )
 
 
-async def ask(transport: Transport, queries: Sequence[PrometheusQuery]) -> list[QueryData]:
-    """Return the answer to each query. Raises ``KubeError`` when one of them is not answered with a vector."""
-    return list(await asyncio.gather(*(_ask(transport, each.query) for each in queries)))
-
-
 async def _ask(transport: Transport, query: str) -> QueryData:
+    """Return the answer to a query. Raises ``KubeError`` unless it is a vector."""
     raw = await transport.get(_PATH, {"query": query})
     try:
         answer = decode_object(raw, QueryAnswer)

@@ -4,29 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from poseidon.app_network.controllers.config_maps import ConfigMapFollower
-from poseidon.app_network.controllers.object_writer import ObjectWriter
-from poseidon.kube.api.collections import APP_GROUPS, NETWORK_TOPOLOGIES
+from poseidon.app_network.object_writer import ObjectWriter
+from poseidon.kube.api.collections import APP_GROUPS, NETWORK_TOPOLOGIES, config_map
 from poseidon.kube.api.core import KubeStruct
 from poseidon.kube.client.backoff import Backoff
 from poseidon.kube.client.errors import ApiError, KubeError
-from poseidon.kube.watch.changes import Feed, ReflectorOptions
+from poseidon.kube.watch.changes import Change, Feed, Handler, ReflectorOptions
 
 if TYPE_CHECKING:
-    from poseidon.app_network.good_state import ObjectName
-    from poseidon.app_network.proposals import ObjectKey, Proposal
+    from poseidon.app_network.proposals import Proposal
+    from poseidon.app_network.spec.keys import ObjectKey
     from poseidon.app_network.state import NetworkBook
+    from poseidon.app_network.topologies import MapName
+    from poseidon.kube.api.app_network import ConfigMap
     from poseidon.kube.api.resource import Resource
-    from poseidon.kube.watch.changes import Handler
     from poseidon.kube.watch.environment import Environment
     from poseidon.kube.watch.reflector import Reflector
     from poseidon.kube.write.event_writer import EventWriter
 
-T = TypeVar("T", bound=KubeStruct)
+Take = Callable[["MapName", "Mapping[str, str] | None"], None]
 
+T = TypeVar("T", bound=KubeStruct)
 GATHER_SECONDS = 0.5
 """How long changes are gathered before they are written: pods come and go in crowds."""
 
@@ -37,6 +39,63 @@ CONCURRENCY = 8
 """Objects that are written at a time."""
 
 _log = logging.getLogger(__name__)
+
+
+class ConfigMapFollower:
+    """Tells ``take`` the data of each wanted ConfigMap, None for one that is not there.
+
+    ``make`` makes a reflector. ``want`` may be called at any time while ``run`` runs.
+    """
+
+    def __init__(
+        self, take: Take, make: Callable[[Resource[ConfigMap], Handler[ConfigMap]], Reflector[ConfigMap]]
+    ) -> None:
+        self._take = take
+        self._make = make
+        self._followed: dict[MapName, tuple[Reflector[ConfigMap], asyncio.Task[None]]] = {}
+        self._uids: dict[MapName, str] = {}
+        self._group: asyncio.TaskGroup | None = None
+        self._wanted: frozenset[MapName] = frozenset()
+
+    def want(self, names: frozenset[MapName]) -> None:
+        """Follow these, and no longer others."""
+        self._wanted = names
+        if self._group is None:
+            return
+        for name in [*self._followed]:
+            if name not in names:
+                _, task = self._followed.pop(name)
+                task.cancel()
+                self._uids.pop(name, None)
+                self._take(name, None)
+        for name in sorted(names - self._followed.keys()):
+            # Whoever waits for the first list asks the reflector.
+            reflector = self._make(config_map(*name), Feed(partial(self._pass_on, name), lambda: None))
+            task = self._group.create_task(reflector.run(), name="configmap")
+            self._followed[name] = reflector, task
+
+    def _pass_on(self, name: MapName, changes: Sequence[Change[ConfigMap]]) -> None:
+        """Take the changes of a collection with at most one object."""
+        for change in changes:
+            if change.object is not None:
+                self._uids[name] = change.uid
+                self._take(name, change.object.data)
+            elif change.uid == self._uids.get(name):
+                # The absence of one that has been created again meanwhile is no news.
+                del self._uids[name]
+                self._take(name, None)
+
+    async def wait_synced(self) -> None:
+        """Wait until each of those that are wanted now has been looked for once."""
+        for reflector, _ in [*self._followed.values()]:
+            await reflector.wait_synced()
+
+    async def run(self) -> None:
+        """Follow for ever."""
+        async with asyncio.TaskGroup() as group:
+            self._group = group
+            self.want(self._wanted)
+            await asyncio.Event().wait()
 
 
 class NetworkController:
@@ -116,7 +175,7 @@ class NetworkController:
         self._config_maps.want(self._book.wanted_config_maps())
         self._followed()
 
-    def _config_map_changed(self, name: ObjectName, data: Mapping[str, str] | None) -> None:
+    def _config_map_changed(self, name: MapName, data: Mapping[str, str] | None) -> None:
         self._book.config_map_changed(name, data)
         self._followed()
 
@@ -138,7 +197,7 @@ class NetworkController:
                 self._backoff.reset()
                 await self._environment.sleep(REST * (self._environment.clock() - begin))
                 continue
-            delay = max(self._backoff.next(), *map(_retry_after, failed))
+            delay = max(self._backoff.next(), *(getattr(each, "retry_after", None) or 0.0 for each in failed))
             _log.warning('objects not written, trying again objects=%d error="%s"', len(failed), failed[0])
             await self._environment.sleep(delay)
             self._fresh.set()
@@ -180,9 +239,5 @@ class NetworkController:
             return  # gone, or another one of its name: the watch says so
         if not outcome.conflict:
             self._taken[proposal.key] = (found.metadata.resource_version, proposal.wanted)
-        self._book.seen(proposal.key, found)
+        self._book.seen(found)
         self._fresh.set()
-
-
-def _retry_after(error: KubeError) -> float:
-    return error.retry_after or 0.0 if isinstance(error, ApiError) else 0.0
