@@ -41,8 +41,9 @@ def program() -> str | None:
 class Page:
     """One tab. ``requests``: all addresses asked for; ``complaints``: errors on the console and of scripts."""
 
-    def __init__(self, browser: Browser, session: str) -> None:
-        self._browser, self._session = browser, session
+    def __init__(self, browser: Browser, session: str, context: str) -> None:
+        self._browser, self._session, self._context = browser, session, context
+        self.origin = ""
         self.requests: list[str] = []
         self.complaints: list[str] = []
 
@@ -60,19 +61,25 @@ class Page:
         elif method == "Runtime.consoleAPICalled" and params["type"] in {"error", "assert"}:
             self.complaints.append(str([each.get("value") for each in params["args"]]))
 
-    async def open(self, address: str) -> None:
-        """Load it anew, whatever its hash."""
+    async def open(self, path: str) -> None:
+        """Load the page anew at a hash, and wait until it shows data."""
         await self.call("Page.navigate", url="about:blank")
-        await self.call("Page.navigate", url=address)
+        await self.call("Page.navigate", url=self.origin + path)
+        await self.until("!!document.querySelector('main h1') && !document.querySelector('.bone')", 30)
+
+    async def close(self) -> None:
+        await self._browser.call("Target.disposeBrowserContext", {"browserContextId": self._context})
 
     async def value(self, expression: str) -> Any:
         """What an expression, or the promise that it is, comes to. Raises ``AssertionError`` if it throws."""
-        answer = await self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        answer = await self.call(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+        )
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
     async def until(self, expression: str, seconds: float = 10) -> Any:
-        """Wait for an expression to be true. Raises ``AssertionError`` with the page's text if it does not become so."""
+        """Wait for an expression to be true. Raises ``AssertionError``, with the page's text, if it never is."""
         end = asyncio.get_running_loop().time() + seconds
         while asyncio.get_running_loop().time() < end:
             try:
@@ -119,20 +126,26 @@ class Page:
     async def look(self, *, width: int = 1440, height: int = 900, dark: bool = True) -> None:
         """Set the window's size and the system's preference."""
         await self.call(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=width < 600,
         )
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         await self.call("Emulation.setEmulatedMedia", features=[scheme])
 
-    async def picture(self, file: Path, *, whole: bool = False) -> None:
-        answer = await self.call("Page.captureScreenshot", captureBeyondViewport=whole)
-        file.write_bytes(base64.b64decode(answer["data"]))
+    async def picture(self) -> bytes:
+        """What is in the window, as PNG."""
+        return base64.b64decode((await self.call("Page.captureScreenshot"))["data"])
 
     async def measures(self) -> dict[str, float]:
         """Figures of the tab after a collection of garbage, such as ``JSHeapUsedSize`` and ``Nodes``."""
         for _ in range(3):
             await self.call("HeapProfiler.collectGarbage")
-        return {each["name"]: each["value"] for each in (await self.call("Performance.getMetrics"))["metrics"]}
+        return {
+            each["name"]: each["value"] for each in (await self.call("Performance.getMetrics"))["metrics"]
+        }
 
 
 class Browser:
@@ -200,7 +213,7 @@ class Browser:
         context = (await self.call("Target.createBrowserContext", {}))["browserContextId"]
         target = await self.call("Target.createTarget", {"url": "about:blank", "browserContextId": context})
         attached = await self.call("Target.attachToTarget", {"targetId": target["targetId"], "flatten": True})
-        page = self._pages[attached["sessionId"]] = Page(self, attached["sessionId"])
+        page = self._pages[attached["sessionId"]] = Page(self, attached["sessionId"], context)
         for part in ("Page", "Runtime", "Network", "Log", "Performance"):
             await page.call(f"{part}.enable")
         await page.call("Page.addScriptToEvaluateOnNewDocument", source=WATCH)

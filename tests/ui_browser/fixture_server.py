@@ -1,4 +1,4 @@
-"""A small server of the page and of made-up data, by the contract of the real one; also a program for looking at the page.
+"""A small server of the page and of made-up data, by the contract of the real one; a program for looking at it too.
 
 ``python -m tests.ui_browser.fixture_server [PORT]``
 """
@@ -44,9 +44,14 @@ class FixtureServer:
         self.capabilities = ALL | (capabilities or {})
         self.empty, self.version, self.port, self.failing = empty, 1, 0, False
         self.asked: list[str] = []
+        self.hears = asyncio.Event()  # set with each question
         self._runner: web.AppRunner | None = None
         self._streams: set[asyncio.Queue[int]] = set()
         self._cures: dict[str, int] = {}
+
+    @property
+    def origin(self) -> str:
+        return f"http://127.0.0.1:{self.port}/"
 
     async def start(self, port: int = 0) -> str:
         app = web.Application(middlewares=[self._guard])
@@ -59,7 +64,7 @@ class FixtureServer:
         site = web.TCPSite(self._runner, "127.0.0.1", port)
         await site.start()
         self.port = port or self._runner.addresses[0][1]
-        return f"http://127.0.0.1:{self.port}/"
+        return self.origin
 
     async def stop(self) -> None:
         if self._runner is not None:
@@ -78,6 +83,7 @@ class FixtureServer:
     @web.middleware
     async def _guard(self, request: web.Request, handler: Any) -> web.StreamResponse:
         self.asked.append(request.path_qs)
+        self.hears.set()
         response: web.StreamResponse = await handler(request)
         if not response.prepared:
             response.headers.update(HEADERS)
@@ -130,35 +136,18 @@ class FixtureServer:
 
     def _data(self, parts: list[str], query: dict[str, str]) -> dict[str, Any] | None:
         offset, limit = int(query.get("offset", 0)), min(int(query.get("limit", 100)), 200)
-        number = int(query.get("round") or 1_100)
         match parts:
             case ["session"]:
                 return self._session()
             case ["overview"]:
                 return fixtures.overview(self.version)
-            case ["flow"]:
-                return fixtures.flow(number, query.get("groupBy", fixtures.LEVELS[0]))
-            case ["flow", "classes", key]:
-                return fixtures.flow_class(key, offset, limit)
-            case ["flow", "constraints", key]:
-                return fixtures.flow_constraint(key)
-            case ["flow", "machines", key]:
-                return fixtures.flow_machines(key, offset, limit)
+            case ["flow", *below]:
+                return fixtures.flow_answer(below, query, offset, limit)
             case ["cluster"]:
                 return fixtures.cluster(query.get("level") or fixtures.LEVELS[0], self.version % 3)
-            case ["nodes", *name]:
-                return fixtures.node("/".join(name), offset, limit)
-            case ["pending"]:
-                return pod_fixtures.pending(query.get("by", "reason"), offset, limit)
-            case ["pods"]:
-                return pod_fixtures.pods(query, offset, limit)
-            case ["pods", namespace, *name] if not name[0].startswith("absent"):
-                return pod_fixtures.pod(f"{namespace}/{'/'.join(name)}")
-            case ["cures", job] if job in self._cures:
+            case ["cures", job]:
                 return self._cure(job)
-            case ["groups"]:
-                return pod_fixtures.groups()
-        return None
+        return pod_fixtures.answer(parts, query, offset, limit)
 
     def _session(self) -> dict[str, Any]:
         return {
@@ -170,7 +159,9 @@ class FixtureServer:
             "warnings": [],
         }
 
-    def _cure(self, job: str) -> dict[str, Any]:
+    def _cure(self, job: str) -> dict[str, Any] | None:
+        if job not in self._cures:
+            return None
         self._cures[job] += 1
         done = self._cures[job] > 2
         return {
@@ -183,36 +174,25 @@ class FixtureServer:
 
     def _nothing(self, parts: list[str]) -> dict[str, Any] | None:
         """What a cluster without nodes and pods answers, and a solver without rounds."""
-        match parts:
-            case ["session"]:
-                return self._session()
-            case ["overview"]:
-                whole = fixtures.overview(0)
-                lists = {"history": dict.fromkeys(whole["history"], []), "pendingByReason": [], "rounds": []}
-                counts = {"nodes": 0, "pods": {"bound": 0, "pending": 0, "others": 0}, "figures": None}
-                leader = {"holder": None, "leads": None, "others": []}
-                return {**whole, **lists, **counts, "leader": leader}
-            case ["flow"]:
-                whole = fixtures.flow(1_100, "")
-                return {
-                    **whole,
-                    "nodes": [],
-                    "links": [],
-                    "rounds": [],
-                    "tasks": 0,
-                    "placed": 0,
-                    "priceMost": 0,
-                }
-            case ["cluster"]:
-                whole = fixtures.cluster(fixtures.LEVELS[0], 0)
-                return {**whole, "levels": [], "groups": [], "nodes": dict.fromkeys(whole["nodes"], [])}
-            case ["pending"]:
-                return {"total": 0, "groups": [], "groupsTotal": 0}
-            case ["pods"]:
-                return {"total": 0, "items": []}
-            case ["groups"]:
-                return {"gangs": [], "trees": [], "applications": [], "evictions": []}
-        return None
+        answers: dict[str, dict[str, Any]] = {
+            "session": self._session(),
+            "overview": fixtures.overview(0)
+            | {
+                "history": {key: [] for key in fixtures.overview(0)["history"]},
+                "pendingByReason": [],
+                "rounds": [],
+            }
+            | {"nodes": 0, "pods": {"bound": 0, "pending": 0, "others": 0}, "figures": None}
+            | {"leader": {"holder": None, "leads": None, "others": []}},
+            "flow": fixtures.flow(1_100, "")
+            | {"nodes": [], "links": [], "rounds": [], "tasks": 0, "placed": 0, "priceMost": 0, "round": 0},
+            "cluster": {"levels": [], "level": "", "groups": [], "thresholds": {}}
+            | {"nodes": {key: [] for key in fixtures.cluster(fixtures.LEVELS[0], 0)["nodes"]}},
+            "pending": {"total": 0, "groups": [], "groupsTotal": 0},
+            "pods": {"total": 0, "items": []},
+            "groups": {"gangs": [], "trees": [], "applications": [], "evictions": []},
+        }
+        return answers.get(parts[0]) if len(parts) == 1 else None
 
 
 async def main(port: int) -> None:

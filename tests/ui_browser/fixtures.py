@@ -192,9 +192,7 @@ def flow(number: int, group_by: str) -> dict[str, Any]:
                 used[target] += part
     for i, (label, sub) in enumerate(gates):
         if through[i]:
-            nodes.append(
-                _node(f"k{i}", "constraints", label, through[i], 6 + 15 * i, False, sub)
-            )
+            nodes.append(_node(f"k{i}", "constraints", label, through[i], 6 + 15 * i, False, sub))
     size = NODES // len(groups)
     for (g, cut), name in zip(full.items(), groups, strict=True):
         if used[g]:
@@ -321,6 +319,20 @@ def flow_machines(key: str, offset: int, limit: int) -> dict[str, Any]:
             for i in range(8)
         ],
     }
+
+
+def flow_answer(below: list[str], query: dict[str, str], offset: int, limit: int) -> dict[str, Any] | None:
+    """What is answered at the flow and below it."""
+    match below:
+        case []:
+            return flow(int(query.get("round") or 1_100), query.get("groupBy", LEVELS[0]))
+        case ["classes", key]:
+            return flow_class(key, offset, limit)
+        case ["constraints", key]:
+            return flow_constraint(key)
+        case ["machines", key]:
+            return flow_machines(key, offset, limit)
+    return None
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from tests.ui_browser.fixtures import HOSTILE, MODELS, NOW, REASONS, WORK, ZONES, node_name
+from tests.ui_browser.fixtures import HOSTILE, MODELS, NOW, REASONS, WORK, ZONES, node, node_name
 
 
 def pending(by: str, offset: int, limit: int) -> dict[str, Any]:
@@ -243,3 +243,19 @@ def groups() -> dict[str, Any]:
         for i in range(40)
     ]
     return {"gangs": gangs, "trees": trees, "applications": applications, "evictions": evictions}
+
+
+def answer(parts: list[str], query: dict[str, str], offset: int, limit: int) -> dict[str, Any] | None:
+    """What is answered about nodes, pods and groups; None for no such path or pod."""
+    match parts:
+        case ["nodes", *name]:
+            return node("/".join(name), offset, limit)
+        case ["pending"]:
+            return pending(query.get("by", "reason"), offset, limit)
+        case ["pods"]:
+            return pods(query, offset, limit)
+        case ["pods", namespace, *name] if not name[0].startswith("absent"):
+            return pod(f"{namespace}/{'/'.join(name)}")
+        case ["groups"]:
+            return groups()
+    return None

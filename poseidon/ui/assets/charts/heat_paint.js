@@ -66,9 +66,8 @@ export function paintHeat(canvas, drawn, { parts, flags, names, dim }, theme) {
   pen.fillStyle = muted;
   pen.textBaseline = "alphabetic";
   drawn.boxes.forEach((box, g) => {
-    const number = drawn.members[g].length;
-    const text = fitting(names[g], box.width - 44, 12, 500);
-    pen.fillText(`${isolated(text)}  ${number}`, box.x, box.y + 14);
+    const number = box.width > 110 ? `  ${drawn.members[g].length}` : "";
+    pen.fillText(isolated(fitting(names[g], box.width - (number ? 44 : 2), 12, 500)) + number, box.x, box.y + 14);
   });
 
   // By colour, as changing it is what costs.

@@ -16,7 +16,7 @@ export function short(n) {
 /** Points: costs and prices. */
 export function points(n) {
   if (n === null || n === undefined) return NONE;
-  return Math.abs(n) >= 1000 ? whole.format(n) : String(Math.round(n * 10) / 10);
+  return Math.abs(n) >= 1000 || n === 0 ? whole.format(n) : n.toFixed(1);
 }
 
 export function rate(n) {

@@ -3,7 +3,7 @@
 import { html } from "../vendor/preact.js";
 import { Bar } from "../charts/bars.js";
 import { Plot } from "../charts/plot.js";
-import { RoundsStrip } from "../charts/rounds_strip.js";
+import { RoundsStrip } from "./rounds_strip.js";
 import { pathOf } from "../data/api.js";
 import { useData } from "../data/hooks.js";
 import { link } from "../data/route.js";

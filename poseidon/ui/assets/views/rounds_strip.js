@@ -4,9 +4,9 @@ import { html, useRef, useState } from "../vendor/preact.js";
 import { useSize } from "../data/hooks.js";
 import { go, link } from "../data/route.js";
 import { count, duration, many, time } from "../data/text.js";
-import { Card, Empty } from "../views/parts.js";
-import { seriesColour } from "./colour.js";
-import { StackLegend } from "./bars.js";
+import { Card, Empty } from "./parts.js";
+import { seriesColour } from "../charts/colour.js";
+import { StackLegend } from "../charts/bars.js";
 
 export const STAGES = ["snapshot", "network", "solve", "admit"];
 const HEIGHT = 132;
