@@ -27,7 +27,7 @@ REASONS = [
     ("node(s) didn't match Pod's node affinity/selector", 212),
     ("gang has 14 of 16 pods", 96),
     ("node(s) didn't have free ports for the requested pod ports", 21),
-    (HOSTILE[0], 3),
+    (HOSTILE[0], len(HOSTILE)),
 ]
 MODELS = ["cpu_mem", "kubernetes", "load_threshold", "network_overhead", "numa_fit"]
 WORK = [

@@ -25,7 +25,7 @@ async def test_enter_without_a_choice_lists_all_that_match(page):
     await page.key("/")
     await page.type("spark")
     await page.key("Enter")
-    await page.shows("640 pods")
+    await page.shows("212 pods")
     assert await page.value("location.hash") == "#/pods?q=spark"
 
 

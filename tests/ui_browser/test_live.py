@@ -18,6 +18,7 @@ async def test_a_change_is_shown(page, server):
 
 async def test_data_stay_while_the_server_is_gone_and_come_again_with_it(page, server):
     await page.open("#/pending")
+    await asyncio.sleep(2.5)  # the other views are loaded once there is time
     await page.call("Log.disable")  # the browser itself reports refused connections
     await server.stop()
     await page.shows("Disconnected, retrying")

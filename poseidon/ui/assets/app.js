@@ -5,6 +5,7 @@ import { html, render, useEffect, useErrorBoundary, useRef, useState } from "./v
 import { get } from "./data/api.js";
 import { announce } from "./data/announce.js";
 import { connection, open, start } from "./data/live.js";
+import { own } from "./data/own.js";
 import { link, route } from "./data/route.js";
 import { useStore } from "./data/store.js";
 import { switchTheme, theme } from "./data/theme.js";
@@ -43,7 +44,7 @@ function Header({ session, view }) {
   const words = { connected: ["good", "Live"], connecting: ["", "Connecting"], broken: ["warn", "Disconnected"] };
   const [tone, word] = session?.source === "live" || !session || state !== "connected" ? words[state] : ["", "Saved"];
   return html`<header class="header">
-    <a class="brand" href=${link("overview")} aria-label="Poseidon, overview">
+    <a class="brand" href=${link("overview")}>
       <${Mark} /><span>Poseidon</span> ${session?.title && html`<span class="cluster name">${session.title}</span>`}
     </a>
     <nav class="nav" aria-label="Views">
@@ -90,17 +91,20 @@ function Banner() {
 /** The module of a view, once it is there. */
 function useView(name) {
   const [loaded, setLoaded] = useState({});
+  const { state } = useStore(connection);
+  const retry = loaded.error ? state : "";
   useEffect(() => {
-    if (!VIEWS[name]) return undefined;
+    const known = own(VIEWS, name);
+    if (!known) return undefined;
     let wanted = true;
-    VIEWS[name][1]().then(
+    known[1]().then(
       (module) => wanted && setLoaded({ name, View: module.View }),
-      () => wanted && setLoaded({ name, error: new Error("This view could not be loaded. Reload the page to try again.") }),
+      () => wanted && setLoaded({ name, error: new Error("This view could not be loaded yet; it is tried again when the server answers.") }),
     );
     return () => {
       wanted = false;
     };
-  }, [name]);
+  }, [name, retry]);
   return loaded.name === name ? loaded : {};
 }
 
@@ -110,7 +114,7 @@ function Content({ session, where }) {
   useEffect(() => {
     if (broken) mend();
   }, [where]);
-  const known = VIEWS[where.view];
+  const known = own(VIEWS, where.view);
   if (!known) {
     return html`<${Card}><${Empty} title="There is no such view"><a href=${link("overview")}>To the overview</a><//><//>`;
   }
@@ -144,7 +148,7 @@ function App() {
   const { session, error } = useSession();
   const main = useRef(null);
   const first = useRef(true);
-  const title = VIEWS[where.view]?.[0] ?? "Not found";
+  const title = own(VIEWS, where.view)?.[0] ?? "Not found";
   const page = [where.view, ...where.parts].join("/");
   useEffect(() => {
     document.title = `${where.parts.length ? `${where.parts.join("/")} · ` : ""}${title} · Poseidon`.slice(0, 200);
@@ -169,4 +173,6 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   document.getElementById("content").focus();
 });
 start();
+// The other views, once there is time: so that they can be opened while the server is away.
+addEventListener("load", () => setTimeout(() => Object.values(VIEWS).forEach(([, load]) => load().catch(() => {})), 2000));
 render(html`<${App} />`, document.getElementById("app"));

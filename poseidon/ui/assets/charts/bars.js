@@ -2,6 +2,7 @@
 
 import { html, useLayoutEffect, useRef } from "../vendor/preact.js";
 import { seriesColour } from "./colour.js";
+import { own } from "../data/own.js";
 import { points } from "../data/text.js";
 
 /** Sets properties of an element's style; the page's policy forbids style attributes in markup, not this. */
@@ -30,12 +31,12 @@ function Piece({ part, colour, title }) {
 
 /** A stack of named parts of `most`; the order of `names` gives the colours. */
 export function Stack({ names, values, most }) {
-  const text = names.filter((name) => values[name]).map((name) => `${name} ${points(values[name])}`).join(", ");
+  const text = names.filter((name) => own(values, name)).map((name) => `${name} ${points(own(values, name))}`).join(", ");
   return html`<span class="bar stacked" role="img" aria-label=${text || "nothing"}>
     ${names.map(
       (name, i) =>
-        values[name] > 0 &&
-        html`<${Piece} key=${name} part=${values[name] / (most || 1)} colour=${seriesColour(i)} title="${name} ${points(values[name])}" />`,
+        own(values, name) > 0 &&
+        html`<${Piece} key=${name} part=${own(values, name) / (most || 1)} colour=${seriesColour(i)} title="${name} ${points(own(values, name))}" />`,
     )}
   </span>`;
 }
@@ -48,7 +49,7 @@ function Swatch({ colour }) {
 export function StackLegend({ names, values }) {
   return html`<ul class="legend">
     ${names.map(
-      (name, i) => html`<li key=${name}><${Swatch} colour=${seriesColour(i)} /><span class="name">${name}</span>${values && html` <b>${points(values[name])}</b>`}</li>`,
+      (name, i) => html`<li key=${name}><${Swatch} colour=${seriesColour(i)} /><span class="name">${name}</span>${values && html` <b>${points(own(values, name))}</b>`}</li>`,
     )}
   </ul>`;
 }

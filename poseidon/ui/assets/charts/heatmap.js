@@ -36,7 +36,7 @@ export function Heatmap({ data, metric, values, parts, dim, chosen, choose }) {
   const drawn = useMemo(() => (width ? heatLayout(nodes.group, groups, width, wanted) : null), [data, width]);
   useEffect(() => {
     if (!drawn) return undefined;
-    const frame = requestAnimationFrame(() => paintHeat(canvas.current, drawn, { parts, flags: nodes.flags, names: groups, dim }, colours));
+    const frame = requestAnimationFrame(() => canvas.current && paintHeat(canvas.current, drawn, { parts, flags: nodes.flags, names: groups, dim }, colours));
     return () => cancelAnimationFrame(frame);
   }, [drawn, parts, dim, colours]);
 

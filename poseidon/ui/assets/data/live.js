@@ -22,8 +22,14 @@ function alive() {
   watchdog = setTimeout(broken, SILENCE);
 }
 
+function ask() {
+  attempts += 1;
+  versions.set({ ...versions.get(), attempts });
+}
+
 function opened() {
   wait = FIRST_WAIT;
+  if (connection.get().state === "broken") ask();
   connection.set({ state: "connected", retryAt: 0 });
   alive();
 }
@@ -39,8 +45,7 @@ function changed(event) {
 
 function broken() {
   close();
-  attempts += 1;
-  versions.set({ ...versions.get(), attempts });
+  ask();
   const pause = wait * (0.75 + Math.random() / 2);
   wait = Math.min(2 * wait, MOST_WAIT);
   connection.set({ state: "broken", retryAt: Date.now() + pause });

@@ -6,6 +6,7 @@ import { ScaleLegend } from "../charts/price_scale.js";
 import { pathOf } from "../data/api.js";
 import { useData } from "../data/hooks.js";
 import { FLAGS, METRICS, mostOf, partsOf, valuesOf } from "../data/node_facts.js";
+import { own } from "../data/own.js";
 import { adjust } from "../data/route.js";
 import { count, many } from "../data/text.js";
 import { NodePanel } from "./node_panel.js";
@@ -47,7 +48,7 @@ export function View({ query }) {
   const [sought, seek] = useState("");
   const [only, setOnly] = useState(0);
   const data = state.data ?? state.previous;
-  const metric = METRICS[query.metric] ? query.metric : "cpu";
+  const metric = own(METRICS, query.metric ?? "") ? query.metric : "cpu";
   const values = useMemo(() => (data ? valuesOf(metric, data.nodes, data.thresholds ?? {}) : []), [data, metric]);
   const parts = useMemo(() => partsOf(metric, values), [values]);
   const dim = useMemo(() => {

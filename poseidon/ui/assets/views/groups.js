@@ -5,6 +5,7 @@ import { Bar } from "../charts/bars.js";
 import { TreeBoxes } from "./tree_boxes.js";
 import { pathOf } from "../data/api.js";
 import { useData, useNow } from "../data/hooks.js";
+import { own } from "../data/own.js";
 import { adjust, podLink } from "../data/route.js";
 import { age, count, many, points, time } from "../data/text.js";
 import { Badge, Card, Choices, Empty, Failure, Instead, Name, NodeLink } from "./parts.js";
@@ -12,7 +13,7 @@ import { Badge, Card, Choices, Empty, Failure, Instead, Name, NodeLink } from ".
 const TONES = { Running: "good", Placed: "good", Scheduled: "good", Finished: "good", Failed: "bad", Waiting: "warn", Pending: "warn", Scheduling: "accent" };
 
 function Status({ status }) {
-  return status ? html`<${Badge} tone=${TONES[status] ?? ""}>${status}<//>` : null;
+  return status ? html`<${Badge} tone=${own(TONES, status) ?? ""}>${status}<//>` : null;
 }
 
 function Gangs({ gangs }) {
@@ -43,7 +44,7 @@ function Trees({ trees }) {
   return html`<div class="stack padded">
     ${trees.map(
       (tree) => html`<section key=${tree.group} class="tree">
-        <h3><${Name} text=${tree.group} /> <${Status} status=${tree.status} /> <span class="muted small plain"><${Name} text=${tree.message} most=${160} /></span></h3>
+        <h2><${Name} text=${tree.group} /> <${Status} status=${tree.status} /> <span class="muted small plain"><${Name} text=${tree.message} most=${160} /></span></h2>
         ${Object.keys(tree.placement).length ? html`<${TreeBoxes} tree=${tree} />` : html`<p class="muted small">Not placed. Levels: ${tree.levels.join(", ") || "none"}.</p>`}
       </section>`,
     )}
@@ -55,7 +56,7 @@ function Application({ application }) {
   const most = Math.max(1, ...workloads.flatMap((each) => Object.values(each.zones)));
   const dearest = Math.max(1e-9, ...edges.map((edge) => edge.cost));
   return html`<section class="application">
-    <h3><${Name} text=${application.appGroup} /> <span class="muted small plain">cost ${points(application.cost)}</span></h3>
+    <h2><${Name} text=${application.appGroup} /> <span class="muted small plain">cost ${points(application.cost)}</span></h2>
     <div class="application-tables">
       <div class="scroll" tabindex="0" role="region" aria-label="Workloads by zone">
         <table class="bare">
@@ -66,7 +67,7 @@ function Application({ application }) {
             ${workloads.map(
               (each) => html`<tr key=${each.workload}>
                 <td><span class="muted small">${each.order}</span> <${Name} text=${each.workload} most=${40} /></td>
-                ${zones.map((zone) => html`<td class="number zone-cell">${count(each.zones[zone] ?? 0)}<${Bar} part=${(each.zones[zone] ?? 0) / most} /></td>`)}
+                ${zones.map((zone) => html`<td class="number zone-cell">${count(own(each.zones, zone) ?? 0)}<${Bar} part=${(own(each.zones, zone) ?? 0) / most} /></td>`)}
                 <td class="number ${each.pending ? "warn-text" : "muted"}">${count(each.pending)}</td>
               </tr>`,
             )}
@@ -113,7 +114,7 @@ function Evictions({ evictions, now }) {
         ${evictions.map(
           (each) => html`<tr key="${each.at} ${each.pod}">
             <td class="nowrap" title=${time(each.at)}>${age(each.at, now)} ago</td>
-            <td><${Badge} tone=${KINDS[each.kind] ?? ""}>${each.kind}<//></td>
+            <td><${Badge} tone=${own(KINDS, each.kind) ?? ""}>${each.kind}<//></td>
             <td><a href=${podLink(each.pod)}><${Name} text=${each.pod} /></a></td>
             <td>${each.node && html`<${NodeLink} name=${each.node} most=${32} />`}</td>
             <td>${each.for ? html`<a href=${podLink(each.for)}><${Name} text=${each.for} /></a>` : html`<span class="muted">–</span>`}</td>

@@ -4,6 +4,7 @@ import { html, useState } from "../vendor/preact.js";
 import { Bar, ResourceBar, Spark } from "../charts/bars.js";
 import { pathOf } from "../data/api.js";
 import { useData, useNow } from "../data/hooks.js";
+import { own } from "../data/own.js";
 import { podLink } from "../data/route.js";
 import { age, count, many, NONE, time } from "../data/text.js";
 import { Badge, Instead, Name, Pages, Panel, Section } from "./parts.js";
@@ -13,7 +14,7 @@ const PAGE = 50;
 function Resources({ resources, thresholds }) {
   return html`<ul class="resources">
     ${resources.map(({ resource, allocatable, requested, used, text }) => {
-      const threshold = thresholds[resource];
+      const threshold = own(thresholds, resource);
       return html`<li key=${resource}>
         <span class="head">
           <span class="name">${resource}</span>
@@ -71,7 +72,7 @@ function History({ history }) {
     ${history.map(
       (each, i) => html`<li key="${each.at} ${i}">
         <time class="muted small">${time(each.at)}</time>
-        <${Badge} tone=${TONES[each.what] ?? ""}>${each.what}<//>
+        <${Badge} tone=${own(TONES, each.what) ?? ""}>${each.what}<//>
         ${each.pod && html`<a class="name small" href=${podLink(each.pod)}><${Name} text=${each.pod} most=${50} /></a>`}
       </li>`,
     )}

@@ -6,6 +6,7 @@ import { Plot } from "../charts/plot.js";
 import { RoundsStrip } from "./rounds_strip.js";
 import { pathOf } from "../data/api.js";
 import { useData } from "../data/hooks.js";
+import { own } from "../data/own.js";
 import { link } from "../data/route.js";
 import { count, duration, many, rate, short } from "../data/text.js";
 import { Badge, Card, Empty, Failure, Instead, Name } from "./parts.js";
@@ -77,7 +78,7 @@ const SOLVER = { connected: ["good", "connected"], embedded: ["good", "embedded"
 
 function Programs({ data }) {
   const { leader, solver, figures } = data;
-  const [tone, word] = SOLVER[solver.state] ?? ["", solver.state];
+  const [tone, word] = own(SOLVER, solver.state) ?? ["", solver.state];
   const stages = figures?.stages;
   return html`<${Card} title="Bridge and solver">
     <dl class="facts">

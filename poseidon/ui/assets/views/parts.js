@@ -2,6 +2,7 @@
 
 import { html, useEffect, useRef } from "../vendor/preact.js";
 import { useEscape } from "../data/hooks.js";
+import { own } from "../data/own.js";
 import { link } from "../data/route.js";
 import { count, cut } from "../data/text.js";
 
@@ -81,7 +82,7 @@ const WHY_NOT = {
 };
 
 export function Unavailable({ what, session }) {
-  return html`<${Card}><${Empty} title="${what} is not known here">${WHY_NOT[session.source] ?? "The source does not tell this."}<//><//>`;
+  return html`<${Card}><${Empty} title="${what} is not known here">${own(WHY_NOT, session.source) ?? "The source does not tell this."}<//><//>`;
 }
 
 export function Badge({ tone = "", children, title }) {
@@ -91,7 +92,7 @@ export function Badge({ tone = "", children, title }) {
 const PHASES = { bound: "good", pending: "warn", gated: "", ended: "", gone: "" };
 
 export function Phase({ phase }) {
-  return html`<${Badge} tone=${PHASES[phase] ?? ""}>${phase}<//>`;
+  return html`<${Badge} tone=${own(PHASES, phase) ?? ""}>${phase}<//>`;
 }
 
 /** A few choices of which one holds. */

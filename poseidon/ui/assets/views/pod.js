@@ -4,6 +4,7 @@ import { html } from "../vendor/preact.js";
 import { Bar, Stack, StackLegend } from "../charts/bars.js";
 import { pathOf } from "../data/api.js";
 import { useData, useNow } from "../data/hooks.js";
+import { own } from "../data/own.js";
 import { link, podLink } from "../data/route.js";
 import { age, count, cut, many, points, time } from "../data/text.js";
 import { Cures } from "./cures.js";
@@ -65,7 +66,7 @@ function Verdicts({ data }) {
     const why = data.verdictsError ?? "The solver was not asked about this pod.";
     return html`<${Card} title="Verdict by node"><${Empty} tight title="Not known">${why}<//><//>`;
   }
-  const sum = (node) => verdicts.models.reduce((all, model) => all + Math.max(0, node.models[model]?.cost ?? 0), 0);
+  const sum = (node) => verdicts.models.reduce((all, model) => all + Math.max(0, own(node.models, model)?.cost ?? 0), 0);
   const most = Math.max(1e-9, ...verdicts.nodes.map(sum));
   return html`<${Card} wide title="Verdict by node" sub="${many(verdicts.feasible, "node")} feasible, ${count(verdicts.refused)} not">
       ${verdicts.nodes.length > 0 &&
@@ -77,8 +78,8 @@ function Verdicts({ data }) {
             </thead>
             <tbody>
               ${verdicts.nodes.map((node) => {
-                const values = Object.fromEntries(verdicts.models.map((model) => [model, node.models[model]?.cost ?? 0]));
-                const raw = verdicts.models.map((model) => `${model}: ${points(values[model])} points${node.models[model] ? `, raw ${node.models[model].raw}` : ""}`).join("\n");
+                const values = Object.fromEntries(verdicts.models.map((model) => [model, own(node.models, model)?.cost ?? 0]));
+                const raw = verdicts.models.map((model) => `${model}: ${points(values[model])} points${own(node.models, model) ? `, raw ${node.models[model].raw}` : ""}`).join("\n");
                 return html`<tr key=${node.node} class=${node.chosen ? "chosen" : ""} title=${raw}>
                   <td><${NodeLink} name=${node.node} /> ${node.chosen && html`<${Badge} tone="good">chosen<//>`}</td>
                   <td class="stretch"><${Stack} names=${verdicts.models} values=${values} most=${most} /></td>

@@ -1,6 +1,7 @@
 // A placed tree as boxes within boxes, down to pods with their ranks.
 
 import { html } from "../vendor/preact.js";
+import { own } from "../data/own.js";
 import { podLink } from "../data/route.js";
 import { count, cut } from "../data/text.js";
 import { Name } from "./parts.js";
@@ -16,7 +17,7 @@ function Box({ name, part, depth, tree }) {
     ${Array.isArray(part)
       ? html`<ul class="ranks">
           ${part.map((pod) => {
-            const rank = Object.hasOwn(tree.ranks, pod) ? tree.ranks[pod] : null;
+            const rank = own(tree.ranks, pod);
             const inner = html`<b>${rank ?? "·"}</b><span class="unseen">rank of ${cut(pod, 80)}</span>`;
             return html`<li key=${pod} title=${cut(pod, 200)}>${pod.includes("/") ? html`<a href=${podLink(pod)}>${inner}</a>` : html`<span>${inner}</span>`}</li>`;
           })}
