@@ -62,7 +62,6 @@ function Block({ node, drawn, colour, current, chosen, on }) {
   >
     <rect class="hit" x=${hit.x} y=${middle - tall / 2 - 1} width=${Math.min(hit.width, drawn.width - hit.x)} height=${tall + 2} rx="3" />
     <rect class="block ${node.saturated ? "cut" : ""} ${colour ? "" : "unknown"}" x=${node.x0} y=${middle - height / 2} width=${drawn.block} height=${height} rx="2" fill=${colour ?? undefined} />
-    <${Label} node=${node} drawn=${drawn} />
   </g>`;
 }
 
@@ -128,6 +127,7 @@ export function Sankey({ flow, at, choose, hold }) {
         ${drawn.nodes.filter((node) => node.through).map((node) => html`<rect key=${node.id} class="ribbon ${lit ? "" : "lit"}" x=${node.x0} y=${node.y0} width=${drawn.block} height=${Math.max(1, node.y1 - node.y0)} fill=${colour(node.price) ?? undefined} />`)}
       </g>
       ${drawn.nodes.filter((node) => !node.through).map((node) => html`<${Block} key=${node.id} node=${node} drawn=${drawn} colour=${colour(node.price)} current=${node.id === focused} chosen=${node.id === at} on=${on} />`)}
+      <g class="labels" aria-hidden="true">${drawn.nodes.filter((node) => !node.through).map((node) => html`<${Label} key=${node.id} node=${node} drawn=${drawn} />`)}</g>
     </svg>`}
     ${tip?.node && html`<${Tooltip} x=${tip.x} y=${tip.y} head=${cut(tip.node.label, 160)} facts=${factsOf(tip.node)}>${tip.node.sub && html`<div class="muted">${tip.node.sub}</div>`}<//>`}
     ${tip?.link && html`<${Tooltip} x=${tip.x} y=${tip.y} head="${cut(name(tip.link.source), 60)} → ${cut(name(tip.link.target), 60)}" facts=${factsOf(tip.link)} />`}
