@@ -34,6 +34,11 @@ class RoundBook:
         """The number of the newest round whose flow is known."""
         return max(self._flows, default=0)
 
+    def ended(self, number: int) -> float:
+        """Return when a round ended, 0 for one that is not known."""
+        found = self._summaries.get(number)
+        return 0.0 if found is None else float(found["ended"])
+
     def summaries(self) -> list[dict[str, Any]]:
         """Return all, the newest last."""
         return list(self._summaries.values())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from poseidon.group_trees.spec.keys import RANK_LABEL
 from poseidon.kube.parsing.times import seconds
 from poseidon.pod_groups.membership import Membership, membership
 from poseidon.pods.requests.resizes import as_counted
@@ -40,6 +41,8 @@ _PHASES = {
     Disposition.PENDING: PENDING,
 }
 _MOST_TEXT = 2000
+_MOST_SHAPES = 50_000
+_LONGEST_RANK = 9
 
 
 class Disruption(Struct, frozen=True, gc=False):
@@ -78,6 +81,7 @@ class PodRecord(Struct):
     gone: float = 0.0
     disruption: Disruption | None = None
     moves_to: str = ""
+    rank: int | None = None
     said: tuple[tuple[float, str], ...] = ()
 
     @property
@@ -157,6 +161,7 @@ class Recorder:
             deleted=seconds(metadata.deletion_timestamp) or 0.0,
             disruption=_disruption(pod),
             moves_to=move_to,
+            rank=_rank(labels.get(RANK_LABEL, "")),
         )
 
     def _shared(self, pod: Pod) -> Mapping[str, int]:
@@ -172,9 +177,6 @@ class Recorder:
         if len(self._words) > _MOST_SHAPES:
             self._words.clear()
         return self._words.setdefault(text, text)
-
-
-_MOST_SHAPES = 50_000
 
 
 def node_facts(node: Node) -> NodeFacts:
@@ -224,6 +226,10 @@ def _started(pod: Pod) -> float:
     begun = (each.running or each.terminated for each in states)
     times = (seconds(each.started_at) for each in begun if each is not None)
     return min((time for time in times if time), default=0.0)
+
+
+def _rank(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= _LONGEST_RANK else None
 
 
 def _disruption(pod: Pod) -> Disruption | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from poseidon.pods.moves import MOVE_TO
 from poseidon.ui.cluster.evictions import EvictionLog
+from poseidon.ui.cluster.groupings import groupings
 from poseidon.ui.cluster.node_entry import Happening, NodeEntry
 from poseidon.ui.cluster.records import BOUND, NodeFacts, PodRecord, Recorder, node_facts
 from poseidon.ui.cluster.requested_history import RequestedHistory
@@ -40,6 +41,7 @@ class ClusterStore:
         self._new: list[str] = []
         self._out_of_order = False
         self._slots = 0
+        self._groupings: list[str] | None = None
         self.pods: dict[str, PodRecord] = {}
         self.waiting: dict[str, PodRecord] = {}
         self.gone: OrderedDict[str, PodRecord] = OrderedDict()
@@ -179,6 +181,8 @@ class ClusterStore:
             facts = node_facts(node)
             if self.live:
                 entry.history.extend(Happening(now, what, None) for what in _news(entry.facts, facts))
+            if entry.facts is None or entry.facts.labels != facts.labels:
+                self._groupings = None
             entry.facts = facts
             entry.touch()
         self._versions.mark("overview", "cluster", "flow")
@@ -188,12 +192,21 @@ class ClusterStore:
         if self._node_uids.get(name) == uid:
             del self._node_uids[name]
             self.nodes[name].facts = None
+            self._groupings = None
             self.nodes[name].touch()
             self._drop_unneeded(name)
 
     def known_nodes(self) -> Iterator[NodeEntry]:
         """Yield the nodes that exist."""
         return (each for each in self.nodes.values() if each.facts is not None)
+
+    def groupings(self) -> list[str]:
+        """Return the labels by which nodes fall into groups, the most useful first; "" for all in one."""
+        if self._groupings is None:
+            self._groupings = groupings(
+                each.facts.labels for each in self.nodes.values() if each.facts is not None
+            )
+        return self._groupings
 
     def used(self, uses: Iterable[tuple[str, Mapping[str, int] | None, float]]) -> None:
         """Take what is in use on nodes: name, amounts (None: nothing is known any more), and when it was measured."""

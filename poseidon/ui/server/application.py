@@ -15,6 +15,7 @@ from poseidon.ui.server.access import COOKIE, Access
 from poseidon.ui.server.answers import Answers, ClientError, error_response
 from poseidon.ui.server.assets import Assets
 from poseidon.ui.server.events import Events
+from poseidon.ui.server.flow_routes import FlowRoutes
 from poseidon.ui.server.limits import RETRY_SECONDS, Gate, Limits
 from poseidon.ui.server.routes import Routes
 from poseidon.ui.server.security_headers import HEADERS
@@ -54,7 +55,8 @@ class Server:
         self._gate = Gate(self._limits.requests)
         self.events = Events(self._versions, audience, self._limits)
         self._assets = assets or Assets()
-        self._routes = Routes(source, Answers(self._versions, wall), audience, wall)
+        answers = Answers(self._versions, wall)
+        self._routes = Routes(source, answers, wall), FlowRoutes(source, answers)
 
     def application(self) -> web.Application:
         """Return what aiohttp runs."""
@@ -66,7 +68,8 @@ class Server:
         app = web.Application(middlewares=[through], client_max_size=_LARGEST_BODY)
         app.router.add_get(HEALTH, _healthy)
         app.router.add_get(_EVENTS, self.events.handle)
-        self._routes.add_to(app.router)
+        for routes in self._routes:
+            routes.add_to(app.router)
         app.router.add_get("/{path:(?!api/).*}", self._assets.handle)
         app.on_response_prepare.append(_with_headers)
         app.on_shutdown.append(self._close)

@@ -30,7 +30,7 @@ class Events:
         self._limits = limits
         self._gate = Gate(limits.clients)
         self._wakers: set[asyncio.Event] = set()
-        self._closing = False
+        self._closed = asyncio.Event()
         versions.listen(self._wake)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
@@ -47,9 +47,9 @@ class Events:
             response = web.StreamResponse(headers=headers)
             await response.prepare(request)
             if request.transport is not None:
-                request.transport.set_write_buffer_limits(high=_BUFFER)  # type: ignore[attr-defined]  # a transport that writes
+                request.transport.set_write_buffer_limits(high=_BUFFER)
             if not await self.follow(response.write) and request.transport is not None:
-                request.transport.abort()  # type: ignore[attr-defined]  # as above
+                request.transport.abort()
             return response
         finally:
             self._audience.streams -= 1
@@ -61,7 +61,7 @@ class Events:
         woken.set()
         self._wakers.add(woken)
         try:
-            while not self._closing:
+            while not self._closed.is_set():
                 try:
                     async with asyncio.timeout(COMMENT_SECONDS):
                         await woken.wait()
@@ -69,7 +69,7 @@ class Events:
                     content = b"event: changed\ndata: %b\n\n" % msgspec.json.encode(self._versions.vector())
                 except TimeoutError:
                     content = b": still here\n\n"
-                if self._closing:
+                if self._closed.is_set():
                     break
                 try:
                     async with asyncio.timeout(self._limits.patience):
@@ -84,7 +84,7 @@ class Events:
 
     def close(self) -> None:
         """End all streams."""
-        self._closing = True
+        self._closed.set()
         self._wake()
 
     def _wake(self) -> None:

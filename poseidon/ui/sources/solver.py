@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import grpc
 
@@ -30,6 +30,8 @@ _MOST_BYTES = 1 << 29
 _KEPT_SECONDS = 5.0
 _MOST_KEPT = 16
 _AT_ONCE = 2
+_INTEREST_SECONDS = 20.0
+_NOTHING_YET = (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.FAILED_PRECONDITION)
 
 
 class SolverPoll:
@@ -41,6 +43,8 @@ class SolverPoll:
         self._kept: OrderedDict[str, tuple[float, Mapping[str, Verdict]]] = OrderedDict()
         self._asking = asyncio.Semaphore(_AT_ONCE)
         self._stepping = asyncio.Lock()
+        self._flow_of = 0
+        self._flow_asked = -_INTEREST_SECONDS
 
     async def step(self, *, flows: bool) -> None:
         """Ask for newer rounds, and for the flow of the newest if one is wanted."""
@@ -63,27 +67,43 @@ class SolverPoll:
 
     async def _ask(self, target: str, *, flows: bool) -> None:
         shown = self._tls.read() if self._tls is not None else None
-        book, versions = self._known.rounds, self._known.versions
         async with open_channel(target, _MOST_BYTES, _KEEPALIVE_SECONDS, shown) as channel:
             stub = pb_grpc.SchedulerStub(channel)
             try:
-                request = pb.ListRoundsRequest(cluster=self._cluster, after=book.latest)
-                listed = (await stub.ListRounds(request, timeout=_PATIENCE)).rounds
-                if book.add(listed):
-                    versions.mark("overview")
-                if flows and book.latest > book.latest_flow:
-                    wanted = pb.DescribeFlowRequest(
-                        cluster=self._cluster, after=book.latest_flow, with_tasks=True
-                    )
-                    flow = await stub.DescribeFlow(wanted, timeout=_PATIENCE)
-                    if flow.round:
-                        book.put_flow(flow)
-                        versions.mark("flow")
+                await self._read_rounds(stub)
+                if flows:
+                    await self._read_flow(stub)
             except grpc.aio.AioRpcError as error:
                 if error.code() is grpc.StatusCode.UNIMPLEMENTED:
                     self._known.about.capabilities.flow = False
-                elif error.code() is not grpc.StatusCode.NOT_FOUND:
+                elif error.code() not in _NOTHING_YET:
                     raise
+
+    async def _read_rounds(self, stub: Any) -> None:
+        """Ask for newer rounds, and the last one again: a solver that does not know it was started anew."""
+        book, last = self._known.rounds, self._known.rounds.latest
+        request = pb.ListRoundsRequest(cluster=self._cluster, after=max(last - 1, 0))
+        listed = (await stub.ListRounds(request, timeout=_PATIENCE)).rounds
+        if last and not (listed and listed[0].round == last and listed[0].ended == book.ended(last)):
+            book.clear()
+            self._flow_of = 0
+            listed = (
+                await stub.ListRounds(pb.ListRoundsRequest(cluster=self._cluster), timeout=_PATIENCE)
+            ).rounds
+        if book.add(listed):
+            self._known.versions.mark("overview")
+
+    async def _read_flow(self, stub: Any) -> None:
+        """Ask for the flow of a newer round, if there is one; from time to time anyway, as only then it is kept."""
+        book, now = self._known.rounds, time.monotonic()
+        if book.latest <= self._flow_of and now - self._flow_asked < _INTEREST_SECONDS:
+            return
+        self._flow_of, self._flow_asked = book.latest, now
+        request = pb.DescribeFlowRequest(cluster=self._cluster, after=book.latest_flow, with_tasks=True)
+        flow = await stub.DescribeFlow(request, timeout=_PATIENCE)
+        if flow.round:
+            book.put_flow(flow)
+            self._known.versions.mark("flow")
 
     async def verdicts(self, pod: PodRecord) -> Mapping[str, Verdict]:
         """Ask about a pod, at most every 5 s. Raises ``NotExplainedError``."""

@@ -46,7 +46,10 @@ def node(known: Known, name: str, offset: int, limit: int) -> dict[str, Any] | N
 def _resources(entry: NodeEntry, requested: dict[str, int]) -> list[dict[str, Any]]:
     offered = entry.facts.allocatable if entry.facts is not None else {}
     used = entry.used or {}
-    names = [*("cpu", "memory", "pods"), *sorted((offered.keys() | requested.keys()) - {"cpu", "memory", "pods"})]
+    names = [
+        *("cpu", "memory", "pods"),
+        *sorted((offered.keys() | requested.keys()) - {"cpu", "memory", "pods"}),
+    ]
     rows = []
     for name in names:
         amounts = {

@@ -115,7 +115,9 @@ def story(record: PodRecord) -> list[dict[str, Any]]:
     if record.started:
         told.append((record.started, "started"))
     if record.disruption is not None:
-        told.append((record.disruption.at, f"has to leave: {record.disruption.message or record.disruption.reason}"))
+        told.append(
+            (record.disruption.at, f"has to leave: {record.disruption.message or record.disruption.reason}")
+        )
     if record.moves_to:
         told.append((record.deleted or record.since, f"its replacement is meant for node {record.moves_to}"))
     if record.deleted:
@@ -203,5 +205,3 @@ def _dearer(flow: pb.RoundFlow, node: str, found: Mapping[str, Verdict] | None) 
     if not others:
         return None
     return plain(min(others) - found[node].cost - prices.get(node, 0.0))
-
-

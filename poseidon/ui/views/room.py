@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from poseidon.ui.views.flow.arcs import arcs_of
+from poseidon.ui.views.flow.arcs import arcs_of, class_label
 
 if TYPE_CHECKING:
     from poseidon.explanations import Verdict
@@ -43,7 +43,7 @@ def _placed_lately(flow: pb.RoundFlow, full: set[str]) -> list[dict[str, Any]]:
             tasks[arc.cls] += arc.tasks
             example.setdefault(arc.cls, flow.machines[arc.machine])
     return [
-        {"class": flow.classes[cls].job or flow.classes[cls].name, "tasks": count, "node": example[cls]}
+        {"class": class_label(flow.classes[cls]), "tasks": count, "node": example[cls]}
         for cls, count in tasks.most_common(_MOST)
     ]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from poseidon.pods.identities import OWNER, parts_of
+
 if TYPE_CHECKING:
     from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -66,5 +68,13 @@ def class_price(cls: pb.FlowClass) -> float | None:
 
 
 def class_label(cls: pb.FlowClass) -> str:
-    """Return what people know a class by."""
-    return cls.job or cls.name
+    """Return what people know a class by: its workload, or one of its tasks."""
+    return job_name(cls.job) or cls.name
+
+
+def job_name(job: str) -> str:
+    """Return what people know a job by, "" for none: ``namespace/Kind/name`` of an owner, the name of a group."""
+    if not job:
+        return ""
+    kind, *parts = parts_of(job)
+    return "/".join(parts[:3] if kind == OWNER else parts) or job

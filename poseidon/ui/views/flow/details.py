@@ -91,7 +91,9 @@ def machines_detail(
         "saturated": sum(flow.machine_saturated[machine] for machine in members),
         "room": sum(flow.machine_room[machine] for machine in members),
         "priceMost": plain(max((flow.machine_price[machine] for machine in members), default=0.0)),
-        "items": [_machine(flow, machine, on_machine[machine]) for machine in members[offset : offset + limit]],
+        "items": [
+            _machine(flow, machine, on_machine[machine]) for machine in members[offset : offset + limit]
+        ],
         "total": len(members),
         "classes": [
             {

@@ -15,7 +15,7 @@ _LEAST_SHARE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """``constraints`` and ``groups`` are labels, in order; the other two say which is whose, by class and by machine."""
+    """``constraints`` and ``groups`` are labels, in order; the others say which is whose, by class and by machine."""
 
     constraints: tuple[str, ...]
     constraint_of: tuple[int, ...]

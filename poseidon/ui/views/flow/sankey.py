@@ -95,7 +95,9 @@ class _Drawing:
         if len(flow.classes) - len(shown) == 1:
             shown = list(range(len(flow.classes)))
         self._shown = set(shown)
-        used = sorted(range(len(placed)), key=lambda group: (-placed[group], not self._groups[group].full, group))
+        used = sorted(
+            range(len(placed)), key=lambda group: (-placed[group], not self._groups[group].full, group)
+        )
         self._shown_groups = set(used if len(used) - groups == 1 else used[:groups])
         self.other_classes = len(flow.classes) - len(self._shown)
         self.other_groups = len(placed) - len(self._shown_groups)
@@ -145,7 +147,9 @@ class _Drawing:
                 "price": each.price,
                 "saturated": each.saturated,
             }
-            for (source, target), each in sorted(self._links.items(), key=lambda item: (-item[1].tasks, item[0]))
+            for (source, target), each in sorted(
+                self._links.items(), key=lambda item: (-item[1].tasks, item[0])
+            )
             if each.tasks
         ]
 
@@ -153,7 +157,13 @@ class _Drawing:
         """Return what is linked, layer by layer; what is summed up comes last in its layer."""
         flow = self._flow
         found = [
-            _node(f"c{cls}", "classes", class_label(flow.classes[cls]), self._through(f"c{cls}"), self._about(cls))
+            _node(
+                f"c{cls}",
+                "classes",
+                class_label(flow.classes[cls]),
+                self._through(f"c{cls}"),
+                self._about(cls),
+            )
             for cls in sorted(self._shown, key=lambda cls: (-flow.classes[cls].tasks, cls))
         ]
         if self.other_classes:
@@ -164,7 +174,9 @@ class _Drawing:
             for number, label in enumerate(self._parts.constraints)
         ]
         for group in sorted(self._shown_groups):
-            label = self._parts.groups[group] or (f"without {self._group_by}" if self._group_by else "all machines")
+            label = self._parts.groups[group] or (
+                f"without {self._group_by}" if self._group_by else "all machines"
+            )
             found.append(self._group_node(f"g{group}", label, [group]))
         if self.other_groups:
             rest = [group for group in range(len(self._groups)) if group not in self._shown_groups]
@@ -196,7 +208,9 @@ class _Drawing:
 
     def _is_full(self, target: str) -> bool:
         if target == OTHER_GROUPS:
-            return all(each.full for group, each in enumerate(self._groups) if group not in self._shown_groups)
+            return all(
+                each.full for group, each in enumerate(self._groups) if group not in self._shown_groups
+            )
         return target.startswith("g") and self._groups[int(target[1:])].full
 
     def _about(self, number: int) -> str:
