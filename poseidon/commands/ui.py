@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import time
 from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass
+from importlib.util import find_spec
 from ipaddress import ip_network
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,13 +25,19 @@ from poseidon.commands.connection import (
     joined,
     solver_options,
 )
-from poseidon.commands.offline_options import read_configuration
+from poseidon.commands.offline_options import Moment, read_configuration, read_input
+from poseidon.ui.cures import Cures
+from poseidon.ui.work.inputs import ClusterInput
+from poseidon.ui.work.process import Worker
+from protos.conventions.logs import one_line
 from protos.conventions.tls import chosen_tls, tls_options
 
 if TYPE_CHECKING:
     from poseidon.kube.client.transport import Transport
     from poseidon.ui.audience import Audience
     from poseidon.ui.server.access import Access
+    from poseidon.ui.sources.files import FileInput
+    from poseidon.ui.sources.live import LiveOptions
     from poseidon.ui.sources.source import Source
 
 
@@ -96,6 +106,15 @@ class NetworkRange(click.ParamType[Any]):
 @click.option(
     "--config", type=click.Path(path_type=Path), metavar="FILE", help="Scheduler configuration (YAML)."
 )
+@click.option(
+    "--snapshot",
+    multiple=True,
+    metavar="PATH",
+    help="Show files instead: manifests, a folder of saved rounds, or a support bundle. May be repeated.",
+)
+@click.option(
+    "--now", type=Moment(), help="The time that files are of, such as 2026-01-31T12:00:00Z; default: now."
+)
 @tls_options
 def ui(
     *,
@@ -112,9 +131,14 @@ def ui(
     bridge: str,
     solver: str,
     config: Path | None,
+    snapshot: tuple[str, ...],
+    now: float | None,
 ) -> None:
-    """Serve a web page that shows what a running pair does. Changes nothing."""
-    from poseidon.ui.audience import Audience
+    """Serve a web page that shows what a running pair does, or what files say. Changes nothing in the cluster.
+
+    With --snapshot, of manifests, rounds that a solver has saved, or support bundles; without, of a live cluster and
+    its solver. Whoever can reach the address can read; beyond this machine a token or a trusted proxy is needed.
+    """
     from poseidon.ui.server.access import Access, AccessError, check_exposure
 
     access = Access(
@@ -124,25 +148,107 @@ def ui(
         check_exposure(listen[0], access)
     except AccessError as error:
         raise fault(str(error)) from None
-    audience = Audience(time.monotonic)
+    serving = _Serving(access, listen, most_clients)
+    if snapshot:
+        _refuse_mixture()
+        with TemporaryDirectory(prefix="poseidon-ui-") as folder:
+            files = _read_files(snapshot, config, now, Path(folder))
+            _run(_serve_files(files, serving))
+        return
+    if now is not None:
+        raise click.UsageError("--now is for files; name some with --snapshot")
     transport = connect(kubeconfig, context)
+    options = _live_options(firmament, cluster_name, bridge, solver, config)
+    given = ClusterInput((), str(kubeconfig or ""), context or "", str(config or ""))
+    _run(_serve_live(transport, options, given, serving))
 
-    async def served() -> None:
-        from poseidon.ui.sources.live import LiveOptions, LiveSource
 
-        options = LiveOptions(
-            targets=[joined(address) for address in firmament],
-            cluster=cluster_name,
-            bridge_url=bridge,
-            solver_url=solver,
-            configuration=None if config is None else read_configuration(config),
-            tls=chosen_tls(),
-        )
-        async with transport:
-            source = LiveSource(_environment(transport), options, audience)
-            await _serve(source, access, audience, listen, most_clients)
+@dataclass(frozen=True, slots=True)
+class _Serving:
+    access: Access
+    listen: tuple[str, int]
+    most_clients: int
 
-    _run(served())
+
+def _refuse_mixture() -> None:
+    """End the command if it was given options that are about a live cluster."""
+    given = click.get_current_context().get_parameter_source
+    for each in ("kubeconfig", "context", "firmament", "cluster_name", "bridge", "solver"):
+        if given(each) is click.core.ParameterSource.COMMANDLINE:
+            option = f"--{each.replace('_', '-')}"
+            raise click.UsageError(f"{option} is for a live cluster; leave --snapshot away")
+
+
+def _read_files(paths: tuple[str, ...], config: Path | None, now: float | None, folder: Path) -> FileInput:
+    """Read what was named; what cannot be used ends the command with status 2."""
+    from poseidon.ui.sources.files import FileInput
+    from poseidon.ui.sources.snapshots import SnapshotError, sorted_out
+
+    try:
+        found = sorted_out(paths, folder)
+    except SnapshotError as error:
+        raise fault(one_line(str(error))) from None
+    manifests = configuration = None
+    moment = time.time() if now is None else now
+    if found.manifests:
+        read = read_input(tuple(found.manifests), config, moment)
+        manifests, configuration = read.manifests, read.configuration
+        found.warnings += manifests.warnings
+    elif not found.rounds:
+        raise fault(f"{', '.join(paths)}: no manifests and no saved rounds")
+    given = ClusterInput(tuple(found.manifests), config=str(config or ""), now=moment)
+    title = ", ".join(Path(each).name for each in paths)
+    return FileInput(title, given, configuration, manifests, found.rounds, found.warnings)
+
+
+def _live_options(
+    firmament: tuple[tuple[str, int], ...], cluster: str, bridge: str, solver: str, config: Path | None
+) -> LiveOptions:
+    from poseidon.ui.sources.live import LiveOptions
+
+    for name, url in (("--bridge", bridge), ("--solver", solver)):
+        if not url.startswith(("http://", "https://")):
+            raise click.UsageError(
+                f"{name}: {url!r} is no address; write for example http://127.0.0.1:9092/metrics"
+            )
+    return LiveOptions(
+        targets=[joined(address) for address in firmament],
+        cluster=cluster,
+        bridge_url=bridge,
+        solver_url=solver,
+        configuration=None if config is None else read_configuration(config),
+        tls=chosen_tls(),
+        cures=find_spec("ortools") is not None,
+    )
+
+
+async def _serve_live(
+    transport: Transport, options: LiveOptions, given: ClusterInput, serving: _Serving
+) -> None:
+    from prometheus_client import CollectorRegistry
+
+    from poseidon.kube.client.metrics import KubeMetrics
+    from poseidon.kube.watch.environment import Environment
+    from poseidon.ui.audience import Audience
+    from poseidon.ui.sources.live import LiveSource
+
+    random = Random(os.urandom(16))  # noqa: S311 - jitter, not secrets
+    metrics = KubeMetrics(CollectorRegistry())
+    audience, worker = Audience(time.monotonic), Worker()
+    async with transport:
+        environment = Environment(transport, metrics, random, time.monotonic, time.time)
+        source = LiveSource(environment, options, audience)
+        await _serve(source, audience, worker, Cures(worker, given, time.monotonic), serving)
+
+
+async def _serve_files(files: FileInput, serving: _Serving) -> None:
+    from poseidon.ui.audience import Audience
+    from poseidon.ui.sources.files import FileSource
+
+    worker = Worker()
+    source = FileSource(files, worker, time.time)
+    cures = Cures(worker, files.given, time.monotonic)
+    await _serve(source, Audience(time.monotonic), worker, cures, serving)
 
 
 def _token(file: Path | None) -> str:
@@ -154,16 +260,6 @@ def _token(file: Path | None) -> str:
         raise fault(f"--token-file: {file}: {getattr(error, 'strerror', None) or error}") from None
 
 
-def _environment(transport: Transport) -> Any:
-    from prometheus_client import CollectorRegistry
-
-    from poseidon.kube.client.metrics import KubeMetrics
-    from poseidon.kube.watch.environment import Environment
-
-    random = Random(time.time_ns())  # noqa: S311 - jitter, not secrets
-    return Environment(transport, KubeMetrics(CollectorRegistry()), random, time.monotonic, time.time)
-
-
 def _run(work: Any) -> None:
     try:
         import uvloop
@@ -173,23 +269,24 @@ def _run(work: Any) -> None:
         uvloop.run(work)
 
 
-async def _serve(
-    source: Source, access: Access, audience: Audience, listen: tuple[str, int], most_clients: int
-) -> None:
+async def _serve(source: Source, audience: Audience, worker: Worker, cures: Cures, serving: _Serving) -> None:
     """Serve until the program is to end."""
     from poseidon.ui.server.application import Server, address_of, serve
     from poseidon.ui.server.limits import Limits
 
-    server = Server(source, access, audience, wall=time.time, limits=Limits(clients=most_clients))
+    limits = Limits(clients=serving.most_clients)
+    server = Server(source, serving.access, audience, wall=time.time, cures=cures, limits=limits)
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         with suppress(ValueError, RuntimeError):  # only the main thread hears them
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with AsyncExitStack() as stack:
+        stack.push_async_callback(worker.close)
         try:
-            runner = await serve(server, *listen)
+            runner = await serve(server, *serving.listen)
         except OSError as error:
-            raise fault(f"--listen {joined(listen)}: cannot listen: {error.strerror or error}") from None
+            where = joined(serving.listen)
+            raise fault(f"--listen {where}: cannot listen: {error.strerror or error}") from None
         stack.push_async_callback(runner.cleanup)
         click.echo(f"listening on http://{joined(address_of(runner))}/")
         parts = [asyncio.create_task(each) for each in (source.run(), server.publish(), stop.wait())]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from poseidon.live.figures import STAGES
 
 if TYPE_CHECKING:
+    from poseidon.ui.work.saved import Stats
     from protos.firmament.v1 import scheduler_pb2 as pb
 
 MOST_ROUNDS, MOST_FLOWS = 200, 20
@@ -54,6 +55,10 @@ class RoundBook:
             self._summaries.popitem(last=False)
         return self.latest != before
 
+    def put_summaries(self, found: Mapping[int, dict[str, Any]]) -> None:
+        """Take summaries by the numbers of their rounds, in order."""
+        self._summaries.update(found)
+
     def clear(self) -> None:
         """Forget all: another solver counts anew."""
         self._summaries.clear()
@@ -75,7 +80,7 @@ class RoundBook:
         return sorted({*self._flows, *self.offered})
 
 
-def summary(number: int, ended: float, stats: pb.RoundStats, evictions: int) -> dict[str, Any]:
+def summary(number: int, ended: float, stats: pb.RoundStats | Stats, evictions: int) -> dict[str, Any]:
     """Return the documented JSON object of a round."""
     return {
         "round": number,

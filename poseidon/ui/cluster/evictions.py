@@ -53,10 +53,14 @@ class EvictionLog:
             beneficiary = named.group(1) if named else nominee
         elif record.moves_to:
             kind, beneficiary = MOVED, record.moves_to
-        self._found[record.uid] = Eviction(told.at or now, record.name, record.node, kind, beneficiary)
+        self.put(record.uid, Eviction(told.at or now, record.name, record.node, kind, beneficiary))
+        return True
+
+    def put(self, uid: str, eviction: Eviction) -> None:
+        """Take one that is known otherwise."""
+        self._found[uid] = eviction
         if len(self._found) > MOST:
             self._found.popitem(last=False)
-        return True
 
     def gone(self, uid: str) -> None:
         """A pod is gone."""

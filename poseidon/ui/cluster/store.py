@@ -10,7 +10,7 @@ from poseidon.pods.moves import MOVE_TO
 from poseidon.ui.cluster.evictions import EvictionLog
 from poseidon.ui.cluster.groupings import groupings
 from poseidon.ui.cluster.node_entry import Happening, NodeEntry
-from poseidon.ui.cluster.records import BOUND, NodeFacts, PodRecord, Recorder, node_facts
+from poseidon.ui.cluster.records import BOUND, NOT_LOOKED_AT, NodeFacts, PodRecord, Recorder, node_facts
 from poseidon.ui.cluster.requested_history import RequestedHistory
 
 if TYPE_CHECKING:
@@ -75,7 +75,8 @@ class ClusterStore:
         else:
             record.said = former.said
             self._lift(former)
-        if record.waits and (not record.said or record.said[-1][1] != record.reason):
+        news = record.reason != NOT_LOOKED_AT and (not record.said or record.said[-1][1] != record.reason)
+        if record.waits and news:
             record.said = (
                 *record.said[1 - _MOST_SAID :],
                 (now if self.live else record.created, record.reason),

@@ -14,6 +14,7 @@ from aiohttp import web
 from poseidon.ui.server.access import COOKIE, Access
 from poseidon.ui.server.answers import Answers, ClientError, error_response
 from poseidon.ui.server.assets import Assets
+from poseidon.ui.server.cure_routes import CureRoutes
 from poseidon.ui.server.events import Events
 from poseidon.ui.server.flow_routes import FlowRoutes
 from poseidon.ui.server.limits import RETRY_SECONDS, Gate, Limits
@@ -22,6 +23,7 @@ from poseidon.ui.server.security_headers import HEADERS
 
 if TYPE_CHECKING:
     from poseidon.ui.audience import Audience
+    from poseidon.ui.cures import Cures
     from poseidon.ui.sources.source import Source
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -36,7 +38,7 @@ _LONGEST_LINE = 8190
 
 
 class Server:
-    """Serves a source to whom ``access`` lets in. ``wall`` tells seconds since the epoch."""
+    """Serves a source to whom ``access`` lets in. ``wall`` tells seconds since the epoch; ``cures`` None: none are."""
 
     def __init__(
         self,
@@ -45,6 +47,7 @@ class Server:
         audience: Audience,
         *,
         wall: Callable[[], float],
+        cures: Cures | None = None,
         limits: Limits | None = None,
         assets: Assets | None = None,
     ) -> None:
@@ -56,7 +59,11 @@ class Server:
         self.events = Events(self._versions, audience, self._limits)
         self._assets = assets or Assets()
         answers = Answers(self._versions, wall)
-        self._routes = Routes(source, answers, wall), FlowRoutes(source, answers)
+        self._routes = (
+            Routes(source, answers, wall),
+            FlowRoutes(source, answers),
+            CureRoutes(source.known, cures, answers),
+        )
 
     def application(self) -> web.Application:
         """Return what aiohttp runs."""

@@ -116,14 +116,14 @@ class LiveSource:
         self.known.versions.mark("overview", "cluster", "pending", "groups")
 
     async def _while_looked_at(self, seconds: float, step: Callable[[], Awaitable[None]]) -> None:
-        """Do a step every so many seconds, but only while somebody looks; one that fails is told in the log."""
+        """Do a step at once, and then every so many seconds while somebody looks; what fails is told in the log."""
         while True:
-            await self._audience.wait()
             try:
                 await step()
             except Exception:  # noqa: BLE001 - whatever they answer, the next look may be better
                 _log.exception("a look at the running programs failed")
             await self._environment.sleep(seconds)
+            await self._audience.wait()
 
     async def _sample(self) -> None:
         store, wall = self.known.store, self._environment.wall

@@ -23,5 +23,6 @@ def amount_text(resource: str, amount: float) -> str:
 
 
 def requests_text(requests: Mapping[str, int]) -> str:
-    """Return what is asked for in one line."""
-    return ", ".join(f"{amount_text(name, each)} {name}" for name, each in sorted(requests.items()))
+    """Return what is asked for in one line, but for the place that every pod takes."""
+    amounts = sorted((name, each) for name, each in requests.items() if name != "pods")
+    return ", ".join(f"{amount_text(name, each)} {name}" for name, each in amounts)

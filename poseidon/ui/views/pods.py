@@ -109,7 +109,7 @@ def pod(
 def story(record: PodRecord) -> list[dict[str, Any]]:
     """Return what has become of a pod, as far as its object tells, oldest first."""
     told = [(record.created, "created")]
-    told += [(at, f"waits: {text}") for at, text in record.said]
+    told += [(at, text) for at, text in record.said]
     if record.node:
         told.append((record.scheduled or record.since, f"bound to node {record.node}"))
     if record.started:
