@@ -157,8 +157,8 @@ def ui(
         return
     if now is not None:
         raise click.UsageError("--now is for files; name some with --snapshot")
-    transport = connect(kubeconfig, context)
     options = _live_options(firmament, cluster_name, bridge, solver, config)
+    transport = connect(kubeconfig, context)
     given = ClusterInput((), str(kubeconfig or ""), context or "", str(config or ""))
     _run(_serve_live(transport, options, given, serving))
 

@@ -23,7 +23,7 @@ def groupings(nodes: Iterable[Mapping[str, str]]) -> list[str]:
             if len(found) <= _MOST_VALUES:
                 found.add(value)
             borne[key] += 1
-    most = min(_MOST_VALUES, max(count // 2, 1))
+    most = min(_MOST_VALUES, max(count // 2, 2))
     useful = [key for key, found in values.items() if 1 < len(found) <= most]
     useful.sort(key=lambda key: (*_rank(key), -borne[key], len(values[key]), key))
     return [*useful[:_MOST_KEYS], ""]

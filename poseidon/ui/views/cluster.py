@@ -9,6 +9,9 @@ if TYPE_CHECKING:
     from poseidon.ui.cluster.store import ClusterStore
 
 
+_COLUMNS = ("cpu", "memory", "pods", "cpuUsed", "memoryUsed", "hot", "flags")
+
+
 def group_of(entry: NodeEntry | None, level: str) -> str:
     """Return the group of a node by a label; "" for one without it."""
     if not level or entry is None or entry.facts is None:
@@ -24,7 +27,7 @@ def cluster(store: ClusterStore, level: str | None) -> dict[str, Any]:
     names = [group_of(each, chosen) for each in entries]
     groups = sorted(set(names))
     index = {name: number for number, name in enumerate(groups)}
-    columns = list(zip(*(each.columns(store.thresholds) for each in entries), strict=True)) or [()] * 7
+    rows = [each.columns(store.thresholds) for each in entries]
     return {
         "levels": levels,
         "level": chosen,
@@ -32,9 +35,7 @@ def cluster(store: ClusterStore, level: str | None) -> dict[str, Any]:
         "nodes": {
             "name": [each.name for each in entries],
             "group": [index[name] for name in names],
-            **dict(
-                zip(("cpu", "memory", "pods", "cpuUsed", "memoryUsed", "hot", "flags"), columns, strict=True)
-            ),
+            **{name: [row[place] for row in rows] for place, name in enumerate(_COLUMNS)},
         },
         "thresholds": dict(store.thresholds),
     }
