@@ -15,7 +15,7 @@ from poseidon.ui.work.process import BusyError, JobError
 
 if TYPE_CHECKING:
     from poseidon.ui.work.inputs import ClusterInput
-    from poseidon.ui.work.process import Worker
+    from poseidon.ui.work.process import Jobs
 
 KEPT_SECONDS = 60.0
 SECONDS = 180.0
@@ -57,7 +57,7 @@ _PROGRESS = {
 class Cures:
     """``clock`` is monotonic."""
 
-    def __init__(self, worker: Worker, given: ClusterInput, clock: Callable[[], float]) -> None:
+    def __init__(self, worker: Jobs, given: ClusterInput, clock: Callable[[], float]) -> None:
         self._worker = worker
         self._given = given
         self._clock = clock

@@ -9,6 +9,7 @@ import msgspec
 
 from poseidon.kube.api.core import Node, Pod
 from poseidon.kube.watch.changes import Change
+from poseidon.ui.cluster.records import PodRecord
 from poseidon.ui.cluster.store import ClusterStore
 from poseidon.ui.known import About, Capabilities, Known, SolverStanding
 from poseidon.ui.versions import Versions
@@ -41,7 +42,7 @@ def make_node(
     taints: list[dict[str, str]] | None = None,
     unschedulable: bool = False,
     ready: str = "True",
-    **allocatable: str,
+    **allocatable: Any,
 ) -> Node:
     raw = {
         "metadata": {"name": name, "uid": f"node-{name}", "labels": labels or {}},
@@ -123,6 +124,13 @@ def tell(found: ClusterStore, *objects: Node | Pod) -> None:
 
 def gone(found: ClusterStore, *uids: str) -> None:
     found.pods_changed([Change(uid, None) for uid in uids])
+
+
+def record(found: ClusterStore, name: str) -> PodRecord:
+    """Return a pod that is known."""
+    one = found.pod(name)
+    assert one is not None
+    return one
 
 
 def known(found: ClusterStore | None = None, **capabilities: bool) -> Known:

@@ -13,7 +13,7 @@ from poseidon.ui.known import Known
 from poseidon.ui.server.access import Access
 from poseidon.ui.server.application import Server
 from poseidon.ui.server.assets import Assets
-from poseidon.ui.sources.source import NotExplainedError
+from poseidon.ui.sources.source import NotExplainedError, Source
 from tests.ui.objects import NOW, Wall, known
 
 
@@ -39,7 +39,7 @@ class FakeSource:
 
 @asynccontextmanager
 async def served(
-    source: FakeSource | None = None,
+    source: Source | None = None,
     access: Access | None = None,
     *,
     assets: Assets | None = None,

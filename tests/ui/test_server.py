@@ -9,6 +9,7 @@ import json
 import pytest
 
 from poseidon.explanations import Verdict
+from poseidon.ui.audience import Audience
 from poseidon.ui.server import parameters
 from poseidon.ui.server.assets import Assets
 from poseidon.ui.server.events import Events
@@ -229,7 +230,7 @@ async def test_there_are_so_many_streams_at_most():
 
 async def test_a_slow_client_is_dropped_and_meanwhile_gets_the_newest_alone():
     versions = Versions()
-    events = Events(versions, FakeAudience(), Limits(patience=0.05))
+    events = Events(versions, Audience(lambda: 0.0), Limits(patience=0.05))
     written: list[bytes] = []
     released = asyncio.Event()
 
@@ -240,7 +241,7 @@ async def test_a_slow_client_is_dropped_and_meanwhile_gets_the_newest_alone():
     assert await events.follow(write) is False
     assert len(written) == 1
 
-    patient = Events(versions, FakeAudience(), Limits(patience=5.0))
+    patient = Events(versions, Audience(lambda: 0.0), Limits(patience=5.0))
     written.clear()
     following = asyncio.create_task(patient.follow(write))
     await asyncio.sleep(0)
@@ -257,12 +258,8 @@ async def test_a_slow_client_is_dropped_and_meanwhile_gets_the_newest_alone():
     assert await asyncio.wait_for(following, 5) is True
 
 
-class FakeAudience:
-    streams = 0
-
-
 async def test_a_client_that_has_gone_is_no_fault():
-    events = Events(Versions(), FakeAudience(), Limits())
+    events = Events(Versions(), Audience(lambda: 0.0), Limits())
 
     async def write(_: bytes) -> None:
         raise ConnectionResetError
@@ -270,7 +267,7 @@ async def test_a_client_that_has_gone_is_no_fault():
     assert await events.follow(write) is True
 
 
-async def test_too_many_requests_at_a_time():
+async def test_too_many_requests_at_a_time(monkeypatch):
     source = full()
     release = asyncio.Event()
 
@@ -278,7 +275,7 @@ async def test_too_many_requests_at_a_time():
         await release.wait()
         return {}
 
-    source.verdicts = slowly
+    monkeypatch.setattr(source, "verdicts", slowly)
     async with served(source, limits=Limits(requests=2)) as (client, _):
         slow = [asyncio.create_task(client.get("/api/v1/pods/a/w")) for _ in range(2)]
         await asyncio.sleep(0.1)
@@ -289,13 +286,13 @@ async def test_too_many_requests_at_a_time():
         assert (await client.get("/api/v1/session")).status == 200
 
 
-async def test_a_failure_is_told_without_its_details():
+async def test_a_failure_is_told_without_its_details(monkeypatch):
     source = full()
 
     async def failing(_):
         raise RuntimeError("secret")
 
-    source.verdicts = failing
+    monkeypatch.setattr(source, "verdicts", failing)
     async with served(source) as (client, _):
         answer = await client.get("/api/v1/pods/a/w")
         assert answer.status == 500

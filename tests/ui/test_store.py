@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 from poseidon.kube.watch.changes import Change
 from poseidon.ui.cluster import store as module
 from poseidon.ui.cluster.node_entry import CORDONED, NOT_READY, OVERCOMMITTED, RESERVED, TAINTED
 from poseidon.ui.cluster.records import BOUND, ENDED, GATED, PENDING
-from tests.ui.objects import NOW, Wall, gone, make_node, make_pod, store, tell
+from tests.ui.objects import NOW, Wall, gone, make_node, make_pod, record, store, tell
+
+GPU: dict[str, Any] = {"example.com/gpu": "4"}
 
 
 def happenings(found, node):
@@ -26,7 +29,7 @@ def test_phases_of_pods():
     phases = {each.own_name: each.phase for each in found.pods.values()}
     assert phases == {"runs": BOUND, "waits": PENDING, "gated": GATED, "done": ENDED, "never": ENDED}
     assert found.counts() == (1, 2, 2)
-    assert found.pod("a/gated").reason == "Scheduling is blocked due to non-empty scheduling gates"
+    assert record(found, "a/gated").reason == "Scheduling is blocked due to non-empty scheduling gates"
 
 
 def test_sums_of_nodes_follow_their_pods():
@@ -43,7 +46,7 @@ def test_sums_of_nodes_follow_their_pods():
 
 def test_columns_by_hand():
     found = store(
-        make_node("n", cpu="4", memory="8Gi", pods="10", **{"example.com/gpu": "4"}),
+        make_node("n", cpu="4", memory="8Gi", pods="10", **GPU),
         make_pod("a/x", node="n", cpu="1", memory="2Gi"),
         make_pod("a/y", node="n", cpu="2", memory="1Gi"),
     )
@@ -75,7 +78,9 @@ def test_flags():
         "full": OVERCOMMITTED,
         "reserved": RESERVED,
     }
-    assert found.nodes["tainted"].facts.taints == ("a=b:NoSchedule",)
+    facts = found.nodes["tainted"].facts
+    assert facts is not None
+    assert facts.taints == ("a=b:NoSchedule",)
     tell(found, make_pod("a/y", node="reserved"))
     assert found.nodes["reserved"].columns({}).flags == 0
 
@@ -105,7 +110,7 @@ def test_pods_that_are_gone_are_kept_for_a_while_and_so_many(monkeypatch):
     wall = Wall()
     found = store(make_pod("a/x", node="n"), make_pod("a/y"), wall=wall)
     gone(found, "uid-a/x")
-    assert found.pod("a/x").gone == NOW
+    assert record(found, "a/x").gone == NOW
     assert found.pod("a/nobody") is None
     wall.now += 901
     gone(found, "uid-a/y")
@@ -122,7 +127,7 @@ def test_a_namesake_takes_over():
     found = store(make_pod("a/x", uid="1", node="n"))
     tell(found, make_pod("a/x", uid="2"))
     gone(found, "1")
-    assert found.pod("a/x").uid == "2"
+    assert record(found, "a/x").uid == "2"
     assert [each.uid for each in found.ordered()] == ["2"]
 
 
@@ -219,9 +224,9 @@ def test_evictions_as_pods_tell_of_them():
 def test_what_was_said_of_a_pod_while_it_waited():
     wall = Wall()
     found = store(make_pod("a/x"), wall=wall, live=True)
-    assert found.pod("a/x").said == ()
+    assert record(found, "a/x").said == ()
     for step in range(8):
         wall.now = NOW + step
         tell(found, make_pod("a/x", reason=f"reason {step}"))
         tell(found, make_pod("a/x", reason=f"reason {step}"))
-    assert found.pod("a/x").said == tuple((NOW + step, f"reason {step}") for step in range(3, 8))
+    assert record(found, "a/x").said == tuple((NOW + step, f"reason {step}") for step in range(3, 8))

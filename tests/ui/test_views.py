@@ -17,7 +17,7 @@ from poseidon.ui.views.overview import overview
 from poseidon.ui.views.pending import pending, reason_key
 from poseidon.ui.views.pods import PodQuery, pod, pods
 from protos.firmament.v1 import scheduler_pb2 as pb
-from tests.ui.objects import GI, NOW, gone, known, make_node, make_pod, store
+from tests.ui.objects import GI, NOW, gone, known, make_node, make_pod, record, store
 
 ZONE = "topology.kubernetes.io/zone"
 FULL = (
@@ -210,13 +210,13 @@ def verdict(*reasons, cost=0.0):
 
 
 def test_one_pod_that_waits(small):
-    record = small.pod("a/w1")
+    waiting = record(small, "a/w1")
     said = {
         "n1": verdict("Insufficient cpu", cost=3.0),
         "n2": verdict("node(s) had untolerated taint(s) {a: b}"),
         "n3": verdict(cost=7.0),
     }
-    found = pod(known(small), record, said, None)
+    found = pod(known(small), waiting, said, None)
     assert (found["phase"], found["since"], found["class"]) == ("pending", NOW - 100, "a/ReplicaSet/web")
     assert [each["what"] for each in found["story"]] == ["created", FULL]
     assert found["verdicts"]["feasible"] == 1
@@ -234,7 +234,7 @@ def test_one_pod_that_waits(small):
 
 def test_one_pod_that_has_ended_and_one_that_is_gone(small):
     gone(small, "uid-a/r1")
-    found = pod(known(small), small.pod("a/r1"), None, "why not")
+    found = pod(known(small), record(small, "a/r1"), None, "why not")
     assert (found["phase"], found["verdicts"], found["verdictsError"]) == ("gone", None, "why not")
     assert [each["what"] for each in found["story"]] == ["created", "bound to node n1", "gone"]
 

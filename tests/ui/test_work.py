@@ -122,6 +122,7 @@ async def test_a_job_that_nobody_waits_for_any_more_is_ended():
     waiting = asyncio.create_task(worker.do(partial(time.sleep, 600), 600))
     await until(lambda: worker._process is not None and worker._process.is_alive(), within=30)
     process = worker._process
+    assert process is not None
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
@@ -145,23 +146,29 @@ class Scripted:
         return {"asOf": 5.0, "cures": [{"text": "do this"}], "note": ""}
 
 
+def told(cures, job):
+    found = cures.state(job)
+    assert found is not None
+    return found
+
+
 async def test_questions_are_kept_for_a_minute_and_bounded():
     clock = [0.0]
     worker = Scripted()
     cures = Cures(worker, ClusterInput(), lambda: clock[0])
     job = cures.ask("a/x")
     await asyncio.sleep(0)
-    assert cures.state(job)["state"] == "working"
+    assert told(cures, job)["state"] == "working"
     assert cures.ask("a/x") == job
     worker.release.set()
-    await until(lambda: cures.state(job)["state"] == "done", within=5)
-    assert cures.state(job)["cures"] == [{"text": "do this"}]
+    await until(lambda: told(cures, job)["state"] == "done", within=5)
+    assert told(cures, job)["cures"] == [{"text": "do this"}]
     assert cures.ask("a/x") == job
     clock[0] = 61.0
     assert cures.ask("a/x") != job
     bad = cures.ask("a/bad")
-    await until(lambda: cures.state(bad)["state"] == "failed", within=5)
-    assert cures.state(bad)["error"] == "it failed"
+    await until(lambda: told(cures, bad)["state"] == "failed", within=5)
+    assert told(cures, bad)["error"] == "it failed"
     worker.release.clear()
     for number in range(8):
         cures.ask(f"b/{number}")

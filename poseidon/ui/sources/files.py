@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from poseidon.manifests.loader import Manifests
     from poseidon.ui.cluster.records import PodRecord
     from poseidon.ui.work.inputs import ClusterInput
-    from poseidon.ui.work.process import Worker
+    from poseidon.ui.work.process import Jobs
 
 T = TypeVar("T", bound=KubeStruct)
 
@@ -64,7 +64,7 @@ class FileInput:
 class FileSource:
     """See ``Source``. ``wall`` tells seconds since the epoch."""
 
-    def __init__(self, files: FileInput, worker: Worker, wall: Callable[[], float]) -> None:
+    def __init__(self, files: FileInput, worker: Jobs, wall: Callable[[], float]) -> None:
         versions = Versions()
         some = files.manifests is not None
         rounds = {each.number: each for each in files.rounds[-MOST_ROUNDS:]}

@@ -9,7 +9,7 @@ import signal
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess
@@ -26,6 +26,14 @@ class JobError(Exception):
 
 class BusyError(JobError):
     """Too many jobs wait already."""
+
+
+class Jobs(Protocol):
+    """Where jobs are done."""
+
+    async def do(self, job: Callable[[], T], seconds: float, begun: Callable[[], None] = ...) -> T:
+        """Return what a job returns, or raise ``JobError``: see ``Worker``."""
+        ...
 
 
 class Worker:
