@@ -21,6 +21,12 @@ def answer(base: str, path: str, body: bytes | None = None) -> dict:
         return json.loads(found.read())
 
 
+def ask_for_cures(base: str, pod: str) -> dict:
+    """Ask what would make a pod fit, and wait for the end of it."""
+    job = answer(base, "cures", json.dumps({"pod": pod}).encode())["job"]
+    return wait_for(lambda: _done(answer(base, f"cures/{job}")))
+
+
 def test_files_are_served_until_the_end_is_asked_for(manifests, tmp_path):  # noqa: F811 - the fixture
     process = subprocess.Popen(
         [sys.executable, "-m", "poseidon", "ui", "--listen", "127.0.0.1:0", "--snapshot", manifests.paths[0]],
@@ -34,8 +40,7 @@ def test_files_are_served_until_the_end_is_asked_for(manifests, tmp_path):  # no
         base = process.stdout.readline().removeprefix("listening on ").strip()
         wait_for(lambda: answer(base, "overview")["pods"]["bound"] == 2)
         (waits,) = answer(base, "pods?phase=pending")["items"]
-        job = answer(base, "cures", json.dumps({"pod": waits["name"]}).encode())["job"]
-        found = wait_for(lambda: _done(answer(base, f"cures/{job}")))
+        found = ask_for_cures(base, waits["name"])
         assert found["state"] == "done", found
         assert "uncordon node n2" in {each["text"] for each in found["cures"]}
     finally:

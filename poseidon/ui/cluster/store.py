@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from poseidon.pods.moves import MOVE_TO
 from poseidon.ui.cluster.evictions import EvictionLog
 from poseidon.ui.cluster.groupings import groupings
+from poseidon.ui.cluster.name_order import NameOrder
 from poseidon.ui.cluster.node_entry import Happening, NodeEntry
 from poseidon.ui.cluster.records import BOUND, NOT_LOOKED_AT, NodeFacts, PodRecord, Recorder, node_facts
 from poseidon.ui.cluster.requested_history import RequestedHistory
@@ -37,9 +38,7 @@ class ClusterStore:
         self._node_names: dict[str, str] = {}
         self._node_uids: dict[str, str] = {}
         self._free_slots: list[int] = []
-        self._order: list[str] = []
-        self._new: list[str] = []
-        self._out_of_order = False
+        self._order = NameOrder()
         self._slots = 0
         self._groupings: list[str] | None = None
         self.pods: dict[str, PodRecord] = {}
@@ -70,8 +69,7 @@ class ClusterStore:
 
     def _put(self, record: PodRecord, former: PodRecord | None, now: float) -> None:
         if former is None:
-            self._new.append(record.uid)
-            self._out_of_order = True
+            self._order.add(record.name, record.uid)
         else:
             record.said = former.said
             self._lift(former)
@@ -117,7 +115,7 @@ class ClusterStore:
     def _pod_gone(self, record: PodRecord, now: float) -> None:
         self._lift(record)
         del self.pods[record.uid]
-        self._out_of_order = True
+        self._order.remove(record.uid)
         if self._names.get(record.name) == record.uid:
             del self._names[record.name]
         if record.phase == BOUND:
@@ -152,16 +150,9 @@ class ClusterStore:
             return self.pods[uid]
         return next((each for each in reversed(self.gone.values()) if each.name == name), None)
 
-    def ordered(self) -> Iterator[PodRecord]:
-        """Yield all pods that exist, by name."""
-        pods = self.pods
-        if self._out_of_order:
-            kept = dict.fromkeys(uid for uid in (*self._order, *self._new) if uid in pods)
-            # Mostly in order already, which sorting makes use of.
-            self._order = sorted(kept, key=lambda uid: pods[uid].name)
-            self._new.clear()
-            self._out_of_order = False
-        return (pods[uid] for uid in self._order)
+    def ordered(self) -> list[PodRecord]:
+        """Return all pods that exist, by name."""
+        return self._order.records(self.pods)
 
     def on_node(self, entry: NodeEntry) -> Iterator[PodRecord]:
         """Yield the pods that count on a node."""

@@ -37,31 +37,38 @@ class PodQuery(NamedTuple):
 
 def pods(store: ClusterStore, query: PodQuery, offset: int, limit: int) -> dict[str, Any]:
     """Return the documented JSON object, in order of names; of those that are gone the last first."""
-    found = [each for each in _candidates(store, query) if _matches(each, query)]
+    found = _chosen(_candidates(store, query), query)
     return {"total": len(found), "items": [_item(each) for each in found[offset : offset + limit]]}
 
 
-def _candidates(store: ClusterStore, query: PodQuery) -> Iterable[PodRecord]:
+def _candidates(store: ClusterStore, query: PodQuery) -> list[PodRecord]:
     if query.phase == GONE:
-        return reversed(store.gone.values())
+        return list(reversed(store.gone.values()))
     if query.phase == PENDING:
         return sorted(store.waiting.values(), key=lambda each: each.name)
-    entry = store.nodes.get(query.node) if query.node else None
     if query.node:
-        on_it = store.on_node(entry) if entry is not None else ()
-        return sorted(on_it, key=lambda each: each.name)
+        entry = store.nodes.get(query.node)
+        return sorted(store.on_node(entry), key=lambda each: each.name) if entry is not None else []
     return store.ordered()
 
 
-def _matches(each: PodRecord, query: PodQuery) -> bool:
-    return (
-        (query.phase != BOUND or each.phase == BOUND)
-        and (not query.node or each.node == query.node)
-        and (not query.text or query.text.lower() in each.name.lower())
-        and (not query.namespace or each.namespace == query.namespace)
-        and (not query.task_class or each.task_class == query.task_class)
-        and (not query.reason or reason_key(each.reason) == query.reason)
-    )
+def _chosen(found: list[PodRecord], query: PodQuery) -> list[PodRecord]:
+    """Return those that a query is about; each part of it is one pass, as there may be very many."""
+    if query.phase == BOUND:
+        found = [each for each in found if each.phase == BOUND]
+    if query.node:
+        found = [each for each in found if each.node == query.node]
+    if query.namespace:
+        prefix = f"{query.namespace}/"
+        found = [each for each in found if each.name.startswith(prefix)]
+    if query.task_class:
+        found = [each for each in found if each.task_class == query.task_class]
+    if query.text:
+        text = query.text.lower()
+        found = [each for each in found if text in each.name.lower()]
+    if query.reason:
+        found = [each for each in found if reason_key(each.reason) == query.reason]
+    return found
 
 
 def _item(each: PodRecord) -> dict[str, Any]:
