@@ -27,7 +27,10 @@ if TYPE_CHECKING:
     from firmament.core.rescheduling.gang_room import GangRoom
     from firmament.core.rescheduling.plan import MovePlan
     from firmament.core.rescheduling.relief import Relief
+    from firmament.core.results import RoundResult
+    from firmament.core.rounds import Placement
     from firmament.core.scheduler import Scheduler
+    from firmament.core.snapshot.snapshot import Snapshot
     from protos.conventions.configuration import Document
     from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -157,7 +160,8 @@ class EmbeddedScheduler:
 
     def __init__(self, configuration: Document, clock: Callable[[], float]) -> None:
         core = _core(configuration)
-        self._scheduler = _scheduler(core, clock)
+        self._scheduler, self._clock = _scheduler(core, clock), clock
+        self._last: tuple[Snapshot, Placement, RoundResult] | None = None
         self.needs = frozenset(core.words)
         """What the models look at, in the words of ``Welcome``."""
         self.notes: list[str] = []
@@ -177,9 +181,26 @@ class EmbeddedScheduler:
         """Run one round; its placements are assumed until they are reported."""
         from firmament.wire import round_to_proto
 
-        result = self._scheduler.run_round()
+        opened = self._scheduler.open_round()
+        placement = opened.solve()
+        result = self._scheduler.close_round(opened, placement)
+        if opened.snapshot is not None:
+            self._last = opened.snapshot, placement, result
         self.notes.extend(result.notes)
         return round_to_proto(result)
+
+    def round_flow(self) -> pb.RoundFlow:
+        """Return what the flow of the last round with tasks came to, with uids, as ``DescribeFlow`` does."""
+        from firmament.core.round_flow.assembly import first_tasks, snapshot_flow
+        from firmament.core.round_flow.view import RoundSummary
+        from firmament.wire.flow import flow_to_proto
+
+        if self._last is None:
+            return flow_to_proto(None)
+        snapshot, placement, result = self._last
+        words = self._scheduler.class_words(first_tasks(snapshot))
+        flow = snapshot_flow(snapshot, placement, words, with_tasks=True)
+        return flow_to_proto((RoundSummary(result.round, self._clock(), result.stats, 0), flow))
 
     def report(self, reports: Iterable[pb.BindingReport]) -> None:
         """Report what has become of decisions."""
@@ -232,3 +253,18 @@ class EmbeddedScheduler:
         from firmament.wire import machine_state_to_proto
 
         return map(machine_state_to_proto, self._scheduler.machine_states())
+
+
+def saved_round_flow(files: Mapping[str, bytes]) -> pb.RoundFlow:
+    """Return the flow of a round that a solver has saved, decided again; ``files`` by name. Raises ``ValueError``."""
+    from firmament.artefacts.errors import ArtefactError
+    from firmament.artefacts.replaying import saved_flow
+    from firmament.artefacts.saving import decode_round
+    from firmament.solvers.ortools_solver import OrToolsSolver
+    from firmament.wire.flow import flow_to_proto
+
+    try:
+        saved = decode_round(files)
+    except ArtefactError as error:
+        raise ValueError(str(error)) from None
+    return flow_to_proto(saved_flow(saved, OrToolsSolver(), time.perf_counter))

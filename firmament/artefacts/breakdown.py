@@ -13,12 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from cost_models.interface import Float64, Int64
 from firmament.core.configuration import WeightedModel
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments
 from firmament.core.placement.cost import pending_cost, placed_cost
-from firmament.core.scoring.assessment import RoundAssessment, raw_rows
-from firmament.core.scoring.preferences import MODEL_NAME
+from firmament.core.scoring.model_points import model_points
 from firmament.core.snapshot.snapshot import Snapshot
 
 FILE = "costs.json"
@@ -35,7 +33,7 @@ def cost_breakdown(
     """Return the cost of the placements by model."""
     problem = snapshot.problem
     shapes = problem.shape[placed.cls]
-    raw, points = _figures(snapshot.assessed, models, problem.cost.shape, shapes, placed.machine)
+    raw, points = model_points(snapshot.assessed, models, shapes, placed.machine)
     units = problem.cost[shapes, placed.machine].astype(np.int64)
     charged = int((units * placed.count).sum())
     totals = {name: round(float(figures @ placed.count), 6) for name, figures in points.items()}
@@ -61,27 +59,3 @@ def cost_breakdown(
             )
         ],
     }
-
-
-def _figures(
-    assessed: RoundAssessment,
-    models: Sequence[WeightedModel],
-    size: tuple[int, ...],
-    shapes: Int64,
-    machines: Int64,
-) -> tuple[dict[str, Float64], dict[str, Float64]]:
-    """Native figures and weighted points of each model for pairs: float64[A] each; ``size`` is (S, M)."""
-    raw: dict[str, Float64] = {}
-    points: dict[str, Float64] = {}
-    for weighted, assessment in zip(models, assessed.assessments, strict=True):
-        name = weighted.model.name
-        rows = raw_rows(assessment, size[0], size[1])
-        raw[name] = rows[shapes, machines]
-        points[name] = weighted.model.range.points(raw[name]) * weighted.weight
-    preferred = np.zeros(len(shapes))
-    for shape, preferences in enumerate(assessed.preferred):
-        if preferences is not None:
-            here = shapes == shape
-            preferred[here] = preferences.points[machines[here]]
-    points[MODEL_NAME] = preferred
-    return raw, points

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -13,6 +14,8 @@ from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments
 from firmament.core.placement.cost import placement_cost
 from firmament.core.placement.outcome import Timer
 from firmament.core.results import RoundStats
+from firmament.core.round_flow.assembly import ClassWords, RoundWords, problem_flow
+from firmament.core.round_flow.view import RoundFlow, RoundSummary
 from firmament.core.rounds import decide
 from firmament.solvers.base import Solver
 
@@ -85,3 +88,23 @@ def differing_tasks(one: Assignments, other: Assignments, machines: int) -> int:
     np.add.at(difference, at[: len(pairs[0])], one.count)
     np.subtract.at(difference, at[len(pairs[0]) :], other.count)
     return int(max(difference[difference > 0].sum(), -difference[difference < 0].sum()))
+
+
+def saved_flow(saved: SavedRound, solver: Solver, timer: Timer) -> tuple[RoundSummary, RoundFlow]:
+    """Decide a saved round again, and return what its flow comes to; raises ``SolverError``.
+
+    What each model charges, and which tasks they were, is not among what has been saved. When it ended is not known: 0.
+    """
+    told = saved.description
+    placement = decide(saved.problem, solver, told.options, timer)
+    classes = [
+        ClassWords(f"{each.namespace}/{_named(each.labels, number)}", namespace=each.namespace)
+        for number, each in enumerate(told.classes)
+    ]
+    flow = problem_flow(saved.problem, placement, RoundWords(told.machines, told.resources, classes))
+    return RoundSummary(told.round, 0.0, told.stats, len(placement.evictions)), flow
+
+
+def _named(labels: Mapping[str, str], number: int) -> str:
+    """What tasks with these labels are called: as their application, if they name one."""
+    return labels.get("app.kubernetes.io/name") or labels.get("app") or f"class-{number}"

@@ -15,10 +15,12 @@ from firmament.artefacts.saving import RoundRecord
 from firmament.server.failing_rounds import FailingRounds
 from firmament.server.fencing import GRACE_SECONDS, Fencing
 from firmament.server.questions import Listing
+from firmament.server.round_history import RoundHistory, describe, names_needed
 
 if TYPE_CHECKING:
     from firmament.core.events import BindingReport, Event
     from firmament.core.results import Explanation, RoundResult
+    from firmament.core.round_flow.view import RoundFlow, RoundSummary
     from firmament.core.scheduler import Scheduler
     from firmament.wire import EncodedRound
 
@@ -83,6 +85,7 @@ class ServedCluster:
         self._in_sync = False
         self._lost = False
         self._earlier_rounds = 0
+        self._history = RoundHistory(time.time, time.monotonic)
 
     @property
     def driver(self) -> Driver | None:
@@ -200,8 +203,12 @@ class ServedCluster:
                     self._lose()
                     raise
                 result = replace(result, round=result.round + self._earlier_rounds)
-            if self._recorder is not None and opened.snapshot is not None:
-                self._recorder(RoundRecord(self.name, opened.snapshot, placement, result))
+                if opened.snapshot is None:
+                    return result
+                record = RoundRecord(self.name, opened.snapshot, placement, result)
+                self._history.add(record)
+            if self._recorder is not None:
+                self._recorder(record)
             return result
 
     def set_aside_culprits(self, error: Exception) -> int:
@@ -242,6 +249,23 @@ class ServedCluster:
             text = scheduler.last_network_dimacs()
             return text, scheduler.counts().rounds + self._earlier_rounds if text else 0
 
+    def rounds(self, after: int) -> list[RoundSummary]:
+        """Return figures of the rounds with larger numbers; raises ``NoStateError``."""
+        with self._lock:
+            self._known()
+            return self._history.after(after)
+
+    def flow(self, after: int, *, with_tasks: bool) -> tuple[RoundSummary, RoundFlow] | None:
+        """Return the last round and its flow if its number is larger, else None; raises ``NoStateError``."""
+        with self._lock:
+            scheduler = self._known()
+            found = self._history.last(after)
+            if found is None:
+                return None
+            summary, record = found
+            words = scheduler.class_words(names_needed(record))
+        return summary, describe(record, words, with_tasks=with_tasks)
+
     # --- under the lock -----------------------------------------------------------------------------------
 
     def _lose(self) -> None:
@@ -263,6 +287,7 @@ class ServedCluster:
 
     def _rest(self) -> None:
         """Keep no more of the state than questions need: rounds of it are over, or wait for another snapshot."""
+        self._history.clear()
         if self._scheduler is not None:
             self._scheduler.rest()
 

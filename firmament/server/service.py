@@ -24,6 +24,7 @@ from firmament.server.session import ProtocolError, SessionSettings, check_hello
 from firmament.server.session import Session as DriverSession
 from firmament.solvers.base import SolverClosedError
 from firmament.wire import explanation_to_proto, machine_state_to_proto, task_state_to_proto
+from firmament.wire.flow import flow_to_proto, rounds_to_proto
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
@@ -172,6 +173,18 @@ class SchedulerService:
         """See the protocol."""
         cluster = await self._cluster(request.cluster, context)
         return await self._ask(context, lambda: _network(cluster))
+
+    async def ListRounds(self, request: pb.ListRoundsRequest, context: Any) -> bytes:  # noqa: N802
+        """See the protocol."""
+        cluster = await self._cluster(request.cluster, context)
+        return await self._ask(context, lambda: rounds_to_proto(cluster.rounds(request.after)))
+
+    async def DescribeFlow(self, request: pb.DescribeFlowRequest, context: Any) -> bytes:  # noqa: N802
+        """See the protocol."""
+        cluster = await self._cluster(request.cluster, context)
+        return await self._ask(
+            context, lambda: flow_to_proto(cluster.flow(request.after, with_tasks=request.with_tasks))
+        )
 
     async def DeleteCluster(  # noqa: N802
         self, request: pb.DeleteClusterRequest, context: Any

@@ -70,9 +70,7 @@ def assume_placements(
 
 def _decided(snapshot: Snapshot, placed: Assignments) -> Decided:
     """Give the tasks of each class, in their order, to the machines assigned to it, in that of the tree if any."""
-    if snapshot.problem.rules is None and not snapshot.problem.ledgers:
-        order = _by_class(snapshot.problem, placed)
-        placed = Assignments(placed.cls[order], placed.machine[order], placed.count[order])
+    placed = in_delta_order(snapshot.problem, placed)
     cls = np.repeat(placed.cls, placed.count)
     machine = np.repeat(placed.machine, placed.count)
     by_class = np.argsort(cls, kind="stable")
@@ -94,11 +92,19 @@ def _chosen(texts: Sequence[str], which: Int64) -> list[str]:
     return every[which].tolist()
 
 
-def _by_class(problem: PlacementProblem, placed: Assignments) -> Int64:
-    """Order of assignments by class, each class's by machine, in that of the tree if any."""
+def in_delta_order(problem: PlacementProblem, placed: Assignments) -> Assignments:
+    """Assignments in the order in which the tasks of each class are given to them.
+
+    That is by class, each class's by machine, in that of the tree if any; with rules between tasks, or ledgers, as they
+    were made.
+    """
+    if problem.rules is not None or problem.ledgers:
+        return placed
     if problem.topology is None:
-        return np.argsort(placed.cls * np.int64(problem.machines) + placed.machine, kind="stable")
-    return np.lexsort((placed.machine, problem.topology.position[placed.machine], placed.cls))
+        order = np.argsort(placed.cls * np.int64(problem.machines) + placed.machine, kind="stable")
+    else:
+        order = np.lexsort((placed.machine, problem.topology.position[placed.machine], placed.cls))
+    return Assignments(placed.cls[order], placed.machine[order], placed.count[order])
 
 
 def decided_rows(members: Sequence[Int64], placed: Assignments) -> Int64:

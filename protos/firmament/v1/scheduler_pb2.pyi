@@ -2559,3 +2559,275 @@ class ExportNetworkResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ExportNetworkResponse: _TypeAlias = ExportNetworkResponse  # noqa: Y015
+
+@_typing.final
+class ListRoundsRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CLUSTER_FIELD_NUMBER: _builtins.int
+    AFTER_FIELD_NUMBER: _builtins.int
+    cluster: _builtins.str
+    """name given in Hello"""
+    after: _builtins.int
+    """later rounds only; 0: all that are known"""
+    def __init__(
+        self,
+        *,
+        cluster: _builtins.str = ...,
+        after: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "cluster", b"cluster"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListRoundsRequest: _TypeAlias = ListRoundsRequest  # noqa: Y015
+
+@_typing.final
+class ListRoundsResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ROUNDS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def rounds(self) -> _containers.RepeatedCompositeFieldContainer[Global___RoundSummary]:
+        """in order of their numbers, 200 at most"""
+
+    def __init__(
+        self,
+        *,
+        rounds: _abc.Iterable[Global___RoundSummary] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["rounds", b"rounds"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListRoundsResponse: _TypeAlias = ListRoundsResponse  # noqa: Y015
+
+@_typing.final
+class RoundSummary(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ROUND_FIELD_NUMBER: _builtins.int
+    ENDED_FIELD_NUMBER: _builtins.int
+    STATS_FIELD_NUMBER: _builtins.int
+    EVICTIONS_FIELD_NUMBER: _builtins.int
+    round: _builtins.int
+    """sequence number, from 1, per cluster"""
+    ended: _builtins.float
+    """when, in seconds since the epoch"""
+    evictions: _builtins.int
+    """tasks that were told to leave their machine"""
+    @_builtins.property
+    def stats(self) -> Global___RoundStats:
+        """as the driver was told"""
+
+    def __init__(
+        self,
+        *,
+        round: _builtins.int = ...,
+        ended: _builtins.float = ...,
+        stats: Global___RoundStats | None = ...,
+        evictions: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["stats", b"stats"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ended", b"ended", "evictions", b"evictions", "round", b"round", "stats", b"stats"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RoundSummary: _TypeAlias = RoundSummary  # noqa: Y015
+
+@_typing.final
+class DescribeFlowRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CLUSTER_FIELD_NUMBER: _builtins.int
+    AFTER_FIELD_NUMBER: _builtins.int
+    WITH_TASKS_FIELD_NUMBER: _builtins.int
+    cluster: _builtins.str
+    """name given in Hello"""
+    after: _builtins.int
+    """a later round only; 0: any"""
+    with_tasks: _builtins.bool
+    """say which tasks went along each arc, too"""
+    def __init__(
+        self,
+        *,
+        cluster: _builtins.str = ...,
+        after: _builtins.int = ...,
+        with_tasks: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "cluster", b"cluster", "with_tasks", b"with_tasks"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DescribeFlowRequest: _TypeAlias = DescribeFlowRequest  # noqa: Y015
+
+@_typing.final
+class RoundFlow(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ROUND_FIELD_NUMBER: _builtins.int
+    ENDED_FIELD_NUMBER: _builtins.int
+    STATS_FIELD_NUMBER: _builtins.int
+    MACHINES_FIELD_NUMBER: _builtins.int
+    MACHINE_PRICE_FIELD_NUMBER: _builtins.int
+    MACHINE_ROOM_FIELD_NUMBER: _builtins.int
+    MACHINE_SATURATED_FIELD_NUMBER: _builtins.int
+    CLASSES_FIELD_NUMBER: _builtins.int
+    MODELS_FIELD_NUMBER: _builtins.int
+    ARC_CLASS_FIELD_NUMBER: _builtins.int
+    ARC_MACHINE_FIELD_NUMBER: _builtins.int
+    ARC_TASKS_FIELD_NUMBER: _builtins.int
+    ARC_COST_FIELD_NUMBER: _builtins.int
+    MODEL_COST_FIELD_NUMBER: _builtins.int
+    ARC_UIDS_FIELD_NUMBER: _builtins.int
+    round: _builtins.int
+    """0: no flow of a later round is known, and all else is empty"""
+    ended: _builtins.float
+    """when, in seconds since the epoch"""
+    @_builtins.property
+    def stats(self) -> Global___RoundStats:
+        """as the driver was told"""
+
+    @_builtins.property
+    def machines(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """names, in the order of the next three"""
+
+    @_builtins.property
+    def machine_price(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
+        """points that one more place there would have saved; 0: nobody lacks one"""
+
+    @_builtins.property
+    def machine_room(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """how many more tasks of the round's mean request fit afterwards"""
+
+    @_builtins.property
+    def machine_saturated(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bool]:
+        """some task that waits might use it, and none of them fits any more"""
+
+    @_builtins.property
+    def classes(self) -> _containers.RepeatedCompositeFieldContainer[Global___FlowClass]:
+        """classes of the round"""
+
+    @_builtins.property
+    def models(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """cost models, "kubernetes" for tasks' own preferred rules"""
+
+    @_builtins.property
+    def arc_class(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """index into classes; arcs with flow, those of one class together"""
+
+    @_builtins.property
+    def arc_machine(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """index into machines"""
+
+    @_builtins.property
+    def arc_tasks(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """tasks that went along it"""
+
+    @_builtins.property
+    def arc_cost(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
+        """points charged for each of them"""
+
+    @_builtins.property
+    def model_cost(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
+        """of that, what each model charges: all arcs of the first model, then of the next"""
+
+    @_builtins.property
+    def arc_uids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """with_tasks only: uids, arc by arc, so many as arc_tasks says"""
+
+    def __init__(
+        self,
+        *,
+        round: _builtins.int = ...,
+        ended: _builtins.float = ...,
+        stats: Global___RoundStats | None = ...,
+        machines: _abc.Iterable[_builtins.str] | None = ...,
+        machine_price: _abc.Iterable[_builtins.float] | None = ...,
+        machine_room: _abc.Iterable[_builtins.int] | None = ...,
+        machine_saturated: _abc.Iterable[_builtins.bool] | None = ...,
+        classes: _abc.Iterable[Global___FlowClass] | None = ...,
+        models: _abc.Iterable[_builtins.str] | None = ...,
+        arc_class: _abc.Iterable[_builtins.int] | None = ...,
+        arc_machine: _abc.Iterable[_builtins.int] | None = ...,
+        arc_tasks: _abc.Iterable[_builtins.int] | None = ...,
+        arc_cost: _abc.Iterable[_builtins.float] | None = ...,
+        model_cost: _abc.Iterable[_builtins.float] | None = ...,
+        arc_uids: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["stats", b"stats"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["arc_class", b"arc_class", "arc_cost", b"arc_cost", "arc_machine", b"arc_machine", "arc_tasks", b"arc_tasks", "arc_uids", b"arc_uids", "classes", b"classes", "ended", b"ended", "machine_price", b"machine_price", "machine_room", b"machine_room", "machine_saturated", b"machine_saturated", "machines", b"machines", "model_cost", b"model_cost", "models", b"models", "round", b"round", "stats", b"stats"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RoundFlow: _TypeAlias = RoundFlow  # noqa: Y015
+
+@_typing.final
+class FlowClass(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    JOB_FIELD_NUMBER: _builtins.int
+    NAMESPACE_FIELD_NUMBER: _builtins.int
+    PRIORITY_FIELD_NUMBER: _builtins.int
+    TASKS_FIELD_NUMBER: _builtins.int
+    PLACED_FIELD_NUMBER: _builtins.int
+    PRICE_FIELD_NUMBER: _builtins.int
+    REQUESTS_FIELD_NUMBER: _builtins.int
+    REFUSALS_FIELD_NUMBER: _builtins.int
+    OPEN_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """name of one of its tasks, or its uid"""
+    job: _builtins.str
+    """id of its job; empty for none"""
+    namespace: _builtins.str
+    """of its tasks"""
+    priority: _builtins.int
+    """of its tasks"""
+    tasks: _builtins.int
+    """tasks that took part"""
+    placed: _builtins.int
+    """of those, with a machine"""
+    price: _builtins.float
+    """points that the round would cost less with one of them less; absent without prices"""
+    open: _builtins.int
+    """machines that could take one when the round began"""
+    @_builtins.property
+    def requests(self) -> _containers.RepeatedCompositeFieldContainer[Global___Quantity]:
+        """of one task"""
+
+    @_builtins.property
+    def refusals(self) -> _containers.RepeatedCompositeFieldContainer[Global___ReasonCount]:
+        """machines by what kept it off them when the round began"""
+
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        job: _builtins.str = ...,
+        namespace: _builtins.str = ...,
+        priority: _builtins.int = ...,
+        tasks: _builtins.int = ...,
+        placed: _builtins.int = ...,
+        price: _builtins.float | None = ...,
+        requests: _abc.Iterable[Global___Quantity] | None = ...,
+        refusals: _abc.Iterable[Global___ReasonCount] | None = ...,
+        open: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_price", b"_price", "price", b"price"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_price", b"_price", "job", b"job", "name", b"name", "namespace", b"namespace", "open", b"open", "placed", b"placed", "price", b"price", "priority", b"priority", "refusals", b"refusals", "requests", b"requests", "tasks", b"tasks"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__price: _TypeAlias = _typing.Literal["price"]  # noqa: Y015
+    _WhichOneofArgType__price: _TypeAlias = _typing.Literal["_price", b"_price"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__price) -> _WhichOneofReturnType__price | None: ...
+
+Global___FlowClass: _TypeAlias = FlowClass  # noqa: Y015

@@ -62,6 +62,16 @@ class SchedulerStub:
                 request_serializer=protos_dot_firmament_dot_v1_dot_scheduler__pb2.ExportNetworkRequest.SerializeToString,
                 response_deserializer=protos_dot_firmament_dot_v1_dot_scheduler__pb2.ExportNetworkResponse.FromString,
                 _registered_method=True)
+        self.ListRounds = channel.unary_unary(
+                '/firmament.v1.Scheduler/ListRounds',
+                request_serializer=protos_dot_firmament_dot_v1_dot_scheduler__pb2.ListRoundsRequest.SerializeToString,
+                response_deserializer=protos_dot_firmament_dot_v1_dot_scheduler__pb2.ListRoundsResponse.FromString,
+                _registered_method=True)
+        self.DescribeFlow = channel.unary_unary(
+                '/firmament.v1.Scheduler/DescribeFlow',
+                request_serializer=protos_dot_firmament_dot_v1_dot_scheduler__pb2.DescribeFlowRequest.SerializeToString,
+                response_deserializer=protos_dot_firmament_dot_v1_dot_scheduler__pb2.RoundFlow.FromString,
+                _registered_method=True)
         self.DeleteCluster = channel.unary_unary(
                 '/firmament.v1.Scheduler/DeleteCluster',
                 request_serializer=protos_dot_firmament_dot_v1_dot_scheduler__pb2.DeleteClusterRequest.SerializeToString,
@@ -111,6 +121,21 @@ class SchedulerServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListRounds(self, request, context):
+        """Lists figures of the last rounds. Solvers of an older release do not know this call and the next.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DescribeFlow(self, request, context):
+        """Says what the flow of the last round that placed anything came to: who went where, at what price, what kept others
+        away. Of large rounds it is kept only while somebody asks for it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def DeleteCluster(self, request, context):
         """Forgets a cluster whose sessions have all ended. FAILED_PRECONDITION while one is open, NOT_FOUND for an unknown one.
         """
@@ -145,6 +170,16 @@ def add_SchedulerServicer_to_server(servicer, server):
                     servicer.ExportNetwork,
                     request_deserializer=protos_dot_firmament_dot_v1_dot_scheduler__pb2.ExportNetworkRequest.FromString,
                     response_serializer=protos_dot_firmament_dot_v1_dot_scheduler__pb2.ExportNetworkResponse.SerializeToString,
+            ),
+            'ListRounds': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListRounds,
+                    request_deserializer=protos_dot_firmament_dot_v1_dot_scheduler__pb2.ListRoundsRequest.FromString,
+                    response_serializer=protos_dot_firmament_dot_v1_dot_scheduler__pb2.ListRoundsResponse.SerializeToString,
+            ),
+            'DescribeFlow': grpc.unary_unary_rpc_method_handler(
+                    servicer.DescribeFlow,
+                    request_deserializer=protos_dot_firmament_dot_v1_dot_scheduler__pb2.DescribeFlowRequest.FromString,
+                    response_serializer=protos_dot_firmament_dot_v1_dot_scheduler__pb2.RoundFlow.SerializeToString,
             ),
             'DeleteCluster': grpc.unary_unary_rpc_method_handler(
                     servicer.DeleteCluster,
@@ -290,6 +325,60 @@ class Scheduler:
             '/firmament.v1.Scheduler/ExportNetwork',
             protos_dot_firmament_dot_v1_dot_scheduler__pb2.ExportNetworkRequest.SerializeToString,
             protos_dot_firmament_dot_v1_dot_scheduler__pb2.ExportNetworkResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListRounds(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firmament.v1.Scheduler/ListRounds',
+            protos_dot_firmament_dot_v1_dot_scheduler__pb2.ListRoundsRequest.SerializeToString,
+            protos_dot_firmament_dot_v1_dot_scheduler__pb2.ListRoundsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DescribeFlow(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firmament.v1.Scheduler/DescribeFlow',
+            protos_dot_firmament_dot_v1_dot_scheduler__pb2.DescribeFlowRequest.SerializeToString,
+            protos_dot_firmament_dot_v1_dot_scheduler__pb2.RoundFlow.FromString,
             options,
             channel_credentials,
             insecure,

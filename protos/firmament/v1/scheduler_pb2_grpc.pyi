@@ -54,6 +54,12 @@ class SchedulerStub:
     """Lists what the solver knows of a cluster."""
     ExportNetwork: _grpc.UnaryUnaryMultiCallable[_scheduler_pb2.ExportNetworkRequest, _scheduler_pb2.ExportNetworkResponse]
     """Exports the network of the last solve as DIMACS text ("p min" format, node and arc comments included)."""
+    ListRounds: _grpc.UnaryUnaryMultiCallable[_scheduler_pb2.ListRoundsRequest, _scheduler_pb2.ListRoundsResponse]
+    """Lists figures of the last rounds. Solvers of an older release do not know this call and the next."""
+    DescribeFlow: _grpc.UnaryUnaryMultiCallable[_scheduler_pb2.DescribeFlowRequest, _scheduler_pb2.RoundFlow]
+    """Says what the flow of the last round that placed anything came to: who went where, at what price, what kept others
+    away. Of large rounds it is kept only while somebody asks for it.
+    """
     DeleteCluster: _grpc.UnaryUnaryMultiCallable[_scheduler_pb2.DeleteClusterRequest, _scheduler_pb2.DeleteClusterResponse]
     """Forgets a cluster whose sessions have all ended. FAILED_PRECONDITION while one is open, NOT_FOUND for an unknown one."""
 
@@ -76,6 +82,12 @@ class SchedulerAsyncStub(SchedulerStub):
     """Lists what the solver knows of a cluster."""
     ExportNetwork: _aio.UnaryUnaryMultiCallable[_scheduler_pb2.ExportNetworkRequest, _scheduler_pb2.ExportNetworkResponse]  # type: ignore[assignment]
     """Exports the network of the last solve as DIMACS text ("p min" format, node and arc comments included)."""
+    ListRounds: _aio.UnaryUnaryMultiCallable[_scheduler_pb2.ListRoundsRequest, _scheduler_pb2.ListRoundsResponse]  # type: ignore[assignment]
+    """Lists figures of the last rounds. Solvers of an older release do not know this call and the next."""
+    DescribeFlow: _aio.UnaryUnaryMultiCallable[_scheduler_pb2.DescribeFlowRequest, _scheduler_pb2.RoundFlow]  # type: ignore[assignment]
+    """Says what the flow of the last round that placed anything came to: who went where, at what price, what kept others
+    away. Of large rounds it is kept only while somebody asks for it.
+    """
     DeleteCluster: _aio.UnaryUnaryMultiCallable[_scheduler_pb2.DeleteClusterRequest, _scheduler_pb2.DeleteClusterResponse]  # type: ignore[assignment]
     """Forgets a cluster whose sessions have all ended. FAILED_PRECONDITION while one is open, NOT_FOUND for an unknown one."""
 
@@ -125,6 +137,24 @@ class SchedulerServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_pb2.ExportNetworkResponse, _abc.Awaitable[_scheduler_pb2.ExportNetworkResponse]]:
         """Exports the network of the last solve as DIMACS text ("p min" format, node and arc comments included)."""
+
+    @_abc_1.abstractmethod
+    def ListRounds(
+        self,
+        request: _scheduler_pb2.ListRoundsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_scheduler_pb2.ListRoundsResponse, _abc.Awaitable[_scheduler_pb2.ListRoundsResponse]]:
+        """Lists figures of the last rounds. Solvers of an older release do not know this call and the next."""
+
+    @_abc_1.abstractmethod
+    def DescribeFlow(
+        self,
+        request: _scheduler_pb2.DescribeFlowRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_scheduler_pb2.RoundFlow, _abc.Awaitable[_scheduler_pb2.RoundFlow]]:
+        """Says what the flow of the last round that placed anything came to: who went where, at what price, what kept others
+        away. Of large rounds it is kept only while somebody asks for it.
+        """
 
     @_abc_1.abstractmethod
     def DeleteCluster(

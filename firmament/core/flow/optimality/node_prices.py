@@ -52,6 +52,16 @@ def node_prices(network: Network, flows: Int64) -> Prices:
     return Prices(cls=high_class + low_class, machine=machine)
 
 
+def least_class_prices(network: Network, flows: Int64) -> Int64:
+    """int64[C'], in whole units: what the flow would cost less with one task of each class less.
+
+    Raises ``NotOptimalError`` as ``node_prices`` does.
+    """
+    residual = _Residual.of(network, flows)
+    residual.towards_sink()  # which finds out whether there are prices at all
+    return residual.from_sink()[0]
+
+
 @dataclass(frozen=True, slots=True)
 class _Residual:
     """Arcs of the residual network, arranged for sweeps.

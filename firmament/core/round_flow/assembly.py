@@ -1,0 +1,145 @@
+"""Puts a round's flow together, from its snapshot or from what was saved of it; no state of the cluster is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.interface import Float64, Int64
+from firmament.core.commit.placements import in_delta_order
+from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, PlacementProblem
+from firmament.core.round_flow.prices import place_prices
+from firmament.core.round_flow.rooms import Gate, gates, saturated
+from firmament.core.round_flow.view import FlowClass, RoundFlow
+from firmament.core.rounds import Placement
+from firmament.core.scoring.model_points import model_points
+from firmament.core.snapshot.snapshot import Snapshot
+
+_UNKNOWN = Gate((), 0)
+
+
+@dataclass(frozen=True, slots=True)
+class ClassWords:
+    """How a class is told: see ``FlowClass``."""
+
+    name: str
+    job: str = ""
+    namespace: str = ""
+    priority: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RoundWords:
+    """What the rows of a problem are called."""
+
+    machines: Sequence[str]
+    resources: Sequence[str]
+    classes: Sequence[ClassWords]
+
+
+def first_tasks(snapshot: Snapshot) -> list[str]:
+    """Uids of the longest waiting task of each class of a snapshot."""
+    return [snapshot.uids[place] for place in snapshot.first.tolist()]
+
+
+def snapshot_flow(
+    snapshot: Snapshot, placement: Placement, words: Sequence[ClassWords], *, with_tasks: bool
+) -> RoundFlow:
+    """The flow of a round that was decided on ``snapshot``; ``words``: of each of its classes."""
+    problem, assessed = snapshot.problem, snapshot.assessed
+    resources = assessed.machines.resources
+    placed = _by_class(problem, placement.assignments)
+    _, points = model_points(
+        assessed, snapshot.configuration.models, problem.shape[placed.cls], placed.machine
+    )
+    found = gates(problem, resources, lambda shape: assessed.static[shape].refusals())
+    uids = _uids(snapshot, placed) if with_tasks else ()
+    told = RoundWords(snapshot.machine_names, resources, words)
+    return _flow(problem, placement, placed, told, found, points, uids)
+
+
+def problem_flow(problem: PlacementProblem, placement: Placement, words: RoundWords) -> RoundFlow:
+    """The flow of a round of which there is no more than its problem: without what each model charges, and uids."""
+    placed = _by_class(problem, placement.assignments)
+    return _flow(problem, placement, placed, words, gates(problem, words.resources), {}, ())
+
+
+def _flow(
+    problem: PlacementProblem,
+    placement: Placement,
+    placed: Assignments,
+    words: RoundWords,
+    found: Mapping[int, Gate],
+    points: Mapping[str, Float64],
+    uids: Sequence[str],
+) -> RoundFlow:
+    """``placed``: the assignments by class; ``found``: what shapes met; ``points``: by model, what each costs."""
+    prices = place_prices(problem, placement)
+    full, room = saturated(problem, placed)
+    return RoundFlow(
+        machines=words.machines,
+        machine_price=prices.machine,
+        machine_room=room,
+        machine_saturated=full,
+        classes=_classes(problem, placed, words, found, prices.cls),
+        models=tuple(points),
+        cls=placed.cls,
+        machine=placed.machine,
+        count=placed.count,
+        cost=problem.cost[problem.shape[placed.cls], placed.machine] / COST_UNITS_PER_POINT,
+        model_cost=np.array(list(points.values())).reshape(len(points), len(placed.cls)),
+        uids=uids,
+    )
+
+
+def _classes(
+    problem: PlacementProblem,
+    placed: Assignments,
+    words: RoundWords,
+    found: Mapping[int, Gate],
+    prices: Float64,
+) -> tuple[FlowClass, ...]:
+    given = np.bincount(placed.cls, weights=placed.count, minlength=problem.classes).astype(np.int64)
+    columns = (problem.shape, problem.counts.sum(axis=1), given, prices)
+    classes = []
+    for told, shape, tasks, there, price in zip(
+        words.classes, *(each.tolist() for each in columns), strict=True
+    ):
+        gate = found.get(shape, _UNKNOWN)
+        amounts = zip(words.resources, problem.requests[shape].tolist(), strict=True)
+        classes.append(
+            FlowClass(
+                name=told.name,
+                job=told.job,
+                namespace=told.namespace,
+                priority=told.priority,
+                tasks=tasks,
+                placed=there,
+                price=None if np.isnan(price) else price,
+                requests=tuple((resource, amount) for resource, amount in amounts if amount),
+                refusals=gate.refusals,
+                open=gate.open,
+            )
+        )
+    return tuple(classes)
+
+
+def _by_class(problem: PlacementProblem, placed: Assignments) -> Assignments:
+    """Assignments of one class after another, each in the order in which its tasks are given to them."""
+    placed = in_delta_order(problem, placed)
+    order = np.argsort(placed.cls, kind="stable")
+    return Assignments(placed.cls[order], placed.machine[order], placed.count[order])
+
+
+def _uids(snapshot: Snapshot, placed: Assignments) -> list[str]:
+    """Uids of the tasks of all entries in turn: of each class the first of its members (``commit.placements``)."""
+    taken: Int64 = np.bincount(placed.cls, weights=placed.count, minlength=len(snapshot.members)).astype(
+        np.int64
+    )
+    return [
+        uid
+        for first, count in zip(snapshot.first.tolist(), taken.tolist(), strict=True)
+        for uid in snapshot.uids[first : first + count]
+    ]

@@ -1,0 +1,78 @@
+"""The last rounds of a cluster, for those who look: figures of all, and of the last one what its flow came to.
+
+A flow is described from the snapshot that its round was solved on, when somebody asks. Small snapshots are kept from
+round to round; large ones only as long as somebody goes on asking, as they would take more memory than the rest.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from firmament.artefacts.saving import RoundRecord
+from firmament.core.results import DeltaKind, RoundResult
+from firmament.core.round_flow.assembly import ClassWords, first_tasks, snapshot_flow
+from firmament.core.round_flow.view import RoundFlow, RoundSummary
+
+MOST_ROUNDS = 200
+
+SMALL = 1_000_000
+"""Pairs of shapes and machines of a snapshot that is kept whether or not anybody asks: some 10 MB."""
+
+INTEREST_SECONDS = 60.0
+"""How long after a question large snapshots are kept for the next one."""
+
+
+class RoundHistory:
+    """What has become of a cluster's rounds; under the cluster's lock, but for ``describe``.
+
+    ``clock``: seconds since the epoch; ``timer``: monotonic seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float], timer: Callable[[], float]) -> None:
+        self._clock, self._timer = clock, timer
+        self._rounds: deque[RoundSummary] = deque(maxlen=MOST_ROUNDS)
+        self._last: tuple[RoundSummary, RoundRecord] | None = None
+        self._asked = -INTEREST_SECONDS
+
+    def add(self, record: RoundRecord) -> None:
+        """Take note of a round that had tasks."""
+        summary = RoundSummary(
+            record.result.round, self._clock(), record.result.stats, _evictions(record.result)
+        )
+        self._rounds.append(summary)
+        problem = record.snapshot.problem
+        small = problem.machines * len(problem.requests) <= SMALL
+        if small or self._timer() - self._asked < INTEREST_SECONDS:
+            self._last = (summary, record)
+        else:
+            self._last = None
+
+    def clear(self) -> None:
+        """Forget the last flow: its state is no longer the cluster's."""
+        self._last = None
+
+    def after(self, number: int) -> list[RoundSummary]:
+        """Rounds with larger numbers, in order."""
+        return [each for each in self._rounds if each.round > number]
+
+    def last(self, after: int) -> tuple[RoundSummary, RoundRecord] | None:
+        """The last round with a snapshot, if its number is larger. From now on somebody looks."""
+        self._asked = self._timer()
+        return self._last if self._last is not None and self._last[0].round > after else None
+
+
+def names_needed(record: RoundRecord) -> list[str]:
+    """Uids of the tasks by which the classes of a round are told."""
+    return first_tasks(record.snapshot)
+
+
+def describe(record: RoundRecord, words: Sequence[ClassWords], *, with_tasks: bool) -> RoundFlow:
+    """Return the flow of a round; takes a while, and needs no lock."""
+    return snapshot_flow(record.snapshot, record.placement, words, with_tasks=with_tasks)
+
+
+def _evictions(result: RoundResult) -> int:
+    if len(result.deltas) == result.stats.placed:  # nothing but placements, which may be a hundred thousand
+        return 0
+    return sum(each.kind is DeltaKind.PREEMPT and not each.withdrawn for each in result.deltas)
