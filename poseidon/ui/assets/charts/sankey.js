@@ -29,18 +29,18 @@ export function saidOf(node) {
   return `${cut(node.label, 80)}: ${many(node.tasks, "pod")}${price}${node.saturated ? ", saturated" : ""}${node.sub ? `, ${node.sub}` : ""}`;
 }
 
-function Label({ node, drawn }) {
+function Label({ node, drawn, chosen }) {
   const middle = (node.y0 + node.y1) / 2;
   const tall = node.y1 - node.y0 > 30;
   const first = node.layer === 0;
   const x = first ? node.x0 - 8 : node.x1 + 8;
   const anchor = first ? "end" : "start";
   const room = (first ? node.x0 : (drawn.columns[node.layer + 1] ?? drawn.width) - node.x1) - 18;
-  const number = tall ? `${short(node.tasks)} pods` : short(node.tasks);
+  const number = tall ? `${short(node.tasks)} ${node.tasks === 1 ? "pod" : "pods"}` : short(node.tasks);
   const whole = `${number} · ${node.sub}`;
   const sub = node.sub && !first && widthOf(whole, 11, 400) < room ? whole : number;
   const name = isolated(fitting(node.label, tall ? room : room - widthOf(number, 11, 400) - 8));
-  return html`<text class="label" x=${x} y=${tall ? middle - 3 : middle + 4} text-anchor=${anchor}>${name}${!tall && html`<tspan class="sub" dx="6">${number}</tspan>`}</text>
+  return html`<text class="label ${chosen ? "chosen" : ""}" x=${x} y=${tall ? middle - 3 : middle + 4} text-anchor=${anchor}>${name}${!tall && html`<tspan class="sub" dx="6">${number}</tspan>`}</text>
     ${tall && html`<text class="sub" x=${x} y=${middle + 12} text-anchor=${anchor}>${sub}</text>`}`;
 }
 
@@ -127,7 +127,7 @@ export function Sankey({ flow, at, choose, hold }) {
         ${drawn.nodes.filter((node) => node.through).map((node) => html`<rect key=${node.id} class="ribbon ${lit ? "" : "lit"}" x=${node.x0} y=${node.y0} width=${drawn.block} height=${Math.max(1, node.y1 - node.y0)} fill=${colour(node.price) ?? undefined} />`)}
       </g>
       ${drawn.nodes.filter((node) => !node.through).map((node) => html`<${Block} key=${node.id} node=${node} drawn=${drawn} colour=${colour(node.price)} current=${node.id === focused} chosen=${node.id === at} on=${on} />`)}
-      <g class="labels" aria-hidden="true">${drawn.nodes.filter((node) => !node.through).map((node) => html`<${Label} key=${node.id} node=${node} drawn=${drawn} />`)}</g>
+      <g class="labels" aria-hidden="true">${drawn.nodes.filter((node) => !node.through).map((node) => html`<${Label} key=${node.id} node=${node} drawn=${drawn} chosen=${node.id === at} />`)}</g>
     </svg>`}
     ${tip?.node && html`<${Tooltip} x=${tip.x} y=${tip.y} head=${cut(tip.node.label, 160)} facts=${factsOf(tip.node)}>${tip.node.sub && html`<div class="muted">${tip.node.sub}</div>`}<//>`}
     ${tip?.link && html`<${Tooltip} x=${tip.x} y=${tip.y} head="${cut(name(tip.link.source), 60)} → ${cut(name(tip.link.target), 60)}" facts=${factsOf(tip.link)} />`}

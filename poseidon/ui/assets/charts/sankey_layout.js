@@ -64,7 +64,7 @@ export function layout(flow, width) {
   const { nodes, links } = network(flow);
   if (!links.length) return null;
   const crowd = Math.max(...LAYERS.map((_, layer) => nodes.filter((node) => node.layer === layer).length));
-  const height = TOP + Math.max(440, crowd * (GAP + 6) + 170);
+  const height = TOP + Math.max(240, crowd * (GAP + 6) + 200);
   const place = sankey()
     .nodeId((node) => node.id)
     .nodeAlign((node) => node.layer)

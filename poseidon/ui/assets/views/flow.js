@@ -83,8 +83,7 @@ function LinksTable({ flow, choose }) {
 
 export function View({ query }) {
   const groupBy = query.groupBy === "none" ? "" : query.groupBy;
-  const path = pathOf(["flow"], { round: query.round, groupBy }) + (query.groupBy === "none" ? `${query.round ? "&" : "?"}groupBy=` : "");
-  const state = useData(path, "flow");
+  const state = useData(pathOf(["flow"], { round: query.round, groupBy }), "flow");
   // What is pointed at stays still: the next round is drawn when the pointer has left.
   const [held, setHeld] = useState(false);
   const shown = useRef(null);
