@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from cost_models.interface import ModelArgumentError
@@ -22,51 +22,44 @@ class Arguments:
 
     def number(self, name: str, default: float, *, least: float = 0.0, most: float = math.inf) -> float:
         """Return a finite number from ``least`` to ``most``."""
-        value = self._value(name, default)
-        number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not number or not (math.isfinite(value) and least <= value <= most):
-            upper = f" to {most:g}" if math.isfinite(most) else " or more"
-            raise self.error(name, value, f"a number, {least:g}{upper}")
-        return float(value)
+        upper = f" to {most:g}" if math.isfinite(most) else " or more"
+        found = self._read(
+            name,
+            default,
+            lambda value: is_number(value) and math.isfinite(value) and least <= value <= most,
+            f"a number, {least:g}{upper}",
+        )
+        return float(found)
+
+    def whole(self, name: str, default: int, *, least: int = 0, most: int = 10**9) -> int:
+        """Return a whole number from ``least`` to ``most``."""
+        value = self.number(name, default, least=least, most=most)
+        if not value.is_integer():
+            raise self.error(name, value, "a whole number")
+        return int(value)
 
     def text(self, name: str, default: str) -> str:
         """Return a non-empty text."""
-        value = self._value(name, default)
-        if not isinstance(value, str) or not value:
-            raise self.error(name, value, "a non-empty text")
-        return value
+        return str(self._read(name, default, _is_text, "a non-empty text"))
 
     def texts(self, name: str, default: Sequence[str]) -> tuple[str, ...]:
         """Return a list of at least one non-empty text."""
-        value = self._value(name, list(default))
-        if (
-            not isinstance(value, (list, tuple))
-            or not value
-            or not all(isinstance(entry, str) and entry for entry in value)
-        ):
-            raise self.error(name, value, "a list of at least one non-empty text")
-        return tuple(value)
+        allowed = "a list of at least one non-empty text"
+        return tuple(self._read(name, list(default), lambda it: it and _is_list(it, _is_text), allowed))
 
     def flag(self, name: str, *, default: bool) -> bool:
         """Return true or false."""
-        value = self._value(name, default)
-        if not isinstance(value, bool):
-            raise self.error(name, value, "true or false")
-        return value
+        return bool(self._read(name, default, lambda value: isinstance(value, bool), "true or false"))
 
     def choice(self, name: str, allowed: Sequence[Choice]) -> Choice:
         """Return one of ``allowed``, of which the first is the default."""
-        value = self._value(name, allowed[0])
-        if value not in allowed:
-            raise self.error(name, value, f"one of {', '.join(allowed)}")
-        return cast("Choice", value)
+        found = self._read(name, allowed[0], lambda it: it in allowed, f"one of {', '.join(allowed)}")
+        return cast("Choice", found)
 
     def choices(self, name: str, allowed: Sequence[str]) -> tuple[str, ...]:
         """Return a list of some of ``allowed``, none by default."""
-        value = self._value(name, [])
-        if not isinstance(value, (list, tuple)) or not all(entry in allowed for entry in value):
-            raise self.error(name, value, f"a list of some of {', '.join(allowed)}")
-        return tuple(value)
+        some = f"a list of some of {', '.join(allowed)}"
+        return tuple(self._read(name, [], lambda it: _is_list(it, lambda entry: entry in allowed), some))
 
     def inner(self, name: str) -> Arguments:
         """Return the arguments in a map, none by default; to be finished by itself."""
@@ -74,23 +67,15 @@ class Arguments:
 
     def mapping(self, name: str) -> Mapping[str, Any]:
         """Return a map with text keys, empty by default."""
-        value = self._value(name, {})
-        if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-            raise self.error(name, value, "a map")
-        return value
+        return cast("Mapping[str, Any]", self._read(name, {}, _is_map, "a map"))
 
     def entries(self, name: str) -> tuple[Mapping[str, Any], ...]:
         """Return a list of maps with text keys, empty by default."""
-        value = self._value(name, [])
-        if not isinstance(value, (list, tuple)) or not all(
-            isinstance(entry, Mapping) and all(isinstance(key, str) for key in entry) for entry in value
-        ):
-            raise self.error(name, value, "a list of maps")
-        return tuple(value)
+        return tuple(self._read(name, [], lambda value: _is_list(value, _is_map), "a list of maps"))
 
     def anything(self, name: str) -> Any:
         """Return whatever was given, None by default: for arguments of an upstream that have no effect here."""
-        return self._value(name, None)
+        return self._read(name, None, lambda _: True, "")
 
     def finish(self) -> None:
         """Refuse arguments that were given but never read."""
@@ -98,13 +83,33 @@ class Arguments:
         if unknown:
             raise unknown_argument(self._model, unknown[0], self._known)
 
-    def _value(self, name: str, default: Any) -> Any:
+    def _read(self, name: str, default: Any, accepts: Callable[[Any], object], allowed: str) -> Any:
         self._known.append(name)
-        return self._given.get(name, default)
+        value = self._given.get(name, default)
+        if not accepts(value):
+            raise self.error(name, value, allowed)
+        return value
 
     def error(self, name: str, value: object, allowed: str) -> ModelArgumentError:
         """The error about a value that is none of those ``allowed``."""
         return ModelArgumentError(f"{self._model}: {name} is {value!r}; it must be {allowed}")
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is a number; true and false are none."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _is_list(value: object, accepts: Callable[[Any], object]) -> bool:
+    return isinstance(value, (list, tuple)) and all(map(accepts, value))
+
+
+def _is_map(value: object) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(key, str) for key in value)
 
 
 def unknown_argument(model: str, name: str, known: Sequence[str]) -> ModelArgumentError:

@@ -16,9 +16,9 @@ free to behave otherwise, so they are not among ``CHECKS``.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -34,13 +34,7 @@ from cost_models.checks.answers import (
     check_sparse,
 )
 from cost_models.checks.per_machine import check_per_machine
-from cost_models.checks.probing import (
-    assess,
-    crowding,
-    crowding_rows,
-    equal,
-    require,
-)
+from cost_models.checks.probing import Check, Probe, equal, require
 from cost_models.checks.sample_inputs import (
     Case,
     of_machines,
@@ -73,8 +67,6 @@ __all__ = [
     "check_sparse",
 ]
 
-Check: TypeAlias = Callable[[CostModel, Sequence[Case]], None]
-
 
 def check_model(model: CostModel, more: Sequence[Case] = ()) -> None:
     """Run every check on the standard inputs and on ``more``; raises ``AssertionError`` at the first that fails."""
@@ -96,14 +88,9 @@ def check_declaration(model: CostModel) -> None:
 
 def check_registration(model: CostModel) -> None:
     """The installed entry point called ``name`` provides a model of this kind."""
-    kinds = available()
-    require(
-        model.name in kinds, model, f"no entry point is called {model.name!r}; installed: {', '.join(kinds)}"
-    )
-    kind = getattr(model, "kind", None)
-    require(
-        kinds[model.name] == kind, model, f"kind is {kind!r}, that of its entry point {kinds[model.name]!r}"
-    )
+    kinds, name, kind = available(), model.name, getattr(model, "kind", None)
+    require(name in kinds, model, f"no entry point is called {name!r}; installed: {', '.join(kinds)}")
+    require(kinds[name] == kind, model, f"kind is {kind!r}, that of its entry point {kinds[name]!r}")
 
 
 # --- purity ---------------------------------------------------------------------------------------------------------
@@ -119,7 +106,8 @@ def check_purity(model: CostModel, cases: Sequence[Case]) -> None:
 def _answers(model: CostModel, case: Case) -> list[Any]:
     """All that a model says about a case, after a check that saying it changed nothing."""
     given = copy.deepcopy((case.machines, case.shapes))
-    answers: list[Any] = [assess(model, case), *crowding_rows(model, case)]
+    probe = Probe(model, case)
+    answers: list[Any] = [probe.answer(), *probe.crowding_rows()]
     require(equal(given, (case.machines, case.shapes)), model, "the inputs were written to", case.name)
     return answers
 
@@ -155,14 +143,14 @@ def check_fuller_is_not_cheaper(model: CostModel) -> None:
         running=taken[:, 0].copy(),
     )
     case = Case("ever fuller machines", machines, ordinary_shapes())
-    points = model.range.points(assess(model, case).raw)
-    require(bool((np.diff(points, axis=1) >= 0).all()), model, "a fuller machine costs less", case.name)
+    probe = Probe(model, case)
+    points = model.range.points(probe.answer().raw)
+    probe.require((np.diff(points, axis=1) >= 0).all(), "a fuller machine costs less")
 
 
 def check_crowding_follows_requests(model: CostModel) -> None:
     """Larger requests never make crowding cheaper."""
-    case = Case("requests twice as large", ordinary_machines(), ordinary_shapes())
-    for request in case.shapes.requests:
-        small = crowding(model, case, request)
-        large = crowding(model, case, 2 * request)
-        require(bool((large >= small).all()), model, "crowding falls as requests grow", case.name)
+    probe = Probe(model, Case("requests twice as large", ordinary_machines(), ordinary_shapes()))
+    for request in probe.case.shapes.requests:
+        grows = probe.crowding(2 * request) >= probe.crowding(request)
+        probe.require(grows.all(), "crowding falls as requests grow")

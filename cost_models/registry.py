@@ -67,6 +67,17 @@ def _imported(point: EntryPoint) -> Any:
     return found
 
 
+def reader_of(name: str, method: str) -> Any:
+    """The static method by which the model called ``name`` reads what it has saved.
+
+    Raises ``UnknownModelError`` if no such model is installed or it has no such method, and what ``model_class`` does.
+    """
+    reader = getattr(model_class(name), method, None)
+    if not callable(reader):
+        raise UnknownModelError(f"the cost model {name!r} that is installed has no {method}")
+    return reader
+
+
 def load_model(name: str, args: Mapping[str, Any]) -> CostModel:
     """Construct the model called ``name`` with ``args``, and check what it declares of itself.
 

@@ -11,7 +11,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 from cost_models.api.arrays import Arrays, MalformedArraysError
 from cost_models.api.assessment import Ledger
-from cost_models.registry import UnknownModelError, model_class
+from cost_models.registry import reader_of
 
 
 class MalformedLedgerError(MalformedArraysError):
@@ -29,21 +29,11 @@ class SavableLedger(Ledger, Protocol):
         ...
 
 
-@runtime_checkable
-class _LedgerModel(Protocol):
-    """The class of a model that reads what its ledgers were saved as."""
-
-    @staticmethod
-    def restore_ledger(arrays: Arrays, shapes: int, machines: int) -> Ledger: ...
-
-
 def restore_ledger(model: str, arrays: Arrays, shapes: int, machines: int) -> Ledger:
     """Return a ledger that says what the saved one said, for a problem of so many shapes and machines.
 
     Raises ``UnknownModelError`` if no such model is installed or it saves no ledgers, ``KeyError`` for a missing array,
     ``MalformedLedgerError`` for one that makes no sense.
     """
-    owner = model_class(model)
-    if not isinstance(owner, _LedgerModel):
-        raise UnknownModelError(f"the cost model {model!r} that is installed has no restore_ledger")
-    return owner.restore_ledger(arrays, shapes, machines)
+    restored: Ledger = reader_of(model, "restore_ledger")(arrays, shapes, machines)
+    return restored

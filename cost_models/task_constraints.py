@@ -9,12 +9,12 @@ all of them by one small protocol, `TaskConstraint`. A model that has one promis
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol, TypeGuard, runtime_checkable
+from typing import Protocol, TypeGuard
 
 from cost_models.api.arrays import Arrays, Bool, Int64, MalformedArraysError
 from cost_models.api.columns import ShapeRow
 from cost_models.interface import CostModel
-from cost_models.registry import UnknownModelError, model_class
+from cost_models.registry import reader_of
 
 
 class MalformedConstraintError(MalformedArraysError):
@@ -50,7 +50,7 @@ class TaskConstraint(Protocol):
 
 
 class ConstrainingModel(CostModel, Protocol):
-    """A model that has a constraint between tasks; see also `SavesConstraints`."""
+    """A model that has a constraint between tasks."""
 
     def constraint(
         self, machines: Sequence[Mapping[str, str]], kinds: Sequence[ShapeRow], kind: Int64, machine: Int64
@@ -61,11 +61,6 @@ class ConstrainingModel(CostModel, Protocol):
         machine is of ``kind[i]`` and on ``machine[i]``: int64[A].
         """
         ...
-
-
-@runtime_checkable
-class SavesConstraints(Protocol):
-    """The class of such a model."""
 
     @staticmethod
     def restore_constraint(arrays: Arrays, kinds: int, machines: int) -> TaskConstraint:
@@ -83,7 +78,5 @@ def restore_constraint(model: str, arrays: Arrays, kinds: int, machines: int) ->
 
     Raises ``UnknownModelError`` if no such model is installed or it saves no constraints, and what the model raises.
     """
-    owner = model_class(model)
-    if not isinstance(owner, SavesConstraints):
-        raise UnknownModelError(f"the cost model {model!r} that is installed has no restore_constraint")
-    return owner.restore_constraint(arrays, kinds, machines)
+    restored: TaskConstraint = reader_of(model, "restore_constraint")(arrays, kinds, machines)
+    return restored

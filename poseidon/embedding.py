@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from firmament.core.configuration import CoreConfiguration
-    from firmament.core.cures.cure import Cure
+    from firmament.core.cures.proposals import Cure
     from firmament.core.events import Event
     from firmament.core.rescheduling.consolidation import Consolidation
     from firmament.core.rescheduling.cost_frontier import CostPoint
@@ -84,7 +84,7 @@ class EmbeddedTrials:
         goes: Collection[str],
         placed: Mapping[str, str] | None = None,
     ) -> None:
-        from firmament.core.cures.waiting import Waiting
+        from firmament.core.cures.search import Waiting
         from firmament.core.rescheduling.trials import Trials
         from firmament.wire import events_from_proto
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -31,31 +32,45 @@ def whole(where: str, value: object, least: int, most: int) -> int:
     return value
 
 
-class ParsedRecords(Generic[T]):
-    """What payloads say, by the record's name. ``faults``: of those that cannot be read."""
+@dataclass(frozen=True, slots=True)
+class Parsed(Generic[T]):
+    """What ``payloads`` say, by the record's name. ``faults``: of those that cannot be read."""
+
+    payloads: Mapping[str, bytes] = field(default_factory=dict)
+    good: Mapping[str, T] = field(default_factory=dict)
+    faults: Mapping[str, str] = field(default_factory=dict)
+
+
+class RecordParser(Generic[T]):
+    """Parses payloads, and keeps what it parsed last, since few records change from round to round.
+
+    What is kept follows from the payloads alone, so equal ones are read alike, whatever was read before. Safe to share
+    between threads: what is kept is replaced as a whole.
+    """
 
     def __init__(self, parse: Callable[[bytes], T]) -> None:
         """``parse`` raises ``BadRecordError`` for a payload that cannot be read; all else it raises counts as that."""
         self._parse = parse
-        self._payloads: dict[str, bytes] = {}
-        self.good: dict[str, T] = {}
-        self.faults: dict[str, str] = {}
+        self._last: Parsed[T] = Parsed()
 
-    def read(self, payloads: Mapping[str, bytes]) -> None:
-        """Bring everything in line with ``payloads``; what has not changed is not parsed again."""
-        for name in self._payloads.keys() - payloads.keys():
-            self._forget(name)
+    def read(self, payloads: Mapping[str, bytes]) -> Parsed[T]:
+        """What the payloads say: the same object as before if none has changed."""
+        last = self._last
+        if payloads == last.payloads:
+            return last
+        good: dict[str, T] = {}
+        faults: dict[str, str] = {}
         for name, payload in payloads.items():
-            if self._payloads.get(name) != payload:
-                self._forget(name)
-                self._payloads[name] = payload
+            if last.payloads.get(name) != payload:
                 try:
-                    self.good[name] = self._parse(payload)
+                    good[name] = self._parse(payload)
                 except BadRecordError as error:
-                    self.faults[name] = str(error)
+                    faults[name] = str(error)
                 except Exception as error:  # noqa: BLE001 - one bad record must not keep the others from being read
-                    self.faults[name] = f"{type(error).__name__}: {error}"
-
-    def _forget(self, name: str) -> None:
-        for known in (self._payloads, self.good, self.faults):
-            known.pop(name, None)
+                    faults[name] = f"{type(error).__name__}: {error}"
+            elif name in last.good:
+                good[name] = last.good[name]
+            else:
+                faults[name] = last.faults[name]
+        self._last = last = Parsed(dict(payloads), good, faults)
+        return last

@@ -9,61 +9,53 @@ from typing import Any
 import numpy as np
 
 from cost_models.api.assessment import PAIRWISE
-from cost_models.checks.probing import assess, equal, require
+from cost_models.checks.probing import Probe, equal
 from cost_models.checks.sample_inputs import Case
 from cost_models.interface import Assessment, Bool, CostModel, Int64, answers_expire
 
 
 def check_per_machine(model: CostModel, cases: Sequence[Case]) -> None:
     """A model that is ``per_machine`` says the same of a pair whatever else it is asked about, and when."""
-    if not model.promises.per_machine:
-        return
-    for case in cases:
-        whole = assess(model, case)
-        every = np.arange(case.machines.count)
-        require(
-            whole.raw.shape[0] == case.shapes.count and whole.is_by_machine(case.machines.count),
-            model,
+    for case in cases if model.promises.per_machine else ():
+        probe = Probe(model, case)
+        whole = probe.answer()
+        every, shapes = np.arange(probe.machines), np.arange(probe.shapes)
+        probe.require(
+            whole.raw.shape[0] == probe.shapes and whole.is_by_machine(probe.machines),
             "per_machine is true; then raw must have a figure per shape and machine, and the answer nothing beside "
             "verdicts, causes, scores and texts",
-            case.name,
         )
-        for what, shapes, machines in _selections(case):
-            rows = every if machines is None else machines
-            part = Case(
-                f"{case.name}, {what}",
-                case.machines if machines is None else case.machines.take(machines),
-                case.shapes.take(shapes, machines),
-            )
-            _require_same(model, part.name, whole, assess(model, part), shapes, rows)
+        for what, some, machines in _selections(case):
+            seen = case.machines if machines is None else case.machines.take(machines)
+            part = Probe(model, Case(f"{case.name}, {what}", seen, case.shapes.take(some, machines)))
+            _require_same(part, whole, part.answer(), some, every if machines is None else machines)
         counts = replace(case.shapes, counts=case.shapes.counts[::-1] * 7 + 1)
-        others = Case(f"{case.name}, other counts", case.machines, counts)
-        shapes = np.arange(case.shapes.count)
-        _require_same(model, others.name, whole, assess(model, others), shapes, every)
-        _check_time(model, case, whole)
+        others = Probe(model, Case(f"{case.name}, other counts", case.machines, counts))
+        _require_same(others, whole, others.answer(), shapes, every)
+        _check_time(probe, whole)
 
 
-def _check_time(model: CostModel, case: Case, whole: Assessment) -> None:
+def _check_time(probe: Probe, whole: Assessment) -> None:
     """Answers are the same up to the time that the model states."""
-    for_ever = np.full(case.machines.count, np.inf)
+    model, case = probe.model, probe.case
+    for_ever = np.full(probe.machines, np.inf)
     until = np.asarray(model.lasts_until(case.machines)) if answers_expire(model) else for_ever
-    require(
-        until.shape == (case.machines.count,) and not np.isnan(until).any(),
-        model,
+    probe.require(
+        until.shape == (probe.machines,) and not np.isnan(until).any(),
         "lasts_until must return a time for every machine; infinity: for ever",
-        case.name,
     )
     now = case.machines.now
     ends = until[np.isfinite(until)]
     for then in sorted({now, now + 1.0, now + 1e6, *(ends - 1e-3).tolist(), *(ends + 1.0).tolist()}):
         if then < now:
             continue
-        later = Case(f"{case.name}, {then - now:g} s later", replace(case.machines, now=then), case.shapes)
+        at_time = replace(case.machines, now=then)
+        later = Probe(model, Case(f"{case.name}, {then - now:g} s later", at_time, case.shapes))
         lasting: Bool = until > then
-        rows, every = np.flatnonzero(lasting), np.arange(case.shapes.count)
-        answer = assess(model, later)
-        require(answer.raw.shape == whole.raw.shape, model, "raw changes its shape with time", later.name)
-        _require_same(model, later.name, whole, _of(answer, every, rows), every, rows)
+        rows, every = np.flatnonzero(lasting), np.arange(probe.shapes)
+        answer = later.answer()
+        later.require(answer.raw.shape == whole.raw.shape, "raw changes its shape with time")
+        _require_same(later, whole, _of(answer, every, rows), every, rows)
 
 
 def _selections(case: Case) -> Iterator[tuple[str, Int64, Int64 | None]]:
@@ -78,30 +70,19 @@ def _selections(case: Case) -> Iterator[tuple[str, Int64, Int64 | None]]:
     yield "about the last shapes and machines", shapes[1:], machines[1:]
 
 
-def _require_same(
-    model: CostModel, case: str, whole: Assessment, part: Assessment, shapes: Int64, machines: Int64
-) -> None:
+def _require_same(probe: Probe, whole: Assessment, part: Assessment, shapes: Int64, machines: Int64) -> None:
     """Require of the answer about some shapes and machines to be what the ``whole`` one says of them."""
-    require(
+    probe.require(
         (part.reason, tuple(part.reasons)) == (whole.reason, tuple(whole.reasons)),
-        model,
         "per_machine is true, but reasons depend on what else is asked about",
-        case,
     )
-    require(
-        part.is_by_machine(len(machines)),
-        model,
-        "per_machine is true, but the answer is not by machines",
-        case,
-    )
+    probe.require(part.is_by_machine(len(machines)), "per_machine is true, but the answer is not by machines")
     expected = _plain(_of(whole, shapes, machines), (len(shapes), len(machines)))
     found = _plain(part, (len(shapes), len(machines)))
     for name in PAIRWISE:
-        require(
+        probe.require(
             equal(getattr(expected, name), getattr(found, name)),
-            model,
             f"per_machine is true, but {name} depends on other shapes or machines, on counts, or on the time",
-            case,
         )
 
 

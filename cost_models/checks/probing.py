@@ -1,18 +1,19 @@
-"""Asks models about sample cases, and says what is wrong with an answer: what the conformance checks are made of.
-
-Whatever is wrong raises ``AssertionError`` naming the model, the case and the fault.
-"""
+"""Asks models about sample cases, and says what is wrong with an answer: what the conformance checks are made of."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.checks.sample_inputs import Case
 from cost_models.interface import Assessment, CostModel, Float64
+
+Check: TypeAlias = Callable[[CostModel, Sequence[Case]], None]
 
 
 def require(condition: bool, model: CostModel, message: str, case: str = "") -> None:
@@ -22,62 +23,83 @@ def require(condition: bool, model: CostModel, message: str, case: str = "") -> 
         raise AssertionError(f"{name}: {case}: {message}" if case else f"{name}: {message}")
 
 
-def assess(model: CostModel, case: Case) -> Assessment:
-    """The model's answer; an exception counts as a failed check."""
-    try:
-        answer = model.assess(case.machines, case.shapes)
-    except Exception as error:
-        raise AssertionError(f"{model.name}: {case.name}: assess raised {error!r}") from error
-    require(isinstance(answer, Assessment), model, "assess must return an Assessment", case.name)
-    return answer
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A model and a case that it is asked about. Whatever is wrong raises ``AssertionError`` naming both."""
+
+    model: CostModel
+    case: Case
+
+    @property
+    def shapes(self) -> int:
+        """S, the number of shapes."""
+        return self.case.shapes.count
+
+    @property
+    def machines(self) -> int:
+        """M, the number of machines."""
+        return self.case.machines.count
+
+    def answer(self) -> Assessment:
+        """The model's answer; an exception counts as a failed check."""
+        try:
+            answer = self.model.assess(self.case.machines, self.case.shapes)
+        except Exception as error:
+            raise AssertionError(f"{self.model.name}: {self.case.name}: assess raised {error!r}") from error
+        self.require(isinstance(answer, Assessment), "assess must return an Assessment")
+        return answer
+
+    def crowding(self, request: NDArray[np.int64]) -> Float64:
+        """What the model says of crowding; an exception counts as a failed check."""
+        try:
+            return self.model.crowding(self.case.machines, request)
+        except Exception as error:
+            raise AssertionError(f"{self.model.name}: {self.case.name}: crowding raised {error!r}") from error
+
+    def crowding_rows(self) -> list[Float64]:
+        """Crowding for every request of the case."""
+        return [self.crowding(request) for request in self.case.shapes.requests]
+
+    def require(self, condition: bool | np.bool_, message: str) -> None:
+        """Require something of the model here."""
+        require(bool(condition), self.model, message, self.case.name)
+
+    def array(self, name: str, array: object, dtype: type[np.generic], shape: tuple[int, ...]) -> None:
+        """Require an array of just this element type and shape."""
+        right = isinstance(array, np.ndarray) and array.dtype == dtype and array.shape == shape
+        self.require(right, f"{name} is {described(array)}; it must be {dtype.__name__}{list(shape)}")
+
+    def figures(self, name: str, array: Float64, shape: tuple[int, ...]) -> None:
+        """Require floating point numbers that are finite and at least 0."""
+        self.array(name, array, np.float64, shape)
+        self.require((np.isfinite(array) & (array >= 0)).all(), f"{name} is negative or not finite")
+
+    def indices(self, name: str, indices: NDArray[Any], low: int, end: int) -> None:
+        """Require ``low`` <= index < ``end``."""
+        within = (indices >= low) & (indices < end)
+        self.require(within.all(), f"{name} must lie in {low}..{end - 1}")
+
+    def reason(self, what: str, reason: object) -> None:
+        """Require a reason that people can read; ``what`` says what it is needed for."""
+        readable = isinstance(reason, str) and bool(reason.strip()) and "\n" not in reason
+        self.require(readable, f"{what}, but the reason is {reason!r}; it must be one line of text")
 
 
-def crowding(model: CostModel, case: Case, request: NDArray[np.int64]) -> Float64:
-    """What the model says of crowding; an exception counts as a failed check."""
-    try:
-        return model.crowding(case.machines, request)
-    except Exception as error:
-        raise AssertionError(f"{model.name}: {case.name}: crowding raised {error!r}") from error
+def for_each_answer(check: Callable[[Probe, Assessment], None]) -> Check:
+    """The check of all answers that ``check`` is of one."""
 
+    @wraps(check)
+    def check_all(model: CostModel, cases: Sequence[Case]) -> None:
+        for case in cases:
+            probe = Probe(model, case)
+            check(probe, probe.answer())
 
-def crowding_rows(model: CostModel, case: Case) -> list[Float64]:
-    """Crowding for every request of the case."""
-    return [crowding(model, case, request) for request in case.shapes.requests]
+    return check_all
 
 
 def described(value: object) -> str:
     """Element type and shape of an array; of anything else its type."""
     return f"{value.dtype}{list(value.shape)}" if isinstance(value, np.ndarray) else type(value).__name__
-
-
-def require_array(
-    model: CostModel, case: Case, name: str, array: object, dtype: type[np.generic], shape: tuple[int, ...]
-) -> None:
-    """Require an array of just this element type and shape."""
-    require(
-        isinstance(array, np.ndarray) and array.dtype == dtype and array.shape == shape,
-        model,
-        f"{name} is {described(array)}; it must be {dtype.__name__}{list(shape)}",
-        case.name,
-    )
-
-
-def require_indices(
-    model: CostModel, case: Case, name: str, indices: NDArray[Any], low: int, end: int
-) -> None:
-    """Require ``low`` <= index < ``end``."""
-    within = (indices >= low) & (indices < end)
-    require(bool(within.all()), model, f"{name} must lie in {low}..{end - 1}", case.name)
-
-
-def require_reason(model: CostModel, case: Case, what: str, reason: object) -> None:
-    """Require a reason that people can read; ``what`` says what it is needed for."""
-    require(
-        isinstance(reason, str) and bool(reason.strip()) and "\n" not in reason,
-        model,
-        f"{what}, but the reason is {reason!r}; it must be one line of text",
-        case.name,
-    )
 
 
 def equal(one: Any, other: Any) -> bool:

@@ -24,12 +24,11 @@ task's program is its annotation ``firmament.io/program``; the bridge fills in t
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from cost_models.api.parsed_records import BadRecordError, RecordParser
 from cost_models.interface import Assessment, BaseModel, MachineColumns, Needs, Range, ShapeBatch
 
 HISTORY = "RuntimeHistory"
@@ -51,57 +50,42 @@ class Sjf(BaseModel):
     range = Range(best=1, worst=PER_MILLISECOND * 1_000 * LONG + 1, bounded=False)
     needs = Needs(records=(HISTORY,), programs=True)
 
+    def __init__(self) -> None:
+        self._history = RecordParser(_parsed)
+
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
         """Return 100 x expected milliseconds + 1 per shape: float64[S, 1].
 
-        Notes tell of records that cannot be read; their programs count as unknown.
+        Notes tell of records that cannot be read; their programs count as unknown: the mean of all tasks together, 0 if
+        nothing is known.
         """
-        history = _History(machines.records.get(HISTORY, {}))
-        seconds = [history.seconds(row.annotations.get(PROGRAM, "")) for row in shapes.rows]
+        history = self._history.read(machines.records.get(HISTORY, {}))
+        total = sum(count for count, _ in history.good.values())
+        usual = sum(count * mean for count, mean in history.good.values()) / total if total else 0.0
+        programs = (row.annotations.get(PROGRAM, "") for row in shapes.rows)
+        seconds = [history.good[name][1] if name in history.good else usual for name in programs]
         raw = np.array(seconds, dtype=np.float64).reshape(shapes.count, 1) * (1_000 * PER_MILLISECOND) + 1
-        return Assessment(raw=raw, notes=tuple(history.notes))
+        notes = tuple(
+            f"sjf: {HISTORY} {name!r}: {fault}; the program counts as unknown"
+            for name, fault in history.faults.items()
+        )
+        return Assessment(raw=raw, notes=notes)
 
 
-@dataclass(slots=True)
-class _History:
-    """Mean run times by program, read as far as they are asked for."""
-
-    records: Mapping[str, bytes]
-    notes: list[str] = field(default_factory=list)
-    _all: dict[str, tuple[float, float] | None] = field(default_factory=dict)
-
-    def seconds(self, program: str) -> float:
-        """Mean run time of a program; that of all tasks together if it is unknown, 0 if nothing is known."""
-        entry = self._read(program) if program in self.records else None
-        if entry is not None:
-            return entry[1]
-        known = [each for each in map(self._read, self.records) if each is not None]
-        total = sum(count for count, _ in known)
-        return sum(count * mean for count, mean in known) / total if total else 0.0
-
-    def _read(self, program: str) -> tuple[float, float] | None:
-        """Count and mean of a record, None if it makes no sense."""
-        if program not in self._all:
-            entry = _parsed(self.records[program])
-            self._all[program] = entry
-            if entry is None:
-                self.notes.append(
-                    f'sjf: {HISTORY} {program!r}: payload is not {{"count": N, "meanSeconds": S}}; '
-                    "the program counts as unknown"
-                )
-        return self._all[program]
-
-
-def _parsed(payload: bytes) -> tuple[float, float] | None:
+def _parsed(payload: bytes) -> tuple[float, float]:
+    """Count and mean of a record; raises ``BadRecordError``."""
     try:
         document = json.loads(payload)
-        count, mean = document["count"], document["meanSeconds"]
-    except (ValueError, TypeError, KeyError, RecursionError):
-        return None
-    if not _is_number(count) or not _is_number(mean) or not 1 <= count <= 2**53 or not 0 <= mean <= LONGEST:
-        return None
-    return float(count), float(mean)
+        count, mean = (_number(document[key]) for key in ("count", "meanSeconds"))
+        sound = 1 <= count <= 2**53 and 0 <= mean <= LONGEST
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
+        sound = False
+    if not sound:
+        raise BadRecordError('payload is not {"count": N, "meanSeconds": S}')
+    return count, mean
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError
+    return float(value)

@@ -33,9 +33,16 @@ from typing import Any
 
 import numpy as np
 
+from cost_models.api.parsed_records import RecordParser
 from cost_models.arguments import Arguments
 from cost_models.firmament_policies.task_types import LABEL, resident_counts, types_of
-from cost_models.firmament_policies.whare_samples import RECORD_KIND, CoRunners, Program, read_samples
+from cost_models.firmament_policies.whare_samples import (
+    RECORD_KIND,
+    CoRunners,
+    Program,
+    known_programs,
+    parse_sample,
+)
 from cost_models.interface import (
     Assessment,
     BaseModel,
@@ -72,10 +79,14 @@ class WhareMap(BaseModel):
         read = Arguments(self.name, args)
         self._type_labels = read.texts("machineTypeLabels", TYPE_LABELS)
         read.finish()
+        self._samples = RecordParser(parse_sample)
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
         """Return the normalised figure of every machine and its fullness: float64[S, M]."""
-        programs, notes = read_samples(machines.records.get(RECORD_KIND, {}))
+        samples = self._samples.read(machines.records.get(RECORD_KIND, {}))
+        programs = known_programs(samples.good)
+        faults = sorted(samples.faults.items())
+        notes = tuple(f"record {RECORD_KIND}/{name!r}: {fault}; it is ignored" for name, fault in faults)
         residents = machines.residents
         notes += types_of(residents.kinds)[1] if residents is not None else ()
         raw = np.tile(BEST + self._per_task(machines) * machines.running, (shapes.count, 1))

@@ -76,25 +76,19 @@ class Sample:
     co_runners: CoRunners | None
 
 
-def read_samples(records: Mapping[str, bytes]) -> tuple[dict[str, Program], tuple[str, ...]]:
-    """Return what is known of each program, and a note for each record that is none.
+def known_programs(samples: Mapping[str, Sample]) -> dict[str, Program]:
+    """What is known of each program.
 
-    Records are read in order of name, so that equal records give equal means to the last digit.
+    Samples are added in order of name, so that equal records give equal means to the last digit.
     """
     programs: dict[str, Program] = {}
-    notes = []
-    for name in sorted(records):
-        try:
-            sample = parse_sample(records[name])
-        except BadRecordError as error:
-            notes.append(f"record {RECORD_KIND}/{name!r}: {error}; it is ignored")
-            continue
+    for _, sample in sorted(samples.items()):
         program = programs.setdefault(sample.program, Program())
         program.psi.setdefault(sample.machine_type, Mean()).add(sample.figure, sample.runs)
         if sample.co_runners is not None:
             key = (sample.co_runners, sample.machine_type)
             program.xi.setdefault(key, Mean()).add(sample.figure, sample.runs)
-    return programs, tuple(notes)
+    return programs
 
 
 def parse_sample(payload: bytes) -> Sample:

@@ -42,11 +42,6 @@ class CustomThresholds:
     aggregated: Percentages = field(default_factory=dict)
     aggregation: Aggregation = field(default_factory=Aggregation)
 
-    @property
-    def known(self) -> bool:
-        """Whether the type of aggregation is one that there are figures of."""
-        return self.aggregation.kind in {"", *AGGREGATIONS}
-
 
 @dataclass(frozen=True, slots=True)
 class NodeAnnotations:
@@ -73,58 +68,45 @@ def node_annotations(names: Sequence[str], annotations: Sequence[Mapping[str, st
     allocatable: dict[int, Mapping[str, int]] = {}
     notes: list[str] = []
     for row in compress(range(len(annotations)), annotations):  # most machines have none
-        given = annotations[row]
-        _take(names[row], given, THRESHOLDS, custom_thresholds, thresholds, row, notes)
-        _take(names[row], given, RAW_ALLOCATABLE, raw_allocatable, allocatable, row, notes)
-        if row in thresholds and not thresholds[row].known:
-            notes.append(_unknown_type(names[row], thresholds[row]))
-        if row in thresholds:
-            notes += _strange_thresholds(names[row], thresholds[row])
+        where = f"node {names[row]}"
+        own = _read(where, annotations[row], THRESHOLDS, custom_thresholds, notes)
+        if own is not None:
+            thresholds[row] = own
+            notes += [f"{MODEL}: {where}: annotation {THRESHOLDS}: {strange}" for strange in _strange(own)]
+        stated = _read(where, annotations[row], RAW_ALLOCATABLE, raw_allocatable, notes)
+        if stated is not None:
+            allocatable[row] = stated
     return NodeAnnotations(thresholds, allocatable, tuple(notes))
-
-
-def _take(
-    node: str,
-    annotations: Mapping[str, str],
-    key: str,
-    read: Callable[[str], T],
-    found: dict[int, T],
-    row: int,
-    notes: list[str],
-) -> None:
-    """Put what an annotation of a node says, if it has it and it can be read, into ``found``."""
-    text = annotations.get(key)
-    if text is None:
-        return
-    try:
-        found[row] = read(text)
-    except UnreadableError as error:
-        notes.append(_note(f"node {node}", key, text, error))
 
 
 def pod_annotations(row: ShapeRow) -> PodAnnotations:
     """Read the annotations of the pods of one shape."""
     notes: list[str] = []
-    factors = NONE
-    text = row.annotations.get(FACTORS)
     where = f"pods in namespace {row.namespace}" if row.namespace else "pods"
-    if text is not None:
-        try:
-            factors = scaling_factors(text)
-            notes += [
-                f"{MODEL}: {where}: annotation {FACTORS}: {strange}; it counts as it stands, up to the limit"
-                for strange in _out_of_range(factors, least=1)
-            ]
-        except UnreadableError as error:
-            notes.append(_note(where, FACTORS, text, error))
-    seconds: dict[str, int | None] = {}
-    for key in (AFTER_SCHEDULED, AFTER_INITIALIZED):
-        text = row.annotations.get(key)
-        seconds[key] = None if text is None else _seconds(text)
-        if text is not None and seconds[key] is None:
-            fault = UnreadableError("not a whole number of seconds from 0")
-            notes.append(_note(where, key, text, fault))
-    return PodAnnotations(factors, seconds[AFTER_SCHEDULED], seconds[AFTER_INITIALIZED], tuple(notes))
+    factors = _read(where, row.annotations, FACTORS, scaling_factors, notes) or NONE
+    notes += [
+        f"{MODEL}: {where}: annotation {FACTORS}: {strange}; it counts as it stands, up to the limit"
+        for strange in _out_of_range(factors, least=1)
+    ]
+    scheduled, initialized = (
+        _read(where, row.annotations, key, _seconds, notes) for key in (AFTER_SCHEDULED, AFTER_INITIALIZED)
+    )
+    return PodAnnotations(factors, scheduled, initialized, tuple(notes))
+
+
+def _read(
+    where: str, annotations: Mapping[str, str], key: str, read: Callable[[str], T], notes: list[str]
+) -> T | None:
+    """What an annotation says; None if it is not there or, which is noted, cannot be read."""
+    text = annotations.get(key)
+    if text is None:
+        return None
+    try:
+        return read(text)
+    except UnreadableError as error:
+        shown = text if len(text) <= 80 else f"{text[:77]}..."
+        notes.append(f"{MODEL}: {where}: annotation {key}={shown!r}: {error}; it is ignored")
+        return None
 
 
 def stands_for_reservation(row: ShapeRow) -> bool:
@@ -175,8 +157,7 @@ def raw_allocatable(text: str) -> Mapping[str, int]:
 @lru_cache(maxsize=4096)
 def scaling_factors(text: str) -> Percentages:
     """Read a pod's own factors. Raises ``UnreadableError``."""
-    document = {"factors": _object(text)}
-    return _percentages(document, "factors")
+    return _percentages({"factors": _object(text)}, "factors")
 
 
 def _object(text: str) -> dict[str, Any]:
@@ -208,25 +189,26 @@ def _percentages(document: Mapping[str, Any], key: str) -> Percentages:
     return MappingProxyType({resource: value or 0 for resource, value in given.items()})
 
 
-def _seconds(text: str) -> int | None:
+def _seconds(text: str) -> int:
     digits = text.removeprefix("+")
     if not digits.isascii() or not digits.isdecimal() or len(digits) > 18:
-        return None
+        raise UnreadableError("not a whole number of seconds from 0")
     return int(digits)
 
 
-def _unknown_type(node: str, custom: CustomThresholds) -> str:
-    """Say what follows from a type that nobody reports; upstream looks for its figures all the same."""
+def _strange(custom: CustomThresholds) -> Iterator[str]:
+    """Say what cannot be meant, and what it does; upstream takes it as it is.
+
+    That is a type of aggregation that nobody reports, whose figures upstream looks for all the same, and percentages.
+    """
     aggregation = custom.aggregation
-    instead = "estimates alone" if aggregation.seconds else "the last figures"
-    return (
-        f"{MODEL}: node {node}: annotation {THRESHOLDS}: usageAggregationType {aggregation.kind!r} is none of "
-        f"{', '.join(AGGREGATIONS)}; {instead} are held against its thresholds"
-    )
-
-
-def _strange_thresholds(node: str, custom: CustomThresholds) -> Iterator[str]:
-    """Say which percentages cannot be meant, and what they do; upstream takes them as they are."""
+    if aggregation.kind not in {"", *AGGREGATIONS}:
+        instead = "estimates alone" if aggregation.seconds else "the last figures"
+        known = ", ".join(AGGREGATIONS)
+        yield (
+            f"usageAggregationType {aggregation.kind!r} is none of {known}; "
+            f"{instead} are held against its thresholds"
+        )
     parts = {
         "usageThresholds": custom.usage,
         "prodUsageThresholds": custom.prod,
@@ -234,16 +216,10 @@ def _strange_thresholds(node: str, custom: CustomThresholds) -> Iterator[str]:
     }
     for part, percentages in parts.items():
         for strange in _out_of_range(percentages, least=0):
-            done = "above 100 it counts as it stands, below 0 it is not checked"
-            yield f"{MODEL}: node {node}: annotation {THRESHOLDS}: {part}.{strange}; {done}"
+            yield f"{part}.{strange}; above 100 it counts as it stands, below 0 it is not checked"
 
 
 def _out_of_range(percentages: Percentages, *, least: int) -> Iterator[str]:
     for resource, value in percentages.items():
         if not least <= value <= 100:
             yield f"{resource} is {value}, not from {least} to 100 percent"
-
-
-def _note(where: str, key: str, text: str, error: UnreadableError) -> str:
-    shown = text if len(text) <= 80 else f"{text[:77]}..."
-    return f"{MODEL}: {where}: annotation {key}={shown!r}: {error}; it is ignored"

@@ -4,13 +4,75 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from statistics import NormalDist
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
-from cost_models.api.quantities import seconds_of
-from cost_models.arguments import Arguments
-from cost_models.load_aware.risk import Risk, read_risk
-from cost_models.load_aware.strategy import Strategy, read_strategy
+from cost_models.api.quantities import seconds_of, whole_amount
+from cost_models.arguments import Arguments, is_number
+
+StrategyName: TypeAlias = Literal["LeastUsed", "MostUsed", "TargetLoadPacking", "LoadVariationRiskBalancing"]
+STRATEGIES: tuple[StrategyName, ...] = (
+    "LeastUsed",
+    "MostUsed",
+    "TargetLoadPacking",
+    "LoadVariationRiskBalancing",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """``name`` and Trimaran's parameters: ``target`` percent, ``default_cpu`` milli-cores of a container without
+    requests, ``multiplier`` of requests; ``margin`` and ``sensitivity`` of the deviation."""
+
+    name: StrategyName = "LeastUsed"
+    target: float = 40.0
+    default_cpu: int = 1000
+    multiplier: float = 1.5
+    margin: float = 1.0
+    sensitivity: float = 1.0
+
+
+def read_strategy(read: Arguments) -> Strategy:
+    """Check ``scoringStrategy``; parameters of other strategies are refused. Raises ``ModelArgumentError``."""
+    name = read.choice("type", STRATEGIES)
+    strategy = Strategy(name)
+    if name == "TargetLoadPacking":
+        strategy = Strategy(
+            name,
+            target=read.number("targetUtilization", 40, least=1, most=99),
+            default_cpu=_default_cpu(read),
+            multiplier=_multiplier(read),
+        )
+    elif name == "LoadVariationRiskBalancing":
+        strategy = Strategy(
+            name,
+            margin=read.number("safeVarianceMargin", 1),
+            sensitivity=read.number("safeVarianceSensitivity", 1),
+        )
+    read.finish()
+    return strategy
+
+
+def _default_cpu(read: Arguments) -> int:
+    requests = read.mapping("defaultRequests")
+    amount = whole_amount("cpu", requests.get("cpu", "1000m"))
+    if amount is None or set(requests) - {"cpu"}:
+        raise read.error("defaultRequests", dict(requests), "a quantity of cpu alone")
+    return amount
+
+
+def _multiplier(read: Arguments) -> float:
+    """A number of at least 1, written as one or as text, which is how upstream has it."""
+    value = read.anything("defaultRequestsMultiplier")
+    try:
+        number = 1.5 if value is None else float(str(value))
+    except ValueError:
+        number = 0.0
+    if not 1 <= number <= 1000:
+        raise read.error("defaultRequestsMultiplier", value, "a number from 1 to 1000")
+    return number
+
 
 MODEL = "load_threshold"
 AGGREGATIONS = ("avg", "p50", "p90", "p95", "p99")
@@ -33,6 +95,33 @@ class Aggregation:
 
     kind: str = ""
     seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Risk:
+    """``deviation``: by resource, the standard deviation of a task's use as a part of what is expected of it; empty:
+    means are taken for the truth. ``tolerance``: how likely a machine at its limit may be above the threshold.
+    """
+
+    deviation: Mapping[str, float]
+    tolerance: float = 0.01
+
+    @property
+    def quantile(self) -> float:
+        """z: by how many deviations the limit lies above the mean."""
+        return NormalDist().inv_cdf(1.0 - self.tolerance)
+
+
+def read_risk(read: Arguments) -> Risk:
+    """Check ``usageRisk``: ``deviation`` in percent by resource, ``tolerance`` in percent. Raises
+    ``ModelArgumentError``."""
+    deviation = read.mapping("deviation")
+    for resource, value in deviation.items():
+        if not resource or not is_number(value) or not 0 <= value <= 100:
+            raise read.error(f"deviation.{resource}", value, "a number from 0 to 100")
+    tolerance = read.number("tolerance", 1, least=0.001, most=50)
+    read.finish()
+    return Risk({name: value / 100 for name, value in deviation.items() if value}, tolerance / 100)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +158,7 @@ class Settings:
 def read_settings(args: Mapping[str, Any]) -> Settings:
     """Check the configuration's ``args``. Raises ``ModelArgumentError`` for the first that is wrong."""
     read = Arguments(MODEL, args)
-    dominant = _whole(read, "dominantResourceWeight", 0, most=100)
+    dominant = read.whole("dominantResourceWeight", 0, most=100)
     factors = {**DEFAULT_FACTORS, **_percentages(read, "estimatedScalingFactors", least=1)}
     weights = _percentages(read, "resourceWeights", least=1)
     if not weights and dominant == 0:
@@ -85,7 +174,7 @@ def read_settings(args: Mapping[str, Any]) -> Settings:
     read.anything("estimator")  # there is one estimator; upstream takes it for unknown names, too
     known = {"cpu", "memory", *thresholds, *prod_thresholds, *aggregated, *weights, *factors, *supported}
     settings = Settings(
-        expiration=_whole(read, "nodeMetricExpirationSeconds", 180, least=1),
+        expiration=read.whole("nodeMetricExpirationSeconds", 180, least=1),
         filter_expired=read.flag("filterExpiredNodeMetrics", default=True),
         pass_expired=read.flag("enableScheduleWhenNodeMetricsExpired", default=False),
         weights=weights,
@@ -95,8 +184,8 @@ def read_settings(args: Mapping[str, Any]) -> Settings:
         prod_includes_system=read.flag("prodUsageIncludeSys", default=False),
         score_prod=read.flag("scoreAccordingProdUsage", default=False),
         factors=factors,
-        after_scheduled=max(0, _whole(read, "estimatedSecondsAfterPodScheduled", 0, least=-(10**9))),
-        after_initialized=max(0, _whole(read, "estimatedSecondsAfterInitialized", 0, least=-(10**9))),
+        after_scheduled=max(0, read.whole("estimatedSecondsAfterPodScheduled", 0, least=-(10**9))),
+        after_initialized=max(0, read.whole("estimatedSecondsAfterInitialized", 0, least=-(10**9))),
         customize=read.flag("allowCustomizeEstimation", default=False),
         aggregated_thresholds=aggregated,
         filter_aggregation=filtering,
@@ -130,13 +219,6 @@ def _percentages(read: Arguments, name: str, *, least: int = 0) -> Percentages:
         if not resource or not _is_whole(value, least, 100):
             raise read.error(f"{name}.{resource}", value, f"a whole number from {least} to 100")
     return MappingProxyType(dict(given))
-
-
-def _whole(read: Arguments, name: str, default: int, *, least: int = 0, most: int = 10**9) -> int:
-    value = read.number(name, default, least=least, most=most)
-    if not value.is_integer():
-        raise read.error(name, value, "a whole number")
-    return int(value)
 
 
 def _kind(read: Arguments, name: str) -> str:

@@ -1,6 +1,6 @@
 """What each machine is taken to use: what was reported, corrected for the tasks that reports do not show yet.
 
-How single tasks count is the subject of `load_threshold_tasks`.
+How single tasks count is the subject of `task_use`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ import numpy as np
 from cost_models.api.arrays import any_of_row
 from cost_models.interface import Bool, Float64, Int64, Load, MachineColumns
 from cost_models.load_aware.arguments import AGGREGATIONS, Aggregation, Settings
-from cost_models.load_aware.risk import FIGURE_DRAWS
 from cost_models.load_aware.task_use import ALL, RunningTasks
+
+FIGURE_DRAWS = 2.0
+"""Variances by which the use of a task differs from its last figure."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,45 +17,16 @@ mix of tasks and any s; it is tight on machines whose deviation is s when full, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from statistics import NormalDist
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cost_models.arguments import Arguments
 from cost_models.interface import Float64, Int64
-
-FIGURE_DRAWS = 2.0
-"""Variances by which the use of a task differs from its last figure."""
-
-
-@dataclass(frozen=True, slots=True)
-class Risk:
-    """``deviation``: by resource, the standard deviation of a task's use as a part of what is expected of it; empty:
-    means are taken for the truth. ``tolerance``: how likely a machine at its limit may be above the threshold.
-    """
-
-    deviation: Mapping[str, float]
-    tolerance: float = 0.01
-
-    @property
-    def quantile(self) -> float:
-        """z: by how many deviations the limit lies above the mean."""
-        return NormalDist().inv_cdf(1.0 - self.tolerance)
-
-
-def read_risk(read: Arguments) -> Risk:
-    """Check ``usageRisk``: ``deviation`` in percent by resource, ``tolerance`` in percent. Raises
-    ``ModelArgumentError``."""
-    deviation = read.mapping("deviation")
-    for resource, value in deviation.items():
-        number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not resource or not number or not 0 <= value <= 100:
-            raise read.error(f"deviation.{resource}", value, "a number from 0 to 100")
-    tolerance = read.number("tolerance", 1, least=0.001, most=50)
-    read.finish()
-    return Risk({name: value / 100 for name, value in deviation.items() if value}, tolerance / 100)
+from cost_models.load_aware.arguments import Risk, Settings
+from cost_models.load_aware.joint_rows import Room, Rooms
+from cost_models.load_aware.machine_use import Use
+from cost_models.load_aware.thresholds import NO_LIMIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,3 +71,47 @@ def full_deviation(variance: Float64, left: Int64, amounts: Int64, counts: Int64
     deviation = np.sqrt(variance + np.maximum(left, 0) * per_amount)
     deviation = deviation[deviation > 0]
     return float(np.median(deviation)) if len(deviation) else 0.0
+
+
+def with_margins(
+    space: Rooms, use: Use, amounts: Int64, counts: Int64, settings: Settings
+) -> tuple[Rooms, Int64]:
+    """The room that is left beside margins, and what a task of each shape takes of it: int64[S, R].
+
+    ``amounts``: int64[S, R], expected use of the waiting tasks, of which ``counts`` (int64[S]) wait. Without a
+    configured deviation both are returned as they are.
+    """
+    if not settings.risk.deviation:
+        return space, amounts
+    spread = use.spread
+    whole = np.where(space.whole.estimated[:, None], spread.estimated, spread.reported).T
+    prod = np.where(space.prod.estimated[:, None], spread.prod_estimated, spread.prod).T
+    prod = np.where(space.separate, prod, whole)
+    typical = _typical(space, (whole, prod), amounts, counts, settings)
+    kept = margins(settings.risk, settings.known, typical)
+    reduced = replace(space, whole=_reduced(space.whole, whole, kept), prod=_reduced(space.prod, prod, kept))
+    return reduced, kept.charged(amounts)
+
+
+def _typical(
+    space: Rooms, variances: tuple[Float64, Float64], amounts: Int64, counts: Int64, settings: Settings
+) -> Float64:
+    """The deviation of a full machine, of those that have a threshold: float64[R], 0 where deviations do not count."""
+    typical = np.zeros(len(settings.known))
+    for position, name in enumerate(settings.known):
+        deviation = settings.risk.deviation.get(name, 0.0)
+        if not deviation:
+            continue
+        left = np.concatenate([space.whole.left[position], space.prod.left[position][space.separate]])
+        variance = np.concatenate([variances[0][position], variances[1][position][space.separate]])
+        limited = left < NO_LIMIT // 2
+        typical[position] = full_deviation(
+            variance[limited], left[limited], amounts[:, position], counts, deviation
+        )
+    return typical
+
+
+def _reduced(room: Room, variance: Float64, kept: Margins) -> Room:
+    """``room`` without what is kept free; ``variance``: float64[R, M]."""
+    limited = room.left < NO_LIMIT // 2
+    return replace(room, left=np.where(limited, room.left - kept.kept(variance), room.left))

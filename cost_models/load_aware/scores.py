@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from cost_models.api.arrays import Int8
 from cost_models.interface import Float64, Int64
-from cost_models.load_aware.arguments import Percentages
-from cost_models.load_aware.strategy import Strategy
+from cost_models.load_aware.arguments import Percentages, Strategy
 
 EXACT = 2**45
 """Below this, a quotient of 100 x amount and amount is never rounded up to a whole number in floating point."""

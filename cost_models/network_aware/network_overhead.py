@@ -1,7 +1,7 @@
 """Network overhead: the parts of an application go where talking to each other costs least.
 
 Source: the NetworkOverhead plugin of kubernetes-sigs/scheduler-plugins (KEP 260), whose filter, raw cost and score
-``network_verdict`` states. It looks at one pod, its own dependencies, and what is placed already; scheduled in
+`verdict` states. It looks at one pod, its own dependencies, and what is placed already; scheduled in
 topology order, none of those ever is. Here the model only says which kinds of tasks depend on each other and what a
 pair of domains costs; the scheduler charges pairs to whole rounds, both ends at a time:
 
@@ -33,8 +33,7 @@ from cost_models.interface import (
 )
 from cost_models.network_aware.arguments import MODEL_NAME, read_options
 from cost_models.network_aware.domains import costs_between, domains_of, links_between
-from cost_models.network_aware.reading import NetworkReader
-from cost_models.network_aware.records import APP_GROUP, TOPOLOGY, AppGroupRecord
+from cost_models.network_aware.records import APP_GROUP, TOPOLOGY, AppGroupRecord, NetworkReader
 from cost_models.network_aware.verdict import indifferent, judge_against_placed
 from cost_models.pairs import PairTerms, PairVerdict, PlacedKinds
 
@@ -47,7 +46,7 @@ LINK_FULL = "node(s) lacked bandwidth between zones or regions for workload depe
 
 
 class NetworkOverhead(BaseModel):
-    """Says what dependencies between workloads cost; ``network_arguments`` says what the arguments are."""
+    """Says what dependencies between workloads cost; `arguments` says what the arguments are."""
 
     name = MODEL_NAME
     kind = "overlay"
@@ -57,21 +56,19 @@ class NetworkOverhead(BaseModel):
 
     def __init__(self, **args: Any) -> None:
         self._options = read_options(args)
-        self._reader = NetworkReader()
+        self._reader = NetworkReader(self._options)
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
         """Return 0: what a task costs depends on where others are; what is wrong with the records is told here."""
-        notes = self._reader.notes(machines.records, self._options)
-        return Assessment(raw=np.zeros((shapes.count, 1)), notes=notes)
+        return Assessment(raw=np.zeros((shapes.count, 1)), notes=self._reader.read(machines.records).notes)
 
     def pair_terms(self, machines: MachineColumns, kinds: Sequence[ShapeRow]) -> PairTerms | None:
         """Return the dependencies between ``kinds``; None without a NetworkTopology or any dependency."""
-        options = self._options
-        topology = self._reader.topology(machines.records, options)
+        options, known = self._options, self._reader.read(machines.records)
+        topology = known.topology
         if topology is None or not machines.count:
             return None
-        groups = self._reader.app_groups(machines.records, options)
-        pairs = _Pairs(kinds, groups)
+        pairs = _Pairs(kinds, known.groups)
         if not pairs.rows:
             return None
         rows = np.array(pairs.rows, dtype=np.int64).reshape(-1, 4)

@@ -1,7 +1,7 @@
 """NUMA fit: tasks go where the kubelet's Topology Manager will admit them, and where zones suit them best.
 
 Source: the NodeResourceTopologyMatch plugin of kubernetes-sigs/scheduler-plugins: its filter for the policy
-single-numa-node in container and pod scope, and its four scores; ``numa_room`` and ``numa_scores`` state them. Added:
+single-numa-node in container and pod scope, and its four scores; `room` and `scores` state them. Added:
 
 * **A batch, not one pod at a time.** A ledger simulates the kubelets over the placements of a round, in their order, so
   that pods of different classes do not count on the same zone. The zone is not chosen here: the kubelet takes the
@@ -35,23 +35,21 @@ from cost_models.interface import (
     ShapeBatch,
 )
 from cost_models.numa.arguments import MODEL_NAME, NumaOptions, read_options
-from cost_models.numa.capacity_tracker import ZoneLedger
+from cost_models.numa.capacity_tracker import ZoneLedger, read_room
 from cost_models.numa.filter import UNKNOWN, FilterRows, filter_rows
 from cost_models.numa.least_zones import least_zones_scores
 from cost_models.numa.records import RECORD_KIND
 from cost_models.numa.requests import Pod, bad_hints, compile_requests, pods_of, resources_of
 from cost_models.numa.room import SINGLE, ZoneRoom
 from cost_models.numa.room_after_eviction import ZoneOpening, residing
-from cost_models.numa.saving import read_room
 from cost_models.numa.scores import PERFECT, STRATEGIES, allocation_scores, zone_values
-from cost_models.numa.stated_room import uncounted, zone_room
-from cost_models.numa.zones import ZoneReader, ZoneTable
+from cost_models.numa.zones import ZoneReader, ZoneTable, uncounted, zone_room
 
 LOCAL_DISTANCE = 10
 
 
 class NumaFit(BaseModel):
-    """Filters and scores machines by their NUMA zones; ``numa_arguments`` says what the arguments are.
+    """Filters and scores machines by their NUMA zones; `arguments` says what the arguments are.
 
     The native figure is the score, less what the distance of the zones costs.
     """

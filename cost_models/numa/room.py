@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.interface import Bool, Int64
-from cost_models.numa.containers import ADMITTED, admit
-from cost_models.numa.division import UNLIMITED, UNLISTED, slots_at, slots_everywhere
+from cost_models.numa.containers import ADMITTED, UNLIMITED, UNLISTED, admit, slots_at, slots_everywhere
 from cost_models.numa.masks import choose_sets, spread_over
 from cost_models.numa.records import POLICIES
 from cost_models.numa.requests import Requests

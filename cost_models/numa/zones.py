@@ -8,9 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from cost_models.api.parsed_records import BadRecordError
-from cost_models.interface import Bool, Float64, Int64
+from cost_models.api.parsed_records import Parsed, RecordParser
+from cost_models.interface import Arrivals, Bool, Float64, Int64
+from cost_models.numa.arguments import NumaOptions
+from cost_models.numa.containers import UNLIMITED, UNLISTED
 from cost_models.numa.records import RECORD_KIND, UNKNOWN_DISTANCE, ZoneTopology, parse_topology
+from cost_models.numa.requests import Requests, is_always_allocatable, is_host_level
+from cost_models.numa.room import ZoneRoom
 
 NO_RECORD = -1
 
@@ -71,62 +75,34 @@ class ZoneTable:
 
 
 class ZoneReader:
-    """Reads records into tables, and keeps what it read last, since few records change from round to round.
+    """Reads records into tables, and keeps the last one, since few records change from round to round.
 
-    What is kept follows from the records alone, so equal records give equal tables, whatever was read before. Safe to
-    share between threads: what is kept is replaced as a whole.
+    Equal records give equal tables, whatever was read before. Safe to share between threads: what is kept is replaced
+    as a whole.
     """
 
     def __init__(self) -> None:
-        self._last: _Reading | None = None
+        self._parser = RecordParser(parse_topology)
+        self._last: tuple[list[str], Parsed[ZoneTopology], ZoneTable | None] | None = None
 
     def read(
         self, names: Sequence[str], records: Mapping[str, bytes]
     ) -> tuple[ZoneTable | None, tuple[str, ...]]:
-        """Return the zones of the machines called ``names``, None if none has a record, and notes on bad records."""
-        if not records:
-            return None, ()
-        payloads = [records.get(name) for name in names]
+        """Return the zones of the machines called ``names``, None if none has a record, and notes on bad records.
+
+        A machine with a bad record counts as one without.
+        """
+        parsed = self._parser.read({name: records[name] for name in names if name in records})
+        notes = tuple(
+            f"record {RECORD_KIND}/{name!r}: {fault}; the machine counts as one without a record"
+            for name, fault in parsed.faults.items()
+        )
         last = self._last
-        if last is not None and last.payloads == payloads and last.names == list(names):
-            return last.table, last.notes
-        parsed, notes = _parsed(names, payloads, {} if last is None else last.parsed)
-        found = [None if name not in parsed else parsed[name][1] for name in names]
-        table = _table(found) if any(each is not None for each in found) else None
-        self._last = _Reading(list(names), payloads, parsed, table, notes)
+        if last is not None and last[1] is parsed and last[0] == list(names):
+            return last[2], notes
+        table = _table([parsed.good.get(name) for name in names]) if parsed.good else None
+        self._last = list(names), parsed, table
         return table, notes
-
-
-_Parsed = dict[str, tuple[bytes, ZoneTopology | None, str]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    names: list[str]
-    payloads: list[bytes | None]
-    parsed: _Parsed
-    table: ZoneTable | None
-    notes: tuple[str, ...]
-
-
-def _parsed(
-    names: Sequence[str], payloads: Sequence[bytes | None], before: _Parsed
-) -> tuple[_Parsed, tuple[str, ...]]:
-    """Parse what has changed since ``before``; a bad record counts as none, and is noted."""
-    parsed: _Parsed = {}
-    for name, payload in zip(names, payloads, strict=True):
-        if payload is None:
-            continue
-        known = before.get(name)
-        if known is not None and known[0] == payload:
-            parsed[name] = known
-            continue
-        try:
-            parsed[name] = payload, parse_topology(payload), ""
-        except BadRecordError as error:
-            note = f"record {RECORD_KIND}/{name!r}: {error}; the machine counts as one without a record"
-            parsed[name] = payload, None, note
-    return parsed, tuple(note for _, _, note in parsed.values() if note)
 
 
 def _table(found: Sequence[ZoneTopology | None]) -> ZoneTable:
@@ -169,3 +145,61 @@ def _table(found: Sequence[ZoneTopology | None]) -> ZoneTable:
             [each.distance for each in alike]
         )
     return table
+
+
+def zone_room(table: ZoneTable, requests: Requests, policy: NDArray[np.int8], absent: Bool) -> ZoneRoom:
+    """The room that the records state. ``table`` has the resources of ``requests``, in their order.
+
+    ``policy``: int8[M] under which machines align; ``absent``: bool[R, M], machines that do not have a resource at all.
+    """
+    listed = table.listed
+    left = np.where(listed, table.amounts[0], np.int64(UNLISTED))
+    there = np.arange(table.listed.shape[2]) < table.zones[:, None]
+    for row, name in enumerate(requests.resources):
+        if is_host_level(name):
+            nowhere = ~listed[row].any(axis=1)
+            left[row][nowhere[:, None] & there] = UNLIMITED
+        if not is_always_allocatable(name):
+            left[row][absent[row]] = UNLISTED
+    total = table.amounts[1].copy()
+    for row, name in enumerate(requests.resources):
+        if name == "cpu" or "/" in name:
+            total[row] = table.amounts[
+                2, row
+            ]  # the managers of cpus and devices count what is reserved as well
+    return ZoneRoom(requests, policy, table.pod_scope, total, left)
+
+
+# --- Which tasks are on a machine, but not in its record's figures yet.
+#
+# A record counts the tasks that the scheduler knew to be on the machine when the record arrived, unless times say
+# otherwise: one that got its machine after the record's ``updated`` time, less ``settleSeconds`` for how long kubelet
+# and exporter take, is not counted. A record whose driver compared fingerprints says itself which ones are
+# ``missing``.
+
+
+def uncounted(arrivals: Arrivals | None, table: ZoneTable, options: NumaOptions) -> Arrivals | None:
+    """The tasks to replay, in the order in which they came to their machines; None if there are none."""
+    if arrivals is None or len(arrivals.machine) == 0:
+        return None
+    machine = arrivals.machine
+    known = table.known[machine]
+    with np.errstate(invalid="ignore"):
+        later = arrivals.time > table.updated[machine] - options.settle  # False where a time is not known
+    settled = np.zeros(table.machines, dtype=np.bool_)
+    settled[list(table.missing)] = True
+    listed = np.zeros(len(machine), dtype=np.bool_)
+    for index in np.flatnonzero(settled[machine]).tolist():
+        listed[index] = arrivals.uids[int(arrivals.task[index])] in table.missing[int(machine[index])]
+    rows = np.flatnonzero(known & (arrivals.after | listed | (later & ~settled[machine])))
+    if len(rows) == 0:
+        return None
+    return replace(
+        arrivals,
+        machine=machine[rows],
+        kind=arrivals.kind[rows],
+        task=arrivals.task[rows],
+        after=arrivals.after[rows],
+        displacing=arrivals.displacing[rows],
+        time=arrivals.time[rows],
+    )

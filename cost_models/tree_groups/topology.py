@@ -1,7 +1,7 @@
 """Topology groups: the tasks of a job share out over a tree of machines by a rule for each of its levels.
 
 Source: KEP-4986 (Sakkara) of kubernetes-sigs/scheduler-plugins. The model reads trees and rules from records
-(`topology_records`) and labels (`topology_trees`), and hands them to the scheduler, which decides how many tasks of a
+(`records`) and labels (`trees`), and hands them to the scheduler, which decides how many tasks of a
 group go to which machine before it assigns tasks to those places. It charges nothing: among equally good ways to share
 a group out, what all other models charge decides.
 
@@ -30,15 +30,14 @@ from cost_models.group_terms import (
     TopologyTerms,
 )
 from cost_models.interface import Assessment, BaseModel, MachineColumns, Needs, Promises, Range, ShapeBatch
+from cost_models.tree_groups.records import TreeRecord
 from cost_models.tree_groups.trees import (
     NODE_LEVEL,
-    TreePositions,
     TreeReader,
     by_default,
     by_labels,
     by_record,
     level_names,
-    unknown_levels,
 )
 
 MODEL_NAME = "topology"
@@ -64,41 +63,39 @@ class Topology(BaseModel):
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
         """Return 0: rules for groups are no costs; what is wrong with the records is told here."""
-        self._reader.read(machines.records)
-        notes = self._reader.faults()
-        groups = self._reader.groups()
-        if groups:
-            notes += _unknown(groups, self._levels(machines))
-        return Assessment(raw=np.zeros((shapes.count, 1)), notes=tuple(notes))
+        known = self._reader.read(machines.records)
+        notes = known.notes
+        if known.groups:
+            notes += _unknown(known.groups, self._levels(known.tree, machines))
+        return Assessment(raw=np.zeros((shapes.count, 1)), notes=notes)
 
     def topology_terms(self, machines: MachineColumns) -> TopologyTerms:
         """Return the tree of these machines and the rules of all groups.
 
         A tree that makes no sense counts as none, a group's rules that make none as a soft pack; ``notes`` tell.
         """
-        self._reader.read(machines.records)
-        tree, groups = self._tree(machines), self._reader.groups()
-        notes = (*self._reader.faults(), *_unknown(groups, tree.levels))
-        resources = self._reader.tree.resources if self._reader.tree is not None else ()
-        return TopologyTerms(tree.levels, tree.paths, groups, self._choice, resources, notes)
+        known = self._reader.read(machines.records)
+        if known.tree is not None:
+            tree = by_record(known.tree, machines)
+        else:
+            tree = by_labels(self._labels, machines) if self._labels else by_default(machines)
+        notes = known.notes + _unknown(known.groups, tree.levels)
+        resources = () if known.tree is None else known.tree.resources
+        return TopologyTerms(tree.levels, tree.paths, known.groups, self._choice, resources, notes)
 
-    def _levels(self, machines: MachineColumns) -> tuple[str, ...]:
-        if self._reader.tree is not None:
-            return self._reader.tree.named()
+    def _levels(self, tree: TreeRecord | None, machines: MachineColumns) -> tuple[str, ...]:
+        if tree is not None:
+            return tree.named()
         return (*level_names(self._labels), NODE_LEVEL) if self._labels else by_default(machines).levels
 
-    def _tree(self, machines: MachineColumns) -> TreePositions:
-        if self._reader.tree is not None:
-            return by_record(self._reader.tree, machines)
-        return by_labels(self._labels, machines) if self._labels else by_default(machines)
 
-
-def _unknown(groups: Mapping[str, GroupRules], levels: Sequence[str]) -> list[str]:
+def _unknown(groups: Mapping[str, GroupRules], levels: Sequence[str]) -> tuple[str, ...]:
     """Remarks on rules for levels that the tree does not have."""
     known = ", ".join(level for level in levels if level)
-    return [
+    return tuple(
         f"{GROUP_RECORD} {group.name or name}: constraints: there is no level {level}; "
         f"it is ignored (levels: {known})"
         for name, group in groups.items()
-        for level in unknown_levels(levels, group.levels)
-    ]
+        for level in group.levels
+        if level not in levels
+    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cost_models.api.parsed_records import ParsedRecords
+from cost_models.api.parsed_records import RecordParser
 from cost_models.group_terms import GROUP_RECORD, TREE_RECORD, GroupRules
 from cost_models.interface import MachineColumns
 from cost_models.tree_groups.records import TREE_NAME, TreeRecord, parse_group, parse_tree
@@ -62,40 +62,33 @@ def by_default(machines: MachineColumns) -> TreePositions:
     return TreePositions((NODE_LEVEL,), tuple((name,) for name in machines.names))
 
 
-def unknown_levels(levels: Sequence[str], named: Mapping[str, object]) -> list[str]:
-    """Levels in ``named`` that a tree does not have."""
-    return [level for level in named if level not in levels]
+@dataclass(frozen=True, slots=True)
+class TreeRecords:
+    """``tree``: None if there is no record of one that can be read; ``groups``: rules by the id of the job, in that
+    order, those that cannot be read being a soft pack; ``notes``: what cannot be read, a line each.
+    """
 
-
-# --- Reads the records of ``topology``, each payload once as long as it stays as it is.
+    tree: TreeRecord | None
+    groups: Mapping[str, GroupRules]
+    notes: tuple[str, ...]
 
 
 class TreeReader:
-    """Remembers what it has parsed. Equal records give equal answers."""
+    """Reads the records, each payload once as long as it stays as it is."""
 
     def __init__(self) -> None:
-        self._trees = ParsedRecords(parse_tree)
-        self._groups = ParsedRecords(parse_group)
+        self._trees = RecordParser(parse_tree)
+        self._groups = RecordParser(parse_group)
 
-    def read(self, records: Mapping[str, Mapping[str, bytes]]) -> None:
-        """Take note of the records as they are now."""
-        self._trees.read(records.get(TREE_RECORD, {}))
-        self._groups.read(records.get(GROUP_RECORD, {}))
-
-    @property
-    def tree(self) -> TreeRecord | None:
-        """The tree, None if there is no record of one that can be read."""
-        return self._trees.good.get(TREE_NAME)
-
-    def groups(self) -> dict[str, GroupRules]:
-        """Rules by the id of the job, in that order; those that cannot be read are a soft pack."""
-        unreadable = {name: GroupRules(name) for name in self._groups.faults}
-        return dict(sorted({**unreadable, **self._groups.good}.items()))
-
-    def faults(self) -> list[str]:
-        """What cannot be read, a line each."""
-        faults = [(TREE_RECORD, *each, "it is ignored") for each in sorted(self._trees.faults.items())]
-        faults += [
-            (GROUP_RECORD, *each, "its rules are ignored") for each in sorted(self._groups.faults.items())
-        ]
-        return [f"{kind} {name}: {fault}; {effect}" for kind, name, fault, effect in faults]
+    def read(self, records: Mapping[str, Mapping[str, bytes]]) -> TreeRecords:
+        """What is known."""
+        trees = self._trees.read(records.get(TREE_RECORD, {}))
+        groups = self._groups.read(records.get(GROUP_RECORD, {}))
+        faults = [(TREE_RECORD, *each, "it is ignored") for each in sorted(trees.faults.items())]
+        faults += [(GROUP_RECORD, *each, "its rules are ignored") for each in sorted(groups.faults.items())]
+        unreadable = {name: GroupRules(name) for name in groups.faults}
+        return TreeRecords(
+            trees.good.get(TREE_NAME),
+            dict(sorted({**unreadable, **groups.good}.items())),
+            tuple(f"{kind} {name}: {fault}; {effect}" for kind, name, fault, effect in faults),
+        )

@@ -7,9 +7,5 @@ class ArtefactError(ValueError):
     """A saved round that cannot be read: the message names the file, what is wrong with it and what to do."""
 
 
-class MalformedEntryError(ValueError):
-    """Entries of an array file that cannot have been saved; says which, in words that follow the file's name."""
-
-
 class MissingModelError(ValueError):
     """What a model has to read was not saved, or no installed model reads it; says so, and what to do, in one line."""

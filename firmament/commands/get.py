@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import click
 
 from firmament.commands.inspection_options import asking, echo_json, output_option, solver_options
@@ -23,14 +26,7 @@ def clusters(*, target: str, cluster: str | None, timeout: float, output: str) -
         known = client.clusters()
         names = list(known) if cluster is None else [cluster]
         states = [(name, known.get(name, False), client.state(name, lists=False)) for name in names]
-    if output == "json":
-        from firmament.inspection.documents import cluster_document
-
-        echo_json({"clusters": [cluster_document(*each) for each in states]})
-        return
-    from firmament.inspection.tables import print_clusters
-
-    print_clusters(states)
+    _show("clusters", states, output)
 
 
 @get.command("tasks")
@@ -56,22 +52,12 @@ def tasks(
     """State, place and, if it waits, the reason of every task."""
     with asking(target, timeout) as client:
         listed = client.state(client.cluster_named(cluster)).tasks
-    wanted = sorted(
-        (
-            task
-            for task in listed
-            if (not states or task.state in states) and (machine is None or task.machine == machine)
-        ),
-        key=lambda task: (task.name, task.uid),
-    )
-    if output == "json":
-        from firmament.inspection.documents import task_document
-
-        echo_json({"tasks": [task_document(task) for task in wanted]})
-        return
-    from firmament.inspection.tables import print_tasks
-
-    print_tasks(wanted)
+    wanted = [
+        task
+        for task in listed
+        if (not states or task.state in states) and (machine is None or task.machine == machine)
+    ]
+    _show("tasks", sorted(wanted, key=lambda task: (task.name, task.uid)), output)
 
 
 @get.command("machines")
@@ -81,12 +67,26 @@ def machines(*, target: str, cluster: str | None, timeout: float, output: str) -
     """Tasks on every machine, and what it has left."""
     with asking(target, timeout) as client:
         listed = client.state(client.cluster_named(cluster)).machine_states
-    wanted = sorted(listed, key=lambda machine: machine.name)
+    _show("machines", sorted(listed, key=lambda machine: machine.name), output)
+
+
+def _show(what: str, rows: Sequence[Any], output: str) -> None:
+    """Print rows as a document or as a table, each of which imports what the other does without."""
     if output == "json":
-        from firmament.inspection.documents import machine_document
+        from firmament.inspection.documents import cluster_document, machine_document, task_document
 
-        echo_json({"machines": [machine_document(machine) for machine in wanted]})
-        return
-    from firmament.inspection.tables import print_machines
+        documents: dict[str, Callable[[Any], Any]] = {
+            "clusters": lambda row: cluster_document(*row),
+            "tasks": task_document,
+            "machines": machine_document,
+        }
+        echo_json({what: [documents[what](row) for row in rows]})
+    else:
+        from firmament.inspection.tables import print_clusters, print_machines, print_tasks
 
-    print_machines(wanted)
+        tables: dict[str, Callable[[Any], None]] = {
+            "clusters": print_clusters,
+            "tasks": print_tasks,
+            "machines": print_machines,
+        }
+        tables[what](rows)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from firmament.server.saving.folder import saved_rounds
+from firmament.server.saving import saved_rounds
 
 if TYPE_CHECKING:
     from firmament.artefacts.replaying import Replay

@@ -11,7 +11,7 @@ import click
 import firmament
 from firmament.configuration.document import SchedulerConfiguration, load
 from firmament.server.address import AddressError, parse_address
-from firmament.server.saving.folder import ROUNDS_KEPT, ArtefactFolderError
+from firmament.server.saving import ROUNDS_KEPT, ArtefactFolderError
 from protos.conventions.configuration_file import ConfigurationError
 from protos.conventions.logs import configure, logging_options
 from protos.conventions.tls import TlsError, chosen_tls, tls_options
@@ -90,7 +90,7 @@ def _run(
     """Serve; grpc and the solver are imported only here, since ``--help`` does without them."""
     from firmament.server.credentials import parse_clients
     from firmament.server.process import ServeOptions, serve
-    from firmament.server.saving.writer import ArtefactOptions
+    from firmament.server.saving import ArtefactOptions
 
     (listen, metrics), (folder, rounds) = addresses, saving
     tls = chosen_tls()

@@ -13,9 +13,12 @@ from pydantic import BeforeValidator, Field, StrictInt, model_validator
 
 from cost_models.interface import ModelArgumentError, ModelDeclarationError
 from cost_models.registry import UnknownModelError, available, load_model, model_class
-from firmament.configuration.fair_share import FairShareSection
-from firmament.configuration.limits import LimitSection
-from firmament.configuration.scoring import ScarceResourceSection, default_spread
+from firmament.configuration.sections import (
+    FairShareSection,
+    LimitSection,
+    ScarceResourceSection,
+    default_spread,
+)
 from protos.conventions.configuration import Document, Duration, PositiveDuration, Section, parse_duration
 from protos.conventions.configuration_file import ConfigurationError, load_part
 from protos.conventions.configuration_shared import GangSection, ModelSection, PodTopologySpreadSection

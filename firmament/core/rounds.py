@@ -142,35 +142,27 @@ def _first_classes(placed: Placed) -> Sequence[Sequence[int]] | None:
     )
 
 
+@dataclass(frozen=True, slots=True)
 class OpenRound:
-    """A snapshot of the cluster, to be solved while the cluster moves on.
+    """A snapshot of the cluster, to be solved while the cluster moves on; None: there is nobody to place.
 
-    ``solve`` may take long and may run in any thread; it works on the snapshot alone.
+    ``solve`` may take long and may run in any thread; it works on the snapshot alone. ``timer`` is for figures alone,
+    as are the seconds that the snapshot has taken.
     """
 
-    def __init__(
-        self,
-        number: int,
-        snapshot: Snapshot | None,
-        solver: Solver,
-        options: PassOptions,
-        snapshot_seconds: float,
-        timer: Timer,
-    ) -> None:
-        self.number = number
-        self.snapshot = snapshot
-        self._solver = solver
-        self._options = options
-        self._snapshot_seconds = snapshot_seconds
-        self._timer = timer
+    number: int
+    snapshot: Snapshot | None
+    solver: Solver
+    options: PassOptions
+    snapshot_seconds: float
+    timer: Timer
 
     def solve(self) -> Placement:
         """Decide the round; raises ``SolverError`` if the solver fails (a time-out is handled)."""
         if self.snapshot is None:
-            stats = RoundStats(snapshot_seconds=self._snapshot_seconds)
-            return Placement(Assignments.empty(), stats, None)
+            return Placement(Assignments.empty(), RoundStats(snapshot_seconds=self.snapshot_seconds), None)
         placement = decide(
-            self.snapshot.problem, self._solver, self._options, self._timer, self.snapshot.preemption
+            self.snapshot.problem, self.solver, self.options, self.timer, self.snapshot.preemption
         )
-        stats = replace(placement.stats, snapshot_seconds=self._snapshot_seconds)
+        stats = replace(placement.stats, snapshot_seconds=self.snapshot_seconds)
         return replace(placement, stats=stats)

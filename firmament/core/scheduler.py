@@ -16,33 +16,32 @@ from dataclasses import replace
 
 import numpy as np
 
-from cost_models.interface import Int64
 from firmament.core.commit.current_limits import limits_now
-from firmament.core.commit.evictions import evict, still_leaves, withdrawn
+from firmament.core.commit.evictions import evict, withdrawn
 from firmament.core.commit.placements import assume_placements, decided_rows
 from firmament.core.configuration import HOSTNAME, CoreConfiguration
 from firmament.core.constraints.tree_groups import Trees
-from firmament.core.diagnosis.bound_task import BoundTask, bound_task
-from firmament.core.diagnosis.broken_rules import broken_rules
 from firmament.core.diagnosis.explain import explain
-from firmament.core.diagnosis.listing import machine_states, task_states
-from firmament.core.diagnosis.measured import Measured, measured
+from firmament.core.diagnosis.listing import (
+    BoundTask,
+    Measured,
+    bound_task,
+    broken_rules,
+    machine_states,
+    measured,
+    task_states,
+)
 from firmament.core.diagnosis.pending_reasons import pending_reasons
 from firmament.core.events import BindingReport, Event
 from firmament.core.filters.node_filters import StaticRows
 from firmament.core.flow.dimacs import to_dimacs
-from firmament.core.gangs.lifecycle import Gangs
-from firmament.core.gangs.members import Rebinding
 from firmament.core.intake.binding_reports import BindingOutcomes
 from firmament.core.intake.events import apply_events
-from firmament.core.intake.quota import check_quota
+from firmament.core.intake.validation import check_quota
 from firmament.core.model import TaskClass
 from firmament.core.placement.outcome import Stopwatch, Timer, no_timer
-from firmament.core.queue.foremost import foremost
-from firmament.core.queue.reservations import Reservations
-from firmament.core.requeue.relocation import Moves
-from firmament.core.requeue.requeue import Requeue, StaleReasons
-from firmament.core.requeue.set_aside import SetAside, waiting_classes
+from firmament.core.requeue.requeue import Requeue
+from firmament.core.requeue.set_aside import waiting_classes
 from firmament.core.results import (
     BrokenRule,
     Counts,
@@ -57,13 +56,12 @@ from firmament.core.results import (
 )
 from firmament.core.round_flow.assembly import ClassWords
 from firmament.core.rounds import OpenRound, Placement
-from firmament.core.scoring.assessment import Notes
 from firmament.core.scoring.kept_rows import KeptRows
 from firmament.core.snapshot.of_running import RunningSnapshot, snapshot_of_running
 from firmament.core.snapshot.price_memory import PriceMemory
 from firmament.core.snapshot.snapshot import Snapshot, take_snapshot
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.pending_evictions import Evictions
+from firmament.core.state.records import Notes
 from firmament.core.state.tasks import State
 from firmament.core.state.transitions import date_assumptions
 from firmament.core.state.waiting import mark_unschedulable
@@ -105,29 +103,11 @@ class Scheduler:
         self._static_rows = StaticRows(self._cluster.machines, self._cluster.classes.shapes)
         self._kept_rows = KeptRows() if kept_rows is None else kept_rows
         self._price_memory = PriceMemory()
-        self._reservations = Reservations(configuration.options)
-        self._evictions = Evictions()
-        self._moves = Moves(self._evictions)
-        self._gangs = Gangs(configuration.options, self._evictions)
-        self._rebinding = Rebinding()
+        self._requeue = Requeue(self._cluster, self._static_rows, configuration.options, clock)
         self._outcomes = BindingOutcomes(
-            self._cluster, self._evictions, self._rebinding, configuration.options, clock
-        )
-        self._stale_reasons = StaleReasons(configuration.options.refresh_seconds)
-        self._requeue = Requeue(
-            self._cluster,
-            self._static_rows,
-            clock,
-            reservations=self._reservations,
-            evictions=self._evictions,
-            moves=self._moves,
-            gangs=self._gangs,
-            rebinding=self._rebinding,
-            stale_reasons=self._stale_reasons,
+            self._cluster, self._requeue.evictions, self._requeue.rebinding, configuration.options, clock
         )
         self._trees = Trees()
-        self._given_up: list[Delta] = []
-        self._set_aside = SetAside()
         self._notes = Notes()
         self._rounds = 0
         self._in_round = False
@@ -142,8 +122,8 @@ class Scheduler:
         """
         check_quota(self._cluster, events, self._configuration.quota)
         apply_events(self._cluster, events, self._clock())
-        if self._set_aside.why:
-            self._set_aside.defined(self._cluster, events)
+        if self._requeue.set_aside.why:
+            self._requeue.set_aside.defined(self._cluster, events)
         if not self._in_round:
             self._drop_surplus()
 
@@ -165,7 +145,7 @@ class Scheduler:
         """Seconds until a round could achieve something: 0 for now, None for not before another event."""
         held = self._requeue.refresh()
         if not self._in_round:  # what a round leaves behind is yet to be held against the marked machines
-            self._cluster.clear_dirty()
+            self._cluster.dirty.clear()
         return self._requeue.next_round_in(held)
 
     def open_round(self, only: frozenset[TaskClass] | None = None) -> OpenRound:
@@ -177,26 +157,17 @@ class Scheduler:
         watch = Stopwatch(self._timer)
         now = self._clock()
         self._drop_surplus()
-        # If the round fails, the next one tells of them.
-        self._given_up += self._gangs.expire(self._cluster, now)
-        self._requeue.refresh()
-        self._cluster.clear_dirty()
-        self._cluster.tasks.begin_round()
-        if self._evictions.under_way:
-            self._evictions.forget_gone(self._cluster)
+        admitted = self._requeue.open_round(only, now)
         self._in_round = True
-        self._stale_reasons.open_round(self._cluster, now)
-        waiting = self._called(only, now)
-        admitted = self._gangs.admit(self._cluster, waiting, now)
         snapshot = None
         if len(admitted.waiting):
             snapshot = take_snapshot(
                 self._cluster,
                 self._static_rows,
                 self._kept_rows,
-                self._reservations,
+                self._requeue.reservations,
                 self._configuration,
-                self._evictions,
+                self._requeue.evictions,
                 self._trees,
                 admitted,
                 now,
@@ -212,33 +183,13 @@ class Scheduler:
             self._timer,
         )
 
-    def _called(self, only: frozenset[TaskClass] | None, now: float) -> Int64:
-        """Rows of the tasks that take part in the round that begins, gangs aside; ``only``: as in ``open_round``."""
-        cluster, tasks = self._cluster, self._cluster.tasks
-        waiting = tasks.in_state(State.PENDING)
-        waiting = waiting[~tasks.unschedulable[waiting] & (tasks.not_before[waiting] <= now)]
-        if cluster.promises.machine_of:
-            waiting = np.append(waiting, cluster.promises.called(cluster, waiting))
-        if self._evictions.under_way:
-            waiting = np.append(waiting, self._moves.call(cluster))
-        if self._set_aside.why or only is not None:
-            waiting = self._set_aside.without(cluster, waiting, only)
-        return foremost(cluster, waiting) if cluster.promises.others.by_uid else waiting
-
     def close_round(self, opened: OpenRound, placement: Placement) -> RoundResult:
         """Put the decisions into effect as far as they still hold, and say what stays pending and why."""
         watch = Stopwatch(self._timer)
         self._in_round = False
-        self._stale_reasons.close_round(self._cluster)
+        first, unscheduled = self._requeue.close_round()
         if placement.last is not None:
             self._last = placement
-        first = [delta for delta in self._given_up if still_leaves(self._cluster, delta)]
-        if self._rebinding.came:
-            first += self._rebinding.due(self._cluster, self._clock())
-        self._given_up.clear()
-        unscheduled = self._gangs.withheld(self._cluster)
-        if self._set_aside.untold:
-            unscheduled += self._set_aside.told(self._cluster)
         notes = self._notes.new(self._cluster.records.notes()) if self._cluster.records.faults else ()
         stats, placed, last = placement.stats, Placements((), ()), list[Delta]()
         if opened.snapshot is not None:
@@ -246,22 +197,25 @@ class Scheduler:
                 self._price_memory.learn(opened.snapshot, placement.dual_prices)
             placed, last, refused, pending = self._put_into_effect(opened.snapshot, placement)
             unscheduled += refused
-            notes += self._notes.new(opened.snapshot.assessed.notes())
+            if remarks := opened.snapshot.assessed.notes():
+                notes += self._notes.new(remarks)
             stats = replace(
                 stats,
                 placed=len(placed) + sum(delta.kind is DeltaKind.PLACE for delta in last),
                 pending=pending,
                 admit_seconds=stats.admit_seconds + watch.seconds(),
             )
-        if self._evictions.under_way:
-            last += withdrawn(self._cluster, self._evictions)
-        self._stale_reasons.round_closed(self._cluster)
+        if self._requeue.evictions.under_way:
+            last += withdrawn(self._cluster, self._requeue.evictions)
+        self._requeue.round_closed()
         return RoundResult(
             round=opened.number,
             deltas=(*first, *placed, *last) if first or last else placed,
             unscheduled=tuple(unscheduled),
             stats=stats,
-            gangs=self._gangs.states(self._cluster, self._clock()),
+            gangs=self._requeue.gangs.states(self._cluster, self._clock())
+            if self._cluster.jobs.had_gangs
+            else (),
             notes=notes,
         )
 
@@ -277,41 +231,44 @@ class Scheduler:
         limits = None
         if cluster.version != snapshot.version:
             limits = limits_now(cluster, rows, snapshot, assignments)
-        may_move = self._evictions.under_way
+        may_move = self._requeue.evictions.under_way
         if may_move:
-            self._moves.begin(cluster)
+            self._requeue.moves.begin(cluster)
         placed = assume_placements(cluster, rows, snapshot, assignments, limits)
-        deltas = self._moves.finish(cluster, snapshot) if may_move else []
+        deltas = self._requeue.moves.finish(cluster, snapshot) if may_move else []
         evicting, lost = list[Delta](), np.empty(0, dtype=np.int64)
         if placement.evictions:
-            evicting, lost = evict(cluster, rows, self._evictions, snapshot, assignments, placement.evictions)
+            evicting, lost = evict(
+                cluster, rows, self._requeue.evictions, snapshot, assignments, placement.evictions
+            )
         deltas += evicting
         date_assumptions(cluster, self._clock())
         pending, unscheduled = np.empty(0, dtype=np.int64), list[Unscheduled]()
         if len(placed) < len(snapshot.tasks):
             pending, unscheduled = pending_reasons(
-                cluster, rows, self._reservations, snapshot, assignments, placement.shortages
+                cluster, rows, self._requeue.reservations, snapshot, assignments, placement.shortages
             )
-        self._gangs.note_tried(cluster, snapshot.gangs, snapshot.problem.gang, snapshot.members)
+        if snapshot.gangs:
+            self._requeue.gangs.note_tried(cluster, snapshot.gangs, snapshot.problem.gang, snapshot.members)
         helped = frozenset(snapshot.cls[np.unique(assignments.cls)].tolist())
         self._requeue.activate(helped)
         idle = np.setdiff1d(pending, lost)
         if len(idle):  # what was decided about may be a hundred thousand rows
             mark_unschedulable(cluster, np.setdiff1d(idle, decided_rows(snapshot.members, assignments)))
-        if (placed or deltas) and (self._reservations.held or cluster.tasks.any_unschedulable):
-            self._reservations.count_round(cluster, self._clock())
+        if (placed or deltas) and (self._requeue.reservations.held or cluster.tasks.any_unschedulable):
+            self._requeue.reservations.count_round(cluster, self._clock())
         self._drop_idle_rows()
         return placed, deltas, unscheduled, len(pending)
 
     def _drop_surplus(self) -> None:
         """Let memory follow the work that is there. Not during a round, whose snapshot refers to rows and columns."""
         if self._cluster.classes.has_surplus:
-            moved = self._cluster.forget_classes(self._evictions.classes())
+            moved = self._cluster.forget_classes(self._requeue.evictions.classes())
             self._static_rows.renumber(moved.shapes)
             self._kept_rows.renumber(moved.shapes)
             self._price_memory.renumber(moved.shapes)
-            self._reservations.renumber(moved.classes)
-            self._evictions.renumber(moved.classes)
+            self._requeue.reservations.renumber(moved.classes)
+            self._requeue.evictions.renumber(moved.classes)
         if self._cluster.resources.has_surplus:
             self._cluster.forget_resources()
 
@@ -334,7 +291,7 @@ class Scheduler:
 
     def set_aside(self, contents: Sequence[TaskClass], why: str) -> None:
         """Let tasks of these classes take part in no round, and tell them ``why``, until the class is defined again."""
-        self._set_aside.add(self._cluster, contents, why)
+        self._requeue.set_aside.add(self._cluster, contents, why)
 
     def try_all_again(self) -> None:
         """Let all that are unschedulable take part in the next round: rounds that were only tried have left traces."""

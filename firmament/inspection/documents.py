@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 Document = dict[str, Any]
+
+COUNTS = ("machines", "pending", "assumed", "bound", "rounds")
+"""What is counted of a cluster."""
 
 
 def amounts(quantities: Iterable[pb.Quantity]) -> dict[str, int]:
@@ -17,37 +20,19 @@ def amounts(quantities: Iterable[pb.Quantity]) -> dict[str, int]:
 
 def cluster_document(name: str, driven: bool, state: pb.ListStateResponse) -> Document:
     """The counts of a cluster, and whether its driver is connected."""
-    return {
-        "cluster": name,
-        "live": driven,
-        "machines": state.machines,
-        "pending": state.pending,
-        "assumed": state.assumed,
-        "bound": state.bound,
-        "rounds": state.rounds,
-    }
+    return {"cluster": name, "live": driven, **{count: getattr(state, count) for count in COUNTS}}
 
 
 def task_document(task: pb.TaskState) -> Document:
     """How a task stands; ``machine`` and ``message`` are null where there is none."""
-    return {
-        "uid": task.uid,
-        "name": task.name,
-        "state": task.state,
-        "machine": task.machine or None,
-        "priority": task.priority,
-        "message": task.message or None,
-    }
+    plain = {name: getattr(task, name) for name in ("uid", "name", "state", "machine", "priority", "message")}
+    return plain | {name: plain[name] or None for name in ("machine", "message")}
 
 
 def machine_document(machine: pb.MachineState) -> Document:
     """What a machine offers and what is left of it."""
-    return {
-        "name": machine.name,
-        "tasks": machine.tasks,
-        "allocatable": amounts(machine.allocatable),
-        "free": amounts(machine.free),
-    }
+    offered = {"allocatable": amounts(machine.allocatable), "free": amounts(machine.free)}
+    return {"name": machine.name, "tasks": machine.tasks, **offered}
 
 
 def explanation_document(explanation: pb.Explanation) -> Document:
@@ -62,7 +47,7 @@ def explanation_document(explanation: pb.Explanation) -> Document:
 
 
 def _verdict(verdict: pb.MachineVerdict) -> Document:
-    models: Mapping[str, Document] = {
+    models = {
         each.model: {
             "feasible": each.feasible,
             "raw": each.raw,
@@ -72,9 +57,5 @@ def _verdict(verdict: pb.MachineVerdict) -> Document:
         }
         for each in verdict.models
     }
-    return {
-        "feasible": verdict.feasible,
-        "cost": verdict.cost,
-        "reasons": list(verdict.reasons),
-        "models": models,
-    }
+    reasons = list(verdict.reasons)
+    return {"feasible": verdict.feasible, "cost": verdict.cost, "reasons": reasons, "models": models}

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from firmament.inspection.client import liveness
-from firmament.inspection.documents import amounts
+from firmament.inspection.documents import COUNTS, amounts
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 _UNWRAPPED = 10_000
@@ -21,10 +21,9 @@ _GIB = 2**30
 
 def print_clusters(states: Iterable[tuple[str, bool, pb.ListStateResponse]]) -> None:
     """Print the counts of each cluster, and whether its driver is connected."""
-    table = _table("CLUSTER", "STATE", "MACHINES", "PENDING", "ASSUMED", "BOUND", "ROUNDS")
+    table = _table("CLUSTER", "STATE", *map(str.upper, COUNTS))
     for name, driven, state in states:
-        counts = (state.machines, state.pending, state.assumed, state.bound, state.rounds)
-        table.add_row(name, liveness(driven), *map(str, counts))
+        table.add_row(name, liveness(driven), *(str(getattr(state, count)) for count in COUNTS))
     _print(table)
 
 
@@ -57,8 +56,8 @@ def print_machines(machines: Sequence[pb.MachineState]) -> None:
         table.add_row(
             machine.name,
             str(machine.tasks),
-            _cores(free.get("cpu", 0), total.get("cpu", 0)),
-            _gibibytes(free.get("memory", 0), total.get("memory", 0)),
+            f"{free.get('cpu', 0) / 1000:g} of {total.get('cpu', 0) / 1000:g}",
+            f"{free.get('memory', 0) / _GIB:.1f} of {total.get('memory', 0) / _GIB:.1f} GiB",
             *(f"{free.get(name, 0)} of {total.get(name, 0)}" for name in ("pods", *others)),
         )
     _print(table)
@@ -89,14 +88,6 @@ def print_explanation(explanation: pb.Explanation) -> None:
         )
     click.echo()
     _print(table)
-
-
-def _cores(free: int, total: int) -> str:
-    return f"{free / 1000:g} of {total / 1000:g}"
-
-
-def _gibibytes(free: int, total: int) -> str:
-    return f"{free / _GIB:.1f} of {total / _GIB:.1f} GiB"
 
 
 def _table(*columns: str) -> Table:

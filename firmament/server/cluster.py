@@ -13,16 +13,21 @@ from typing import TYPE_CHECKING, Protocol
 
 from firmament.artefacts.saving import RoundRecord
 from firmament.server.failing_rounds import FailingRounds
-from firmament.server.fencing import GRACE_SECONDS, Fencing
-from firmament.server.questions import Listing
 from firmament.server.round_history import RoundHistory, describe, names_needed
 
 if TYPE_CHECKING:
     from firmament.core.events import BindingReport, Event
-    from firmament.core.results import Explanation, RoundResult
+    from firmament.core.results import Counts, Explanation, MachineState, RoundResult, TaskState
     from firmament.core.round_flow.view import RoundFlow, RoundSummary
     from firmament.core.scheduler import Scheduler
     from firmament.wire import EncodedRound
+
+
+GRACE_SECONDS = 10.0
+"""How long the number of a driver whose stream broke still counts: it is probably about to connect again."""
+
+AHEAD_SECONDS = 3600.0
+"""Numbers are times in milliseconds; one that lies further ahead than this is no start of a process."""
 
 
 class StaleDriverError(Exception):
@@ -59,6 +64,50 @@ class Driver(Protocol):
 
 Recorder = Callable[[RoundRecord], None]
 """Takes rounds that are over, for whoever wants to look into them; must not take long."""
+
+
+class Fencing:
+    """The fencing number that a newcomer has to reach; see ``admits``. Told the time by ``wall`` and ``monotonic``.
+
+    It protects the driver that is attached from an older one that has not noticed. Once none is attached there is
+    nobody to protect: what a stale driver knows comes from the same API server, which refuses a second binding.
+    """
+
+    def __init__(self, wall: Callable[[], float], monotonic: Callable[[], float]) -> None:
+        self._wall = wall
+        self._monotonic = monotonic
+        self._number = 0
+        self._lapses = float("-inf")
+
+    @property
+    def number(self) -> int:
+        """The number of the driver that is attached, or was the last one."""
+        return self._number
+
+    def admits(self, number: int) -> bool:
+        """Whether a driver with this number may take over.
+
+        While a driver is attached, and for ``GRACE_SECONDS`` after its stream broke (not after a goodbye), that is one
+        whose number is not lower; one further ahead of the clock than ``AHEAD_SECONDS`` counts as lower than all that
+        are not.
+        """
+        if self._monotonic() >= self._lapses:
+            return True
+        latest = (self._wall() + AHEAD_SECONDS) * 1000
+        return (number <= latest, number) >= (self._number <= latest, self._number)
+
+    def attached(self, number: int) -> None:
+        """Note that a driver with this number drives."""
+        self._number = number
+        self._lapses = float("inf")
+
+    def detached(self) -> None:
+        """Note that it drives no more; its stream may have broken."""
+        self._lapses = self._monotonic() + GRACE_SECONDS
+
+    def lapse(self) -> None:
+        """Note that it will not be back."""
+        self._lapses = float("-inf")
 
 
 class ServedCluster:
@@ -227,20 +276,15 @@ class ServedCluster:
         with self._lock:
             return self._known().explain(uid)
 
-    def listing(self, *, with_tasks: bool) -> Listing:
+    def listing(self, *, with_tasks: bool) -> tuple[Counts, list[TaskState], list[MachineState]]:
         """Count, and if wanted list, what is known; raises ``NoStateError``."""
         with self._lock:
             scheduler = self._known()
             counts = scheduler.counts()
-            return Listing(
-                machines=counts.machines,
-                pending=counts.pending,
-                assumed=counts.assumed,
-                bound=counts.bound,
-                rounds=counts.rounds + self._earlier_rounds,
-                tasks=tuple(scheduler.task_states()) if with_tasks else (),
-                machine_states=tuple(scheduler.machine_states()) if with_tasks else (),
-            )
+            counts = replace(counts, rounds=counts.rounds + self._earlier_rounds)
+            if not with_tasks:
+                return counts, [], []
+            return counts, list(scheduler.task_states()), list(scheduler.machine_states())
 
     def network(self) -> tuple[str, int]:
         """Return the last network as DIMACS text and its round's number, ``("", 0)`` before the first."""

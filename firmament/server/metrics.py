@@ -20,6 +20,13 @@ class Metrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
+
+        def counter(name: str, text: str, *labels: str) -> Counter:
+            return Counter(name, text, labels, registry=self.registry)
+
+        def gauge(name: str, text: str, *labels: str) -> Gauge:
+            return Gauge(name, text, labels, registry=self.registry)
+
         self._stages = Histogram(
             "firmament_round_duration_seconds",
             "Time that a round spends in each stage.",
@@ -27,46 +34,32 @@ class Metrics:
             buckets=_SECONDS,
             registry=self.registry,
         )
-        self._tasks = Counter(
-            "firmament_round_tasks",
-            "Tasks that took part in rounds, by outcome.",
-            ["outcome"],
-            registry=self.registry,
+        self._tasks = counter(
+            "firmament_round_tasks", "Tasks that took part in rounds, by outcome.", "outcome"
         )
-        self._arcs = Gauge(
-            "firmament_network_arcs", "Arcs of the last round's largest network.", registry=self.registry
-        )
-        self._failures = Counter(
-            "firmament_round_failures", "Rounds that ended with an error.", registry=self.registry
-        )
-        self._set_aside = Counter(
+        self._arcs = gauge("firmament_network_arcs", "Arcs of the last round's largest network.")
+        self._failures = counter("firmament_round_failures", "Rounds that ended with an error.")
+        self._set_aside = counter(
             "firmament_classes_set_aside",
             "Classes of tasks with which rounds failed, and which take part in none until they are defined again.",
-            registry=self.registry,
         )
-        self._remarks = Counter(
+        self._remarks = counter(
             "firmament_model_remarks",
             "Remarks of cost models on bad input, such as annotations that cannot be read; each text once.",
-            registry=self.registry,
         )
-        self._restarts = Counter(
+        self._restarts = counter(
             "firmament_solver_restarts",
             "Solver processes replaced because they died or were killed at the time limit.",
-            registry=self.registry,
         )
-        self._refused = Counter(
+        self._refused = counter(
             "firmament_refusals",
             "Calls that were turned away: beyond a limit, or streams that did not say hello in time.",
-            ["reason"],
-            registry=self.registry,
+            "reason",
         )
-        self._sessions = Gauge("firmament_sessions", "Open sessions.", registry=self.registry)
-        Gauge(
-            "firmament_build_info",
-            "Always 1; the label says which version runs.",
-            ["version"],
-            registry=self.registry,
-        ).labels(firmament.__version__).set(1)
+        self._sessions = gauge("firmament_sessions", "Open sessions.")
+        gauge("firmament_build_info", "Always 1; the label says which version runs.", "version").labels(
+            firmament.__version__
+        ).set(1)
 
     def round_done(self, result: RoundResult, seconds: float) -> None:
         """Record a round that took ``seconds`` in all."""

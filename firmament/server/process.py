@@ -22,13 +22,11 @@ from firmament.server.address import PING_SECONDS, Address, check_free, server_o
 from firmament.server.credentials import Clients, server_credentials
 from firmament.server.driving.loop import RoundRunner
 from firmament.server.metrics import Metrics
-from firmament.server.registration import add_service
 from firmament.server.registry import ClusterRegistry
 from firmament.server.round_traces import RoundTraces
-from firmament.server.saving.writer import ArtefactOptions, ArtefactWriter
-from firmament.server.service import SchedulerService
+from firmament.server.saving import ArtefactOptions, ArtefactWriter
+from firmament.server.service import SchedulerService, add_service
 from firmament.server.session import SessionSettings
-from firmament.server.steady_clock import SteadyClock
 from firmament.solvers.process_solver import DEFAULT_SOLVER, ProcessSolver
 from protos.conventions.probes import Heartbeat, application
 from protos.conventions.probes import serve as serve_http
@@ -65,6 +63,22 @@ class ServeOptions:
     tls: TlsFiles | None = None
     clients: Mapping[str, frozenset[str]] = field(default_factory=dict)
     tracer: Tracer | None = None
+
+
+class SteadyClock:
+    """Tells what ``wall`` told when this was made, and the seconds since then by ``monotonic``.
+
+    Waits, back-offs and time-outs are differences: were the system's clock turned back by an hour, a task whose binding
+    had failed would wait that hour; were it turned forward, gangs would be given up that are just being bound.
+    """
+
+    def __init__(self, wall: Callable[[], float], monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._offset = wall() - monotonic()
+
+    def __call__(self) -> float:
+        """Seconds since the epoch."""
+        return self._offset + self._monotonic()
 
 
 class SolverServer:

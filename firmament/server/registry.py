@@ -6,11 +6,10 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from firmament.server.cluster import Recorder, ServedCluster
+from firmament.server.cluster import Fencing, Recorder, ServedCluster
 
 if TYPE_CHECKING:
     from firmament.core.scheduler import Scheduler
-    from firmament.server.fencing import Fencing
 
 IDLE_CLUSTERS = 16
 """Clusters without a session whose state is kept for questions; of more, the longest unused are forgotten."""

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import aclosing, contextmanager
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing, asynccontextmanager, contextmanager
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import grpc
 from google.protobuf.message import DecodeError
+from google.protobuf.message_factory import GetMessageClass
 
 from firmament.core.scheduler import UnknownTaskError
 from firmament.server.cluster import NoStateError, ServedCluster
 from firmament.server.credentials import Clients
-from firmament.server.questions import QuestionPool, TooManyQuestionsError
 from firmament.server.registry import (
     ClusterInUseError,
     ClusterRegistry,
@@ -33,6 +35,57 @@ if TYPE_CHECKING:
     from firmament.server.driving.loop import RoundRunner
     from firmament.server.metrics import Metrics
     from firmament.wire import EncodedRound
+
+
+T = TypeVar("T")
+
+_CODES: Mapping[type[Exception], grpc.StatusCode] = MappingProxyType(
+    {
+        NoStateError: grpc.StatusCode.FAILED_PRECONDITION,
+        ClusterInUseError: grpc.StatusCode.FAILED_PRECONDITION,
+        UnknownClusterError: grpc.StatusCode.NOT_FOUND,
+        DecodeError: grpc.StatusCode.INVALID_ARGUMENT,
+    }
+)
+"""How calls end over errors that say why."""
+
+
+THREADS = 4
+"""Few: each of them may hold the lock of its cluster while a session wants it."""
+
+
+class TooManyQuestionsError(Exception):
+    """So many questions are under way that no further one is taken; the text says what to do."""
+
+
+class QuestionPool:
+    """At most ``most`` questions at a time, of which some wait. For the event loop's thread."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._open = 0
+        self._threads = ThreadPoolExecutor(THREADS, "questions")
+
+    async def ask(self, question: Callable[[], T]) -> T:
+        """Return what ``question`` returns, or raise what it raises; raises ``TooManyQuestionsError``.
+
+        Cancelled, it leaves the question to be answered to nobody, and it counts until then.
+        """
+        if self._open >= self._most:
+            raise TooManyQuestionsError(
+                f"{self._open} questions are under way, as many as limits.questions allows; ask again later"
+            )
+        answer = asyncio.wrap_future(self._threads.submit(question))
+        self._open += 1
+        answer.add_done_callback(self._answered)
+        return await asyncio.shield(answer)
+
+    def close(self) -> None:
+        """Answer no more; those under way end by themselves."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _answered(self, _: object) -> None:
+        self._open -= 1
 
 
 class SchedulerService:
@@ -104,10 +157,11 @@ class SchedulerService:
     async def _greeted(self, messages: AsyncIterator[pb.ClientMessage], context: Any) -> DriverSession | None:
         """Return the session of a stream that begins as it should; None if it ends before it has begun."""
         try:
-            async with asyncio.timeout(self._settings.limits.hello_timeout):
-                hello = check_hello(await anext(messages))
-            await self._admit(hello.cluster, context)
-            return DriverSession(hello, self._registry, self._runner, self._settings)
+            async with self._answering(context):
+                async with asyncio.timeout(self._settings.limits.hello_timeout):
+                    hello = check_hello(await anext(messages))
+                await self._admit(hello.cluster, context)
+                return DriverSession(hello, self._registry, self._runner, self._settings)
         except StopAsyncIteration:
             return None
         except TimeoutError:
@@ -116,10 +170,6 @@ class SchedulerService:
             await _abort(context, grpc.StatusCode.DEADLINE_EXCEEDED, message)
         except ProtocolError as error:
             await _abort(context, error.code, str(error))
-        except DecodeError as error:
-            await _abort(context, grpc.StatusCode.INVALID_ARGUMENT, str(error))
-        except TooManyClustersError as error:
-            await self._refuse(context, str(error))
 
     @contextmanager
     def _open(self, session: DriverSession) -> Iterator[None]:
@@ -139,14 +189,8 @@ class SchedulerService:
         asked = asyncio.create_task(self._run_and_deliver(cluster))
         self._asked.add(asked)
         asked.add_done_callback(self._asked.discard)
-        try:
+        async with self._answering(context):
             result = await asyncio.shield(asked)
-        except NoStateError as error:
-            await _abort(context, grpc.StatusCode.FAILED_PRECONDITION, str(error))
-        except SolverClosedError:
-            await _abort(context, grpc.StatusCode.UNAVAILABLE, "the server stops; ask again in a moment")
-        except TooManyQuestionsError as error:
-            await self._refuse(context, str(error))
         if result is None:
             await _abort(context, grpc.StatusCode.ABORTED, "a new snapshot came during the round; try again")
         return result.body
@@ -191,10 +235,8 @@ class SchedulerService:
     ) -> pb.DeleteClusterResponse:
         """See the protocol."""
         await self._cluster(request.cluster, context)
-        try:
+        async with self._answering(context):
             self._registry.delete(request.cluster)
-        except ClusterInUseError as error:
-            await _abort(context, grpc.StatusCode.FAILED_PRECONDITION, str(error))
         return pb.DeleteClusterResponse()
 
     async def _run_and_deliver(self, cluster: ServedCluster) -> EncodedRound | None:
@@ -210,10 +252,8 @@ class SchedulerService:
         if not name:
             await _abort(context, grpc.StatusCode.INVALID_ARGUMENT, "cluster: is empty; name the cluster")
         await self._admit(name, context)
-        try:
+        async with self._answering(context):
             return self._registry.get(name)
-        except UnknownClusterError as error:
-            await _abort(context, grpc.StatusCode.NOT_FOUND, str(error))
 
     async def _admit(self, cluster: str, context: Any) -> None:
         """End the call of a client that has nothing to do with ``cluster``."""
@@ -223,14 +263,20 @@ class SchedulerService:
 
     async def _ask(self, context: Any, question: Callable[[], Message]) -> bytes:
         """Put a question to a cluster, and serialise the answer, which may be large: both off the event loop."""
-        try:
+        async with self._answering(context):
             return await self._questions.ask(lambda: question().SerializeToString())
-        except NoStateError as error:
-            await _abort(context, grpc.StatusCode.FAILED_PRECONDITION, str(error))
+
+    @asynccontextmanager
+    async def _answering(self, context: Any) -> AsyncIterator[None]:
+        """End the call if an error says why it cannot be answered."""
+        try:
+            yield
         except SolverClosedError:
             await _abort(context, grpc.StatusCode.UNAVAILABLE, "the server stops; ask again in a moment")
-        except TooManyQuestionsError as error:
+        except (TooManyClustersError, TooManyQuestionsError) as error:
             await self._refuse(context, str(error))
+        except tuple(_CODES) as error:
+            await _abort(context, _CODES[type(error)], str(error))
 
     async def _refuse(self, context: Any, message: str) -> NoReturn:
         """End a call that exceeds a limit."""
@@ -250,14 +296,40 @@ def _network(cluster: ServedCluster) -> pb.ExportNetworkResponse:
 
 
 def _listing(cluster: ServedCluster, names: list[str], *, with_tasks: bool) -> pb.ListStateResponse:
-    listing = cluster.listing(with_tasks=with_tasks)
+    counts, tasks, machines = cluster.listing(with_tasks=with_tasks)
     return pb.ListStateResponse(
         clusters=names,
-        machines=listing.machines,
-        pending=listing.pending,
-        assumed=listing.assumed,
-        bound=listing.bound,
-        rounds=listing.rounds,
-        tasks=[task_state_to_proto(state) for state in listing.tasks],
-        machine_states=[machine_state_to_proto(state) for state in listing.machine_states],
+        machines=counts.machines,
+        pending=counts.pending,
+        assumed=counts.assumed,
+        bound=counts.bound,
+        rounds=counts.rounds,
+        tasks=map(task_state_to_proto, tasks),
+        machine_states=map(machine_state_to_proto, machines),
     )
+
+
+def add_service(service: SchedulerService, server: grpc.aio.Server) -> None:
+    """Let ``server`` answer the calls of ``service``, which has a method of the name of each.
+
+    As the generated ``add_SchedulerServicer_to_server`` does, except that serialised messages are let through: results
+    of rounds are large, and the event loop, whose thread would serialise them, has health checks to answer.
+    """
+    described = pb.DESCRIPTOR.services_by_name["Scheduler"]
+    handlers = {
+        method.name: (
+            grpc.stream_stream_rpc_method_handler
+            if method.client_streaming
+            else grpc.unary_unary_rpc_method_handler
+        )(
+            getattr(service, method.name),
+            request_deserializer=GetMessageClass(method.input_type).FromString,
+            response_serializer=_serialised,
+        )
+        for method in described.methods
+    }
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(described.full_name, handlers),))
+
+
+def _serialised(message: Message | bytes) -> bytes:
+    return message if isinstance(message, bytes) else message.SerializeToString()

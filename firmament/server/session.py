@@ -12,13 +12,12 @@ import grpc
 from google.protobuf.message import DecodeError
 
 import firmament
-from firmament.configuration.limits import LimitSection
+from firmament.configuration.sections import LimitSection
 from firmament.core.events import InvalidEventError
-from firmament.core.intake.quota import QuotaExceededError
+from firmament.core.intake.validation import QuotaExceededError
 from firmament.server.cluster import OrderError, ServedCluster, StaleDriverError, SupersededError
 from firmament.server.driving.loop import DriverLoop, RoundRunner
-from firmament.server.outbox import Ending, Outbox
-from firmament.server.signs_of_life import EVERY, SignsOfLife
+from firmament.server.outbox import EVERY, Ending, Outbox, SignsOfLife
 from firmament.wire import events_from_proto, reports_from_proto
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -150,8 +149,7 @@ class Session:
         self._loop.drain()
         await self._ended.wait()
 
-    # --- called by the cluster's other users
-    # ------------------------------------------------------------------------
+    # --- called by the cluster's other users -------------------------------------------------------------------------
 
     def superseded(self, by_fencing: int) -> None:
         """End at once: another driver has taken over."""
@@ -165,8 +163,7 @@ class Session:
         self._outbox.put(result.message())
         self._loop.changed()
 
-    # --- the tasks
-    # ----------------------------------------------------------------------------------------------
+    # --- the tasks ---------------------------------------------------------------------------------------------------
 
     async def _read(self, messages: AsyncIterator[pb.ClientMessage]) -> None:
         """Take the driver's messages one by one, until it closes its side or breaks the protocol."""
@@ -247,8 +244,7 @@ class Session:
     def _report(self, reports: pb.BindingReports) -> None:
         self._cluster.report(self, reports_from_proto(reports))
 
-    # --- small things
-    # -----------------------------------------------------------------------------------------------
+    # --- small things ------------------------------------------------------------------------------------------------
 
     def _welcome(self) -> pb.ServerMessage:
         return pb.ServerMessage(

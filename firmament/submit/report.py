@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from firmament.submit.submission_log import SubmissionLog
 
 
+REFRESH_SECONDS = 0.1
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """Figures of a run. Latencies are milliseconds from submission to delta, null without any placement.
@@ -76,23 +79,22 @@ def print_json(report: Report, console: Console) -> None:
 
 def print_table(report: Report, console: Console) -> None:
     """Print the report for people."""
+    latencies = (report.latency_p50_ms, report.latency_p90_ms, report.latency_p99_ms)
+    shown = " / ".join("-" if each is None else f"{each:.1f}" for each in latencies)
     table = Table(show_header=False)
     table.add_column()
     table.add_column(justify="right")
-    for label, value in (
-        ("machines", f"{report.nodes:,}"),
-        ("tasks submitted", f"{report.tasks:,}"),
-        ("tasks placed", f"{report.placed:,}"),
-        ("tasks unplaced", f"{report.unplaced:,}"),
-        ("tasks finished", f"{report.finished:,}"),
-        ("rounds", f"{report.rounds:,}"),
-        ("seconds, first submission to last delta", f"{report.seconds:.3f}"),
-        ("placements per second", f"{report.placements_per_second:,.0f}"),
-        ("latency p50 / p90 / p99", _latencies(report)),
-        ("machines used", f"{report.nodes_used:,}"),
-        ("machines overcommitted", f"{report.overcommitted:,}"),
-    ):
-        table.add_row(label, value)
+    table.add_row("machines", f"{report.nodes:,}")
+    table.add_row("tasks submitted", f"{report.tasks:,}")
+    table.add_row("tasks placed", f"{report.placed:,}")
+    table.add_row("tasks unplaced", f"{report.unplaced:,}")
+    table.add_row("tasks finished", f"{report.finished:,}")
+    table.add_row("rounds", f"{report.rounds:,}")
+    table.add_row("seconds, first submission to last delta", f"{report.seconds:.3f}")
+    table.add_row("placements per second", f"{report.placements_per_second:,.0f}")
+    table.add_row("latency p50 / p90 / p99", f"{shown} ms")
+    table.add_row("machines used", f"{report.nodes_used:,}")
+    table.add_row("machines overcommitted", f"{report.overcommitted:,}")
     console.print(table)
     for message, count in sorted(report.unplaced_reasons.items(), key=lambda item: -item[1])[:5]:
         console.print(f"{count:,} unplaced: {message}", highlight=False, markup=False)
@@ -100,20 +102,7 @@ def print_table(report: Report, console: Console) -> None:
         console.print("Stopped at the time-out, before every task had an answer.", highlight=False)
 
 
-def _latencies(report: Report) -> str:
-    figures = (report.latency_p50_ms, report.latency_p90_ms, report.latency_p99_ms)
-    return " / ".join("-" if each is None else f"{each:.1f}" for each in figures) + " ms"
-
-
 # --- A progress display for terminals; silent elsewhere.
-
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from firmament.submit.submission_log import SubmissionLog
-
-_REFRESH_SECONDS = 0.1
 
 
 async def show_progress(ledger: SubmissionLog, total: int, console: Console) -> None:
@@ -132,4 +121,4 @@ async def show_progress(ledger: SubmissionLog, total: int, console: Console) -> 
         while True:
             progress.update(submitted, completed=ledger.submitted_count)
             progress.update(placed, completed=ledger.placed_count)
-            await asyncio.sleep(_REFRESH_SECONDS)
+            await asyncio.sleep(REFRESH_SECONDS)

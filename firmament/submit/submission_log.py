@@ -1,11 +1,11 @@
-"""The client's own books: what was submitted, placed and finished, and whether any machine was ever
-overcommitted.
+"""The client's own books: what was submitted, placed and finished, and whether any machine was ever overcommitted.
 
 Kept independently of the solver, from the workload and the deltas alone.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -36,9 +36,6 @@ class SubmissionLog:
         self._messages: dict[int, str] = {}
         self.duplicates = 0
         self.rounds = 0
-
-    # --- bookings
-    # ---------------------------------------------------------------------------------------------------
 
     def submitted(self, first: int, last: int, now: float) -> None:
         """Book the submission of tasks ``first`` to ``last`` (exclusive)."""
@@ -72,9 +69,6 @@ class SubmissionLog:
                 self._unscheduled.add(task)
                 self._messages[task] = message
 
-    # --- questions
-    # --------------------------------------------------------------------------------------------------
-
     @property
     def placed_count(self) -> int:
         """Tasks placed so far."""
@@ -107,11 +101,7 @@ class SubmissionLog:
 
     def reasons(self) -> dict[str, int]:
         """Number of pending tasks by the solver's message."""
-        counts: dict[str, int] = {}
-        for task in self._unscheduled:
-            message = self._messages[task]
-            counts[message] = counts.get(message, 0) + 1
-        return counts
+        return dict(Counter(self._messages[task] for task in self._unscheduled))
 
     def latencies(self) -> Float64:
         """Seconds from submission to delta, of every placed task."""

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any, TypeAlias, TypeVar
 
 from firmament.core.events import InvalidEventError
 from firmament.core.model import MAX_QUANTITY, OPERATORS, NodeSelectorTerm, Requirement
 from firmament.core.selectors.labels import parse_integer
 from protos.firmament.v1 import scheduler_pb2 as pb
 
-if TYPE_CHECKING:
-    from protos.firmament.v1 import scheduler_pb2 as pb
+T = TypeVar("T")
 
+Decoder: TypeAlias = Callable[[str, str, Any], T]
+"""Makes a value of a message, or of part of one; takes the object and the field, for errors, and the message."""
 
 LONGEST_NAME = 1024
 """Names and uids of Kubernetes have 253 characters at most, and two of them make a name here."""
@@ -43,25 +44,9 @@ def required(subject: str, field: str, value: str) -> str:
     return value
 
 
-def quantities(subject: str, field: str, items: Iterable[pb.Quantity]) -> dict[str, int]:
-    """Return amounts by resource: 0 to 2^53 each, every resource named at most once."""
-    amounts: dict[str, int] = {}
-    for item in items:
-        resource, amount = item.resource, item.amount
-        if not resource:
-            raise refuse(subject, f"{field}.resource", "is empty; name the resource")
-        if resource in amounts:
-            raise refuse(subject, f"{field}[{resource}]", "is given twice; send one amount per resource")
-        if not 0 <= amount <= MAX_QUANTITY:
-            fault = "is negative" if amount < 0 else "is absurdly large"
-            raise refuse(subject, f"{field}[{resource}]", f"{amount} {fault}; send 0 to {MAX_QUANTITY}")
-        amounts[resource] = amount
-    return amounts
-
-
-def usage(subject: str, field: str, items: Iterable[pb.Usage]) -> dict[str, float]:
-    """Return measured amounts by resource: finite, 0 to 2^53 each, every resource named at most once."""
-    amounts: dict[str, float] = {}
+def quantities(subject: str, field: str, items: Iterable[pb.Quantity | pb.Usage]) -> dict[str, Any]:
+    """Return amounts by resource, whole or measured: 0 to 2^53 each, every resource named at most once."""
+    amounts: dict[str, Any] = {}
     for item in items:
         resource, amount = item.resource, item.amount
         if not resource:
@@ -69,11 +54,44 @@ def usage(subject: str, field: str, items: Iterable[pb.Usage]) -> dict[str, floa
         if resource in amounts:
             raise refuse(subject, f"{field}[{resource}]", "is given twice; send one amount per resource")
         if not 0 <= amount <= MAX_QUANTITY:  # also false for NaN
-            raise refuse(
-                subject, f"{field}[{resource}]", f"{amount} is not an amount; send 0 to {MAX_QUANTITY}"
-            )
+            raise _no_amount(subject, f"{field}[{resource}]", amount, f"send 0 to {MAX_QUANTITY}")
         amounts[resource] = amount
     return amounts
+
+
+def sorted_quantities(subject: str, field: str, items: Iterable[pb.Quantity]) -> tuple[tuple[str, int], ...]:
+    """Return the same in order of resources, for values that are to be compared."""
+    return tuple(sorted(quantities(subject, field, items).items()))
+
+
+def whole(subject: str, field: str, amount: int, remedy: str = f"send 0 to {MAX_QUANTITY}") -> int:
+    """Return a number of bytes: 0 to 2^53."""
+    if not 0 <= amount <= MAX_QUANTITY:
+        raise _no_amount(subject, field, amount, remedy)
+    return amount
+
+
+def _no_amount(subject: str, field: str, amount: float, remedy: str) -> InvalidEventError:
+    fault = "is negative" if amount < 0 else "is absurdly large"
+    return refuse(
+        subject, field, f"{amount} {'is not an amount' if isinstance(amount, float) else fault}; {remedy}"
+    )
+
+
+def within(subject: str, field: str, value: int, least: int, most: int) -> int:
+    """Return a number within bounds."""
+    if not least <= value <= most:
+        raise refuse(subject, field, f"{value} is out of range; use {least} to {most}")
+    return value
+
+
+def one_of(subject: str, field: str, value: str, allowed: Collection[str], what: str, more: str = "") -> str:
+    """Return one of the words ``allowed``; ``what``: a word for them; ``more``: what is accepted besides."""
+    if value not in allowed:
+        raise refuse(
+            subject, field, f"{value!r} is not {what}; use one of {', '.join(sorted(allowed))}{more}"
+        )
+    return value
 
 
 def moment(subject: str, field: str, value: float) -> float:
@@ -100,18 +118,28 @@ def parallel(subject: str, field: str, values: Sequence[object], count: int) -> 
         raise refuse(subject, field, f"has {len(values)} entries for {count} uids; send one each, or none")
 
 
+def each(decode: Decoder[T]) -> Decoder[tuple[T, ...]]:
+    """A decoder of a repeated field, of one of whose messages ``decode`` is."""
+
+    def decode_all(subject: str, field: str, messages: Iterable[Any]) -> tuple[T, ...]:
+        return tuple(decode(subject, f"{field}[{index}]", message) for index, message in enumerate(messages))
+
+    return decode_all
+
+
+def distinct(decode: Decoder[tuple[Any, ...]], kind: Callable[..., T]) -> Decoder[tuple[T, ...]]:
+    """The same, without repetition and in order: ``decode`` returns the arguments of ``kind``."""
+    every = each(decode)
+    return lambda subject, field, messages: tuple(
+        kind(*arguments) for arguments in sorted(set(every(subject, field, messages)))
+    )
+
+
 # --- Decodes requirements on labels and fields, and the terms made of them.
 
 
 SET_OPERATORS: frozenset[str] = OPERATORS - {"Gt", "Lt"}
 """Operators of selectors that look at tasks or namespaces."""
-
-
-def node_terms(
-    subject: str, field: str, messages: Iterable[pb.NodeSelectorTerm]
-) -> tuple[NodeSelectorTerm, ...]:
-    """Return terms of which one must match. Raises ``InvalidEventError``."""
-    return tuple(node_term(subject, f"{field}[{i}]", message) for i, message in enumerate(messages))
 
 
 def node_term(subject: str, field: str, message: pb.NodeSelectorTerm) -> NodeSelectorTerm:
@@ -134,9 +162,7 @@ def _requirement(subject: str, field: str, message: pb.Requirement, operators: f
     operator, values = message.operator, tuple(message.values)
     if not message.key:
         raise refuse(subject, f"{field}.key", "is empty; it is required")
-    if operator not in operators:
-        allowed = ", ".join(sorted(operators))
-        raise refuse(subject, f"{field}.operator", f"{operator!r} is not an operator; use one of {allowed}")
+    one_of(subject, f"{field}.operator", operator, operators, "an operator")
     if operator in {"In", "NotIn"} and not values:
         raise refuse(subject, f"{field}.values", f"is empty; {operator} needs at least one value")
     if operator in {"Exists", "DoesNotExist"} and values:

@@ -10,24 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
-from firmament.core.model import (
-    EFFECTS,
-    QOS_CLASSES,
-    Container,
-    PreferredTerm,
-    TaskClass,
-    Toleration,
-    VolumeRule,
-)
-from firmament.wire.checks import node_term, node_terms, quantities, refuse
-from firmament.wire.storage import disks, new_storage
-from firmament.wire.task_rules import ports, spread_rules, task_terms
+from firmament.core.model import Disk, HostPort, NewStorage, TaskClass
+from firmament.wire import class_rules as rules
+from firmament.wire.checks import Decoder, distinct, each, node_term, refuse, sorted_quantities
 from protos.firmament.v1 import scheduler_pb2 as pb
 
-_CONTAINER_KINDS = {pb.Container.APP: "app", pb.Container.INIT: "init", pb.Container.SIDECAR: "sidecar"}
-_EFFECT_LIST = ", ".join(sorted(EFFECTS))
+_OF_NO_USE_BEYOND = ("images", "containers", "limits")
+"""What only costs look at, and models in detail; of a class beyond the limits they see its requests."""
 
 
 def class_from_proto(message: pb.TaskClass) -> tuple[int, TaskClass]:
@@ -41,7 +32,7 @@ def class_from_proto(message: pb.TaskClass) -> tuple[int, TaskClass]:
         raise refuse("TaskClass", "id", "is 0; number classes from 1")
     subject = f"TaskClass {message.id}"
     beyond = beyond_limits(message)
-    decoders = _DECODERS_OF_INVALID if message.invalid or beyond else _DECODERS
+    decoders = _FIELDS if message.invalid or beyond else _DECODERS
     fields: dict[str, Any] = {}
     for descriptor, value in message.ListFields():
         name = descriptor.name
@@ -53,17 +44,6 @@ def class_from_proto(message: pb.TaskClass) -> tuple[int, TaskClass]:
         for name in _OF_NO_USE_BEYOND:
             fields.pop(name, None)
     return message.id, TaskClass(**fields)
-
-
-def check_effect(subject: str, field: str, effect: str) -> str:
-    """Return a taint's effect, or raise if it is none that Kubernetes knows."""
-    if effect not in EFFECTS:
-        raise refuse(subject, f"{field}.effect", f"{effect!r} is not an effect; use one of {_EFFECT_LIST}")
-    return effect
-
-
-# --- fields ---------------------------------------------------------------------------------------------------------
-# Each decoder takes the class, for errors, the field's name and its value.
 
 
 def _plain(_: str, __: str, value: Any) -> Any:
@@ -78,117 +58,50 @@ def _pairs(_: str, __: str, values: Mapping[str, str]) -> tuple[tuple[str, str],
     return tuple(sorted(values.items()))
 
 
-def _amounts(subject: str, field: str, items: Iterable[pb.Quantity]) -> tuple[tuple[str, int], ...]:
-    return tuple(sorted(quantities(subject, field, items).items()))
-
-
-def _attachments(subject: str, field: str, messages: Iterable[pb.Attachment]) -> tuple[tuple[str, str], ...]:
-    found = set()
-    for index, message in enumerate(messages):
-        for name in ("resource", "volume"):
-            if not getattr(message, name):
-                raise refuse(subject, f"{field}[{index}].{name}", "is empty; it is required")
-        found.add((message.resource, message.volume))
-    return tuple(sorted(found))
-
-
-def _preferred(subject: str, field: str, messages: Iterable[pb.PreferredTerm]) -> tuple[PreferredTerm, ...]:
-    terms = []
-    for index, message in enumerate(messages):
-        where = f"{field}[{index}]"
-        if not 1 <= message.weight <= 100:
-            raise refuse(subject, f"{where}.weight", f"{message.weight} is out of range; use 1 to 100")
-        terms.append(PreferredTerm(message.weight, node_term(subject, f"{where}.term", message.term)))
-    return tuple(terms)
-
-
-def _volumes(subject: str, field: str, messages: Iterable[pb.VolumeRule]) -> tuple[VolumeRule, ...]:
-    return tuple(
-        VolumeRule(
-            node_terms(subject, f"{field}[{index}].terms", message.terms), message.reason, message.in_use
-        )
-        for index, message in enumerate(messages)
-    )
-
-
-def _containers(subject: str, field: str, messages: Iterable[pb.Container]) -> tuple[Container, ...]:
-    return tuple(_container(subject, f"{field}[{index}]", message) for index, message in enumerate(messages))
-
-
-def _container(subject: str, field: str, message: pb.Container) -> Container:
-    kind = _CONTAINER_KINDS.get(message.kind)
-    if kind is None:
-        raise refuse(subject, f"{field}.kind", f"{message.kind} is not a kind; use APP, INIT or SIDECAR")
-    requests = _amounts(subject, f"{field}.requests", message.requests)
-    return Container(message.name, kind, requests, _amounts(subject, f"{field}.limits", message.limits))
-
-
-def _qos(subject: str, field: str, qos: str) -> str:
-    if qos not in QOS_CLASSES:
-        allowed = ", ".join(sorted(QOS_CLASSES))
-        raise refuse(subject, field, f"{qos!r} is not a QoS class; use one of {allowed}, or none")
-    return qos
-
-
-def _tolerations(subject: str, field: str, messages: Iterable[pb.Toleration]) -> tuple[Toleration, ...]:
-    return tuple(_toleration(subject, f"{field}[{index}]", message) for index, message in enumerate(messages))
-
-
-def _toleration(subject: str, field: str, message: pb.Toleration) -> Toleration:
-    operator = message.operator or "Equal"
-    if operator not in {"Equal", "Exists", "Gt", "Lt"}:
-        allowed = "use Equal, Exists, Gt or Lt"
-        raise refuse(subject, f"{field}.operator", f"{operator!r} is not an operator; {allowed}")
-    if not message.key and operator != "Exists":
-        raise refuse(subject, f"{field}.key", "is empty; only Exists takes every key")
-    if message.effect:
-        check_effect(subject, field, message.effect)
-    return Toleration(message.key, operator, message.value, message.effect)
-
-
-_Decoder: TypeAlias = Callable[[str, str, Any], Any]
-
-_RULES: Mapping[str, _Decoder] = {
-    "node_selector": _pairs,
-    "required": node_terms,
-    "preferred": _preferred,
-    "tolerations": _tolerations,
-    "affinity": task_terms,
-    "anti_affinity": task_terms,
-    "preferred_affinity": partial(task_terms, weighted=True),
-    "preferred_anti_affinity": partial(task_terms, weighted=True),
-    "spread": spread_rules,
-    "volumes": _volumes,
-}
-_DECODERS_OF_INVALID: Mapping[str, _Decoder] = MappingProxyType(
+_FIELDS: Mapping[str, Decoder[Any]] = MappingProxyType(
     {
-        "requests": _amounts,
+        "requests": sorted_quantities,
         "namespace": _plain,
         "labels": _pairs,
         "annotations": _pairs,
         "machine": _plain,
         "invalid": _plain,
-        "ports": ports,
+        "ports": distinct(rules.port, HostPort),
         "images": _texts,
         "terminating": _plain,
         "runs_to_completion": _plain,
-        "attachments": _attachments,
-        "new_storage": new_storage,
-        "disks": disks,
-        "containers": _containers,
-        "qos": _qos,
-        "overhead": _amounts,
-        "limits": _amounts,
+        "attachments": distinct(rules.attachment, lambda *names: names),
+        "new_storage": rules.storage(NewStorage, "total"),
+        "disks": distinct(rules.disk, Disk),
+        "containers": each(rules.container),
+        "qos": rules.qos,
+        "overhead": sorted_quantities,
+        "limits": sorted_quantities,
         "service_class": _plain,
         "daemon": _plain,
         "never_preempts": _plain,
-        "assumed": _amounts,
+        "assumed": sorted_quantities,
     }
 )
-_OF_NO_USE_BEYOND = ("images", "containers", "limits")
-"""What only costs look at, and models in detail; of a class beyond the limits they see its requests."""
+"""Decoders by field."""
 
-_DECODERS: Mapping[str, _Decoder] = MappingProxyType({**_DECODERS_OF_INVALID, **_RULES})
+_RULES: Mapping[str, Decoder[Any]] = MappingProxyType(
+    {
+        "node_selector": _pairs,
+        "required": each(node_term),
+        "preferred": each(rules.preferred),
+        "tolerations": each(rules.toleration),
+        "affinity": each(rules.task_term),
+        "anti_affinity": each(rules.task_term),
+        "preferred_affinity": each(partial(rules.task_term, weighted=True)),
+        "preferred_anti_affinity": each(partial(rules.task_term, weighted=True)),
+        "spread": each(rules.spread_rule),
+        "volumes": each(rules.volume),
+    }
+)
+"""Those of the rules that say where tasks may go."""
+
+_DECODERS = {**_FIELDS, **_RULES}
 
 
 class ClassLimit(NamedTuple):

@@ -28,17 +28,9 @@ from firmament.core.events import (
     WindowUse,
 )
 from firmament.core.model import MAX_QUANTITY, NO_ANNOTATIONS, Image, Job, Machine, Taint
-from firmament.wire.checks import (
-    moment,
-    parallel,
-    quantities,
-    refuse,
-    required,
-    task_uids,
-    usage,
-)
-from firmament.wire.classes import check_effect, class_from_proto
-from firmament.wire.storage import storage_rooms
+from firmament.wire.checks import each, moment, parallel, quantities, refuse, required, task_uids, whole
+from firmament.wire.class_rules import check_effect, storage_rooms
+from firmament.wire.classes import class_from_proto
 
 if TYPE_CHECKING:
     from protos.firmament.v1 import scheduler_pb2 as pb
@@ -69,11 +61,11 @@ def event_from_proto(message: pb.Event) -> tuple[Event, ...]:
 def reports_from_proto(message: pb.BindingReports) -> list[BindingReport]:
     """Decode binding reports. Raises ``InvalidEventError``."""
     reports = []
-    for index, each in enumerate(message.reports):
+    for index, report in enumerate(message.reports):
         subject = f"report {index}: BindingReport"
-        uid = required(subject, "task", each.task)
-        machine = required(f"{subject} {uid}", "machine", each.machine)
-        reports.append(BindingReport(uid, machine, each.bound, each.reason, each.retry))
+        uid = required(subject, "task", report.task)
+        machine = required(f"{subject} {uid}", "machine", report.machine)
+        reports.append(BindingReport(uid, machine, report.bound, report.reason, report.retry))
     return reports
 
 
@@ -84,33 +76,26 @@ def _machine(message: pb.Machine) -> Event:
             name=message.name,
             allocatable=quantities(subject, "allocatable", message.allocatable),
             labels=dict(message.labels),
-            taints=tuple(_taint(subject, f"taints[{i}]", taint) for i, taint in enumerate(message.taints)),
+            taints=each(_taint)(subject, "taints", message.taints),
             unschedulable=message.unschedulable,
             not_ready=message.not_ready,
             annotations=dict(message.annotations) if message.annotations else NO_ANNOTATIONS,
-            images=tuple(_image(subject, i, image) for i, image in enumerate(message.images)),
+            images=each(_image)(subject, "images", message.images),
             total=quantities(subject, "total", message.total),
             attached=tuple(message.attached),
-            storage=storage_rooms(subject, message.storage) if message.storage else (),
+            storage=storage_rooms(subject, "storage", message.storage) if message.storage else (),
         )
     )
 
 
-def _image(subject: str, index: int, message: pb.Image) -> Image:
-    if not 0 <= message.size <= MAX_QUANTITY:
-        fault = "is negative" if message.size < 0 else "is absurdly large"
-        raise refuse(subject, f"images[{index}].size", f"{message.size} {fault}; send bytes")
-    return Image(tuple(message.names), message.size)
+def _image(subject: str, field: str, message: pb.Image) -> Image:
+    return Image(tuple(message.names), whole(subject, f"{field}.size", message.size, "send bytes"))
 
 
 def _taint(subject: str, field: str, message: pb.Taint) -> Taint:
     if not message.key:
         raise refuse(subject, f"{field}.key", "is empty; it is required")
     return Taint(message.key, message.value, check_effect(subject, field, message.effect))
-
-
-def _machine_removed(name: str) -> Event:
-    return MachineRemoved(required("MachineRemoved", "name", name))
 
 
 def _job(message: pb.Job) -> Event:
@@ -127,14 +112,6 @@ def _job(message: pb.Job) -> Event:
             disrupted_whole=message.disrupted_whole,
         )
     )
-
-
-def _job_removed(job_id: str) -> Event:
-    return JobRemoved(required("JobRemoved", "id", job_id))
-
-
-def _task_class(message: pb.TaskClass) -> Event:
-    return ClassDefined(*class_from_proto(message))
 
 
 def _class_removed(number: int) -> Event:
@@ -156,10 +133,6 @@ def _tasks(message: pb.TaskBatch) -> Event:
         group_priority=_group_priority(message),
         spread_group=message.spread_group,
     )
-
-
-def _tasks_updated(message: pb.TasksUpdated) -> tuple[Event, ...]:
-    return tuple(_tasks(batch) for batch in message.batches)
 
 
 def _bound(message: pb.BoundTasks) -> Event:
@@ -205,31 +178,26 @@ def _members(kind: str, message: pb.TaskBatch | pb.BoundTasks) -> tuple[tuple[st
     return uids, names
 
 
-def _task_removed(uid: str) -> Event:
-    return TaskRemoved(required("TaskRemoved", "uid", uid))
-
-
 def _machine_sample(message: pb.MachineSample) -> Event:
     subject = f"MachineSample {required('MachineSample', 'machine', message.machine)}"
     return MachineSampled(
         machine=message.machine,
         time=moment(subject, "time", message.time),
-        usage=usage(subject, "usage", message.usage),
+        usage=quantities(subject, "usage", message.usage),
         interval=moment(subject, "report_interval", message.report_interval),
         no_usage=message.no_usage,
-        windows=tuple(_window(subject, i, each) for i, each in enumerate(message.windows)),
+        windows=each(_window)(subject, "windows", message.windows),
         own_windows=message.own_windows,
-        system=usage(subject, "system", message.system),
+        system=quantities(subject, "system", message.system),
         tasks=_task_uses(subject, message.tasks) if message.HasField("tasks") else None,
     )
 
 
-def _window(subject: str, index: int, message: pb.WindowUsage) -> WindowUse:
-    field = f"windows[{index}]"
+def _window(subject: str, field: str, message: pb.WindowUsage) -> WindowUse:
     return WindowUse(
         type=required(subject, f"{field}.type", message.type),
         seconds=moment(subject, f"{field}.seconds", message.seconds),
-        usage=usage(subject, f"{field}.usage", message.usage),
+        usage=quantities(subject, f"{field}.usage", message.usage),
     )
 
 
@@ -248,45 +216,38 @@ def _task_uses(subject: str, message: pb.TaskUsages) -> TaskUses:
     return TaskUses(uids, resources, amounts, tuple(message.prod))
 
 
-def _machine_sample_removed(name: str) -> Event:
-    return MachineSampleRemoved(required("MachineSampleRemoved", "machine", name))
-
-
 def _task_sample(message: pb.TaskSample) -> Event:
     subject = f"TaskSample {required('TaskSample', 'task', message.task)}"
     return TaskSampled(
-        message.task, moment(subject, "time", message.time), usage(subject, "usage", message.usage)
+        message.task, moment(subject, "time", message.time), quantities(subject, "usage", message.usage)
     )
-
-
-def _record(message: pb.Record) -> Event:
-    return RecordUpserted(*_record_key("Record", message.key), message.payload)
-
-
-def _record_removed(message: pb.RecordKey) -> Event:
-    return RecordRemoved(*_record_key("RecordRemoved", message))
 
 
 def _record_key(subject: str, key: pb.RecordKey) -> tuple[str, str]:
     return required(subject, "kind", key.kind), required(f"{subject} {key.kind}", "name", key.name)
 
 
+def _removed(kind: type[Any], field: str) -> Callable[[str], Event]:
+    """A decoder of what says no more than the name of an object that is gone, in a field."""
+    return lambda name: kind(required(kind.__name__, field, name))
+
+
 _DECODERS: Mapping[str, Callable[[Any], Event | tuple[Event, ...]]] = MappingProxyType(
     {
         "machine": _machine,
-        "machine_removed": _machine_removed,
+        "machine_removed": _removed(MachineRemoved, "name"),
         "job": _job,
-        "job_removed": _job_removed,
-        "task_class": _task_class,
+        "job_removed": _removed(JobRemoved, "id"),
+        "task_class": lambda message: ClassDefined(*class_from_proto(message)),
         "class_removed": _class_removed,
         "tasks": _tasks,
-        "task_removed": _task_removed,
+        "task_removed": _removed(TaskRemoved, "uid"),
         "bound": _bound,
         "machine_sample": _machine_sample,
-        "machine_sample_removed": _machine_sample_removed,
+        "machine_sample_removed": _removed(MachineSampleRemoved, "machine"),
         "task_sample": _task_sample,
-        "record": _record,
-        "record_removed": _record_removed,
-        "tasks_updated": _tasks_updated,
+        "record": lambda message: RecordUpserted(*_record_key("Record", message.key), message.payload),
+        "record_removed": lambda key: RecordRemoved(*_record_key("RecordRemoved", key)),
+        "tasks_updated": lambda message: tuple(map(_tasks, message.batches)),
     }
 )

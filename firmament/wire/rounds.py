@@ -17,7 +17,6 @@ from firmament.core.results import (
     DeltaKind,
     Explanation,
     MachineState,
-    MachineVerdict,
     Placements,
     RoundResult,
     TaskState,
@@ -193,20 +192,13 @@ def explanation_to_proto(explanation: Explanation) -> pb.Explanation:
         name=explanation.name,
         state=explanation.state,
         machine=explanation.machine,
-        machines=[_machine_verdict(verdict) for verdict in explanation.machines],
+        machines=[pb.MachineVerdict(**asdict(verdict)) for verdict in explanation.machines],
     )
 
 
 def task_state_to_proto(state: TaskState) -> pb.TaskState:
     """Encode a task as listed."""
-    return pb.TaskState(
-        uid=state.uid,
-        name=state.name,
-        state=state.state,
-        machine=state.machine,
-        priority=state.priority,
-        message=state.message,
-    )
+    return pb.TaskState(**{name: getattr(state, name) for name in TaskState.__slots__})
 
 
 def machine_state_to_proto(state: MachineState) -> pb.MachineState:
@@ -221,23 +213,3 @@ def machine_state_to_proto(state: MachineState) -> pb.MachineState:
 
 def _quantities(amounts: Mapping[str, int]) -> list[pb.Quantity]:
     return [pb.Quantity(resource=resource, amount=amount) for resource, amount in sorted(amounts.items())]
-
-
-def _machine_verdict(verdict: MachineVerdict) -> pb.MachineVerdict:
-    return pb.MachineVerdict(
-        machine=verdict.machine,
-        feasible=verdict.feasible,
-        reasons=verdict.reasons,
-        cost=verdict.cost,
-        models=[
-            pb.ModelVerdict(
-                model=model.model,
-                feasible=model.feasible,
-                raw=model.raw,
-                score=model.score,
-                cost=model.cost,
-                details=model.details,
-            )
-            for model in verdict.models
-        ],
-    )

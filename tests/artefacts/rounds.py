@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -64,6 +66,22 @@ def record(config: CoreConfiguration, happened: list[Event] | None = None) -> Ro
     placement = opened.solve()
     assert opened.snapshot is not None
     return RoundRecord("c", opened.snapshot, placement, scheduler.close_round(opened, placement))
+
+
+def columns(content: bytes) -> dict[str, np.ndarray]:
+    """The columns of a ``problem.npz``."""
+    with np.load(io.BytesIO(content)) as archive:
+        return {name: archive[name] for name in archive.files}
+
+
+def changed(content: bytes, changes: Mapping[str, Any]) -> bytes:
+    """A ``problem.npz`` with other columns; None leaves one out."""
+    given: dict[str, Any] = {
+        name: column for name, column in {**columns(content), **changes}.items() if column is not None
+    }
+    written = io.BytesIO()
+    np.savez(written, **given)
+    return written.getvalue()
 
 
 def files(config: CoreConfiguration | None = None) -> dict[str, bytes]:

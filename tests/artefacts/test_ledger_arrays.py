@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +18,7 @@ from firmament.core.events import Event, TasksBound
 from firmament.core.flow.problem import Assignments
 from firmament.core.placement.outcome import no_timer
 from firmament.solvers.ortools_solver import OrToolsSolver
-from tests.artefacts.rounds import VERSIONS, record
+from tests.artefacts.rounds import VERSIONS, changed, columns, record
 from tests.numa.builders import asks, machine_events, payload, task_class, zone
 from tests.support.core import tasks, uids
 
@@ -101,57 +98,61 @@ def test_a_ledger_answers_as_it_did():
 # --- what cannot be read ---------------------------------------------------------------------------------------------
 
 
-def entries() -> dict[str, np.ndarray]:
-    snapshot = record(configuration(), events(0)).snapshot
-    with np.load(io.BytesIO(encode_arrays(snapshot.problem, NOTHING))) as archive:
-        return {name: archive[name] for name in archive.files}
+def saved() -> bytes:
+    return encode_arrays(record(configuration(), events(0)).snapshot.problem, NOTHING)
 
 
-def content(changed: Mapping[str, Any]) -> bytes:
-    written = io.BytesIO()
-    given: dict[str, Any] = {
-        name: array for name, array in {**entries(), **changed}.items() if array is not None
-    }
-    np.savez(written, **given)
-    return written.getvalue()
+def with_array(name: str, value: np.ndarray) -> dict[str, np.ndarray]:
+    """The change of what the ledger saved under a name."""
+    names = columns(saved())["ledgers.arrays.key"].tolist()
+    return {f"ledgers.arrays.value.{names.index(name)}": value}
+
+
+def without_array(name: str) -> dict[str, np.ndarray]:
+    """The change of the name of what the ledger saved."""
+    names = columns(saved())["ledgers.arrays.key"]
+    return {"ledgers.arrays.key": np.where(names == name, "?", names)}
 
 
 @pytest.mark.parametrize(
-    ("changed", "fault"),
+    ("changes", "fault"),
     [
-        ({"ledger_0_left": None}, "entry 'ledger_0_left' is missing"),
-        ({"ledger_0_names": None}, "entry 'ledger_0_names' is missing"),
-        ({"ledger_0_left": np.zeros((1, 6))}, "ledger_0_left is float64 of the size (1, 6)"),
-        ({"ledger_0_policy": np.zeros(5, np.int8)}, "ledger_0_policy has the size (5,), not (6,)"),
-        ({"ledger_0_policy": np.full(6, 9, np.int8)}, "ledger_0_policy holds numbers out of range"),
-        ({"ledger_0_apps": np.full(5, 9)}, "ledger_0_apps holds numbers out of range"),
-        ({"ledger_0_names": np.array("[")}, "ledger_0_names is no JSON"),
-        ({"ledger_0_names": np.array("[[]]")}, "ledger_0_names is no list of 5 lists"),
+        (without_array("left"), "entry 'ledgers[0].left' is missing"),
+        (without_array("requests.names.length"), "entry 'ledgers[0].requests.names.length' is missing"),
+        (with_array("left", np.zeros((1, 6))), "ledgers[0].left is float64 of the size (1, 6), not int64"),
+        (with_array("policy", np.zeros(5, np.int8)), "ledgers[0].policy has the size (5,), not (6,)"),
+        (with_array("policy", np.full(6, 9, np.int8)), "ledgers[0].policy holds numbers out of range"),
+        (with_array("requests.apps", np.full(5, 9)), "ledgers[0].requests.apps holds numbers out of range"),
         (
-            {"ledger_model": np.array(["numa_fit"] * 2)},
-            "ledger_reason and ledger_model differ in length",
+            with_array("requests.resources", np.zeros(1)),
+            "ledgers[0].requests.resources is float64 of the size (1,), not str",
         ),
+        (
+            with_array("requests.names.length", np.array([1])),
+            "ledgers[0].requests.names.entry.length has the size (5,), not (1,)",
+        ),
+        ({"ledgers.model": np.array(["numa_fit"] * 2)}, "ledgers.model has the size (2,), not (1,)"),
+        ({"ledgers.arrays.value.0": None}, "entry 'ledgers.arrays.value.0' is missing"),
     ],
 )
-def test_a_ledger_that_cannot_have_been_saved_is_refused_in_one_line(changed, fault):
-    decode_arrays(content({}))  # as it is it can be read
+def test_a_ledger_that_cannot_have_been_saved_is_refused_in_one_line(changes, fault):
+    decode_arrays(saved())  # as it is it can be read
     with pytest.raises(ArtefactError) as refused:
-        decode_arrays(content(changed))
+        decode_arrays(changed(saved(), changes))
     assert str(refused.value) == f"problem.npz: {fault}; save the round again"
 
 
 @pytest.mark.parametrize(
-    ("changed", "fault"),
+    ("model", "fault"),
     [
-        ({"ledger_model": None}, "which no file holds"),
-        ({"ledger_model": np.array([""])}, "which no file holds"),
-        ({"ledger_model": np.array(["gone"])}, "no cost model 'gone' is installed"),
-        ({"ledger_model": np.array(["cpu_mem"])}, "'cpu_mem' that is installed has no restore_ledger"),
+        ("", "which no file holds"),
+        ("gone", "no cost model 'gone' is installed"),
+        ("cpu_mem", "'cpu_mem' that is installed has no restore_ledger"),
     ],
 )
-def test_a_ledger_that_nobody_can_read_is_told(changed, fault):
+def test_a_ledger_that_nobody_can_read_is_told(model, fault):
     with pytest.raises(ArtefactError) as refused:
-        decode_arrays(content(changed))
+        decode_arrays(changed(saved(), {"ledgers.model": np.array([model])}))
     assert fault in str(refused.value)
     assert "\n" not in str(refused.value)
 
@@ -167,5 +168,5 @@ def test_a_ledger_with_fewer_shapes_than_the_problem_is_refused():
         feasible=np.repeat(problem.feasible, 2, axis=0),
         cost=np.repeat(problem.cost, 2, axis=0),
     )
-    with pytest.raises(ArtefactError, match="ledger_0_apps knows 5 shapes, not 8"):
+    with pytest.raises(ArtefactError, match=r"ledgers\[0\]\.requests\.apps knows 5 shapes, not 8"):
         decode_arrays(encode_arrays(more, NOTHING))

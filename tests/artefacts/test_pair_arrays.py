@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import fields, replace
 from typing import Any
 
@@ -14,6 +13,7 @@ from firmament.artefacts.arrays import decode_arrays, encode_arrays
 from firmament.artefacts.errors import ArtefactError
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.rules.pairs import PairRules
+from tests.artefacts.rounds import changed
 from tests.support.core import problem
 from tests.support.rules import ints
 
@@ -67,26 +67,31 @@ def test_gangs_come_back_as_they_were():
 @pytest.mark.parametrize(
     ("name", "value", "fault"),
     [
-        ("pairs_limit", None, "entry 'pairs_limit' is missing"),
-        ("pairs_kind", ints(1), "pairs_kind has the size (1,), not (2,)"),
-        ("pairs_kind", ints(1, 3), "pairs_kind holds numbers out of range"),
-        ("pairs_domain", ints(0, 0, 2), "pairs_domain holds numbers out of range"),
-        ("pairs_rating", np.zeros((2, 3)), "pairs_rating has the size (2, 3), not (2, 2)"),
-        ("pairs_target", ints(0, 1), "pairs_target has the size (2,), not (1,)"),
-        ("pairs_amount", np.array([1.0]), "pairs_amount is float64 of the size (1,)"),
-        ("pairs_link", np.zeros((2, 2), np.int64) + 1, "pairs_link holds numbers out of range"),
-        ("pairs_resident_machine", ints(3), "pairs_resident_machine holds numbers out of range"),
-        ("pairs_flags", np.array([True]), "pairs_flags or pairs_texts has another size"),
+        ("pairs.terms.limit", None, "entry 'pairs.terms.limit' is missing"),
+        ("pairs.kind", ints(1), "pairs.kind has the size (1,), not (2,)"),
+        ("pairs.kind", ints(1, 3), "pairs.kind holds numbers out of range"),
+        ("pairs.terms.domain", ints(0, 0, 2), "pairs.terms.domain holds numbers out of range"),
+        ("pairs.terms.rating", np.zeros((2, 3)), "pairs.terms.rating has the size (2, 3), not (2, 2)"),
+        ("pairs.terms.target", ints(0, 1), "pairs.terms.target has the size (2,), not (1,)"),
+        ("pairs.terms.amount", np.array([1.0]), "pairs.terms.amount is float64 of the size (1,), not int64"),
+        ("pairs.terms.link", np.zeros((2, 2), np.int64) + 1, "pairs.terms.link holds numbers out of range"),
+        ("pairs.resident_machine", ints(3), "pairs.resident_machine holds numbers out of range"),
+        ("pairs.terms.strict", np.array([1]), "pairs.terms.strict is int64 of the size (1,), not bool"),
+        ("pairs.terms.outvoted", np.array(["a", "b"]), "pairs.terms.outvoted has the size (2,), not (1,)"),
+        ("pairs.terms.names.length", ints(2), "pairs.terms.names has the size (3,), not (2,)"),
         ("gang", ints(0, 0), "gang holds numbers out of range"),
         ("gang", ints(-1), "gang has the size (1,), not (2,)"),
     ],
 )
 def test_what_cannot_have_been_saved_is_refused_in_one_line(name: str, value: Any, fault: str):
-    with np.load(io.BytesIO(encode_arrays(paired(), Assignments.empty()))) as archive:
-        entries: dict[str, Any] = {each: archive[each] for each in archive.files}
-    entries[name] = value
-    content = io.BytesIO()
-    np.savez(content, **{each: array for each, array in entries.items() if array is not None})
     with pytest.raises(ArtefactError) as refused:
-        decode_arrays(content.getvalue())
+        decode_arrays(changed(encode_arrays(paired(), Assignments.empty()), {name: value}))
     assert str(refused.value) == f"problem.npz: {fault}; save the round again"
+
+
+def test_pairs_without_a_name_for_each_kind_are_refused():
+    given = paired()
+    assert given.pairs is not None
+    nameless = replace(given.pairs, terms=replace(given.pairs.terms, names=("a",)))
+    with pytest.raises(ArtefactError, match=r"pairs\.terms\.names has 1 texts, not 3"):
+        again(replace(given, pairs=nameless))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -29,7 +27,7 @@ from firmament.core.rules.ruleset import (
     Spreading,
 )
 from firmament.solvers.ortools_solver import OrToolsSolver
-from tests.artefacts.rounds import VERSIONS
+from tests.artefacts.rounds import VERSIONS, changed, columns
 from tests.differential.drive import core
 from tests.differential.generate import WIDE, case
 from tests.differential.translation import Classes
@@ -116,8 +114,8 @@ def test_rules_decide_what_comes_out():
 
 
 def test_a_round_without_rules_has_no_entries_of_them():
-    entries = _entries(encode_arrays(_problem(None), NOTHING))
-    assert not any(name.startswith("rules_") for name in entries)
+    found = columns(encode_arrays(_problem(None), NOTHING))
+    assert [name for name in found if name.startswith("rules")] == ["rules.given"]
     assert decode_arrays(encode_arrays(_problem(None), NOTHING))[0].rules is None
 
 
@@ -160,13 +158,8 @@ def _problem(rules: RuleSet | None) -> PlacementProblem:
     return replace(problem(tasks=[2, 1], requests=[[1], [1]], free=[[2]] * 3), rules=rules)
 
 
-def _entries(content: bytes) -> dict[str, np.ndarray]:
-    with np.load(io.BytesIO(content)) as archive:
-        return {name: archive[name] for name in archive.files}
-
-
-def _ruled() -> dict[str, np.ndarray]:
-    """Entries of a problem that has rules of every kind."""
+def _ruled() -> bytes:
+    """A problem that has rules of every kind, saved."""
     zone = np.array([0, 1, -1], dtype=np.int64)
     own = ClassRules(
         adds=(0,),
@@ -177,41 +170,79 @@ def _ruled() -> dict[str, np.ndarray]:
         soft_spreadings=(SoftSpreading(0, zone, 1.5, 1),),
     )
     rules = RuleSet(_counters(2), {1: own}, {(0, 1): "uid"})
-    return _entries(encode_arrays(_problem(rules), NOTHING))
+    return encode_arrays(_problem(rules), NOTHING)
 
 
 @pytest.mark.parametrize(
     ("name", "value", "fault"),
     [
-        ("start", None, "entry 'rules_start' is missing"),
-        ("class", np.array([2]), "rules_class or rules_domain holds numbers out of range"),
-        ("adds", np.array([[1, 2]]), "rules_adds holds numbers out of range"),
-        ("adds", np.array([1, 0]), "rules_adds is int64 of the size (2,)"),
-        ("adds", np.array([[1.0, 0.0]]), "rules_adds is float64 of the size (1, 2)"),
-        ("exclusion", np.array([[1, 0, 1]]), "rules_exclusion holds numbers out of range"),
-        ("attracting", np.array([[-1, 0]]), "rules_attracting holds numbers out of range"),
-        ("spreading", np.array([[1, 0, 9, 1, 0, 1]]), "rules_spreading holds numbers out of range"),
-        ("counted", np.array([True]), "rules_counted has 1 numbers, not 2"),
-        ("settled", np.array([0]), "rules_settled has 1 numbers, not 4"),
-        ("factor", np.array([1.0, 2.0]), "rules_soft and rules_factor differ in length"),
-        ("unsettled_uid", np.array(["a", "b"]), "rules_unsettled and rules_unsettled_uid differ in length"),
-        ("unsettled", np.array([[0, 7]]), "rules_unsettled holds numbers out of range"),
-        ("domain", np.array([[0, 1]]), "rules_domain has 2 machines, not 3"),
-        ("domain", np.array([[0, 5, -1]]), "rules_counter names columns with more domains than it counts"),
-        ("domain", np.array([[0, 1, -2]]), "rules_class or rules_domain holds numbers out of range"),
+        ("counters.start", None, "entry 'rules.counters.start' is missing"),
+        ("of.key", np.array([2]), "rules.of.key holds numbers out of range"),
+        ("of.value.adds", np.array([2]), "rules.of.value.adds holds numbers out of range"),
+        ("of.value.adds", np.array([[0]]), "rules.of.value.adds has the size (1, 1), not (1,)"),
+        ("of.value.adds", np.array([0.0]), "rules.of.value.adds is float64 of the size (1,), not int64"),
+        (
+            "of.value.exclusions.counter",
+            np.array([2]),
+            "rules.of.value.exclusions.counter holds numbers out of range",
+        ),
+        (
+            "of.value.attraction.counters",
+            np.array([-1, 0]),
+            "rules.of.value.attraction.counters holds numbers out of range",
+        ),
+        (
+            "of.value.spreadings.key_domain",
+            np.array([0, 1, 2]),
+            "rules.of.value: key_domain names more domains than its counter counts",
+        ),
+        (
+            "of.value.soft_spreadings.key_domain",
+            np.array([0, 1, 2]),
+            "rules.of.value: key_domain names more domains than its counter counts",
+        ),
+        (
+            "of.value.spreadings.counted",
+            np.array([True]),
+            "rules.of.value.spreadings.counted differs in length from what its counter counts",
+        ),
+        ("counters.settled", np.array([0]), "rules.counters.settled has the size (1,), not (4,)"),
+        (
+            "counters.settled.which",
+            np.array([0, 7]),
+            "rules.counters.settled.size or rules.counters.settled.which makes no sense",
+        ),
+        (
+            "of.value.soft_spreadings.factor",
+            np.array([1.0, 2.0]),
+            "rules.of.value.soft_spreadings.factor has the size (2,), not (1,)",
+        ),
+        ("unsettled.value", np.array(["a", "b"]), "rules.unsettled.value has the size (2,), not (1,)"),
+        ("unsettled.key.1", np.array([7]), "rules.unsettled.key.1 holds numbers out of range"),
+        ("counters.domain.size", np.array([[2]]), "rules.counters.domain has the size (2,), not (3,)"),
+        (
+            "counters.domain",
+            np.array([0, 5, -1]),
+            "rules.counters.domain names more domains than rules.counters.start counts",
+        ),
+        ("counters.domain", np.array([0, 1, -2]), "rules.counters.domain holds numbers out of range"),
     ],
 )
 def test_rules_that_cannot_have_been_saved_are_refused_in_one_line(name, value, fault):
-    entries = _ruled()
-    decode_arrays(_content(entries))  # as they are they can be read
-    entries[f"rules_{name}"] = value
+    decode_arrays(_ruled())  # as they are they can be read
     with pytest.raises(ArtefactError) as refused:
-        decode_arrays(_content(entries))
+        decode_arrays(changed(_ruled(), {f"rules.{name}": value}))
     assert str(refused.value) == f"problem.npz: {fault}; save the round again"
 
 
-def _content(entries: Mapping[str, np.ndarray | None]) -> bytes:
-    content = io.BytesIO()
-    given: dict[str, Any] = {name: array for name, array in entries.items() if array is not None}
-    np.savez(content, **given)
-    return content.getvalue()
+def test_counters_that_settle_in_other_domains_than_they_count_are_refused():
+    one = _counters(1)[0]
+    odd = RuleSet([replace(one, settled=np.array([0], dtype=np.int64))])
+    with pytest.raises(ArtefactError, match="settled differ in length"):
+        decode_arrays(encode_arrays(_problem(odd), NOTHING))
+
+
+def test_equal_columns_of_domains_are_saved_once():
+    many = columns(encode_arrays(_problem(RuleSet(_counters(50))), NOTHING))
+    assert many["rules.counters.domain"].tolist() == [0, 1, -1]
+    assert many["rules.counters.domain.which"].tolist() == [0] * 50

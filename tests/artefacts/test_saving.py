@@ -137,17 +137,25 @@ def test_a_round_without_a_network_is_saved_too():
 @pytest.mark.parametrize(
     ("change", "fault"),
     [
-        (lambda it: it.update(format=99), "round.json: format is 99, this release reads 2"),
-        (lambda it: it.pop("classes"), "round.json: missing or unknown fields in Description: classes"),
-        (lambda it: it.update(speed=1), "round.json: missing or unknown fields in Description: speed"),
-        (lambda it: it["stats"].pop("gap"), "round.json: missing or unknown fields in RoundStats: gap"),
+        (lambda it: it.update(format=99), "round.json: format is 99, this release reads 3"),
+        (
+            lambda it: it.update(format=2),
+            "round.json: format is 2, this release reads 3; use the release that",
+        ),
+        (lambda it: it.pop("classes"), "round.json: Object missing required field `classes`; save"),
+        (lambda it: it.update(speed=1), "round.json: missing or unknown field: speed; use the release that"),
+        (lambda it: it["classes"][1].update(x=1), "round.json: missing or unknown field: classes.1.x"),
+        (lambda it: it["stats"].pop("gap"), "round.json: missing or unknown field: stats.gap"),
         (
             lambda it: it["options"].update(max_passes="8"),
-            "round.json: field max_passes is missing or of the",
+            "round.json: Expected `int`, got `str` - at `$.options.max_passes`",
         ),
-        (lambda it: it["options"].update(solve_time_limit="1s"), "round.json: field solve_time_limit is"),
+        (
+            lambda it: it["options"].update(solve_time_limit="1s"),
+            "round.json: Expected `float | null`, got `str` - at `$.options.solve_time_limit`",
+        ),
         (lambda it: it["machines"].pop(), "round.json: names other machines, resources or classes than"),
-        (lambda it: it.update(options=7), "round.json: field "),
+        (lambda it: it.update(options=7), "round.json: Expected `object`, got `int` - at `$.options`"),
     ],
 )
 def test_a_bad_description_is_refused_in_one_line(change, fault):

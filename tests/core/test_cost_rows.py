@@ -21,7 +21,6 @@ from firmament.core.configuration import WeightedModel
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
 from firmament.core.scoring.arc_costs import Lines, charges
 from firmament.core.scoring.assessment import RoundAssessment
-from firmament.core.scoring.kept_rows import Recall
 from tests.numa.builders import columns
 
 SHAPES, MACHINES = 3, 6
@@ -43,7 +42,7 @@ class Ranged(BaseModel):
 
 
 def cost_rows(assessed, models):
-    return charges(assessed, models, Recall.nothing(range(SHAPES))).units
+    return charges(assessed, models, None).units
 
 
 def summed(models, figures):

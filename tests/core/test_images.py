@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from firmament.core.model import Image
-from firmament.core.selectors.images import ImageIndex
+from firmament.core.selectors.machine_contents import ImageIndex
 
 MIB = 2**20
 

@@ -35,13 +35,15 @@ def test_marks_follow_their_machines(changes):
             cluster.mark(name)
             expected |= {name} if there else set()
         elif change == "report":
-            cluster.take_report(MachineSampled(name, 100.0 + now, {"cpu": 1.0}))
+            cluster.reports.take(MachineSampled(name, 100.0 + now, {"cpu": 1.0}))
             reported |= {name} if there else set()
         elif change == "withdraw":
-            cluster.take_report(MachineSampleRemoved(name))
+            cluster.reports.take(MachineSampleRemoved(name))
             reported |= {name} if there else set()
         elif change == "look":
-            assert cluster.mark_sampled(float(now)) is None  # a second after the last look at the earliest
+            wait, rows = cluster.reports.due(float(now))
+            assert wait is None  # a second after the last look at the earliest
+            cluster.dirty.machines.update(rows.tolist())
             expected |= reported
             reported.clear()
         else:

@@ -6,7 +6,7 @@ import pytest
 
 from firmament.core.events import ClassDefined, MachineUpserted, TasksSubmitted
 from firmament.core.model import Machine, NewStorage, StorageRoom, TaskClass
-from firmament.core.selectors.storage import StorageIndex
+from firmament.core.selectors.machine_contents import StorageIndex
 from tests.support.core import scheduler
 
 GIB = 2**30

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeVar
 
-from firmament.core.cures.cure import Cure, Kind, Step
+from firmament.core.cures.proposals import Cure, Kind, Step
 from tests.differential.world import Cluster, Node, PodSpec, Toleration
 
 Rule = TypeVar("Rule")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from firmament.core.configuration import CoreConfiguration
-from firmament.core.cures.cure import Kind
+from firmament.core.cures.proposals import Kind
 from firmament.core.cures.search import cures_for
 from firmament.core.events import ClassDefined, Event, MachineUpserted, TasksBound, TasksSubmitted
 from firmament.core.model import Machine, NodeSelectorTerm, Requirement, Taint, TaskClass, Toleration

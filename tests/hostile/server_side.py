@@ -18,9 +18,9 @@ from types import MappingProxyType
 from google.protobuf.message import DecodeError
 
 from firmament.configuration.document import build_core, load
-from firmament.configuration.limits import LimitSection
+from firmament.configuration.sections import LimitSection
 from firmament.core.events import InvalidEventError
-from firmament.core.intake.quota import QuotaExceededError
+from firmament.core.intake.validation import QuotaExceededError
 from firmament.core.scheduler import Scheduler
 from firmament.core.state.classes import LEAST_SURPLUS
 from firmament.server.cluster import ServedCluster
@@ -211,12 +211,12 @@ class Tenants:
 
     def ask(self, uid: str) -> None:
         """Ask what can be asked, as people do who wonder."""
-        listing = self._cluster.listing(with_tasks=True)
-        for task in listing.tasks:
+        _, tasks, machines = self._cluster.listing(with_tasks=True)
+        for task in tasks:
             task_state_to_proto(task).SerializeToString()
-        for machine in listing.machine_states:
+        for machine in machines:
             machine_state_to_proto(machine).SerializeToString()
-        if any(task.uid == uid for task in listing.tasks):
+        if any(task.uid == uid for task in tasks):
             explanation_to_proto(self._cluster.explain(uid)).SerializeToString()
 
     # --- how they fare ---------------------------------------------------------------------------------------------

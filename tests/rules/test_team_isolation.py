@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from random import Random
@@ -23,6 +22,7 @@ from firmament.core.results import DeltaKind
 from firmament.core.rounds import decide
 from firmament.core.scheduler import Scheduler
 from firmament.solvers.ortools_solver import OrToolsSolver
+from tests.artefacts.rounds import changed, columns
 from tests.rules.team_isolation import RACK, REASON, TEAM, TeamIsolation
 from tests.support.core import machine, messages, placed, scheduler, task_class, uids
 
@@ -140,12 +140,10 @@ def test_a_saved_round_runs_again(installed: None):
     again = decide(problem, OrToolsSolver(), PassOptions(), no_timer)
     for part in ("cls", "machine", "count"):
         assert np.array_equal(getattr(again.assignments, part), getattr(then.assignments, part))
-    entries = dict(np.load(io.BytesIO(arrays)))
-    entries["rules_modelled_0_rack"] = entries["rules_modelled_0_rack"][:1]
-    broken = io.BytesIO()
-    np.savez(broken, **entries)
-    with pytest.raises(ArtefactError, match="rules_modelled_0_rack or count is too short"):
-        decode_arrays(broken.getvalue())
+    rack = columns(arrays)["rules.modelled.arrays.value.0"]
+    broken = changed(arrays, {"rules.modelled.arrays.value.0": rack[:1]})
+    with pytest.raises(ArtefactError, match=r"rules\.modelled\[0\]\.rack or count is too short"):
+        decode_arrays(broken)
 
 
 def test_a_round_whose_model_is_not_installed_cannot_run_again():

@@ -11,8 +11,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 from firmament.cli import main
-from firmament.server.saving.folder import ArtefactFolder, ArtefactFolderError, saved_rounds
-from firmament.server.saving.writer import ArtefactOptions, ArtefactWriter
+from firmament.server.saving import (
+    ArtefactFolder,
+    ArtefactFolderError,
+    ArtefactOptions,
+    ArtefactWriter,
+    saved_rounds,
+)
 from tests.artefacts.rounds import configuration, files, record
 from tests.server.driving import eventually, machine, running_server, task_class, tasks
 from tests.support.waiting import until

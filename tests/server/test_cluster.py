@@ -56,7 +56,7 @@ def test_without_a_driver_a_state_keeps_what_questions_need_and_no_more():
     assert setting.kept[0].nbytes
     setting.cluster.detach(driver)
     assert setting.kept[0].nbytes == 0
-    assert setting.cluster.listing(with_tasks=False).assumed == 2
+    assert setting.cluster.listing(with_tasks=False)[0].assumed == 2
     assert setting.cluster.explain("a").machine
 
 

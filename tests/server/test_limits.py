@@ -10,8 +10,8 @@ import grpc
 import pytest
 
 from firmament.configuration.document import SchedulerConfiguration
-from firmament.configuration.limits import LimitSection
-from firmament.server.questions import QuestionPool, TooManyQuestionsError
+from firmament.configuration.sections import LimitSection
+from firmament.server.service import QuestionPool, TooManyQuestionsError
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.server.driving import (
     Running,

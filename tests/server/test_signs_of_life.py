@@ -14,12 +14,10 @@ from firmament.core.configuration import CoreConfiguration
 from firmament.core.scheduler import Scheduler
 from firmament.server.driving.loop import RoundRunner
 from firmament.server.metrics import Metrics
-from firmament.server.outbox import Outbox
-from firmament.server.registration import add_service
+from firmament.server.outbox import Outbox, SignsOfLife
 from firmament.server.registry import ClusterRegistry
-from firmament.server.service import SchedulerService
+from firmament.server.service import SchedulerService, add_service
 from firmament.server.session import SessionSettings
-from firmament.server.signs_of_life import SignsOfLife
 from firmament.solvers.ortools_solver import OrToolsSolver
 from protos.firmament.v1 import scheduler_pb2 as pb
 from protos.firmament.v1 import scheduler_pb2_grpc as pb_grpc

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from firmament.server.steady_clock import SteadyClock
+from firmament.server.process import SteadyClock
 
 
 def test_it_goes_on_as_it_began_whatever_the_wall_says():

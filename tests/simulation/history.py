@@ -208,19 +208,19 @@ class History:
         """See whether bridge and solver know what the API server knows."""
         self._look()
         assert self.solver is not None
-        listing = self.solver.registry.get(CLUSTER).listing(with_tasks=True)
+        counts, tasks, _ = self.solver.registry.get(CLUSTER).listing(with_tasks=True)
         truth = {
             pod["metadata"]["uid"]: pod["spec"].get("nodeName", "")
             for pod in self.api.all(PODS)
             if pod["status"]["phase"] in ("Pending", "Running")
         }
-        told = {task.uid: task.machine or "" for task in listing.tasks}
+        told = {task.uid: task.machine or "" for task in tasks}
         for name in self.alive():
             drifted = self.bridges[name].drifted()
             if drifted:
                 self.oracle.fail(f"{name} knew otherwise than the API server of {', '.join(drifted)}")
-        if listing.assumed:
-            self.oracle.fail(f"the solver counts {listing.assumed} tasks as on their way, and nothing is")
+        if counts.assumed:
+            self.oracle.fail(f"the solver counts {counts.assumed} tasks as on their way, and nothing is")
         for uid in sorted(truth.keys() | told.keys()):
             if truth.get(uid) != told.get(uid):
                 name = self.oracle.pods[uid].object["metadata"]["name"] if uid in self.oracle.pods else uid

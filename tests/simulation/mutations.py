@@ -14,7 +14,7 @@ from unittest.mock import patch
 from firmament.core.gangs import lifecycle
 from firmament.core.gangs.members import lacking
 from firmament.core.intake.binding_reports import BindingOutcomes
-from firmament.server.fencing import Fencing
+from firmament.server.cluster import Fencing
 from firmament.server.outbox import Outbox
 from poseidon.bridge.watched_pods import Pods
 from poseidon.kube.api.coordination import Lease

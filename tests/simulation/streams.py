@@ -15,7 +15,7 @@ from typing import Any, Self
 import grpc
 from grpc import aio
 
-from firmament.server.registration import _serialised
+from firmament.server.service import _serialised
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.simulation.network import Network
 from tests.simulation.process import Process

@@ -74,7 +74,8 @@ def _places(cluster: Cluster) -> None:
     found: defaultdict[str, set[int]] = defaultdict(set)
     for row in np.flatnonzero(aside).tolist():
         found[tasks.orphan_of[row]].add(row)
-    _require(found == cluster.kept_aside, f"kept aside are {cluster.kept_aside}, and should be {dict(found)}")
+    kept = {machine: rows for machine, rows in cluster._orphans.items() if rows}
+    _require(found == kept, f"kept aside are {kept}, and should be {dict(found)}")
     present = found.keys() & cluster.machines.row_of.keys()
     _require(not present, f"tasks are kept aside for machines that are there: {sorted(present)}")
     _nobody(tasks, placed & (tasks.cls[:size] >= len(cluster.classes.rows)), "is of no class")
@@ -123,8 +124,12 @@ def _booked(cluster: Cluster) -> None:
     running = np.bincount(where, minlength=len(machines))
     for name, counted, found in (
         ("tasks run", machines.running[:, None], running[:, None]),
-        ("is requested", machines.used, _sums(machines.used, where, cluster.request_rows(shapes))),
-        ("is assumed", machines.unstated, _sums(machines.unstated, where, cluster.unstated_rows(shapes))),
+        ("is requested", machines.used, _sums(machines.used, where, cluster.requests.rows(shapes))),
+        (
+            "is assumed",
+            machines.unstated,
+            _sums(machines.unstated, where, cluster.requests.assumed_rows(shapes)),
+        ),
     ):
         for row, column in np.argwhere(counted != found).tolist():
             told = (

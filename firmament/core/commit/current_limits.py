@@ -1,14 +1,19 @@
 """Models' limits as they are when a round is closed: filters, joint rows and ledgers, asked once more.
 
-What a round decided kept the limits that models stated when it was opened. If something has come to the machines since
-(see `staleness`), the models that had limits to state are asked again, and so are those that may have some now: their
-records have changed, or they look at single tasks on machines. They are asked about all machines as they are now, and
-about the shapes of what was decided; then every decision is held against the answer, whatever machine it is for.
+What a round decided kept the limits that models stated when it was opened. If something has happened since that could
+lessen what machines take, the models that had limits to state are asked again, and so are those that may have some now:
+their records have changed, or they look at single tasks on machines. They are asked about all machines as they are now,
+and about the shapes of what was decided; then every decision is held against the answer, whatever machine it is for.
+
+Tasks that came to a machine count, records about it, and another description of it; so do records that are about no
+single machine. Tasks that left it only make room, and reports of use are not held against decisions in the making:
+they speak of the time before, and another one comes soon.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from itertools import zip_longest
 
 import numpy as np
 
@@ -56,7 +61,7 @@ def limits_now(
     """
     if not len(placed.cls) or cluster.version == snapshot.version:
         return None
-    weighted, told = snapshot.configuration.models, snapshot.seen.told(cluster)
+    weighted, told = snapshot.configuration.models, told_since(cluster, snapshot)
     asked = [
         each
         for each, answer in zip(weighted, snapshot.assessed.assessments, strict=True)
@@ -65,12 +70,12 @@ def limits_now(
     if not asked:
         return None
     joint = snapshot.problem.joint
-    if all(map(by_machine, joint)) and not snapshot.seen.disturbed(cluster)[placed.machine].any():
+    if all(map(by_machine, joint)) and not disturbed(cluster, snapshot)[placed.machine].any():
         return None
     shape_of = np.array([cluster.classes.rows[cls].shape for cls in snapshot.cls.tolist()], dtype=np.int64)
     shapes, of_entry = np.unique(shape_of[placed.cls], return_inverse=True)
     counts = np.bincount(of_entry, weights=placed.count).astype(np.int64)
-    columns = model_columns(cluster, snapshot.configuration, snapshot.assessed.machines.now)
+    columns = model_columns(cluster, snapshot.assessed.machines.now, snapshot.configuration.needs)
     assessed = assess_shapes(cluster, static_rows, columns, shapes.tolist(), counts.tolist(), asked)
     place = {shape: place for place, shape in enumerate(shapes.tolist())}
     of_class = np.array([place.get(shape, -1) for shape in shape_of.tolist()], dtype=np.int64)
@@ -81,7 +86,7 @@ def newly_limited(
     cluster: Cluster, static_rows: StaticRows, snapshot: Snapshot, classes: Collection[int]
 ) -> bool:
     """Whether a model that had no limits to state when ``snapshot`` was taken has some now, for some of its classes."""
-    told = snapshot.seen.told(cluster)
+    told = told_since(cluster, snapshot)
     asked = [
         each
         for each, answer in zip(snapshot.configuration.models, snapshot.assessed.assessments, strict=True)
@@ -90,7 +95,7 @@ def newly_limited(
     if not asked or not classes:
         return False
     shapes = sorted({cluster.classes.rows[row].shape for row in snapshot.cls[list(classes)].tolist()})
-    columns = model_columns(cluster, snapshot.configuration, snapshot.assessed.machines.now)
+    columns = model_columns(cluster, snapshot.assessed.machines.now, snapshot.configuration.needs)
     assessed = assess_shapes(cluster, static_rows, columns, shapes, [1] * len(shapes), asked)
     return any(map(states_limits, assessed.assessments))
 
@@ -111,3 +116,41 @@ def by_machine(rows: JointRows) -> bool:
 def states_limits(answer: Assessment) -> bool:
     """Whether a model's answer bounds what may go where, rather than what it costs."""
     return answer.feasible is not None or bool(answer.joint) or answer.ledger is not None
+
+
+def disturbed(cluster: Cluster, snapshot: Snapshot) -> Bool:
+    """bool[M], by row then: machines to which something has come since, or that are gone or described anew."""
+    found = np.zeros(len(snapshot.described), dtype=np.bool_)
+    records, tasks, table = cluster.records, cluster.tasks, cluster.machines
+    if any(records.changes[kind] != count for kind, count in snapshot.changes.items()) or any(
+        records.removals[kind] != count for kind, count in snapshot.removals.items()
+    ):
+        found[:] = (
+            True  # a record has changed that may concern any machine, or one about some machine has gone
+        )
+        return found
+    for row, (then, now) in enumerate(zip_longest(snapshot.described, table.specs)):
+        if then is not now and then is not None:
+            at = table.row_of.get(then.name, -1)
+            found[row] = at < 0 or table.specs[at] != then
+    size = len(tasks.uid)
+    new = (tasks.machine[:size] >= 0) & (tasks.came[:size] > snapshot.came)
+    names = {table.specs[row].name for row in np.unique(tasks.machine[:size][new]).tolist()}
+    for kind in snapshot.removals:
+        names |= {name for name, came in records.came.get(kind, {}).items() if came > snapshot.came}
+    if names:
+        found[[row for row, name in enumerate(snapshot.machine_names) if name in names]] = True
+    return found
+
+
+def told_since(cluster: Cluster, snapshot: Snapshot) -> frozenset[str]:
+    """Kinds of records of which some have come or gone since."""
+    records = cluster.records
+    of_machines = (
+        kind
+        for kind, removals in snapshot.removals.items()
+        if records.removals[kind] != removals
+        or max(records.came.get(kind, {}).values(), default=-1) > snapshot.came
+    )
+    others = (kind for kind, count in snapshot.changes.items() if records.changes[kind] != count)
+    return frozenset((*of_machines, *others))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.commit.current_limits import by_machine, newly_limited
+from firmament.core.commit.current_limits import by_machine, disturbed, newly_limited
 from firmament.core.commit.revalidation import pairs_now
 from firmament.core.commit.tree_groups import overtaken_groups
 from firmament.core.constraints.rules import compile_rules
@@ -42,7 +42,8 @@ class EvictionCheck:
     ) -> None:
         self._cluster = cluster
         self._static_rows = static_rows
-        self._snapshot = snapshot
+        assert snapshot.importance is not None  # as there is preemption
+        self._snapshot, self._importance = snapshot, snapshot.importance
         self._preemption = preemption
         self._decided = decided
         self._guests = guests
@@ -60,7 +61,7 @@ class EvictionCheck:
             by_machine.setdefault(each.machine, []).append(index)
         if moved_on:
             self._pairs = pairs_now(self._cluster, self._snapshot)
-            self._disturbed = self._snapshot.seen.disturbed(self._cluster)
+            self._disturbed = disturbed(self._cluster, self._snapshot)
             self._newly_limited = newly_limited(
                 self._cluster, self._static_rows, self._snapshot, {each.cls for each in self._decided}
             )
@@ -154,7 +155,7 @@ class EvictionCheck:
         if machine < 0 or full or not all(self._waits(index) for index in indices):
             return False
         guests = self._guests[list(indices)]
-        lowest = int(self._snapshot.importance.reach_of(tasks, guests).min())
+        lowest = int(self._importance.reach_of(tasks, guests).min())
         if not all(self._can_go(victim, lowest) for each in decided for victim in each.evicts):
             return False
         told = [victim for victim in decided[0].awaits if victim in self._told]
@@ -207,7 +208,7 @@ class EvictionCheck:
             tasks.uid[guest] == snapshot.uids[place]
             and tasks.state[guest] == State.PENDING
             and tasks.cls[guest] == cls
-            and snapshot.importance.reach_of(tasks, guest) == self._preemption.priority[decided.cls]
+            and self._importance.reach_of(tasks, guest) == self._preemption.priority[decided.cls]
             and self._static_rows.of(self._cluster.classes.rows[cls].shape).feasible[
                 self._row_of(decided.machine)
             ]
@@ -227,13 +228,13 @@ class EvictionCheck:
             self._is_there(victim)
             and machine >= 0
             and tasks.machine[row] == machine
-            and self._snapshot.importance.standing_of(tasks, row) < below
+            and self._importance.standing_of(tasks, row) < below
             and not tasks.leaving[row]
         )
 
     def _requests(self, classes: Int64) -> Int64:
         rows = self._cluster.classes.rows
-        return self._cluster.request_rows([rows[cls].shape for cls in classes.tolist()])
+        return self._cluster.requests.rows([rows[cls].shape for cls in classes.tolist()])
 
     def _rules_allow(self, machine: int, classes: Int64, going: list[int]) -> bool:
         """Whether the rules between tasks let all come, one after another, once ``going`` (rows) are gone."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.commit.current_limits import LimitsNow
+from firmament.core.commit.current_limits import LimitsNow, disturbed
 from firmament.core.commit.tree_groups import overtaken_groups
 from firmament.core.constraints.models import compile_pairs
 from firmament.core.constraints.rules import compile_rules
@@ -23,8 +23,7 @@ from firmament.core.gangs.members import lacking
 from firmament.core.rules.constraint import Constraints
 from firmament.core.rules.counters import RuleState
 from firmament.core.rules.pairs import PairState
-from firmament.core.scoring.assessment import machine_columns
-from firmament.core.snapshot.snapshot import Snapshot
+from firmament.core.snapshot.snapshot import Snapshot, model_columns
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import State
@@ -70,7 +69,7 @@ class Recheck:
         self._wanted = self._wanted_of(shapes)
         self._allowed = self._still_allowed(static_rows)
         if ordered.any():
-            self._allowed &= ~(ordered & snapshot.seen.disturbed(cluster)[decided.row])
+            self._allowed &= ~(ordered & disturbed(cluster, snapshot)[decided.row])
         if limits is not None and self._allowed.any():
             self._allowed &= limits.open_to(decided.cls, self._machine)
 
@@ -144,7 +143,7 @@ class Recheck:
 
     def _wanted_of(self, shapes: Sequence[int]) -> Int64:
         """int64[N, K]: what each placement asks of its machine; ``shapes``: those of the snapshot's classes."""
-        wanted: Int64 = self._cluster.request_rows(shapes)[self._decided.cls]
+        wanted: Int64 = self._cluster.requests.rows(shapes)[self._decided.cls]
         contents = self._cluster.classes.shapes
         for cls in np.unique(self._decided.cls).tolist():
             if not contents[shapes[cls]].attachments:
@@ -236,6 +235,6 @@ def pairs_now(cluster: Cluster, snapshot: Snapshot) -> PairState | None:
     models = snapshot.configuration.pair_models
     if not models:
         return None
-    columns = machine_columns(cluster, snapshot.assessed.machines.now)
+    columns = model_columns(cluster, snapshot.assessed.machines.now)
     rules = compile_pairs(cluster, models, columns, snapshot.cls.tolist())
     return PairState(rules) if rules is not None and rules.limited else None

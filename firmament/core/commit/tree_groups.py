@@ -11,8 +11,7 @@ from cost_models.interface import Int64
 from firmament.core.constraints.tree_groups import rules_of
 from firmament.core.flow.group_terms import Group, GroupTerms
 from firmament.core.gangs.members import staying_members
-from firmament.core.scoring.assessment import machine_columns
-from firmament.core.snapshot.snapshot import Snapshot
+from firmament.core.snapshot.snapshot import Snapshot, model_columns
 from firmament.core.state.cluster import Cluster
 
 Path = tuple[str, ...] | None
@@ -29,7 +28,7 @@ def overtaken_groups(cluster: Cluster, snapshot: Snapshot, used: Mapping[str, In
     newly_ruled = cluster.ruled_gangs - ruled
     if terms is None or model is None or not used:
         return newly_ruled
-    now = model.topology_terms(machine_columns(cluster, snapshot.assessed.machines.now))
+    now = model.topology_terms(model_columns(cluster, snapshot.assessed.machines.now))
     number = {snapshot.gangs[gang]: gang for gang in terms.groups}
     return newly_ruled | frozenset(
         job

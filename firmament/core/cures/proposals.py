@@ -1,22 +1,59 @@
-"""What could be changed about a task or a machine, so that it is not refused for a reason any more."""
+"""What a cure is: one or more changes after which a task that waits has a place; and what could be changed about a task
+or a machine, so that it is not refused for a reason any more.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import NamedTuple, TypeVar
 
 from cost_models.interface import Int64
 from firmament.core.configuration import HOSTNAME
-from firmament.core.cures.cure import Kind, Step
-from firmament.core.cures.node_labels import labels_that_match
 from firmament.core.filters.reasons import CORDONED, UNTOLERATED, WRONG_LABELS
-from firmament.core.model import PODS, Machine, TaskClass, Toleration
+from firmament.core.model import PODS, Machine, NodeSelectorTerm, TaskClass, Toleration
 from firmament.core.rescheduling.room import lacks_only_room
 from firmament.core.rescheduling.trials import Change
 from firmament.core.selectors.taints import tolerated
 
 T = TypeVar("T")
+
+
+class Kind(Enum):
+    """What is changed: the task, a machine, or where others run; cures are told in this order."""
+
+    LOWER_REQUEST = "lower-request"
+    TOLERATE = "tolerate"
+    LABEL_MACHINE = "label-node"
+    UNCORDON = "uncordon-node"
+    DROP = "drop-constraint"
+    MOVES = "move-others"
+    ENLARGE_MACHINE = "enlarge-node"
+    ADD_MACHINE = "add-node"
+
+
+class Step(NamedTuple):
+    """One change. ``subject``: the resource, the label's key, the taint, the constraint; ``machine``: which one is
+    changed, or is like the one that is added; ``before``, ``after``: amounts, or values of a label, None for none; of
+    constraints that there may be several of, ``before`` says which, from 0 on; of moves that make room for a gang,
+    ``after`` says for how many of it.
+    """
+
+    kind: Kind
+    subject: str = ""
+    machine: str = ""
+    before: int | str | None = None
+    after: int | str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cure:
+    """After ``steps`` the task gets ``machine``; tried by rounds. ``moves``: of others, uid -> machine."""
+
+    steps: tuple[Step, ...]
+    machine: str
+    moves: Mapping[str, str] = field(default_factory=dict)
 
 
 class Proposal(NamedTuple):
@@ -171,3 +208,45 @@ def _written(key: str, value: str, effect: str) -> str:
 def amounts(resources: Sequence[str], row: Int64) -> dict[str, int]:
     """Return amounts by resource; ``row``: int64[K]."""
     return dict(zip(resources, row.tolist(), strict=True))
+
+
+def labels_that_match(content: TaskClass, labels: Mapping[str, str]) -> dict[str, str] | None:
+    """Return a machine's labels with the fewest changes after which they match; None if none do.
+
+    Of the required terms one is to match. Terms about fields, and comparisons of numbers, are left alone.
+    """
+    selected = {**labels, **dict(content.node_selector)}
+    if not content.required:
+        return selected
+    keep = dict(content.node_selector)
+    found = [each for term in content.required if (each := _matching(term, selected, keep)) is not None]
+    return min(found, key=lambda each: _changes(each, labels), default=None)
+
+
+def _changes(one: Mapping[str, str], other: Mapping[str, str]) -> int:
+    return sum(one.get(key) != other.get(key) for key in {*one, *other})
+
+
+def _matching(
+    term: NodeSelectorTerm, labels: Mapping[str, str], keep: Mapping[str, str]
+) -> dict[str, str] | None:
+    """The labels with a term's requirements met; None if they cannot be. What is in ``keep`` must not change."""
+    if term.fields or not term.labels:
+        return None
+    changed = dict(labels)
+    for requirement in term.labels:
+        key, value = requirement.key, changed.get(requirement.key)
+        match requirement.operator:
+            case "In" if value not in requirement.values:
+                if not requirement.values:
+                    return None
+                changed[key] = requirement.values[0]
+            case "Exists" if value is None:
+                changed[key] = "true"
+            case "NotIn" if value in requirement.values:
+                del changed[key]
+            case "DoesNotExist" if value is not None:
+                del changed[key]
+            case "Gt" | "Lt":
+                return None
+    return changed if all(changed.get(key) == value for key, value in keep.items()) else None

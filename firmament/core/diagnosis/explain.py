@@ -1,25 +1,29 @@
-"""Explains one task: which machines it may use, why not the others, and what each model charges."""
+"""Explains one task: which machines it may use, why not the others, what each model charges, and what pairs of tasks
+and rules for groups mean for it.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cost_models.interface import Bool, JointRows, Ledger
+from cost_models.group_terms import NOT_IN_TREE, TopologyTerms
+from cost_models.interface import Assessment, Bool, CostModel, JointRows, Ledger
 from firmament.core.configuration import CoreConfiguration
+from firmament.core.constraints.models import find_kinds, pair_rules
 from firmament.core.constraints.rules import compile_rules
 from firmament.core.diagnosis.listing import state_name
-from firmament.core.diagnosis.pairs import ExplainedPairs, explain_pairs
-from firmament.core.diagnosis.tree_groups import ExplainedGroup, explain_group
-from firmament.core.diagnosis.verdict import verdict
 from firmament.core.filters.attached_volumes import with_saved
 from firmament.core.filters.node_filters import StaticRows
 from firmament.core.filters.root_causes import Cause, Refusal, RootCauses
+from firmament.core.filters.verdict import verdict
 from firmament.core.results import Explanation, MachineVerdict, ModelVerdict
 from firmament.core.rules.counters import RuleState
 from firmament.core.rules.model_limits import ModelLimits
+from firmament.core.rules.pairs import PairState
 from firmament.core.rules.preferences import SoftCost, soft_cost
 from firmament.core.scoring.assessment import RoundAssessment, assess_shapes, raw_rows
 from firmament.core.scoring.preferences import MODEL_NAME, Preferences
@@ -35,15 +39,15 @@ def explain(
     task = tasks.row_of[uid]
     cls = int(tasks.cls[task])
     shape = cluster.classes.rows[cls].shape
-    columns = model_columns(cluster, configuration, now, without=task)
+    columns = model_columns(cluster, now, configuration.needs, without=task)
     free = with_saved(cluster, shape, cluster.free([task], without=task))
     assessed = assess_shapes(cluster, static_rows, columns, [shape], [1], configuration.models)
-    grouped = explain_group(cluster, configuration, assessed, task)
-    explained = explain_pairs(cluster, configuration, grouped.assessed, cls, without=task)
-    assessed = explained.assessed
+    grouped = _with_group(cluster, configuration, assessed, task)
+    paired = _with_pairs(cluster, configuration, grouped.assessed, cls, without=task)
+    assessed = paired.assessed
     rules = compile_rules(cluster, [cls], without=task)
     state = None if rules is None else RuleState(rules)
-    limits = (*_limits(assessed.joint(), assessed.ledgers()), *explained.refusals)
+    limits = (*_limits(assessed.joint(), assessed.ledgers()), *paired.refusals)
     others = [Refusal(Cause(text), refused) for text, refused in limits]
     causes = verdict(cluster, cls, assessed.static[0], free, state, 0, others)
     soft = None if state is None else soft_cost(state, 0, ~causes.refused())
@@ -52,7 +56,7 @@ def explain(
         name=tasks.name[task],
         state=state_name(cluster, task, now),
         machine=cluster.where(task),
-        machines=tuple(_verdicts(explained, grouped, configuration, causes, soft)),
+        machines=tuple(_verdicts(assessed, (paired, grouped), configuration, causes, soft)),
         notes=assessed.notes(),
     )
 
@@ -63,21 +67,20 @@ def _limits(joint: Sequence[JointRows], ledgers: Sequence[Ledger]) -> list[tuple
 
 
 def _verdicts(
-    explained: ExplainedPairs,
-    grouped: ExplainedGroup,
+    assessed: RoundAssessment,
+    judged: Sequence[_Judged],
     configuration: CoreConfiguration,
     causes: RootCauses,
     soft: SoftCost | None,
 ) -> list[MachineVerdict]:
-    assessed = explained.assessed
     per_model = [
         _model_verdicts(assessed, configuration, index) for index in range(1 + len(configuration.overlays))
     ]
-    for model, told in ((explained.model, explained.details), (grouped.model, grouped.details)):
-        if model >= 0:
-            per_model[model] = [
+    for each in judged:
+        if each.model >= 0:
+            per_model[each.model] = [
                 replace(verdict, details=details)
-                for verdict, details in zip(per_model[model], told, strict=True)
+                for verdict, details in zip(per_model[each.model], each.details, strict=True)
             ]
     per_model.append(_preference_verdicts(assessed, soft, _scarcity(assessed, configuration)))
     verdicts = []
@@ -146,4 +149,87 @@ def _preference_verdicts(
             MODEL_NAME, feasible=True, raw=figure, score=100.0 - charged / max(1, weight), cost=charged
         )
         for figure, charged in zip(raw.tolist(), points.tolist(), strict=True)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """``assessed``: with the verdict of a model that knows more than single tasks in its place; ``details``: its lines
+    per machine; ``model``: its position, -1 for none; ``refusals``: what limits refuse beyond the model's own filter.
+    """
+
+    assessed: RoundAssessment
+    model: int = -1
+    details: Sequence[tuple[str, ...]] = ()
+    refusals: tuple[tuple[str, Bool], ...] = ()
+
+
+def _with_answer(
+    assessed: RoundAssessment, configuration: CoreConfiguration, model: CostModel, answer: Assessment
+) -> tuple[int, RoundAssessment]:
+    """The position of a model, and what was assessed of a single shape with another answer of it."""
+    position = [each.model for each in configuration.models].index(model)
+    assessments = list(assessed.assessments)
+    assessments[position] = answer
+    static = assessed.static[0]
+    for reason, refused in answer.refusals(0):
+        static = static.with_refusals(refused, Cause(reason))
+    return position, replace(assessed, assessments=tuple(assessments), static=(static,))
+
+
+def _with_pairs(
+    cluster: Cluster, configuration: CoreConfiguration, assessed: RoundAssessment, cls: int, *, without: int
+) -> _Judged:
+    """Judge one task of class row ``cls`` against those on machines, but for the task in row ``without``."""
+    for weighted, model in configuration.pair_models[:1]:
+        kinds = find_kinds(cluster, model.needs.kind_labels, [cls], without=without)
+        columns = assessed.machines
+        terms = model.pair_terms(columns, kinds.rows) if kinds.rows else None
+        found = model.pair_verdict(columns, terms, kinds.of.get(cls, -1), kinds.placed)
+        notes = assessed.assessments[[each.model for each in configuration.models].index(model)].notes
+        answer = replace(found.assessment, notes=notes)
+        position, assessed = _with_answer(assessed, configuration, model, answer)
+        refusals: tuple[tuple[str, Bool], ...] = ()
+        if terms is not None and (terms.strict or terms.bounded):
+            refusals = tuple(PairState(pair_rules(weighted, terms, kinds, [cls])).refusals(0))
+        return _Judged(assessed, position, found.details, refusals)
+    return _Judged(assessed)
+
+
+def _with_group(
+    cluster: Cluster, configuration: CoreConfiguration, assessed: RoundAssessment, task: int
+) -> _Judged:
+    """Judge the machines for a task (row) by the rules of its group, if it has such."""
+    model, name = configuration.group_model, cluster.tasks.job[task]
+    if model is None or name not in cluster.ruled_gangs:
+        return _Judged(assessed)
+    terms = model.topology_terms(assessed.machines)
+    inside = np.array([path is not None for path in terms.paths], dtype=np.bool_)
+    former = assessed.assessments[[each.model for each in configuration.models].index(model)]
+    answer = replace(former, feasible=inside[None, :], reason=NOT_IN_TREE, causes=None)
+    position, assessed = _with_answer(assessed, configuration, model, answer)
+    return _Judged(assessed, position, _unit_lines(terms, _others(cluster, name, task)))
+
+
+def _others(cluster: Cluster, name: str, task: int) -> Counter[int]:
+    """Tasks of a group by the machine (row) that they are on, but for one task, and those that have been told to go."""
+    tasks = cluster.tasks
+    there = (row for row in cluster.jobs.members(name) if row != task and not tasks.leaving[row])
+    return Counter(int(tasks.machine[row]) for row in there if tasks.machine[row] >= 0)
+
+
+def _unit_lines(terms: TopologyTerms, others: Counter[int]) -> list[tuple[str, ...]]:
+    """Per machine a line for each of its units in which tasks of the group are."""
+    units: Counter[tuple[str, ...]] = Counter()
+    for row, count in others.items():
+        path = terms.paths[row]
+        for depth in range(1, len(path or ()) + 1):
+            units[(path or ())[:depth]] += count
+    return [
+        tuple(
+            f"{level or 'unit'} {'/'.join(path[:depth])}: {units[path[:depth]]} other pods of the group"
+            for depth, level in enumerate(terms.levels, start=1)
+            if path[:depth] in units
+        )
+        for path in (path or () for path in terms.paths)
     ]

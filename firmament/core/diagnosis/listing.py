@@ -1,12 +1,21 @@
-"""Lists the state of a cluster."""
+"""How things stand: lists of tasks and machines, what they are measured to use, and who runs against a rule."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
-from firmament.core.results import MachineState, TaskState
+import numpy as np
+
+from cost_models.interface import Float64
+from firmament.core.events import TasksBound
+from firmament.core.filters.node_filters import StaticRows
+from firmament.core.filters.reasons import CORDONED, NOT_READY
+from firmament.core.model import TaskClass
+from firmament.core.results import BrokenRule, MachineState, TaskState
+from firmament.core.snapshot.model_inputs import on_machines, shown_use
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.tasks import State
+from firmament.core.state.tasks import UNGROUPED, State
 
 
 def state_name(cluster: Cluster, task: int, now: float) -> str:
@@ -48,3 +57,85 @@ def machine_states(cluster: Cluster) -> Iterator[MachineState]:
             free={names[column]: offered[column] - taken[column] for column in relevant},
             tasks=int(running[row]),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class BoundTask:
+    """The content of a bound task's class, and the event that would tell of the task: its class has the number 0."""
+
+    content: TaskClass
+    event: TasksBound
+
+
+def bound_task(cluster: Cluster, uid: str) -> BoundTask:
+    """Return what is known of a task (known, and bound)."""
+    tasks = cluster.tasks
+    task = tasks.row_of[uid]
+    group = int(tasks.group_priority[task])
+    return BoundTask(
+        cluster.classes.rows[int(tasks.cls[task])].content,
+        TasksBound(
+            machine=cluster.where(task),
+            task_class=0,
+            uids=(uid,),
+            names=(tasks.name[task],),
+            priority=int(tasks.priority[task]),
+            job=tasks.job[task],
+            assigned=(float(tasks.assigned[task]),),
+            initialized=(float(tasks.initialized[task]),),
+            group_priority=None if group == UNGROUPED else group,
+            spread_group=cluster.spread_groups.name(int(tasks.spread[task])),
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """``resources``: K of them; ``machines``: names, M of them; ``use``: float64[M, K], NaN rows without a report;
+    ``offered``: float64[M, K]. ``tasks``: float64[K] by uid, of those that are on machines and in their last reports.
+    """
+
+    resources: tuple[str, ...]
+    machines: tuple[str, ...]
+    use: Float64
+    offered: Float64
+    tasks: Mapping[str, Float64]
+
+
+def measured(cluster: Cluster) -> Measured:
+    """Return the last reports. Single tasks are known only where some model looks at load."""
+    machines, tasks = cluster.machines, cluster.tasks
+    rows = on_machines(cluster)
+    use, reported = shown_use(cluster, rows)
+    return Measured(
+        tuple(cluster.resources.names),
+        tuple(machines.names),
+        machines.usage,
+        machines.capacity.astype(np.float64),
+        {tasks.uid[row]: use[index] for index, row in enumerate(rows.tolist()) if reported[index]},
+    )
+
+
+PASSING = (CORDONED, NOT_READY)
+"""What keeps tasks from coming, and not from staying."""
+
+
+def broken_rules(cluster: Cluster, static_rows: StaticRows) -> Iterator[BrokenRule]:
+    """Yield each bound task whose machine the rules of its class refuse, by class and then as the tasks came.
+
+    Labels, taints and volumes change after tasks have been placed, and others place tasks by other rules. A cordoned
+    machine, or one that is not ready, breaks no rule of the tasks that run there already.
+    """
+    tasks = cluster.tasks
+    bound = tasks.in_state(State.BOUND)
+    bound = bound[tasks.machine[bound] >= 0]
+    for cls in np.unique(tasks.cls[bound]).tolist():
+        found = cluster.classes.rows[cls]
+        if cluster.classes.shapes[found.shape].invalid:
+            continue  # a fault of its own, wherever it is
+        row = static_rows.of(found.shape)
+        members = bound[tasks.cls[bound] == cls]
+        code = row.code[tasks.machine[members]]
+        for task, index in zip(members[code >= 0].tolist(), code[code >= 0].tolist(), strict=True):
+            if row.causes[index].text not in PASSING:
+                yield BrokenRule(tasks.uid[task], cluster.where(task), row.causes[index].text)

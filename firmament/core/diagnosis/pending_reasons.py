@@ -1,8 +1,8 @@
-"""Says why tasks of a round stay pending."""
+"""Says why tasks of a round stay pending, and to whom they lost the place that they could have had when it began."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,22 +10,21 @@ import numpy as np
 from cost_models.group_terms import NOT_IN_TREE
 from cost_models.interface import Bool, Int64
 from firmament.core.constraints.rules import compile_rules
-from firmament.core.diagnosis.contention import Contention
 from firmament.core.diagnosis.gang_constraints import GangConstraints
-from firmament.core.diagnosis.pairs import pairs_after
 from firmament.core.diagnosis.preemption_reasons import PreemptionReasons
-from firmament.core.diagnosis.tree_groups import outside_tree, shortage
-from firmament.core.diagnosis.verdict import verdict
 from firmament.core.filters import reasons
 from firmament.core.filters.attached_volumes import with_saved
 from firmament.core.filters.node_filters import StaticRows
 from firmament.core.filters.root_causes import Cause, Refusal, RootCauses
+from firmament.core.filters.verdict import verdict
 from firmament.core.flow.problem import Assignments
+from firmament.core.placement.priority_tiers import Standing
 from firmament.core.queue.reservations import Reservations
 from firmament.core.results import Unscheduled
 from firmament.core.rules.constraint import Constraints
 from firmament.core.rules.counters import RuleState
 from firmament.core.rules.model_limits import ModelLimits
+from firmament.core.rules.pairs import PairState
 from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import State
@@ -66,7 +65,7 @@ def pending_reasons(
         counts, closed = causes.counts(), int(causes.refused().sum())
         content = cluster.classes.rows[int(snapshot.cls[index])].content
         open_now = closed < len(cluster.machines)
-        short = shortage(snapshot, shortages, index)
+        short = shortages.get(int(snapshot.problem.gang[index]), "") if shortages else ""
         if open_now and not short and not content.invalid and cluster.version != snapshot.version:
             continue
         why = f"{short}." if short else ""
@@ -164,7 +163,10 @@ class _ModelRefusals:
         problem = snapshot.problem
         limits = ModelLimits(problem.joint, problem.ledgers, problem.shape)
         limits.add_all(placed.cls, placed.machine, placed.count)
-        constraints = Constraints([limits, pairs_after(problem, placed)])
+        pairs = None if problem.pairs is None else PairState(problem.pairs)
+        if pairs is not None:
+            pairs.add_all(placed.cls, placed.machine, placed.count)
+        constraints = Constraints([limits, pairs])
         return cls(snapshot, len(cluster.machines), rows, constraints)
 
     def filters(self, shape: int) -> list[tuple[str, Bool]]:
@@ -184,8 +186,10 @@ class _ModelRefusals:
 
     def outside(self, index: int) -> list[tuple[str, Bool]]:
         """The machines that are not in the tree over which a class's group shares out, bool[M now]."""
-        outside = outside_tree(self.snapshot, index)
-        return [] if outside is None else [(NOT_IN_TREE, self._now(outside))]
+        problem = self.snapshot.problem
+        if problem.topology is None or int(problem.gang[index]) not in problem.topology.groups:
+            return []
+        return [(NOT_IN_TREE, self._now(problem.topology.position >= problem.topology.tree.leaves))]
 
     def limits(self, index: int) -> list[tuple[str, Bool]]:
         """Reasons for which limits and pairs refuse machines to one more task of a class, bool[M now] each."""
@@ -197,3 +201,53 @@ class _ModelRefusals:
         now = np.zeros(self.machines, dtype=np.bool_)
         now[self.rows[refused & (self.rows >= 0)]] = True
         return now
+
+
+NAMED = 2
+"""Tasks that are named in a message, all of the namespace of whom it is for; the others are counted."""
+
+
+class Contention:
+    """Places at the beginning of a round, and the tasks that took them."""
+
+    def __init__(self, cluster: Cluster, snapshot: Snapshot, placed: Assignments) -> None:
+        self._cluster = cluster
+        self._snapshot = snapshot
+        self._placed = placed
+        self._start = Standing(snapshot.problem)
+
+    def told(self, index: int, readers: Iterable[int]) -> str:
+        """A sentence about a class of the snapshot of which tasks stay pending; empty if it had no place to lose.
+
+        It is told ``readers`` (rows), who learn no names of tasks in other namespaces than their own.
+        """
+        if len(self._placed.cls) == 0:
+            return ""
+        places = np.flatnonzero(self._start.takes(index))
+        taken = places[np.isin(places, self._placed.machine)]
+        if len(places) == 0:
+            return ""
+        machine = int((taken if len(taken) else places)[0])
+        name = self._snapshot.machine_names[machine]
+        others, spaces = self._takers(machine), {_space(self._cluster.tasks.name[row]) for row in readers}
+        named = [each for each in others if spaces == {_space(each)}][:NAMED]
+        if not named:
+            return f" {name} had room until other pods of the same round were placed."
+        more = f" and {len(others) - len(named)} more" if len(others) > len(named) else ""
+        return f" {name} had room until {', '.join(named)}{more} took it in the same round."
+
+    def _takers(self, machine: int) -> list[str]:
+        """Names of the tasks that the round has put on a machine of the snapshot."""
+        name = self._snapshot.machine_names[machine]
+        row = self._cluster.machines.row_of.get(name)
+        classes: Int64 = np.unique(self._placed.cls[self._placed.machine == machine])
+        members = np.concatenate(
+            [self._snapshot.members[each] for each in classes.tolist()] or [np.empty(0, dtype=np.int64)]
+        )
+        tasks = self._cluster.tasks
+        return [tasks.name[task] for task in members[tasks.machine[members] == row].tolist()]
+
+
+def _space(name: str) -> str:
+    """The namespace in a name such as ``namespace/name``, "" for none."""
+    return name.rpartition("/")[0]

@@ -35,7 +35,7 @@ def evictable(cluster: Cluster, importance: Importance, rows: Int64, reach: int)
     victims = np.zeros(len(rows), dtype=np.int64)
     if len(going):
         classes, of_class = np.unique(tasks.cls[going], return_inverse=True)
-        requests = cluster.request_rows([cluster.classes.rows[row].shape for row in classes.tolist()])
+        requests = cluster.requests.rows([cluster.classes.rows[row].shape for row in classes.tolist()])
         at = place[tasks.machine[going]]
         np.add.at(given, at, requests[of_class])
         np.add.at(victims, at, (~tasks.leaving[going]).astype(np.int64))

@@ -1,4 +1,4 @@
-"""The life of gangs: who may be tried, and when one is given up.
+"""The life of gangs: who may be tried, where each stands, and when one is given up.
 
 The one rule: a gang is decided all or nothing. If the driver reports that a member's binding was refused, the member
 keeps its place and is bound again there, some times (see ``Rebinding``); then it looks for another place, as any
@@ -17,9 +17,8 @@ import numpy as np
 from cost_models.interface import Int64
 from firmament.core.configuration import RoundOptions
 from firmament.core.gangs.members import Surplus, able_members, count_members, lacking
-from firmament.core.gangs.phases import GangStatus, gang_state
 from firmament.core.model import Job
-from firmament.core.results import Delta, DeltaKind, GangState, Unscheduled
+from firmament.core.results import Delta, DeltaKind, GangPhase, GangState, Unscheduled
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.pending_evictions import Evictions
@@ -39,13 +38,29 @@ class AdmittedTasks:
     jobs: tuple[str, ...]
 
 
+@dataclass(slots=True)
+class _Status:
+    """Where a gang stands. ``since``: when it was decided without being whole yet, None if that is not so;
+    ``withheld``: it lacks members that could be tried, so more room would not help it; ``told_to_go``: uids of the
+    members that were, when it was given up last.
+    """
+
+    since: float | None = None
+    whole: bool = False
+    failed: bool = False
+    withheld: bool = False
+    told_to_go: frozenset[str] = frozenset()
+    told: GangState | None = None
+    message: str = ""
+
+
 class Gangs:
     """The gangs of a cluster."""
 
     def __init__(self, options: RoundOptions, evictions: Evictions) -> None:
         self._options = options
         self._evictions = evictions
-        self._statuses: dict[str, GangStatus] = {}
+        self._statuses: dict[str, _Status] = {}
         self._news: set[str] = set()
         self._untold: set[str] = set()
         self._surplus = Surplus()
@@ -77,7 +92,7 @@ class Gangs:
             elif len(able) < need:
                 self._withhold(cluster, job, able)
             else:
-                self._statuses.setdefault(job_id, GangStatus()).failed = False
+                self._statuses.setdefault(job_id, _Status()).failed = False
                 first = int(np.lexsort((tasks.sequence[able], tasks.created[able]))[0])
                 age = float(tasks.created[able[first]]), int(tasks.sequence[able[first]])
                 called.append((age, job_id, able, need))
@@ -117,7 +132,7 @@ class Gangs:
 
     def note(self, job_id: str, message: str) -> None:
         """Note what a gang waits for."""
-        self._statuses.setdefault(job_id, GangStatus()).message = message
+        self._statuses.setdefault(job_id, _Status()).message = message
         self._news.add(job_id)
 
     def note_tried(
@@ -170,7 +185,7 @@ class Gangs:
             job, status = cluster.jobs.gang(job_id), self._statuses.get(job_id)
             if job is None or status is None:
                 continue
-            state = gang_state(cluster, job, status, self._evictions)
+            state = _state(cluster, job, status, self._evictions)
             if state != status.told:
                 found.append(state)
         return found
@@ -217,7 +232,7 @@ class Gangs:
             status.message = f"not whole {self._seconds(job):g} s after it was decided"
         return deltas
 
-    def _late(self, cluster: Cluster, job_id: str, status: GangStatus) -> list[int]:
+    def _late(self, cluster: Cluster, job_id: str, status: _Status) -> list[int]:
         """Members (rows) of a gang that was given up which have been bound since."""
         if not status.failed or not self._options.evict_failed_gangs:
             return []
@@ -260,7 +275,7 @@ class Gangs:
             if job is None or not cluster.jobs.members(job_id):
                 self._statuses.pop(job_id, None)
                 continue
-            status = self._statuses.setdefault(job_id, GangStatus(whole=job.was_whole))
+            status = self._statuses.setdefault(job_id, _Status(whole=job.was_whole))
             status.withheld = False
             bound, assumed, leaving = count_members(cluster, job_id)
             if bound + assumed >= job.min_members:
@@ -272,3 +287,20 @@ class Gangs:
                 status.whole, status.since = status.whole and leaving > 0, None
             elif not status.whole and status.since is None and not status.failed:
                 status.since = now
+
+
+def _state(cluster: Cluster, job: Job, status: _Status, evictions: Evictions) -> GangState:
+    """What is to be told of a gang: how far it has come, and what it waits for."""
+    bound, assumed, leaving = count_members(cluster, job.id)
+    phase, message = GangPhase.WAITING, status.message
+    if bound >= job.min_members:
+        phase, message = GangPhase.BOUND, ""
+    elif status.failed:
+        phase = GangPhase.FAILED
+    elif leaving:
+        phase, message = GangPhase.PREEMPTED, "members make room for more important tasks"
+    elif bound + assumed >= job.min_members:
+        preempting = evictions.awaited(cluster, cluster.jobs.members(job.id))
+        phase, message = GangPhase.PREEMPTING if preempting else GangPhase.PLACED, ""
+    members = len(cluster.jobs.members(job.id))
+    return GangState(job.id, phase, message, members, bound + assumed, job.min_members)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,22 +18,15 @@ from firmament.core.state.pending_evictions import Evictions
 from firmament.core.state.tasks import State
 
 
+@dataclass(frozen=True, slots=True)
 class BindingOutcomes:
     """Puts reports of bindings into effect. ``clock`` returns seconds since the epoch."""
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        evictions: Evictions,
-        rebinding: Rebinding,
-        options: RoundOptions,
-        clock: Callable[[], float],
-    ) -> None:
-        self._cluster = cluster
-        self._evictions = evictions
-        self._rebinding = rebinding
-        self._options = options
-        self._clock = clock
+    cluster: Cluster
+    evictions: Evictions
+    rebinding: Rebinding
+    options: RoundOptions
+    clock: Callable[[], float]
 
     def take(self, reports: Sequence[BindingReport]) -> None:
         """Take note of bindings: accepted ones are bound, refused ones wait again (with back-off if to be retried).
@@ -41,7 +35,7 @@ class BindingOutcomes:
         unknown tasks, about tasks that are known to be bound, and about a machine that the task is no longer meant for,
         are ignored: a refusal may well arrive after the task has been seen running.
         """
-        cluster, tasks = self._cluster, self._cluster.tasks
+        cluster, tasks = self.cluster, self.cluster.tasks
         size = len(tasks.uid)
         importance = Importance.of(tasks)
         unschedulable = np.flatnonzero(tasks.unschedulable[:size])
@@ -55,7 +49,7 @@ class BindingOutcomes:
             if int(tasks.state[task]) != State.ASSUMED:
                 continue
             if report.bound:
-                transitions.confirm(cluster, task, self._clock())
+                transitions.confirm(cluster, task, self.clock())
                 if importance.standing_of(tasks, task) < farthest:
                     cluster.mark(report.machine)  # from now on it may be evicted
             else:
@@ -63,28 +57,28 @@ class BindingOutcomes:
 
     def _refused(self, task: int, *, retry: bool) -> None:
         """Let an assumed task wait again, unless its gang keeps the place for it."""
-        cluster = self._cluster
+        cluster = self.cluster
         cluster.jobs.touch(cluster.tasks.job[task])  # also if it keeps its place
         self._back_off(task)
-        waits = self._evictions.holds_up(cluster, task)
-        if retry and not waits and self._rebinding.keeps_place(cluster, task):
+        waits = self.evictions.holds_up(cluster, task)
+        if retry and not waits and self.rebinding.keeps_place(cluster, task):
             return
         transitions.release(cluster, task, promised=retry and self._is_owed(task))
         transitions.refuse(cluster, task, retry=retry)
 
     def _back_off(self, task: int) -> None:
-        first, last = self._options.first_backoff, self._options.last_backoff
-        transitions.back_off(self._cluster, task, self._clock(), first=first, last=last)
+        first, last = self.options.first_backoff, self.options.last_backoff
+        transitions.back_off(self.cluster, task, self.clock(), first=first, last=last)
 
     def _let_off(self, victim: int) -> None:
         """Take note that a task (row) was not evicted: whoever counted on it waits again, with back-off."""
-        cluster = self._cluster
-        for task in self._evictions.let_off(cluster, victim):
+        cluster = self.cluster
+        for task in self.evictions.let_off(cluster, victim):
             self._back_off(task)
             transitions.release(cluster, task, promised=True)
 
     def _is_owed(self, task: int) -> bool:
         """Whether others were told to leave for an assumed task (row)."""
-        cluster = self._cluster
+        cluster = self.cluster
         uid = cluster.tasks.uid[task]
         return bool(cluster.tasks.owed[task]) or uid in cluster.records.payloads.get(NOMINATION_RECORD, {})

@@ -83,7 +83,7 @@ def _apply(cluster: Cluster, event: Event) -> None:
             if task is not None:
                 transitions.forget(cluster, task)
         case MachineSampled() | MachineSampleRemoved() | TaskSampled():
-            cluster.take_report(event)
+            cluster.reports.take(event)
         case RecordUpserted(kind, name, payload):
             cluster.keep_record(kind, name, payload)
         case RecordRemoved(kind, name):

@@ -1,12 +1,15 @@
-"""Checks events before any of them is applied, so that a bad one in a batch changes nothing."""
+"""Checks events before any of them is applied, so that a bad one in a batch changes nothing: each by itself, and how
+much the cluster would consist of, as whoever describes it must not use up the memory of all.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TypeVar
 
+from firmament.core.configuration import Quota
 from firmament.core.events import (
     ClassDefined,
     ClassRemoved,
@@ -26,6 +29,7 @@ from firmament.core.model import (
     MAX_QUANTITY,
     OPERATORS,
     QOS_CLASSES,
+    Job,
     Machine,
     NodeSelectorTerm,
     Requirement,
@@ -35,24 +39,19 @@ from firmament.core.model import (
 )
 from firmament.core.selectors.labels import parse_integer
 from firmament.core.selectors.taints import COMPARING, decimal
-from firmament.core.state.classes import has_rules
+from firmament.core.state.classes import ClassTable, has_rules
+from firmament.core.state.cluster import Cluster
+
+T = TypeVar("T")
 
 
-class KnownClasses(Protocol):
-    """What validation must know of classes defined before."""
-
-    def content(self, number: int) -> TaskClass | None:
-        """Content that a number stands for."""
-        ...
-
-
-def validate(events: Sequence[Event], known: KnownClasses) -> bool:
+def validate(events: Sequence[Event], known: ClassTable) -> bool:
     """Raise ``InvalidEventError`` for the first event that could not be applied after those before it.
 
     Returns whether all events that submit or bind tasks name different ones.
     """
     changed: dict[int, TaskClass | None] = {}
-    named = _NamedTasks()
+    uids, count = set[str](), 0  # one set for all, as it is the dearest part of looking at an event
 
     def content_of(number: int) -> TaskClass | None:
         return changed[number] if number in changed else known.content(number)
@@ -62,17 +61,13 @@ def validate(events: Sequence[Event], known: KnownClasses) -> bool:
             case MachineUpserted(machine):
                 _machine(machine)
             case JobDefined(job):
-                _require(job.id != "", "job: id is empty")
-                _require(job.size >= 0, f"job {job.id}: size is negative")
-                _require(job.min_members >= 0, f"job {job.id}: min_members is negative")
+                _job(job)
             case ClassDefined(number, content):
                 _task_class(number, content, content_of(number))
                 changed[number] = content
             case ClassRemoved(number):
-                _require(
-                    content_of(number) is not None,
-                    f"task class {number}: removed, but it is not defined; remove a class once",
-                )
+                defined = content_of(number) is not None
+                _require(defined, f"task class {number}: removed, but it is not defined; remove a class once")
                 changed[number] = None
             case TasksSubmitted() | TasksBound():
                 if content_of(event.task_class) is None:
@@ -80,40 +75,25 @@ def validate(events: Sequence[Event], known: KnownClasses) -> bool:
                         f"tasks: task class {event.task_class} is not defined; define a class before its tasks"
                     )
                 _tasks(event)
-                named.add(event.uids)
+                count += len(event.uids)
+                _note_named(event.uids, uids, count)
             case MachineSampled():
                 _machine_sample(event)
             case TaskSampled(uid=owner, time=time, usage=usage):
                 _sample(f"sample of task {owner}", time, usage)
             case RecordUpserted(kind=kind, name=name):
-                _require(
-                    kind != "" and name != "", f"record {kind!r} {name!r}: kind and name must not be empty"
-                )
-            case _:
-                pass
-    return named.distinct
+                named = kind != "" and name != ""
+                _require(named, f"record {kind!r} {name!r}: kind and name must not be empty")
+    return len(uids) == count
 
 
-class _NamedTasks:
-    """The tasks that events name: one set for all of them, as it is the dearest part of looking at an event."""
-
-    def __init__(self) -> None:
-        self._uids: set[str] = set()
-        self._count = 0
-
-    def add(self, uids: Sequence[str]) -> None:
-        """Take in the tasks of one event; raises ``InvalidEventError`` if it names one twice."""
-        self._uids.update(uids)
-        self._count += len(uids)
-        _require("" not in self._uids, "tasks: a uid is empty")
-        if not self.distinct:
-            for uid, times in Counter(uids).items():
-                _require(times == 1, f"tasks: {uid!r} is given twice in one event; send each task once")
-
-    @property
-    def distinct(self) -> bool:
-        """Whether all that were named are different ones."""
-        return len(self._uids) == self._count
+def _note_named(uids: Sequence[str], named: set[str], count: int) -> None:
+    """Add the tasks of an event to those ``named``, ``count`` with these; none may be given twice in one event."""
+    named.update(uids)
+    _require("" not in named, "tasks: a uid is empty")
+    if len(named) < count:
+        for uid, times in Counter(uids).items():
+            _require(times == 1, f"tasks: {uid!r} is given twice in one event; send each task once")
 
 
 def _require(condition: bool, message: str) -> None:
@@ -134,6 +114,12 @@ def _machine(machine: Machine) -> None:
         )
 
 
+def _job(job: Job) -> None:
+    _require(job.id != "", "job: id is empty")
+    _require(job.size >= 0, f"job {job.id}: size is negative")
+    _require(job.min_members >= 0, f"job {job.id}: min_members is negative")
+
+
 def _amounts(owner: str, amounts: Iterable[tuple[str, int]]) -> None:
     for name, amount in amounts:
         if name == "":
@@ -151,10 +137,7 @@ def _task_class(number: int, content: TaskClass, former: TaskClass | None) -> No
     _amounts(f"{owner}: requests", content.requests)
     _amounts(f"{owner}: assumed", content.assumed)
     for preferred in content.preferred:
-        _require(
-            1 <= preferred.weight <= 100,
-            f"{owner}: a preferred term has weight {preferred.weight}; it must lie between 1 and 100",
-        )
+        _weight(f"{owner}: a preferred term", preferred.weight)
     for toleration in content.tolerations:
         _require(
             toleration.operator in {"Equal", "Exists", *COMPARING},
@@ -192,25 +175,18 @@ def _containers(owner: str, content: TaskClass) -> None:
 def _rules_between_tasks(owner: str, content: TaskClass) -> None:
     weighted = (*content.preferred_affinity, *content.preferred_anti_affinity)
     for term in weighted:
-        _require(
-            1 <= term.weight <= 100,
-            f"{owner}: a preferred term on {term.topology_key!r} has weight {term.weight}; "
-            "it must lie between 1 and 100",
-        )
+        _weight(f"{owner}: a preferred term on {term.topology_key!r}", term.weight)
     for rule in content.spread:
-        _require(
-            rule.max_skew >= 1, f"{owner}: spread over {rule.topology_key!r}: max_skew must be at least 1"
-        )
-        _require(
-            rule.min_domains >= 0, f"{owner}: spread over {rule.topology_key!r}: min_domains is negative"
-        )
-    rules: tuple[TaskTerm | SpreadRule, ...] = (
+        spread = f"{owner}: spread over {rule.topology_key!r}"
+        _require(rule.max_skew >= 1, f"{spread}: max_skew must be at least 1")
+        _require(rule.min_domains >= 0, f"{spread}: min_domains is negative")
+    terms: Iterable[TaskTerm | SpreadRule] = (
         *content.affinity,
         *content.anti_affinity,
         *weighted,
         *content.spread,
     )
-    for each in rules:
+    for each in terms:
         _require(each.topology_key != "", f"{owner}: a rule between tasks has no topology key")
         selector = each.selector
         for requirement in (*selector.labels, *(selector.namespace_labels or ())):
@@ -221,6 +197,10 @@ def _rules_between_tasks(owner: str, content: TaskClass) -> None:
             _requirement(owner, requirement)
     for port in content.ports:
         _require(1 <= port.port <= 65535, f"{owner}: port {port.port} is out of range; use 1 to 65535")
+
+
+def _weight(owner: str, weight: int) -> None:
+    _require(1 <= weight <= 100, f"{owner} has weight {weight}; it must lie between 1 and 100")
 
 
 def _term(owner: str, term: NodeSelectorTerm) -> None:
@@ -291,4 +271,50 @@ def _sample(owner: str, time: float, usage: Mapping[str, float]) -> None:
         _require(
             math.isfinite(amount) and 0 <= amount <= MAX_QUANTITY,
             f"{owner}: {name} is {amount}; it must be a number between 0 and {MAX_QUANTITY}",
+        )
+
+
+MOST_KINDS = 1000
+"""Kinds of records per cluster. Models read a handful."""
+
+
+class QuotaExceededError(InvalidEventError):
+    """Events that would make the cluster larger than it may be; nothing of them has been applied."""
+
+
+def check_quota(cluster: Cluster, events: Sequence[Event], quota: Quota) -> None:
+    """Raise ``QuotaExceededError`` if there would be too much of something after all of ``events``.
+
+    What they remove does not count: room that is made in one batch can be used from the next one on.
+    """
+    kinds = Counter(map(type, events))
+    if kinds[MachineUpserted]:
+        machines = (event.machine.name for event in events if isinstance(event, MachineUpserted))
+        _check("machines", quota.machines, cluster.machines.row_of, kinds[MachineUpserted], machines)
+    if kinds[ClassDefined]:
+        numbers = (event.id for event in events if isinstance(event, ClassDefined))
+        _check("classes", quota.classes, cluster.classes.numbers, kinds[ClassDefined], numbers)
+    if kinds[JobDefined]:
+        jobs = (event.job.id for event in events if isinstance(event, JobDefined))
+        _check("jobs", quota.tasks, cluster.jobs.ids, kinds[JobDefined], jobs)
+    if kinds[TasksSubmitted] or kinds[TasksBound]:
+        named = [event.uids for event in events if isinstance(event, (TasksSubmitted, TasksBound))]
+        tasks = (uid for uids in named for uid in uids)
+        _check("tasks", quota.tasks, cluster.tasks.row_of, sum(map(len, named)), tasks)
+    if kinds[RecordUpserted]:
+        records = {(event.kind, event.name) for event in events if isinstance(event, RecordUpserted)}
+        _check("records", quota.records, cluster.records, len(records), records)
+        record_kinds = {kind for kind, _ in records}
+        _check("kinds of records", MOST_KINDS, cluster.records.payloads, len(record_kinds), record_kinds)
+
+
+def _check(what: str, most: int, known: Collection[T], count: int, named: Iterable[T]) -> None:
+    """``named`` are at most ``count`` different ones; they are gone through only where that might be too many."""
+    if len(known) + count <= most:
+        return
+    new = sum(each not in known for each in set(named))
+    if len(known) + new > most:
+        raise QuotaExceededError(
+            f"{what}: {len(known)} are there, and {new} more would exceed {most} per cluster; remove some, or raise "
+            "the section limits of the solver's configuration"
         )

@@ -57,7 +57,7 @@ def _namespaces(cluster: Cluster) -> tuple[list[str], Int64]:
 def _requests(cluster: Cluster, classes: Int64) -> Float64:
     """float64[N, K]: requests of tasks by the row of their class."""
     present, place = np.unique(classes, return_inverse=True)
-    rows = cluster.request_rows([cluster.classes.rows[row].shape for row in present.tolist()])
+    rows = cluster.requests.rows([cluster.classes.rows[row].shape for row in present.tolist()])
     return rows.astype(np.float64)[place]
 
 

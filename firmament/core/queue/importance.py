@@ -1,5 +1,4 @@
-"""Who is more important than whom: by priority, and among groups of equal priority by what their groups state; and the
-ranks by which places are given out where they are scarce.
+"""Who is more important than whom: by priority, and among groups of equal priority by what their groups state.
 
 Of equal priority a group may displace another one, but never a task outside groups, nor is it displaced by one. So two
 numbers per task, both in one scale, say who may go for whom: a task's *standing* has to be below the other's *reach*.
@@ -8,25 +7,15 @@ Of tasks outside groups the reach is below, and the standing above, those of all
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
-
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.rules.pairs import PairRules
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import UNGROUPED, TaskTable
 
 SYSTEM_CRITICAL = 2_000_000_000
 """From this priority on tasks belong to the system: nobody of the same priority displaces them (Kubernetes'
 SystemCriticalPriority)."""
-
-PLACED = -1
-"""The level of tasks that have a place already: they come after all others of their priority."""
-
-_QUALITY: Mapping[str, int] = MappingProxyType({"Guaranteed": 2, "Burstable": 1, "BestEffort": 0})
-_UNKNOWN = 1
 
 
 class Importance:
@@ -82,22 +71,21 @@ class Importance:
         return priority * (len(self._levels) + 1) + level
 
 
-def ranks(priorities: Int64, levels: Int64, quality: Int64) -> Int64:
-    """Return int64[C], 0 for those that come last: by priority, then level (a fair share's), then quality (0 to 2).
+def foremost(cluster: Cluster, waiting: Int64) -> Int64:
+    """Rows of those in ``waiting`` for whom the same room is taken as for the most important of them.
 
-    ``levels``: 0 to 2, or ``PLACED`` for tasks that have a place already and may take another one.
+    What a nominated task of another scheduler waits for is taken for tasks of its priority or less. Tasks above and
+    below it cannot share a round, in which there is one amount of room; those below have the next one. Gangs go with
+    their most important member.
     """
-    return np.unique(12 * priorities + 3 * levels + quality, return_inverse=True)[1].astype(np.int64)
-
-
-def qualities(cluster: Cluster, classes: Sequence[int], pairs: PairRules | None) -> Int64:
-    """Return int64[C] by the QoS classes of ``classes``, rows of the class table.
-
-    Tasks of an application come as one, whatever their quality: among them the order of their workloads decides
-    (TopologicalSort of kubernetes-sigs/scheduler-plugins).
-    """
-    table = cluster.classes.rows
-    found = np.array([_QUALITY.get(table[row].content.qos, _UNKNOWN) for row in classes], dtype=np.int64)
-    if pairs is not None:
-        found[pairs.kind >= 0] = _UNKNOWN
-    return found
+    if not len(waiting):
+        return waiting
+    tasks = cluster.tasks
+    priority = tasks.priority[waiting]
+    limit = cluster.promises.others.highest_below(int(priority.max()))
+    if limit is None:
+        return waiting
+    ahead = priority > limit
+    gangs = {tasks.job[row] for row in waiting[ahead].tolist()} & cluster.jobs.gangs
+    with_gangs = np.array([tasks.job[row] in gangs for row in waiting.tolist()], dtype=np.bool_)
+    return waiting[ahead | with_gangs]

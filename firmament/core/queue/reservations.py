@@ -18,7 +18,7 @@ import numpy as np
 from cost_models.interface import Int64
 from firmament.core.configuration import RoundOptions
 from firmament.core.filters.node_filters import StaticRows
-from firmament.core.filters.pinning import pinned_rows
+from firmament.core.filters.verdict import pinned_rows
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import State
 from firmament.core.state.waiting import count_anew, pass_over
@@ -186,7 +186,7 @@ def lasting_use(cluster: Cluster, machines: Int64 | None = None) -> Int64:
     lasts = np.array([not table[cls].content.runs_to_completion for cls in classes.tolist()], dtype=np.bool_)
     used = np.zeros_like(cluster.machines.capacity)
     if lasts.any():
-        requests = cluster.request_rows([table[cls].shape for cls in classes.tolist()])
+        requests = cluster.requests.rows([table[cls].shape for cls in classes.tolist()])
         stay = lasts[of_class]
         np.add.at(used, tasks.machine[rows[stay]], requests[of_class[stay]])
     return used

@@ -170,7 +170,7 @@ def _at_ease(cluster: Cluster, rows: Int64) -> Bool:
     """bool[N]: tasks whose machine has what they ask for although nobody has left it."""
     tasks = cluster.tasks
     free = cluster.free()[tasks.machine[rows]]
-    requests = cluster.request_rows([cluster.classes.rows[cls].shape for cls in tasks.cls[rows].tolist()])
+    requests = cluster.requests.rows([cluster.classes.rows[cls].shape for cls in tasks.cls[rows].tolist()])
     enough: Bool = ((free >= 0) | (requests == 0)).all(axis=1)
     return enough & ~tasks.displacing[rows]
 

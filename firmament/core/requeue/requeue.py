@@ -1,70 +1,128 @@
-"""Who is tried again, and when a round could achieve something: back-offs, reservations, gangs, reasons out of date."""
+"""Who takes part in rounds, and when one could achieve something: back-offs, reservations, gangs, stale reasons."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 
+import numpy as np
+
+from cost_models.interface import Int64
+from firmament.core.commit.evictions import still_leaves
+from firmament.core.configuration import RoundOptions
 from firmament.core.filters.node_filters import StaticRows
-from firmament.core.gangs.lifecycle import Gangs
+from firmament.core.gangs.lifecycle import AdmittedTasks, Gangs
 from firmament.core.gangs.members import Rebinding
+from firmament.core.model import TaskClass
+from firmament.core.queue.importance import foremost
 from firmament.core.queue.reservations import Reservations
 from firmament.core.requeue.relocation import Moves
+from firmament.core.requeue.set_aside import SetAside
 from firmament.core.requeue.unschedulable import requeue
+from firmament.core.results import Delta, Unscheduled
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.pending_evictions import Evictions
 from firmament.core.state.tasks import State
 
 
 class Requeue:
-    """Requeues those of a cluster's tasks for whom something has changed. ``clock``: seconds since the epoch."""
+    """Says which of a cluster's tasks take part in rounds, and requeues those for whom something has changed.
+
+    ``clock``: seconds since the epoch. What tells more about those who wait belongs to it: ``reservations``,
+    ``evictions`` under way and ``moves`` because of them, ``gangs``, ``rebinding`` of their members, and what is
+    ``set_aside``.
+    """
 
     def __init__(
-        self,
-        cluster: Cluster,
-        static_rows: StaticRows,
-        clock: Callable[[], float],
-        *,
-        reservations: Reservations,
-        evictions: Evictions,
-        moves: Moves,
-        gangs: Gangs,
-        rebinding: Rebinding,
-        stale_reasons: StaleReasons,
+        self, cluster: Cluster, static_rows: StaticRows, options: RoundOptions, clock: Callable[[], float]
     ) -> None:
-        self._cluster = cluster
-        self._static_rows = static_rows
-        self._clock = clock
-        self._reservations = reservations
-        self._evictions = evictions
-        self._moves = moves
-        self._gangs = gangs
-        self._rebinding = rebinding
-        self._stale_reasons = stale_reasons
+        self._cluster, self._static_rows, self._clock = cluster, static_rows, clock
+        self.reservations = Reservations(options)
+        self.evictions = Evictions()
+        self.moves = Moves(self.evictions)
+        self.gangs = Gangs(options, self.evictions)
+        self.rebinding = Rebinding()
+        self.set_aside = SetAside()
+        self._stale_reasons = StaleReasons(options.refresh_seconds)
+        self._given_up: list[Delta] = []
+
+    # --- rounds --------------------------------------------------------------------------------------------------
+
+    def open_round(self, only: frozenset[TaskClass] | None, now: float) -> AdmittedTasks:
+        """Say who takes part in the round that begins; ``only``: as in ``Scheduler.open_round``."""
+        cluster = self._cluster
+        if cluster.jobs.had_gangs:
+            # If the round fails, the next one tells of them.
+            self._given_up += self.gangs.expire(cluster, now)
+        self.refresh()
+        cluster.dirty.clear()
+        cluster.tasks.begin_round()
+        if self.evictions.under_way:
+            self.evictions.forget_gone(cluster)
+        self._stale_reasons.open_round(cluster, now)
+        waiting = self._called(only, now)
+        if cluster.jobs.had_gangs:
+            return self.gangs.admit(cluster, waiting, now)
+        return AdmittedTasks(waiting, np.full(len(waiting), -1), np.empty(0, dtype=np.int64), ())
+
+    def _called(self, only: frozenset[TaskClass] | None, now: float) -> Int64:
+        """Rows of the tasks that take part in the round that begins, gangs aside."""
+        cluster, tasks = self._cluster, self._cluster.tasks
+        waiting = tasks.in_state(State.PENDING)
+        waiting = waiting[~tasks.unschedulable[waiting] & (tasks.not_before[waiting] <= now)]
+        if cluster.promises.machine_of:
+            waiting = np.append(waiting, cluster.promises.called(cluster, waiting))
+        if self.evictions.under_way:
+            waiting = np.append(waiting, self.moves.call(cluster))
+        if self.set_aside.why or only is not None:
+            waiting = self.set_aside.without(cluster, waiting, only)
+        return foremost(cluster, waiting) if cluster.promises.others.by_uid else waiting
+
+    def close_round(self) -> tuple[list[Delta], list[Unscheduled]]:
+        """Return what is told beside what the round decides: deltas that go first, and why some were not tried."""
+        cluster = self._cluster
+        self._stale_reasons.close_round(cluster)
+        first = [delta for delta in self._given_up if still_leaves(cluster, delta)]
+        self._given_up.clear()
+        if self.rebinding.came:
+            first += self.rebinding.due(cluster, self._clock())
+        unscheduled = self.gangs.withheld(cluster) if cluster.jobs.had_gangs else []
+        if self.set_aside.untold:
+            unscheduled += self.set_aside.told(cluster)
+        return first, unscheduled
+
+    def round_closed(self) -> None:
+        """A round has been put into effect."""
+        self._stale_reasons.round_closed(self._cluster)
+
+    # --- what has changed ----------------------------------------------------------------------------------------
 
     def refresh(self) -> float | None:
         """Bring reservations up to date and requeue what a marked machine could take.
 
         Returns the seconds after which machines will be marked that were reported about, None if none will.
         """
-        held = self._cluster.mark_sampled(self._clock())
-        if self._cluster.promises.machine_of:
-            self._cluster.promises.refresh(self._cluster)
-        if self._reservations.held or self._cluster.tasks.passed_over.any():
-            self._reservations.refresh(self._cluster, self._static_rows, self._clock())
-        if self._stale_reasons.take(self._cluster, self._clock()):
-            self._cluster.dirty.everywhere = True
+        cluster, held = self._cluster, None
+        if cluster.machines.samples.last_change:
+            held, rows = cluster.reports.due(self._clock())
+            cluster.dirty.machines.update(rows.tolist())
+        if cluster.promises.machine_of:
+            cluster.promises.refresh(cluster)
+        if self.reservations.held or cluster.tasks.passed_over.any():
+            self.reservations.refresh(cluster, self._static_rows, self._clock())
+        if self._stale_reasons.take(cluster, self._clock()):
+            cluster.dirty.everywhere = True
         self.activate()
-        if self._evictions.under_way:
-            self._moves.look(self._cluster, self._static_rows, self._reservations)
+        if self.evictions.under_way:
+            self.moves.look(cluster, self._static_rows, self.reservations)
         return held
 
     def activate(self, placed: frozenset[int] = frozenset()) -> None:
         """Requeue what a marked machine could take, or classes to which those ``placed`` make a difference."""
         if self._cluster.tasks.any_unschedulable and requeue(
-            self._cluster, self._static_rows, self._reservations, placed
+            self._cluster, self._static_rows, self.reservations, placed
         ):
-            self._gangs.keep_unschedulable(self._cluster, self._clock())
+            self.gangs.keep_unschedulable(self._cluster, self._clock())
 
     def next_round_in(self, held: float | None) -> float | None:
         """Seconds until a round could achieve something: 0 for now, None for not before another event.
@@ -74,9 +132,11 @@ class Requeue:
         tasks, now = self._cluster.tasks, self._clock()
         pending = tasks.in_state(State.PENDING)
         open_now = pending[~tasks.unschedulable[pending]]
-        waits = [self._gangs.next_in(self._cluster, now), self._rebinding.next_in(self._cluster, now)]
-        waits.append(self._reservations.next_in(now) if len(pending) else None)
-        if self._evictions.has_needless(self._cluster) or self._moves.due(self._cluster):
+        waits = [self.rebinding.next_in(self._cluster, now)]
+        if self._cluster.jobs.had_gangs:
+            waits.append(self.gangs.next_in(self._cluster, now))
+        waits.append(self.reservations.next_in(now) if len(pending) else None)
+        if self.evictions.has_needless(self._cluster) or self.moves.due(self._cluster):
             return 0.0
         if len(open_now):
             waits.append(max(0.0, float(tasks.not_before[open_now].min()) - now))

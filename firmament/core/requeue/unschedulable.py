@@ -16,7 +16,7 @@ from firmament.core.constraints.rules import compile_rules
 from firmament.core.diagnosis.preemption_reasons import evictable
 from firmament.core.filters.attached_volumes import saved
 from firmament.core.filters.node_filters import StaticRows
-from firmament.core.filters.pinning import pinned_rows
+from firmament.core.filters.verdict import pinned_rows
 from firmament.core.model import TaskClass, TaskSelector
 from firmament.core.queue.importance import Importance
 from firmament.core.queue.reservations import Reservations

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from firmament.core.diagnosis.bound_task import BoundTask
+from firmament.core.diagnosis.listing import BoundTask
 from firmament.core.events import ClassDefined, ClassRemoved, TaskRemoved, TasksBound, TasksSubmitted
 from firmament.core.model import TaskClass
 from firmament.core.scheduler import Scheduler

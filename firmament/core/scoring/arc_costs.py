@@ -16,21 +16,20 @@ from cost_models.interface import Float64, Int64
 from firmament.core.configuration import WeightedModel
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
 from firmament.core.flow.size_costs import Charge, RoundHeights
-from firmament.core.scoring.asking import holds, scatter, take_over
-from firmament.core.scoring.assessment import LARGEST_COST, RoundAssessment, native_figures
-from firmament.core.scoring.kept_rows import Charges, Recall
+from firmament.core.scoring.assessment import LARGEST_COST, RoundAssessment, holds, native_figures
+from firmament.core.scoring.kept_rows import Charges, Recall, scatter, take_over
 from firmament.core.scoring.preferences import Preferences
 from firmament.solvers.base import Int32
 
 
-def charges(assessed: RoundAssessment, models: Sequence[WeightedModel], recall: Recall) -> Charges:
+def charges(assessed: RoundAssessment, models: Sequence[WeightedModel], recall: Recall | None) -> Charges:
     """Units charged for a task of each shape on each machine, with what it takes to keep them.
 
     The sum over models of weight x points, plus the task's own preferences; what is kept is not reckoned again.
     """
     figures = _figures(assessed, models)
     plain = np.array([preferred is None for preferred in assessed.preferred], dtype=np.bool_)
-    if figures.others or not recall.sources:
+    if figures.others or recall is None or not recall.sources:
         units = _units(figures, assessed.preferred)
         return Charges(units, figures.constant, plain & (not figures.others))
     units = np.empty((assessed.batch.count, assessed.machines.count), dtype=np.int32)

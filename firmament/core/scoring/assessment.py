@@ -1,35 +1,36 @@
-"""Puts the models' answers together: one filter, one crowding column, all joint rows. For costs see `arc_costs`."""
+"""Asks rules and models about a round's shapes, and about no more than is not known already; puts answers together:
+one filter, one crowding column, all joint rows. For costs see `arc_costs`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cost_models.firmament_policies.scarce_resources import scarce_columns
 from cost_models.interface import (
-    Arrivals,
     Assessment,
     Bool,
+    CostModel,
     Float64,
     Int64,
     JointRows,
     Ledger,
-    Load,
     MachineColumns,
     Opening,
-    Residents,
     ShapeBatch,
+    ShapeRow,
 )
 from firmament.core.configuration import WeightedModel
 from firmament.core.filters.node_filters import StaticRow, StaticRows
 from firmament.core.filters.root_causes import Cause
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
-from firmament.core.scoring.asking import ShapeRows, ask
-from firmament.core.scoring.kept_rows import Recall
+from firmament.core.model import TaskClass
+from firmament.core.scoring.kept_rows import Recall, scatter, take_over
 from firmament.core.scoring.preferences import Preferences, preferences
 from firmament.core.state.cluster import Cluster
 
@@ -42,8 +43,7 @@ class RoundAssessment:
     """What all rules and models say about a batch of shapes.
 
     ``rules``: one row per shape; ``static``: the same with the models' filters; ``assessments``: one per model, in
-    their order;
-    ``preferred``: per shape the cost of its own preferences, None for none.
+    their order; ``preferred``: per shape the cost of its own preferences, None for none.
     """
 
     shapes: tuple[int, ...]
@@ -106,52 +106,133 @@ class RoundAssessment:
         return tuple(note for assessment in self.assessments for note in assessment.notes)
 
 
-def machine_columns(
-    cluster: Cluster,
-    now: float,
-    residents: Residents | None = None,
-    load: Load | None = None,
-    arrivals: Arrivals | None = None,
-    *,
-    unseen: Int64 | None = None,
-    without: int = -1,
-) -> MachineColumns:
-    """A copy of the machines' columns as models see them, with the tasks on them and their use if models ask.
+_STAND_INS = {"raw": 0.0, "feasible": True, "causes": 0, "score": 0.0}
+"""Fields of an answer that have a figure per shape and machine, and what it stands for not to have one."""
 
-    ``without``: row of a task that is not counted where it is.
-    """
-    machines = cluster.machines
-    capacity = machines.capacity.copy()
-    running, unstated = machines.running.copy(), machines.unstated.copy()
-    if without >= 0 and cluster.tasks.machine[without] >= 0:
-        own, assumed = cluster.tasks.machine[without], cluster.unstated_of(int(cluster.tasks.cls[without]))
-        running[own] -= 1
-        unstated[own, : len(assumed)] -= assumed
-    described = machines.described()
-    return MachineColumns(
-        names=described.names,
-        resources=tuple(cluster.resources.names),
-        capacity=capacity,
-        free=np.maximum(capacity - cluster.used(without), 0),
-        running=running,
-        labels=described.labels,
-        annotations=described.annotations,
-        usage=machines.usage,
-        usage_time=machines.usage_time.copy(),
-        records=cluster.records.payloads,
-        now=now,
-        residents=residents,
-        load=load,
-        arrivals=arrivals,
-        unseen=unseen,
-        unstated=unstated if unstated.any() else None,
-        scarce=scarce_columns(cluster.resources.names, capacity),
+
+def worth_keeping(
+    models: Sequence[WeightedModel], answers: Sequence[Assessment], machines: int
+) -> tuple[Assessment | None, ...]:
+    """Those of the answers that hold until machines change, None in the place of the others."""
+    return tuple(
+        answer if holds(each.model, answer, machines) else None
+        for each, answer in zip(models, answers, strict=True)
     )
 
 
-def _copied_if_any(amounts: Int64) -> Int64 | None:
-    """A copy; None if all of it is 0."""
-    return amounts.copy() if amounts.any() else None
+def holds(model: CostModel, answer: Assessment, machines: int) -> bool:
+    """Whether an answer about so many machines holds for each of them until that changes."""
+    return model.promises.per_machine and answer.is_by_machine(machines)
+
+
+def _ask(
+    model: CostModel, number: int, columns: MachineColumns, batch: ShapeBatch, recall: Recall
+) -> Assessment:
+    """What the model in place ``number`` would say if it were asked about everything.
+
+    Of notes, only what it says about what it is asked now.
+    """
+    kept = [answer for source in recall.sources if (answer := source[0].answers[number]) is not None]
+    if not kept or len(kept) < len(recall.sources):
+        return model.assess(columns, batch)
+    fresh = changed = None
+    if len(recall.fresh):
+        fresh = model.assess(columns, batch.take(recall.fresh))
+    if len(recall.changed):
+        changed = model.assess(columns.take(recall.changed), batch.take(recall.known, recall.changed))
+    parts = _Parts(kept, fresh, changed)
+    if not parts.go_together(columns.count, len(recall.changed)):
+        return model.assess(columns, batch)
+    size = (batch.count, columns.count)
+    notes = [note for answer in (fresh, changed) if answer is not None for note in answer.notes]
+    merged: dict[str, Any] = {name: parts.merged(name, recall, size) for name in _STAND_INS}
+    return replace(kept[0], **merged, notes=tuple(dict.fromkeys(notes)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What an answer is put together from: ``kept`` ones, one per source, and what has been asked now, if anything:
+    about ``fresh`` shapes on all machines, about known shapes on ``changed`` machines.
+    """
+
+    kept: Sequence[Assessment]
+    fresh: Assessment | None
+    changed: Assessment | None
+
+    def _every(self) -> list[Assessment]:
+        """All parts; there is at least one."""
+        return [*self.kept, *(answer for answer in (self.fresh, self.changed) if answer is not None)]
+
+    def go_together(self, machines: int, changed: int) -> bool:
+        """Whether the parts are of one kind, as a model that is ``per_machine`` promises."""
+        first = self.kept[0]
+        return (
+            (self.fresh is None or self.fresh.is_by_machine(machines))
+            and (self.changed is None or self.changed.is_by_machine(changed))
+            and all(
+                answer.reason == first.reason
+                and tuple(answer.reasons) == tuple(first.reasons)
+                and answer.raw.dtype == first.raw.dtype
+                and (answer.score is None) == (first.score is None)
+                for answer in self._every()
+            )
+        )
+
+    def merged(self, name: str, recall: Recall, size: tuple[int, int]) -> NDArray[Any] | None:
+        """One field of the whole answer, of ``size`` shapes by machines; None if no part has it."""
+        given = [rows for answer in self._every() if (rows := getattr(answer, name)) is not None]
+        if not given:
+            return None
+        whole = np.empty(size, dtype=given[0].dtype)
+        stand_in = _STAND_INS[name]
+        for (_, rows, places), answer in zip(recall.sources, self.kept, strict=True):
+            take_over(whole, places, getattr(answer, name), rows, stand_in)
+        if self.fresh is not None:
+            figures = getattr(self.fresh, name)
+            whole[recall.fresh] = stand_in if figures is None else figures
+        if self.changed is not None:
+            figures = getattr(self.changed, name)
+            scatter(whole, recall.known, recall.changed, np.asarray(stand_in) if figures is None else figures)
+        return whole
+
+
+class ShapeRows(Sequence[ShapeRow]):
+    """What models may see of each of some shapes, made when first looked at: the default policy looks at none."""
+
+    def __init__(self, contents: Sequence[TaskClass]) -> None:
+        self._contents = contents
+
+    def __len__(self) -> int:
+        return len(self._contents)
+
+    def __getitem__(self, index: Any) -> Any:
+        """The row of a shape, or the rows of a slice of them."""
+        return self._rows[index]
+
+    def __iter__(self) -> Iterator[ShapeRow]:
+        return iter(self._rows)
+
+    @cached_property
+    def _rows(self) -> list[ShapeRow]:
+        return [
+            ShapeRow(
+                namespace=content.namespace,
+                labels=dict(content.labels),
+                annotations=dict(content.annotations),
+                containers=content.containers,
+                qos=content.qos,
+                overhead=content.overhead,
+                limits=content.limits,
+                service_class=content.service_class,
+                daemon=content.daemon,
+            )
+            for content in self._contents
+        ]
+
+
+def shape_rows(cluster: Cluster, shapes: Sequence[int]) -> ShapeRows:
+    """What models may see of each of ``shapes`` (rows of the table), now and later."""
+    return ShapeRows([cluster.classes.shapes[shape] for shape in shapes])
 
 
 def assess_shapes(
@@ -166,14 +247,20 @@ def assess_shapes(
     """Ask all rules and models about ``shapes``, of which ``counts`` tasks wait; about what ``recall`` has not kept."""
     contents = [cluster.classes.shapes[shape] for shape in shapes]
     rules = [static_rows.of(shape) for shape in shapes]
+    unstated = cluster.requests.assumed_rows(shapes)
     batch = ShapeBatch(
-        requests=cluster.request_rows(shapes),
+        requests=cluster.requests.rows(shapes),
         counts=np.asarray(counts, dtype=np.int64),
         rows=ShapeRows(contents),
         allowed=[row.feasible for row in rules],
-        unstated=_copied_if_any(cluster.unstated_rows(shapes)),
+        unstated=unstated if unstated.any() else None,
     )
-    assessments = ask(models, columns, batch, recall or Recall.nothing(shapes))
+    assessments = tuple(
+        each.model.assess(columns, batch)
+        if recall is None
+        else _ask(each.model, number, columns, batch, recall)
+        for number, each in enumerate(models)
+    )
     static = list(rules)
     for assessment in assessments:
         for index in range(len(static)):
@@ -225,23 +312,3 @@ def crowding_units(
         raw = weighted.model.crowding(columns, mean) if growth is None else growth
         units += raw * weighted.model.range.points_per_unit() * (weighted.weight * COST_UNITS_PER_POINT)
     return np.ceil(np.round(np.minimum(units, LARGEST_COST), 6)).astype(np.int64)
-
-
-MOST_KEPT = 10_000
-"""Remarks that are remembered; of an endless stream of different ones some may come again."""
-
-
-class Notes:
-    """Remembers which remarks have been made."""
-
-    def __init__(self, most: int = MOST_KEPT) -> None:
-        self._made: set[str] = set()
-        self._most = most
-
-    def new(self, remarks: Iterable[str]) -> tuple[str, ...]:
-        """Return those that have not been made before, in order, and remember them."""
-        fresh = tuple(dict.fromkeys(remark for remark in remarks if remark not in self._made))
-        if len(self._made) + len(fresh) > self._most:
-            self._made.clear()
-        self._made.update(fresh[: self._most])
-        return fresh

@@ -2,15 +2,17 @@
 
 What a model that is ``per_machine`` says of a shape on a machine holds until the machine changes. So a round asks such
 models about the machines that have changed, and about the shapes of which no rows are kept, and takes the rest over.
-`asking` and `arc_costs` do that; here stands what is kept, for how long, and what of it a round may rely on.
+`assessment` and `arc_costs` do that; here stands what is kept, for how long, and what of it a round may rely on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cost_models.interface import Assessment, Bool, Float64, Int64, MachineColumns, answers_expire
 from firmament.core.configuration import WeightedModel
@@ -74,7 +76,7 @@ class Recall:
 
     ``known``: int64[A] positions in the round's batch of shapes, whose rows are in ``sources`` and hold but for the
     machines ``changed`` (int64[C], ascending); ``fresh``: int64[B], the other positions. ``mark``: what rows made
-    now are as of, None if they are not to be kept.
+    now are as of.
     """
 
     shapes: tuple[int, ...]
@@ -82,13 +84,7 @@ class Recall:
     fresh: Int64
     changed: Int64
     sources: Sources
-    mark: int | None
-
-    @classmethod
-    def nothing(cls, shapes: Sequence[int], mark: int | None = None) -> Recall:
-        """A round that has to ask about everything."""
-        none = np.empty(0, dtype=np.int64)
-        return cls(tuple(shapes), none, np.arange(len(shapes)), none, (), mark)
+    mark: int
 
 
 class KeptRows:
@@ -97,6 +93,7 @@ class KeptRows:
     The rows of a round are kept together, for at most ``most_rounds`` rounds after the last one that used any of them,
     and within ``most_bytes`` in all, the latest first; rounds whose rows exceed that by themselves keep nothing. Of
     clusters with fewer than ``least_machines`` nothing is kept. What is kept never changes what a round decides.
+    ``generations``: what is kept, the latest first; of each shape only one has a row.
     """
 
     def __init__(
@@ -110,19 +107,19 @@ class KeptRows:
         """``asking``: what it costs to ask a model at all, in pairs of shape and machine that it judges meanwhile."""
         self._most_bytes = most_bytes
         self._most_rounds = most_rounds
-        self._least_machines = least_machines
+        self.least_machines = least_machines
         self._asking = asking
-        self._generations: list[Generation] = []  # the latest first; of each shape only one has a row
+        self.generations: list[Generation] = []
         self._watch = _Watch()
 
     @property
     def nbytes(self) -> int:
         """Memory that kept rows take."""
-        return sum(generation.nbytes for generation in self._generations)
+        return sum(generation.nbytes for generation in self.generations)
 
     def clear(self) -> None:
         """Keep nothing any more; the next round begins anew."""
-        self._generations.clear()
+        self.generations.clear()
 
     def recall(
         self,
@@ -130,25 +127,28 @@ class KeptRows:
         columns: MachineColumns,
         shapes: Sequence[int],
         models: Sequence[WeightedModel],
-    ) -> Recall:
-        """Say what is known of ``shapes``. ``columns``: the machines of ``cluster`` as they are now."""
+    ) -> Recall | None:
+        """Say what is known of ``shapes``; None if nothing is kept of such a cluster and such models.
+
+        ``columns``: the machines of ``cluster`` as they are now.
+        """
         kept = [weighted for weighted in models if weighted.model.promises.per_machine]
-        if not self._most_bytes or columns.count < self._least_machines or not kept:
-            self._generations.clear()
-            return Recall.nothing(shapes)
+        if not self._most_bytes or columns.count < self.least_machines or not kept:
+            self.generations.clear()
+            return None
         if not self._watch.look(cluster, columns, kept):
-            self._generations.clear()
+            self.generations.clear()
         mark = cluster.machines.changes.mark()
-        of = {shape: generation for generation in self._generations for shape in generation.row_of}
+        of = {shape: generation for generation in self.generations for shape in generation.row_of}
         stamps = cluster.machines.changes.stamps(columns.count)
         marks = [of[shape].mark for shape in shapes if shape in of]
         oldest = _oldest_worth(marks, len(shapes), stamps, self._asking)
         if oldest is None:
-            return Recall.nothing(shapes, mark)
+            oldest = mark  # none are so young
         position = {shape: place for place, shape in enumerate(shapes)}
         sources = []
         is_known = np.zeros(len(shapes), dtype=np.bool_)
-        for generation in self._generations:
+        for generation in self.generations:
             if generation.mark >= oldest and (common := generation.row_of.keys() & position.keys()):
                 rows = np.array([generation.row_of[shape] for shape in common], dtype=np.int64)
                 places = np.array([position[shape] for shape in common], dtype=np.int64)
@@ -165,17 +165,17 @@ class KeptRows:
 
     def keep(self, recall: Recall, answers: Sequence[Assessment | None], charges: Charges) -> None:
         """Keep the rows of a round: ``answers`` of models that are ``per_machine`` (None: of others), ``charges``."""
-        for generation in self._generations:
+        for generation in self.generations:
             for shape in recall.shapes:
                 generation.row_of.pop(shape, None)
-        if recall.mark is not None and any(answer is not None for answer in answers):
+        if any(answer is not None for answer in answers):
             row_of = {shape: row for row, shape in enumerate(recall.shapes)}
-            self._generations.insert(0, Generation(recall.mark, row_of, tuple(answers), charges))
+            self.generations.insert(0, Generation(recall.mark, row_of, tuple(answers), charges))
         self._forget()
 
     def renumber(self, new_row: Int64) -> None:
         """Shapes have other rows now: ``new_row[old]``, int64[S], -1 for those that are gone."""
-        for generation in self._generations:
+        for generation in self.generations:
             moved = {int(new_row[shape]): row for shape, row in generation.row_of.items()}
             moved.pop(-1, None)
             generation.row_of.clear()
@@ -184,13 +184,13 @@ class KeptRows:
     def _forget(self) -> None:
         """Drop what is too old, too much, or of no shape any more."""
         left, staying = self._most_bytes, []
-        for generation in self._generations[: self._most_rounds]:
+        for generation in self.generations[: self._most_rounds]:
             if generation.row_of:
                 left -= generation.nbytes
                 if left < 0:
                     break
                 staying.append(generation)
-        self._generations = staying
+        self.generations = staying
 
 
 class _Watch:
@@ -259,3 +259,22 @@ def _oldest_worth(marks: Sequence[int], shapes: int, stamps: Int64, asking: int)
         if work < least:
             best, least = mark, work
     return best
+
+
+def take_over(
+    whole: NDArray[Any], places: Int64, kept: NDArray[Any] | None, rows: Int64, stand_in: float = 0
+) -> None:
+    """Copy ``rows`` of what is kept to ``places`` of ``whole``, as far as there are so many machines."""
+    if kept is None:
+        whole[places] = stand_in
+        return
+    width = min(whole.shape[1], kept.shape[1])
+    for place, row in zip(places.tolist(), rows.tolist(), strict=True):  # all at once would copy twice
+        whole[place, :width] = kept[row, :width]
+
+
+def scatter(whole: NDArray[Any], places: Int64, machines: Int64, figures: NDArray[Any]) -> None:
+    """Write ``figures``, [places, machines] or one for all, to the given rows and columns of ``whole``."""
+    every = np.broadcast_to(figures, (len(places), len(machines)))
+    for place, row in zip(places.tolist(), every, strict=True):
+        whole[place][machines] = row

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from types import MappingProxyType
 
 import numpy as np
 
@@ -13,10 +14,17 @@ from firmament.core.configuration import CoreConfiguration
 from firmament.core.flow.problem import WAIT_BUCKETS
 from firmament.core.gangs.lifecycle import AdmittedTasks
 from firmament.core.queue.fair_share import share_levels
-from firmament.core.queue.importance import PLACED
+from firmament.core.queue.importance import Importance
 from firmament.core.queue.reservations import Reservations
+from firmament.core.rules.pairs import PairRules
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import UNGROUPED, State
+
+PLACED = -1
+"""The level of tasks that have a place already: they come after all others of their priority."""
+
+_QUALITY: Mapping[str, int] = MappingProxyType({"Guaranteed": 2, "Burstable": 1, "BestEffort": 0})
+_UNKNOWN = 1
 
 WAIT_LIMITS = (1.0, 10.0, 60.0)
 """Seconds of waiting at which a task moves on to the next wait bucket."""
@@ -156,3 +164,31 @@ def _shapes(
     row_of = {each: row for row, each in enumerate(distinct)}
     shape_of = np.array(list(map(row_of.__getitem__, wanted)), dtype=np.int64)
     return [shape for shape, _ in distinct], [machines for _, machines in distinct], shape_of
+
+
+def ranks(cluster: Cluster, groups: Groups, pairs: PairRules | None, *, by_quality: bool) -> Int64:
+    """Return int64[C], 0 for those that come last: by importance, then level, then, if asked for, quality."""
+    order, quality = groups.priority, np.zeros(len(groups.cls), dtype=np.int64)
+    if (groups.group_priority != UNGROUPED).any():
+        order = Importance.of(cluster.tasks).order(groups.priority, groups.group_priority)
+    if by_quality:
+        quality = _qualities(cluster, groups.cls.tolist(), pairs)
+    return ranked(order, groups.level, quality)
+
+
+def ranked(order: Int64, levels: Int64, quality: Int64) -> Int64:
+    """Return int64[C], 0 for the last: by order, then level (-1 to 2), then quality (0 to 2), each int64[C]."""
+    return np.unique(12 * order + 3 * levels + quality, return_inverse=True)[1].astype(np.int64)
+
+
+def _qualities(cluster: Cluster, classes: Sequence[int], pairs: PairRules | None) -> Int64:
+    """Return int64[C] by the QoS classes of ``classes``, rows of the class table.
+
+    Tasks of an application come as one, whatever their quality: among them the order of their workloads decides
+    (TopologicalSort of kubernetes-sigs/scheduler-plugins).
+    """
+    table = cluster.classes.rows
+    found = np.array([_QUALITY.get(table[row].content.qos, _UNKNOWN) for row in classes], dtype=np.int64)
+    if pairs is not None:
+        found[pairs.kind >= 0] = _UNKNOWN
+    return found

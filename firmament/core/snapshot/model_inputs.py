@@ -9,7 +9,7 @@ import numpy as np
 
 from cost_models.interface import Arrivals, Assigned, Bool, Float64, Int64, Load, Residents, ShapeRow
 from firmament.core.resources import CEILING
-from firmament.core.scoring.asking import shape_rows
+from firmament.core.scoring.assessment import shape_rows
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import State
 from firmament.core.usage.samples import MachineSamples
@@ -27,7 +27,7 @@ class ShapeKinds:
 
     def requests(self, kinds: Int64) -> Int64:
         """int64[len(kinds), K]."""
-        return self.cluster.request_rows(kinds.tolist())
+        return self.cluster.requests.rows(kinds.tolist())
 
 
 def arrivals(cluster: Cluster, kinds: Collection[str], *, without: int = -1) -> Arrivals | None:
@@ -40,8 +40,8 @@ def arrivals(cluster: Cluster, kinds: Collection[str], *, without: int = -1) -> 
         return None
     tasks = cluster.tasks
     machine = tasks.machine[: len(tasks.uid)]
-    on = np.flatnonzero(machine >= 0)
-    on = on[(record_came[machine[on]] > 0) & (on != without)]
+    on = on_machines(cluster, without)
+    on = on[record_came[machine[on]] > 0]
     on = on[np.argsort(tasks.came[on], kind="stable")]
     displacing = tasks.displacing[on]
     shape_of_class = np.array([row.shape for row in cluster.classes.rows], dtype=np.int64)
@@ -118,7 +118,7 @@ def unseen(cluster: Cluster, *, without: int = -1) -> Int64:
     classes, of_class = np.unique(tasks.cls[late], return_inverse=True)
     shapes = [cluster.classes.rows[cls].shape for cls in classes.tolist()]
     shown = np.ceil(_shown(cluster, late, _reported(cluster, late, tasks.machine[late]))).astype(np.int64)
-    needs = (cluster.request_rows(shapes) + cluster.unstated_rows(shapes))[of_class]
+    needs = (cluster.requests.rows(shapes) + cluster.requests.assumed_rows(shapes))[of_class]
     np.add.at(found, tasks.machine[late], np.maximum(needs - shown, 0))
     return np.where(machines.used < CEILING, found, CEILING)  # no sum of a part exceeds that of all
 
@@ -154,27 +154,20 @@ def _reported(cluster: Cluster, rows: Int64, machines: Int64) -> Bool:
 def _assigned(cluster: Cluster, without: int) -> Assigned:
     """Bound and assumed tasks whose machine is known."""
     tasks = cluster.tasks
-    on = on_machines(cluster)
-    if without >= 0:
-        on = on[on != without]
-    machine, classes = tasks.machine.take(on), tasks.cls.take(on)
-    shape_of_class = np.array([row.shape for row in cluster.classes.rows], dtype=np.int64)
-    present = np.bincount(classes, minlength=len(shape_of_class)) > 0
-    shapes, kind_of_present = np.unique(shape_of_class[present], return_inverse=True)
-    kind_of_class = np.zeros(len(shape_of_class), dtype=np.int64)
-    kind_of_class[present] = kind_of_present
+    on = on_machines(cluster, without)
+    machine = tasks.machine.take(on)
+    numbers, kind = _kinds(cluster, on)
     reported = _reported(cluster, on, machine)
-    numbers = shapes.tolist()
     return Assigned(
         machine=machine,
-        kind=kind_of_class.take(classes),
+        kind=kind,
         time=_known(tasks.assigned.take(on)),
         initialized=_known(tasks.initialized.take(on)),
         reported=reported,
         usage=_shown(cluster, on, reported),
         prod=cluster.task_samples.prod(on),
         kinds=shape_rows(cluster, numbers),
-        requests=cluster.request_rows(numbers),
+        requests=cluster.requests.rows(numbers),
     )
 
 
@@ -190,30 +183,37 @@ def residents(cluster: Cluster, *, without: int = -1) -> Residents:
     Tasks whose machine is not known are on none.
     """
     tasks = cluster.tasks
-    on = on_machines(cluster)
-    on = on[on != without]
-    classes, of_task = np.unique(tasks.cls[on], return_inverse=True)
-    shape_of = np.array([cluster.classes.rows[row].shape for row in classes.tolist()], dtype=np.int64)
-    shapes, of_class = np.unique(shape_of, return_inverse=True)
-    width = max(1, len(shapes))
-    pairs, count = np.unique(tasks.machine[on] * width + of_class[of_task], return_counts=True)
-    numbers = shapes.tolist()
+    on = on_machines(cluster, without)
+    numbers, kind = _kinds(cluster, on)
+    width = max(1, len(numbers))
+    pairs, count = np.unique(tasks.machine[on] * width + kind, return_counts=True)
     return Residents(
         machine=pairs // width,
         kind=pairs % width,
         count=count.astype(np.int64),
         kinds=shape_rows(cluster, numbers),
-        requests=cluster.request_rows(numbers),
+        requests=cluster.requests.rows(numbers),
     )
 
 
-def on_machines(cluster: Cluster) -> Int64:
-    """Rows of the tasks that are on machines, ascending: those that models see one by one, in that order."""
+def on_machines(cluster: Cluster, without: int = -1) -> Int64:
+    """Rows of the tasks that are on machines, ascending, except for one: those that models see, in that order."""
     tasks = cluster.tasks
-    return np.flatnonzero(tasks.machine[: len(tasks.uid)] >= 0)
+    on = np.flatnonzero(tasks.machine[: len(tasks.uid)] >= 0)
+    return on[on != without] if without >= 0 else on
 
 
 def resident_shapes(cluster: Cluster) -> Int64:
     """The shapes of the tasks that are on machines, ascending: the kinds of `residents`, in that order."""
-    classes = np.unique(cluster.tasks.cls[on_machines(cluster)]).tolist()
-    return np.unique(np.array([cluster.classes.rows[row].shape for row in classes], dtype=np.int64))
+    return np.array(_kinds(cluster, on_machines(cluster))[0], dtype=np.int64)
+
+
+def _kinds(cluster: Cluster, tasks: Int64) -> tuple[list[int], Int64]:
+    """The shapes of tasks (int64[N] rows), ascending, and the place of each task's among them: int64[N]."""
+    classes = cluster.tasks.cls.take(tasks)
+    shape_of_class = np.array([row.shape for row in cluster.classes.rows], dtype=np.int64)
+    present = np.bincount(classes, minlength=len(shape_of_class)) > 0
+    shapes, kind_of_present = np.unique(shape_of_class[present], return_inverse=True)
+    kind_of_class = np.zeros(len(shape_of_class), dtype=np.int64)
+    kind_of_class[present] = kind_of_present
+    return shapes.tolist(), kind_of_class.take(classes)

@@ -13,7 +13,6 @@ from firmament.core.constraints.tree_groups import Trees
 from firmament.core.filters.node_filters import StaticRows
 from firmament.core.gangs.lifecycle import AdmittedTasks
 from firmament.core.queue.reservations import Reservations
-from firmament.core.scoring.kept_rows import KeptRows
 from firmament.core.snapshot.model_inputs import measured_use
 from firmament.core.snapshot.snapshot import Snapshot, take_snapshot
 from firmament.core.state import transitions
@@ -60,7 +59,7 @@ def snapshot_of_running(
             snapshot = take_snapshot(
                 cluster,
                 static_rows,
-                KeptRows(most_bytes=0),
+                None,
                 Reservations(options),
                 replace(configuration, options=options, fair_share=None),
                 Evictions(),

@@ -15,6 +15,7 @@ from firmament.core.model import BUDGET_RECORD, Requirement, TaskSelector
 from firmament.core.preemption.problem import PreemptionProblem
 from firmament.core.queue.importance import Importance
 from firmament.core.rules.ruleset import RuleSet
+from firmament.core.snapshot.grouping import PLACED, Groups
 from firmament.core.snapshot.model_inputs import on_machines, resident_shapes
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.pending_evictions import Evictions
@@ -25,26 +26,22 @@ def preemption_problem(
     cluster: Cluster,
     evictions: Evictions,
     problem: PlacementProblem,
-    cls: Int64,
+    groups: Groups,
     importance: Importance,
-    reach: Int64,
-    jobs: Sequence[str] = (),
+    jobs: Sequence[str],
     *,
-    placed: Bool | None = None,
-    occupied: Bool | None = None,
+    occupied: Bool | None,
 ) -> PreemptionProblem | None:
     """The tasks that those of the problem's classes may evict; None if nobody may evict anybody.
 
-    ``cls``, ``reach``: int64[C], class row and reach (by ``importance``) of each class of the problem; ``jobs``: gangs;
-    ``placed``: bool[C], classes whose tasks have a place already, and evict nobody for another one;
-    ``occupied``: bool[S, M], machines that are not feasible for what tasks took of joint rows, None for none. Only
-    tasks that are bound, and within the reach of some class that may evict, take part; never those assumed. Those
-    that are leaving take part however important, for the room that they will give back, but only if some less
-    important task is bound.
+    ``jobs``: gangs; ``occupied``: bool[S, M], machines that are not feasible for what tasks took of joint rows, None
+    for none. Tasks that have a place already evict nobody for another one. Only tasks that are bound, and within the
+    reach of some class that may evict, take part; never those assumed. Those that are leaving take part however
+    important, for the room that they will give back, but only if some less important task is bound.
     """
+    cls, reach = groups.cls, importance.reach(groups.priority, groups.group_priority)
     may = np.array([_may_preempt(cluster, row) for row in cls.tolist()], dtype=np.bool_)
-    if placed is not None:
-        may &= ~placed
+    may &= groups.level != PLACED
     if not may.any() or not len(cluster.machines):
         return None
     tasks = cluster.tasks
@@ -64,7 +61,7 @@ def preemption_problem(
         started=tasks.assigned[rows],
         leaving=tasks.leaving[rows],
         kind=kind.astype(np.int64),
-        requests=cluster.request_rows([cluster.classes.rows[row].shape for row in kinds.tolist()]),
+        requests=cluster.requests.rows([cluster.classes.rows[row].shape for row in kinds.tolist()]),
         budgets=covered_by,
         allowed=allowed,
         row=rows,

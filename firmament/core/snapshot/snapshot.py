@@ -2,38 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from cost_models.interface import Bool, Int64, JointRows, MachineColumns
+from cost_models.firmament_policies.scarce_resources import scarce_columns
+from cost_models.interface import Bool, Int64, JointRows, MachineColumns, Needs
 from firmament.core.configuration import CoreConfiguration, WeightedModel
 from firmament.core.constraints.models import compile_pairs
 from firmament.core.constraints.rules import compile_rules
 from firmament.core.constraints.tree_groups import Called, Trees, compile_groups, in_natural_order
 from firmament.core.filters.attached_volumes import with_attached
 from firmament.core.filters.node_filters import StaticRows
-from firmament.core.filters.pinning import pinned_rows
+from firmament.core.filters.verdict import pinned_rows
 from firmament.core.flow.dual_prices import DualPrices
 from firmament.core.flow.group_terms import GroupTerms
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.flow.spread_terms import SpreadTerms
 from firmament.core.gangs.lifecycle import AdmittedTasks
+from firmament.core.model import Machine
 from firmament.core.preemption.problem import PreemptionProblem
-from firmament.core.queue.importance import PLACED, Importance, qualities, ranks
+from firmament.core.queue.importance import Importance
 from firmament.core.queue.reservations import Reservations
-from firmament.core.rules.pairs import PairRules
 from firmament.core.scoring.arc_costs import charges, stated_heights
-from firmament.core.scoring.asking import worth_keeping
-from firmament.core.scoring.assessment import RoundAssessment, assess_shapes, crowding_units, machine_columns
+from firmament.core.scoring.assessment import RoundAssessment, assess_shapes, crowding_units, worth_keeping
 from firmament.core.scoring.default_spread import spread_terms
 from firmament.core.scoring.kept_rows import Charges, KeptRows
-from firmament.core.snapshot.grouping import Groups, called_groups
+from firmament.core.snapshot.grouping import Groups, called_groups, ranks
 from firmament.core.snapshot.model_inputs import arrivals, load, residents, unseen
 from firmament.core.snapshot.preemption_candidates import preemption_problem
-from firmament.core.snapshot.staleness import Seen
-from firmament.core.state.cluster import Cluster
+from firmament.core.state.cluster import NO_NEEDS, Cluster
 from firmament.core.state.pending_evictions import Evictions
 
 _NO_GANGS = np.empty(0, dtype=np.int64)
@@ -49,7 +48,8 @@ class Snapshot:
     meanwhile.
     ``preemption``: whom these tasks could evict, None if nobody could evict anybody; ``importance``: its scale.
     ``gangs``: jobs of the problem's gangs; ``configuration``: what models were asked. ``version`` and ``came`` tell
-    what has happened since: see ``Cluster``; so does ``seen``.
+    what has happened since: see ``Cluster``; so do the machines as ``described``, and how many ``changes`` there had
+    been of records that models read and that are about no single machine, and ``removals`` of those about one, by kind.
     """
 
     problem: PlacementProblem
@@ -62,9 +62,11 @@ class Snapshot:
     machine_names: tuple[str, ...]
     version: int
     came: int
-    seen: Seen
+    described: tuple[Machine, ...]
+    changes: Mapping[str, int]
+    removals: Mapping[str, int]
     configuration: CoreConfiguration
-    importance: Importance
+    importance: Importance | None = None
     gangs: tuple[str, ...] = ()
     preemption: PreemptionProblem | None = None
 
@@ -72,7 +74,7 @@ class Snapshot:
 def take_snapshot(
     cluster: Cluster,
     static_rows: StaticRows,
-    kept_rows: KeptRows,
+    kept_rows: KeptRows | None,
     reservations: Reservations,
     configuration: CoreConfiguration,
     evictions: Evictions,
@@ -86,16 +88,13 @@ def take_snapshot(
     ``recall_prices`` says what shapes (rows) were worth in earlier rounds, None if none found prices.
     """
     groups = called_groups(cluster, reservations, configuration, admitted, now)
-    columns = model_columns(cluster, configuration, now)
+    columns = model_columns(cluster, now, configuration.needs)
     assessed, charged = _assessed(cluster, static_rows, kept_rows, columns, groups, configuration.models)
-    importance = Importance.of(cluster.tasks)
-    order = importance.order(groups.priority, groups.group_priority)
     problem, occupied = _problem(
         cluster,
         configuration,
         admitted,
         groups,
-        order,
         assessed,
         charged,
         trees,
@@ -103,19 +102,13 @@ def take_snapshot(
     )
     members = _in_order(cluster, problem.topology, groups)
     tasks = groups.tasks if members is groups.members else np.concatenate(members)
-    preemption = None
+    importance, preemption = None, None
     if configuration.options.preemption and cluster.machines.running.any():
+        importance = Importance.of(cluster.tasks)
         preemption = preemption_problem(
-            cluster,
-            evictions,
-            problem,
-            groups.cls,
-            importance,
-            importance.reach(groups.priority, groups.group_priority),
-            admitted.jobs,
-            placed=groups.level == PLACED,
-            occupied=occupied,
+            cluster, evictions, problem, groups, importance, admitted.jobs, occupied=occupied
         )
+    needs, records = configuration.needs, cluster.records
     return Snapshot(
         problem=problem,
         assessed=assessed,
@@ -127,7 +120,9 @@ def take_snapshot(
         machine_names=tuple(columns.names),
         version=cluster.version,
         came=cluster.last_came,
-        seen=Seen.now(cluster, configuration),
+        described=tuple(cluster.machines.specs),
+        changes={kind: records.changes[kind] for kind in needs.records if kind not in needs.arrivals},
+        removals={kind: records.removals[kind] for kind in needs.arrivals},
         configuration=configuration,
         importance=importance,
         gangs=admitted.jobs,
@@ -140,16 +135,12 @@ def _problem(
     configuration: CoreConfiguration,
     admitted: AdmittedTasks,
     groups: Groups,
-    order: Int64,
     assessed: RoundAssessment,
     charged: Charges,
     trees: Trees,
     dual_prices: DualPrices | None,
 ) -> tuple[PlacementProblem, Bool | None]:
-    """The placement problem of ``groups``, and which machines are occupied for their shapes (bool[S, M]).
-
-    ``order``: int64[C], the higher the more important.
-    """
+    """The placement problem of ``groups``, and which machines are occupied for their shapes (bool[S, M])."""
     columns, cls = assessed.machines, groups.cls.tolist()
     feasible, held, occupied = _open_machines(assessed, groups.closed)
     pairs = None
@@ -167,7 +158,7 @@ def _problem(
     ruled = cluster.classes.ruled or cluster.constraining_models
     problem = PlacementProblem(
         counts=groups.counts,
-        priority=ranks(order, groups.level, _qualities(cluster, configuration, cls, pairs)),
+        priority=ranks(cluster, groups, pairs, by_quality=configuration.options.by_quality),
         shape=groups.shape,
         requests=assessed.batch.requests,
         feasible=feasible,
@@ -206,7 +197,7 @@ def _spread(
 def _assessed(
     cluster: Cluster,
     static_rows: StaticRows,
-    kept_rows: KeptRows,
+    kept_rows: KeptRows | None,
     columns: MachineColumns,
     groups: Groups,
     models: Sequence[WeightedModel],
@@ -215,27 +206,50 @@ def _assessed(
 
     Asks only about what has changed since ``kept_rows`` heard of it, and keeps the answers there.
     """
-    recall = kept_rows.recall(cluster, columns, groups.shapes, models)
+    recall = None
+    if kept_rows is not None and (columns.count >= kept_rows.least_machines or kept_rows.generations):
+        recall = kept_rows.recall(cluster, columns, groups.shapes, models)
     waiting = groups.waiting().tolist()
     assessed = assess_shapes(cluster, static_rows, columns, groups.shapes, waiting, models, recall)
     charged = charges(assessed, models, recall)
-    kept_rows.keep(recall, worth_keeping(models, assessed.assessments, columns.count), charged)
+    if kept_rows is not None and recall is not None:
+        kept_rows.keep(recall, worth_keeping(models, assessed.assessments, columns.count), charged)
     return assessed, charged
 
 
 def model_columns(
-    cluster: Cluster, configuration: CoreConfiguration, now: float, *, without: int = -1
+    cluster: Cluster, now: float, needs: Needs = NO_NEEDS, *, without: int = -1
 ) -> MachineColumns:
-    """Columns of the machines, with what some model needs alone; the task in row ``without`` is on none."""
-    needs, reported = configuration.needs, cluster.machines.samples.last_change > 0
-    return machine_columns(
-        cluster,
-        now,
-        residents(cluster, without=without) if needs.residents else None,
-        load(cluster, without=without) if needs.load else None,
-        arrivals(cluster, needs.arrivals, without=without) if needs.arrivals else None,
+    """A copy of the machines' columns as models see them, with what they need beyond them.
+
+    ``without``: row of a task that is not counted where it is.
+    """
+    machines = cluster.machines
+    capacity, running, unstated = machines.capacity.copy(), machines.running.copy(), machines.unstated.copy()
+    if without >= 0 and cluster.tasks.machine[without] >= 0:
+        own, shape = cluster.tasks.machine[without], cluster.classes.rows[cluster.tasks.cls[without]].shape
+        assumed = cluster.requests.assumed_of(shape)
+        running[own] -= 1
+        unstated[own, : len(assumed)] -= assumed
+    described, reported = machines.described(), machines.samples.last_change > 0
+    return MachineColumns(
+        names=described.names,
+        resources=tuple(cluster.resources.names),
+        capacity=capacity,
+        free=np.maximum(capacity - cluster.used(without), 0),
+        running=running,
+        labels=described.labels,
+        annotations=described.annotations,
+        usage=machines.usage,
+        usage_time=machines.usage_time,
+        records=cluster.records.payloads,
+        now=now,
+        residents=residents(cluster, without=without) if needs.residents else None,
+        load=load(cluster, without=without) if needs.load else None,
+        arrivals=arrivals(cluster, needs.arrivals, without=without) if needs.arrivals else None,
         unseen=unseen(cluster, without=without) if reported and needs.unseen else None,
-        without=without,
+        unstated=unstated if unstated.any() else None,
+        scarce=scarce_columns(cluster.resources.names, capacity),
     )
 
 
@@ -248,15 +262,6 @@ def _in_order(cluster: Cluster, topology: GroupTerms | None, groups: Groups) -> 
         in_natural_order(cluster, rows) if yes else rows
         for rows, yes in zip(groups.members, ruled, strict=True)
     )
-
-
-def _qualities(
-    cluster: Cluster, configuration: CoreConfiguration, cls: list[int], pairs: PairRules | None
-) -> Int64:
-    """int64[C]: which of equal priority come first, by what they depend on; 0 if that is not looked at."""
-    if configuration.options.by_quality:
-        return qualities(cluster, cls, pairs)
-    return np.zeros(len(cls), dtype=np.int64)
 
 
 def _open_machines(

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
 from cost_models.group_terms import GROUP_RECORD
 from cost_models.interface import Int64, Needs
 from cost_models.task_constraints import ConstrainingModel
-from firmament.core.events import MachineSampled, MachineSampleRemoved, TaskSampled
 from firmament.core.model import BUDGET_RECORD, FOREIGN_NOMINATION_RECORD, NAMESPACE_RECORD, Machine
 from firmament.core.resources import ResourceIndex, ShapeRequests
-from firmament.core.state.changes import DirtySet
 from firmament.core.state.class_selectors import ClassSelector
 from firmament.core.state.classes import ClassTable, Renumbered
-from firmament.core.state.foreign_nominations import ForeignNominations
-from firmament.core.state.jobs import JobTable
+from firmament.core.state.jobs import JobTable, SpreadGroups
 from firmament.core.state.machines import MachineTable
-from firmament.core.state.promised_room import PromisedRoom
+from firmament.core.state.promised_room import ForeignNominations, PromisedRoom
 from firmament.core.state.records import RecordTable
-from firmament.core.state.spread_groups import SpreadGroups
 from firmament.core.state.tasks import State, TaskTable
 from firmament.core.state.usage_reports import ReportsOfUse
 from firmament.core.usage.samples import TaskSamples
@@ -32,16 +27,43 @@ _OWN_RECORDS = (NAMESPACE_RECORD, BUDGET_RECORD, FOREIGN_NOMINATION_RECORD)
 """Kinds of records that are read here, whatever models read."""
 
 
+class DirtySet:
+    """Rows of machines on which something may fit that did not before; ``everywhere``: on all of them.
+
+    ``touched``: rows of the classes of which tasks came to a machine or left one, other than by a round's decision;
+    ``domains_changed``: machines, or namespaces, may have come to count otherwise for rules between tasks.
+    """
+
+    def __init__(self) -> None:
+        self.machines: set[int] = set()
+        self.touched: set[int] = set()
+        self.everywhere = self.domains_changed = False
+
+    def rows(self) -> Int64:
+        """Rows of the marked machines, ascending; those of single machines, also if it is ``everywhere``."""
+        return np.array(sorted(self.machines), dtype=np.int64)
+
+    @property
+    def any_machine(self) -> bool:
+        """Whether something may fit anywhere that did not before."""
+        return self.everywhere or bool(self.machines)
+
+    def clear(self) -> None:
+        """Forget all marks: waiting tasks have been held against them."""
+        self.machines.clear()
+        self.touched.clear()
+        self.everywhere = self.domains_changed = False
+
+
 class Cluster:
     """Machines, jobs, classes, tasks and records.
 
     Invariant: ``machines.used`` is the sum of the requests of the bound and assumed tasks whose machine is known, and
-    ``machines.unstated`` that of what they are assumed to need beyond them. A
-    task bound to a machine that is not known (yet, or any more) is kept aside and counts once the machine appears.
-    A record of a kind that some model needs may open machines everywhere; one of the kinds in ``needs.arrivals`` is
-    about the machine of its name alone.
-    Reports of use come all the time: they mark their machines at most once in `reported_use.MARK_EVERY` seconds.
+    ``machines.unstated`` that of what they are assumed to need beyond them. A task bound to a machine that is not known
+    (yet, or any more) is kept aside and counts once the machine appears. A record of a kind that some model needs may
+    open machines everywhere; one of the kinds in ``needs.arrivals`` is about the machine of its name alone.
     The use of tasks, and use over periods, is kept only if some model needs the ``load``, the first also if ``unseen``.
+    ``last_came``: place of the last task or record that came, in the order that ``tasks.came`` counts in.
     """
 
     def __init__(
@@ -59,7 +81,13 @@ class Cluster:
         self.classes = ClassTable(frozenset(needs.labels), model_namespaces=needs.namespaces)
         self.tasks = TaskTable()
         self.task_samples = TaskSamples(self.resources)
-        self._use = ReportsOfUse(self.task_samples, of_tasks=needs.unseen or needs.load, history=needs.load)
+        self.reports = ReportsOfUse(
+            self.machines,
+            self.tasks,
+            self.task_samples,
+            of_tasks=needs.unseen or needs.load,
+            history=needs.load,
+        )
         self.jobs = JobTable()
         self.spread_groups = SpreadGroups()
         self.records = RecordTable(record_bytes, frozenset((*needs.records, *_OWN_RECORDS)))
@@ -68,29 +96,25 @@ class Cluster:
         self.version = 0
         self.constraining_models = constraining_models
         self.needs = needs
-        self._last_came = 0
+        self.last_came = 0
         self.undated: list[Int64] = []
         self._selector = ClassSelector(self.classes.rows)
         self._namespaces_changed = False
         self._orphans: dict[str, set[int]] = {}
-        self._requests = ShapeRequests(self.resources, self.classes.shapes)
+        self.requests = ShapeRequests(self.resources, self.classes.shapes)
 
     # --- records and reports of use ------------------------------------------------------------------------------
 
     def keep_record(self, kind: str, name: str, payload: bytes) -> None:
         """Take in a record; it replaces the one before it."""
-        self._last_came += 1
-        self.records.keep(kind, name, payload, self._last_came)
+        self.last_came += 1
+        self.records.keep(kind, name, payload, self.last_came)
         self._record_changed(kind, name)
 
     def drop_record(self, kind: str, name: str) -> None:
         """Forget a record, if it is known."""
         self.records.drop(kind, name)
         self._record_changed(kind, name)
-
-    def take_report(self, event: MachineSampled | MachineSampleRemoved | TaskSampled) -> None:
-        """Take in a report of use; one about an unknown machine or task is ignored."""
-        self._use.take(event, self.machines, self.tasks)
 
     def _record_changed(self, kind: str, name: str) -> None:
         if kind == NAMESPACE_RECORD:
@@ -103,28 +127,12 @@ class Cluster:
         else:
             self.dirty.everywhere |= kind in self.needs.records
 
-    def mark_sampled(self, now: float) -> float | None:
-        """Mark the machines that were reported about, if it is time.
-
-        Returns the seconds until it will be, None if no machine waits to be marked.
-        """
-        if self.machines.samples.last_change == self._use.looked_at:
-            return None
-        wait, rows = self._use.due(now, self.machines)
-        self.dirty.machines(rows)
-        return wait
-
     def selector(self) -> ClassSelector:
         """Matcher of selectors against the classes, by the namespaces as they are now."""
         if self._namespaces_changed:
             self._selector.set_namespaces(self.records.payloads.get(NAMESPACE_RECORD, {}))
             self._namespaces_changed = False
         return self._selector
-
-    @property
-    def last_came(self) -> int:
-        """Place of the last task or record that came, in the order that ``tasks.came`` counts in."""
-        return self._last_came
 
     @property
     def ruled_gangs(self) -> frozenset[str]:
@@ -137,11 +145,7 @@ class Cluster:
         """Note that something may fit on a machine, if it is known, that did not before."""
         row = self.machines.row_of.get(machine)
         if row is not None:
-            self.dirty.machine(row)
-
-    def clear_dirty(self) -> None:
-        """Forget all marks: waiting tasks have been held against them."""
-        self.dirty.clear()
+            self.dirty.machines.add(row)
 
     # --- classes -------------------------------------------------------------------------------------------------
 
@@ -156,7 +160,7 @@ class Cluster:
         moved = self.classes.forget({*used, *self.dirty.touched, *of_tasks})
         tasks.cls[: len(known)] = np.where(known, moved.classes[tasks.cls[: len(known)]], 0)
         self.dirty.touched = {int(moved.classes[row]) for row in self.dirty.touched}
-        self._requests.forget()
+        self.requests.forget()
         self._selector.reset()
         return moved
 
@@ -199,33 +203,17 @@ class Cluster:
 
     def request_of(self, cls: int) -> Int64:
         """Request of a class's tasks, int64[<= K], ``pods`` included."""
-        return self.shape_request(self.classes.rows[cls].shape)
-
-    def shape_request(self, shape: int) -> Int64:
-        """Request of a shape's tasks, int64[<= K], ``pods`` included."""
-        return self._requests.of(shape)
-
-    def unstated_of(self, cls: int) -> Int64:
-        """What a task of a class is assumed to need beyond its request, int64[<= K]."""
-        return self._requests.assumed_of(self.classes.rows[cls].shape)
+        return self.requests.of(self.classes.rows[cls].shape)
 
     def number_arrivals(self, rows: Int64) -> None:
         """Note that the tasks in ``rows`` come to their machines now, in this order."""
-        self.tasks.came[rows] = self._last_came + 1 + np.arange(len(rows))
-        self._last_came += len(rows)
+        self.tasks.came[rows] = self.last_came + 1 + np.arange(len(rows))
+        self.last_came += len(rows)
 
     def number_arrival(self, task: int) -> None:
         """Note that a task comes to its machine now."""
-        self._last_came += 1
-        self.tasks.came[task] = self._last_came
-
-    def request_rows(self, shapes: Sequence[int]) -> Int64:
-        """Requests of several shapes' tasks, ``pods`` included: int64[len(shapes), K]."""
-        return self._requests.rows(shapes)
-
-    def unstated_rows(self, shapes: Sequence[int]) -> Int64:
-        """What tasks of several shapes are assumed to need beyond their requests: int64[len(shapes), K]."""
-        return self._requests.assumed_rows(shapes)
+        self.last_came += 1
+        self.tasks.came[task] = self.last_came
 
     def vacate(self, task: int) -> None:
         """Take a task off its machine, if it is on one, and mark the machine as worth another look."""
@@ -236,7 +224,7 @@ class Cluster:
         if machine >= 0:
             self.book(machine, int(tasks.cls[task]), -1)
             self.dirty.touched.add(int(tasks.cls[task]))
-            self.dirty.machine(machine)
+            self.dirty.machines.add(machine)
             tasks.machine[task] = -1
         elif tasks.orphan_of[task]:
             self._orphans.get(tasks.orphan_of[task], set()).discard(task)
@@ -244,7 +232,8 @@ class Cluster:
 
     def book(self, machine: int, cls: int, count: int) -> None:
         """Count what tasks of a class use on a machine (row); a negative ``count`` takes it back."""
-        self.machines.book(machine, self.request_of(cls), self.unstated_of(cls), count)
+        shape = self.classes.rows[cls].shape
+        self.machines.book(machine, self.requests.of(shape), self.requests.assumed_of(shape), count)
 
     def where(self, task: int) -> str:
         """Name of the machine that a task is on, or was bound to; empty if none."""
@@ -258,11 +247,6 @@ class Cluster:
             self._occupy(task, row)
         else:
             self._keep_aside(task, machine)
-
-    @property
-    def kept_aside(self) -> Mapping[str, AbstractSet[int]]:
-        """Tasks (rows) by the machine, which is not known, that they are kept aside for."""
-        return {machine: rows for machine, rows in self._orphans.items() if rows}
 
     def put_all(self, tasks: Int64, machines: Sequence[str], sizes: Int64) -> None:
         """Put tasks (int64[N] rows) that are on no machine on machines: ``sizes[0]`` on the first, ..."""
@@ -288,7 +272,7 @@ class Cluster:
         The machines are not marked: it is for questions, after which all are where they were.
         """
         machines = self.tasks.machine[tasks]
-        self.machines.take_back_all(machines, *self._demand_of(tasks))
+        self.machines.book_all(machines, *self._demand_of(tasks), count=-1)
         self.tasks.machine[tasks] = -1
         return machines
 
@@ -296,7 +280,7 @@ class Cluster:
         """int64[N, K] each: what tasks (int64[N] rows) request, and are assumed to need beyond it."""
         classes, of_class = np.unique(self.tasks.cls[tasks], return_inverse=True)
         shapes = [self.classes.rows[cls].shape for cls in classes.tolist()]
-        return self.request_rows(shapes)[of_class], self.unstated_rows(shapes)[of_class]
+        return self.requests.rows(shapes)[of_class], self.requests.assumed_rows(shapes)[of_class]
 
     def _occupy(self, task: int, machine: int) -> None:
         self.dirty.touched.add(int(self.tasks.cls[task]))
@@ -320,7 +304,7 @@ class Cluster:
             self._count_new(columns)
         if known and self.machines.static_version != before:
             self.dirty.domains_changed = True
-        self.dirty.machine(row)
+        self.dirty.machines.add(row)
         for orphan in sorted(self._orphans.pop(machine.name, ())):
             self._occupy(orphan, row)
 
@@ -333,19 +317,17 @@ class Cluster:
     def _count_new(self, first: int) -> None:
         """Count what tasks on machines request of resources that had no columns before, those from ``first`` on."""
         new = set(self.resources.names[first:])
-        concerned = {
+        concerned = [
             shape
             for shape, content in enumerate(self.classes.shapes)
             if not new.isdisjoint(name for name, _ in content.requests)
-        }
-        if not concerned:
-            return
-        shape_of = np.array([row.shape for row in self.classes.rows], dtype=np.int64)
-        tasks = np.flatnonzero(self.tasks.machine[: len(self.tasks.uid)] >= 0)
-        shapes = shape_of[self.tasks.cls[tasks]]
-        asking = np.isin(shapes, list(concerned))
-        requests = self.request_rows(shapes[asking].tolist())[:, first:]
-        self.machines.book_new(self.tasks.machine[tasks[asking]], requests, first)
+        ]
+        if concerned:
+            shape_of = np.array([row.shape for row in self.classes.rows], dtype=np.int64)
+            tasks = np.flatnonzero(self.tasks.machine[: len(self.tasks.uid)] >= 0)
+            tasks = tasks[np.isin(shape_of[self.tasks.cls[tasks]], concerned)]
+            requests = self.requests.rows(shape_of[self.tasks.cls[tasks]].tolist())[:, first:]
+            self.machines.book_new(self.tasks.machine[tasks], requests, first)
 
     def remove_machine(self, name: str) -> None:
         """Forget a machine, if it is known; its tasks are kept aside."""
@@ -360,4 +342,7 @@ class Cluster:
         moved = self.machines.remove(row)
         if moved >= 0:
             tasks.machine[tasks.machine == moved] = row
-        self.dirty.machine_removed(row, moved)
+        self.dirty.machines.discard(row)
+        if moved in self.dirty.machines:
+            self.dirty.machines.remove(moved)
+            self.dirty.machines.add(row)

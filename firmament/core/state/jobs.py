@@ -1,4 +1,4 @@
-"""Jobs and the tasks that belong to them."""
+"""Jobs and the tasks that belong to them; and groups of tasks that would rather be apart."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class JobTable:
     """Jobs by id, and the rows of the tasks of each, whether or not the job has been defined.
 
     ``gangs``: ids of the jobs of which several tasks must be placed together. ``changed``: gangs whose definition or
-    tasks have changed since somebody last looked; the looker clears it.
+    tasks have changed since somebody last looked; the looker clears it. ``had_gangs``: there has been one.
     """
 
     def __init__(self) -> None:
@@ -19,6 +19,7 @@ class JobTable:
         self._members: dict[str, set[int]] = {}
         self.gangs: set[str] = set()
         self.changed: set[str] = set()
+        self.had_gangs = False
 
     @property
     def ids(self) -> KeysView[str]:
@@ -31,6 +32,7 @@ class JobTable:
         if job.min_members > 1:
             self.gangs.add(job.id)
             self.changed.add(job.id)
+            self.had_gangs = True
         elif job.id in self.gangs:
             self.gangs.discard(job.id)
             self.changed.add(job.id)
@@ -80,3 +82,52 @@ class JobTable:
         """Note that something has happened to a task of the job."""
         if job_id in self.gangs:
             self.changed.add(job_id)
+
+
+class SpreadGroups:
+    """Groups by name, numbered from 1 while they have tasks; 0 stands for no group. Numbers are used again."""
+
+    def __init__(self) -> None:
+        self._number: dict[str, int] = {}
+        self._names: list[str] = [""]
+        self._tasks: list[int] = [0]
+        self._free: list[int] = []
+
+    def __len__(self) -> int:
+        """One more than the largest number there has been."""
+        return len(self._names)
+
+    def join(self, name: str, tasks: int = 1) -> int:
+        """Count tasks as of a group, none for the empty name; returns its number."""
+        if not name:
+            return 0
+        number = self._number.get(name)
+        if number is None:
+            if self._free:
+                number = self._free.pop()
+                self._names[number] = name
+            else:
+                number = len(self._names)
+                self._names.append(name)
+                self._tasks.append(0)
+            self._number[name] = number
+        self._tasks[number] += tasks
+        return number
+
+    def leave(self, number: int) -> None:
+        """Count one task of a group less; the last one ends it."""
+        if not number:
+            return
+        self._tasks[number] -= 1
+        if not self._tasks[number]:
+            del self._number[self._names[number]]
+            self._names[number] = ""
+            self._free.append(number)
+
+    def size(self, number: int) -> int:
+        """How many tasks a group has."""
+        return self._tasks[number] if number < len(self._tasks) else 0
+
+    def name(self, number: int) -> str:
+        """The name of a group."""
+        return self._names[number]

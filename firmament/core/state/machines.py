@@ -4,21 +4,59 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.model import Machine
 from firmament.core.resources import ResourceIndex, SaturatingSums, widened
-from firmament.core.selectors.images import ImageIndex
 from firmament.core.selectors.labels import LabelColumn, LabelIndex
+from firmament.core.selectors.machine_contents import ImageIndex, StorageIndex
 from firmament.core.selectors.node_selectors import Selectors
-from firmament.core.selectors.storage import StorageIndex
 from firmament.core.selectors.taints import TaintIndex
-from firmament.core.state.changes import RowStamps
 from firmament.core.usage.samples import MachineSamples
 
 _BY_RESOURCE = ("_capacity", "_total", "_unstated")
+_seen_by_rules = attrgetter("labels", "taints", "unschedulable", "not_ready", "annotations")
+"""All that rules can tell two descriptions of a machine apart by, capacity aside."""
+
+
+_ROWS = 64
+
+
+class RowStamps:
+    """A stamp per row: the time, in a count of its own, when the row last changed.
+
+    Whoever keeps something derived from rows takes a ``mark`` and looks later at the ``stamps``.
+    """
+
+    def __init__(self) -> None:
+        self._stamp: Int64 = np.zeros(_ROWS, dtype=np.int64)
+        self._now = 1
+        self.count = 0
+        """How often something was touched."""
+
+    def touch(self, row: int) -> None:
+        """Note that a row has changed, or is new."""
+        if row >= len(self._stamp):
+            self._stamp = np.concatenate([self._stamp, np.zeros(max(row + 1, len(self._stamp)), np.int64)])
+        self._stamp[row] = self._now
+        self.count += 1
+
+    def touch_all(self, rows: Int64) -> None:
+        """Note that rows have changed that were there before."""
+        self._stamp[rows] = self._now
+        self.count += 1
+
+    def mark(self) -> int:
+        """What has changed up to now has a stamp of at most this, what changes later a higher one."""
+        self._now += 1
+        return self._now - 1
+
+    def stamps(self, count: int) -> Int64:
+        """int64[count]: the mark before which each row last changed; it has not changed since that or any later one."""
+        return self._stamp[:count]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,15 +182,15 @@ class MachineTable:
     def usage(self) -> Float64:
         """float64[M, K]: last measured use, a new array; NaN rows where the last report has none."""
         rows = len(self.specs)
-        measured = self.samples.measured(rows)
-        if not measured.any():
+        if not self.samples.last_change or not (measured := self.samples.measured(rows)).any():
             return np.full((rows, len(self.resources)), np.nan)
         return np.where(measured[:, None], self.samples.usage(rows), np.nan)
 
     @property
     def usage_time(self) -> Float64:
-        """float64[M]: when the last report was made, NaN for never."""
-        return self.samples.time(len(self.specs))
+        """float64[M]: when the last report was made, NaN for never; a new array."""
+        rows = len(self.specs)
+        return self.samples.time(rows).copy() if self.samples.last_change else np.full(rows, np.nan)
 
     def named(self, names: Iterable[str]) -> Bool:
         """bool[M]: machines with one of the names."""
@@ -179,11 +217,10 @@ class MachineTable:
             self._used.clear(row)
             self._unstated[row] = 0
             self._running[row] = 0
-            self.samples.reset(row)
             former, changed = None, True
         else:
             former = self.specs[row]
-            changed = not _looks_alike(former, machine)
+            changed = _seen_by_rules(former) != _seen_by_rules(machine)
             self._detach(former)
             self.specs[row] = machine
             self._annotations[row] = machine.annotations
@@ -200,7 +237,7 @@ class MachineTable:
             self.static_version += 1
         if machine.images or self.images.rows:
             self.images.set(row, machine.images)
-        if machine.storage or self.storage.rooms:
+        if machine.storage or self.storage.rows:
             self.storage.set(row, machine.storage)
         for volume in machine.attached:
             self.attached.setdefault(volume, set()).add(machine.name)
@@ -253,22 +290,13 @@ class MachineTable:
         self._running[row] += count
         self.changes.touch(row)
 
-    def book_all(self, rows: Int64, requests: Int64, unstated: Int64) -> None:
-        """Add one task per entry: ``rows``: int64[N], ``requests``, ``unstated``: int64[N, K]."""
+    def book_all(self, rows: Int64, requests: Int64, unstated: Int64, count: int = 1) -> None:
+        """Add (``count`` 1) or take back (-1) a task per entry: ``rows``: int64[N], the others: int64[N, K]."""
         self._fit_columns()
-        self._used.add_all(rows, requests)
+        (self._used.add_all if count > 0 else self._used.take_all)(rows, requests)
         for column in np.flatnonzero(unstated.any(axis=0)).tolist():
-            np.add.at(self._unstated[:, column], rows, unstated[:, column])
-        np.add.at(self._running[:, 0], rows, 1)
-        self.changes.touch_all(rows)
-
-    def take_back_all(self, rows: Int64, requests: Int64, unstated: Int64) -> None:
-        """Take one task per entry back: the opposite of ``book_all``."""
-        self._fit_columns()
-        self._used.take_all(rows, requests)
-        for column in np.flatnonzero(unstated.any(axis=0)).tolist():
-            np.subtract.at(self._unstated[:, column], rows, unstated[:, column])
-        np.subtract.at(self._running[:, 0], rows, 1)
+            np.add.at(self._unstated[:, column], rows, count * unstated[:, column])
+        np.add.at(self._running[:, 0], rows, count)
         self.changes.touch_all(rows)
 
     def book_new(self, rows: Int64, requests: Int64, first: int) -> None:
@@ -290,7 +318,7 @@ class MachineTable:
 
     def _offer(self, former: Machine | None, machine: Machine | None) -> None:
         """A machine that was ``former`` (None: not there) is ``machine`` (None: gone) from now on."""
-        if former is not None and machine is not None and _offers_alike(former, machine):
+        if former and machine and (former.allocatable, former.total) == (machine.allocatable, machine.total):
             return
         before = self.resources.version
         if machine is not None:
@@ -316,21 +344,6 @@ class MachineTable:
             self._used.fit(0, columns)
 
 
-def _offers_alike(old: Machine, new: Machine) -> bool:
-    return old.allocatable == new.allocatable and old.total == new.total
-
-
 def _offered(machine: Machine) -> set[str]:
     """The resources that a machine names: also those of which it has none, as a task may need none there after all."""
     return {*machine.allocatable, *machine.total}
-
-
-def _looks_alike(old: Machine, new: Machine) -> bool:
-    """Whether no rule that looks at machines could tell the two descriptions apart, capacity aside."""
-    return (
-        old.labels == new.labels
-        and old.taints == new.taints
-        and old.unschedulable == new.unschedulable
-        and old.not_ready == new.not_ready
-        and old.annotations == new.annotations
-    )

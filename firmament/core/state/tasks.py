@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from itertools import islice, repeat
-from typing import cast
+from typing import ClassVar, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cost_models.interface import Float64, Int64
+from cost_models.interface import Bool, Float64, Int64
+
+Int8: TypeAlias = NDArray[np.int8]
 
 
 class State(IntEnum):
@@ -52,6 +54,32 @@ class TaskTable:
     tasks that would rather be apart, 0: none).
     """
 
+    cls: Int64
+    priority: Int64
+    group_priority: Int64
+    state: Int8
+    machine: Int64
+    sequence: Int64
+    created: Float64
+    arrived: Float64
+    not_before: Float64
+    failures: Int64
+    unschedulable: Bool
+    passed_over: Int64
+    passed_at: Float64
+    refused: Bool
+    revised: Bool
+    assigned: Float64
+    initialized: Float64
+    dated: Bool
+    came: Int64
+    leaving: Bool
+    owed: Bool
+    displacing: Bool
+    spread: Int64
+
+    COLUMNS: ClassVar[Mapping[str, type[np.generic]]]
+
     def __init__(self) -> None:
         self.row_of = _index()
         self.uid: list[str] = []
@@ -62,56 +90,8 @@ class TaskTable:
         self._free: list[int] = []
         self._removed = self._room = 0
         self._next_sequence = 0
-        size = 64
-        self.cls: Int64 = np.zeros(size, dtype=np.int64)
-        self.priority: Int64 = np.zeros(size, dtype=np.int64)
-        self.group_priority: Int64 = np.full(size, UNGROUPED, dtype=np.int64)
-        self.state: NDArray[np.int8] = np.zeros(size, dtype=np.int8)
-        self.machine: Int64 = np.full(size, -1, dtype=np.int64)
-        self.sequence: Int64 = np.zeros(size, dtype=np.int64)
-        self.created: Float64 = np.zeros(size)
-        self.arrived: Float64 = np.zeros(size)
-        self.not_before: Float64 = np.zeros(size)
-        self.failures: Int64 = np.zeros(size, dtype=np.int64)
-        self.unschedulable: NDArray[np.bool_] = np.zeros(size, dtype=np.bool_)
-        self.passed_over: Int64 = np.zeros(size, dtype=np.int64)
-        self.passed_at: Float64 = np.zeros(size)
-        self.refused: NDArray[np.bool_] = np.zeros(size, dtype=np.bool_)
-        self.revised: NDArray[np.bool_] = np.zeros(size, dtype=np.bool_)
-        self.assigned: Float64 = np.zeros(size)
-        self.initialized: Float64 = np.zeros(size)
-        self.dated: NDArray[np.bool_] = np.zeros(size, dtype=np.bool_)
-        self.came: Int64 = np.zeros(size, dtype=np.int64)
-        self.leaving: NDArray[np.bool_] = np.zeros(size, dtype=np.bool_)
-        self.owed: NDArray[np.bool_] = np.zeros(size, dtype=np.bool_)
-        self.displacing: NDArray[np.bool_] = np.zeros(size, dtype=np.bool_)
-        self.spread: Int64 = np.zeros(size, dtype=np.int64)
-
-    COLUMNS = (
-        "cls",
-        "priority",
-        "group_priority",
-        "state",
-        "machine",
-        "sequence",
-        "created",
-        "arrived",
-        "not_before",
-        "failures",
-        "unschedulable",
-        "passed_over",
-        "passed_at",
-        "refused",
-        "revised",
-        "assigned",
-        "initialized",
-        "dated",
-        "came",
-        "leaving",
-        "owed",
-        "displacing",
-        "spread",
-    )
+        for column, kind in self.COLUMNS.items():
+            setattr(self, column, np.full(64, _unused(column), dtype=kind))
 
     def __len__(self) -> int:
         return len(self.row_of)
@@ -232,6 +212,11 @@ class TaskTable:
         for column in self.COLUMNS:
             array = getattr(self, column)
             setattr(self, column, np.concatenate([array, np.full_like(array, _unused(column))]))
+
+
+_KINDS = {"Int64": np.int64, "Float64": np.float64, "Bool": np.bool_, "Int8": np.int8}
+TaskTable.COLUMNS = {name: _KINDS[kind] for name, kind in TaskTable.__annotations__.items() if kind in _KINDS}
+"""The columns above, and what they hold."""
 
 
 def _index() -> dict[str, int]:

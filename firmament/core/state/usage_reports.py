@@ -23,44 +23,52 @@ class ReportsOfUse:
     reports, where their source aggregates nothing. ``looked_at``: the last change when ``due`` last gave rows.
     """
 
-    def __init__(self, task_samples: TaskSamples, *, of_tasks: bool, history: bool) -> None:
+    def __init__(
+        self,
+        machines: MachineTable,
+        tasks: TaskTable,
+        task_samples: TaskSamples,
+        *,
+        of_tasks: bool,
+        history: bool,
+    ) -> None:
+        self._machines = machines
+        self._tasks = tasks
         self._task_samples = task_samples
         self._of_tasks = of_tasks
         self._history = history
         self.looked_at = 0
         self._marked = -math.inf
 
-    def take(
-        self,
-        event: MachineSampled | MachineSampleRemoved | TaskSampled,
-        machines: MachineTable,
-        tasks: TaskTable,
-    ) -> None:
+    def take(self, event: MachineSampled | MachineSampleRemoved | TaskSampled) -> None:
         """Take in one report; one about an unknown machine or task is ignored."""
         match event:
             case MachineSampled():
-                self._machine(event, machines, tasks)
+                self._machine(event)
             case MachineSampleRemoved(name):
-                at = machines.row_of.get(name)
+                at = self._machines.row_of.get(name)
                 if at is not None:
-                    machines.samples.withdraw(at)
-                    machines.changes.touch(at)
+                    self._machines.samples.withdraw(at)
+                    self._machines.changes.touch(at)
             case TaskSampled():
-                self._task(event, machines, tasks)
+                self._task(event)
 
-    def due(self, now: float, machines: MachineTable) -> tuple[float | None, Int64]:
+    def due(self, now: float) -> tuple[float | None, Int64]:
         """Rows of the machines to be looked at again now, each once; if it is too early, the seconds until there will
         be some.
         """
-        last = machines.samples.last_change
+        samples = self._machines.samples
+        if samples.last_change == self.looked_at:
+            return None, _NONE
         wait = self._marked + MARK_EVERY - now
         if 0 < wait <= MARK_EVERY:  # a clock that was set back delays nothing
             return wait, _NONE
-        rows = np.flatnonzero(machines.samples.changed_since(self.looked_at, len(machines)))
-        self.looked_at, self._marked = last, now
+        rows = np.flatnonzero(samples.changed_since(self.looked_at, len(self._machines)))
+        self.looked_at, self._marked = samples.last_change, now
         return None, rows
 
-    def _machine(self, event: MachineSampled, machines: MachineTable, tasks: TaskTable) -> None:
+    def _machine(self, event: MachineSampled) -> None:
+        machines = self._machines
         at = machines.row_of.get(event.machine)
         if at is None:
             return
@@ -71,15 +79,16 @@ class ReportsOfUse:
         uses = event.tasks
         if uses is None or not self._of_tasks:
             return
-        rows = np.array([tasks.row_of.get(uid, -1) for uid in uses.uids], dtype=np.int64)
+        rows = np.array([self._tasks.row_of.get(uid, -1) for uid in uses.uids], dtype=np.int64)
         known = np.flatnonzero(rows >= 0)
         self._task_samples.record_all(rows[known], known, uses, stamp)
 
-    def _task(self, event: TaskSampled, machines: MachineTable, tasks: TaskTable) -> None:
+    def _task(self, event: TaskSampled) -> None:
+        tasks = self._tasks
         task = tasks.row_of.get(event.uid)
         if task is None or not self._of_tasks:
             return
         machine = int(tasks.machine[task])
         if machine >= 0:
-            stamp = int(machines.samples.stamp(machine + 1)[machine])
+            stamp = int(self._machines.samples.stamp(machine + 1)[machine])
             self._task_samples.record(task, event.usage, stamp)

@@ -88,7 +88,10 @@ class UseTable:
 
 
 class MachineSamples:
-    """The last report about each machine, in the rows of the machine table. Samples are checked by the caller."""
+    """The last report about each machine, in the rows of the machine table. Samples are checked by the caller.
+
+    ``last_change``: number of the last report, or withdrawal of reports, about any machine; 0 for none.
+    """
 
     def __init__(self, resources: ResourceIndex) -> None:
         self._resources = resources
@@ -101,7 +104,7 @@ class MachineSamples:
         self._stamp: Int64 = np.zeros((_ROWS, 1), dtype=np.int64)
         self._aggregates: Int64 = np.zeros((_ROWS, 1), dtype=np.int64)
         self._changed: Int64 = np.zeros((_ROWS, 1), dtype=np.int64)
-        self._last_stamp = 0
+        self.last_change = 0
         self._aside: Float64 | None = None
 
     @contextmanager
@@ -130,23 +133,22 @@ class MachineSamples:
 
     def time(self, rows: int) -> Float64:
         """float64[rows]: when the last report was made, NaN for never, 0 if it does not say."""
+        self._grow(rows)
         return self._time[:rows, 0]
 
     def interval(self, rows: int) -> Float64:
         """float64[rows]: seconds between reports, 0 if not known."""
+        self._grow(rows)
         return self._interval[:rows, 0]
 
     def stamp(self, rows: int) -> Int64:
         """int64[rows]: number of the last report, 0 for none."""
+        self._grow(rows)
         return self._stamp[:rows, 0]
-
-    @property
-    def last_change(self) -> int:
-        """Number of the last report, or withdrawal of reports, about any machine; 0 for none."""
-        return self._last_stamp
 
     def changed_since(self, change: int, rows: int) -> Bool:
         """bool[rows]: about which there was a report, or withdrawal, after the ``change`` of that number."""
+        self._grow(rows)
         return self._changed[:rows, 0] > change
 
     def window(self, kind: str, seconds: float, rows: int) -> Float64:
@@ -154,6 +156,7 @@ class MachineSamples:
 
         With 0 seconds, over each machine's longest period. Where the source aggregates nothing, from the history.
         """
+        self._grow(rows)
         found = np.full((rows, len(self._resources)), np.nan)
         aggregates = self._aggregates[:rows, 0] != 0
         missing = aggregates.copy()
@@ -181,10 +184,10 @@ class MachineSamples:
         self._grow(row + 1)
         if sample.time < self._time[row, 0]:
             return 0
-        self._last_stamp += 1
+        self.last_change += 1
         self._time[row] = sample.time
         self._interval[row] = sample.interval
-        self._stamp[row] = self._changed[row] = self._last_stamp
+        self._stamp[row] = self._changed[row] = self.last_change
         self._aggregates[row] = sample.own_windows
         if sample.no_usage:
             self._usage.clear(row)
@@ -197,13 +200,13 @@ class MachineSamples:
         self._put_windows(row, sample)
         if history and not sample.own_windows and not sample.no_usage:
             self._history.add(row, sample.time, self._usage.values(row + 1)[row])
-        return self._last_stamp
+        return self.last_change
 
     def withdraw(self, row: int) -> None:
         """Forget what was reported about a machine that stays."""
         self.reset(row)
-        self._last_stamp += 1
-        self._changed[row] = self._last_stamp
+        self.last_change += 1
+        self._changed[row] = self.last_change
 
     def reset(self, row: int) -> None:
         """Forget what was reported about a row."""

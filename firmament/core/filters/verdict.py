@@ -1,12 +1,24 @@
-"""Pinned classes: which machines they are confined to, as rows and as refusals of all others."""
+"""What keeps tasks of one class off each machine: pins, filters, a lack of room, rules between tasks, and others."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.filters import reasons
-from firmament.core.filters.root_causes import Cause, Refusal, Stage
+from firmament.core.filters.node_filters import StaticRow
+from firmament.core.filters.root_causes import (
+    Cause,
+    Refusal,
+    RootCauses,
+    Stage,
+    lacks,
+    root_causes,
+    rule_refusals,
+)
+from firmament.core.rules.counters import RuleState
 from firmament.core.selectors.node_selectors import HOSTNAME
 from firmament.core.state.cluster import Cluster
 
@@ -41,3 +53,24 @@ def pin_refusals(cluster: Cluster, cls: int) -> list[Refusal]:
 def _on_hosts(cluster: Cluster, hosts: tuple[str, ...]) -> Int64:
     column = cluster.machines.labels.column(HOSTNAME)
     return np.flatnonzero(column.any_of(hosts, len(cluster.machines)))
+
+
+def verdict(
+    cluster: Cluster,
+    cls: int,
+    static: StaticRow,
+    free: Int64,
+    rules: RuleState | None,
+    index: int,
+    others: Iterable[Refusal],
+) -> RootCauses:
+    """Kube-scheduler's filters in its order, then ``others``: what models, limits, groups and reservations refuse.
+
+    ``cls``: row of the class; ``static``: what its shape is refused by itself; ``free``: int64[M, K], room as its tasks
+    see it; ``rules``: None for none, in which the class is number ``index``.
+    """
+    request = cluster.request_of(cls)
+    found = pin_refusals(cluster, cls) + static.refusals()
+    found += lacks(free[:, : len(request)], request, cluster.resources.names)
+    found += [] if rules is None else rule_refusals(rules.refusals(index))
+    return root_causes(len(cluster.machines), [*found, *others])

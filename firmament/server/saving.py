@@ -1,18 +1,21 @@
-"""Saves rounds beside the scheduling: a thread of its own encodes and writes, and never holds a round up."""
+"""Saves rounds beside the scheduling: one sub-folder per round under a running number, the oldest removed; a thread of
+its own encodes and writes, and never holds a round up.
+"""
 
 from __future__ import annotations
 
 import logging
 import queue
+import re
+import shutil
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import firmament
-from firmament.artefacts.saving import encode_round
-from firmament.server.saving.folder import ROUNDS_KEPT, ArtefactFolder
 
 if TYPE_CHECKING:
     from firmament.artefacts.saving import RoundRecord
@@ -20,9 +23,62 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+ROUNDS_KEPT = 100
+_NAME = re.compile(r"round-(\d{8,})")
+_ASIDE = ".unfinished-"
 WAITING_ROUNDS = 4
 """Rounds that wait to be written, at most: each holds its whole problem in memory."""
 CLOSE_SECONDS = 3.0
+
+
+class ArtefactFolderError(OSError):
+    """The folder for saved rounds cannot be used; the message says why and what to do."""
+
+
+class ArtefactFolder:
+    """Writes rounds into one folder, from one thread. Numbers go on where an earlier process stopped.
+
+    A round appears all at once: its files are written aside and the finished folder is renamed.
+    """
+
+    def __init__(self, path: Path, keep: int) -> None:
+        """Create the folder if need be, and clear what an interrupted process left; ``ArtefactFolderError``."""
+        self._path = path
+        self._keep = keep
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            for left in path.glob(f"{_ASIDE}*"):
+                shutil.rmtree(left)
+            probe = path / f"{_ASIDE}probe"
+            probe.mkdir()
+            probe.rmdir()
+            numbers = [number for number, _ in saved_rounds(path)]
+        except OSError as error:
+            raise ArtefactFolderError(
+                f"--artefacts: {path} cannot be written to: {error.strerror}; name a folder that can"
+            ) from error
+        self._last = max(numbers, default=0)
+
+    def save(self, files: Mapping[str, bytes]) -> Path:
+        """Write a round's files under the next number and remove surplus rounds; raises ``OSError``."""
+        number = self._last + 1
+        aside = self._path / f"{_ASIDE}{number}"
+        shutil.rmtree(aside, ignore_errors=True)
+        aside.mkdir(parents=True)
+        for name, content in files.items():
+            (aside / name).write_bytes(content)
+        final = self._path / f"round-{number:08d}"
+        aside.rename(final)
+        self._last = number
+        for _, surplus in saved_rounds(self._path)[: -self._keep]:
+            shutil.rmtree(surplus)
+        return final
+
+
+def saved_rounds(path: Path) -> list[tuple[int, Path]]:
+    """Numbers and folders of the rounds in ``path``, ascending; raises ``OSError``."""
+    found = ((_NAME.fullmatch(each.name), each) for each in path.iterdir())
+    return sorted((int(match[1]), each) for match, each in found if match and each.is_dir())
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +135,8 @@ class ArtefactWriter:
             log.warning("rounds not saved in all left_out=%d", self._left_out)
 
     def _write_all(self) -> None:
+        from firmament.artefacts.saving import encode_round
+
         while (record := self._queue.get()) is not None:
             try:
                 self._folder.save(encode_round(record, self._configuration, self._versions))

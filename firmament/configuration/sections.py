@@ -1,0 +1,95 @@
+"""Sections of the configuration that stand by themselves: scarce resources, fair shares, limits of clients."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+from pydantic import Field, StrictBool, StrictInt, StrictStr
+
+from protos.conventions.configuration import PositiveDuration, Section
+
+if TYPE_CHECKING:
+    from firmament.core.configuration import FairShare, Quota, SpreadConstraint, WeightedModel
+    from protos.conventions.configuration_shared import PodTopologySpreadSection
+
+_MIB = 2**20
+Streams: TypeAlias = Annotated[StrictInt, Field(ge=1, le=10_000)]
+Count: TypeAlias = Annotated[StrictInt, Field(ge=1, le=100_000_000)]
+ShareWeight: TypeAlias = Annotated[float, Field(gt=0, le=1_000_000, strict=True, allow_inf_nan=False)]
+NamespaceName: TypeAlias = Annotated[StrictStr, Field(min_length=1)]
+
+
+class ScarceResourceSection(Section):
+    """Machines with extended resources that few offer (GPUs) cost more for tasks that ask for none of them.
+
+    ``points`` (15): so much more, 0 to 100; 0: nothing.
+    """
+
+    points: Annotated[StrictInt, Field(ge=0, le=100)] = 15
+
+    def model(self) -> WeightedModel | None:
+        """Return what charges for it, None if nothing does."""
+        from cost_models.firmament_policies.scarce_resources import ScarceResources
+        from firmament.core.configuration import WeightedModel
+
+        return WeightedModel(ScarceResources(self.points)) if self.points else None
+
+
+def default_spread(section: PodTopologySpreadSection) -> tuple[SpreadConstraint, ...]:
+    """Return the default constraints as the core takes them."""
+    from firmament.core.configuration import SYSTEM_DEFAULTS, SpreadConstraint
+
+    if section.defaulting_type == "System":
+        return SYSTEM_DEFAULTS
+    return tuple(SpreadConstraint(each.topology_key, each.max_skew) for each in section.default_constraints)
+
+
+class FairShareSection(Section):
+    """How an overloaded cluster is divided between namespaces.
+
+    ``enabled`` (false). ``weights`` by namespace, ``default_weight`` (1) for all others.
+    """
+
+    enabled: StrictBool = False
+    weights: dict[NamespaceName, ShareWeight] = Field(default_factory=dict)
+    default_weight: ShareWeight = 1.0
+
+    def share(self) -> FairShare | None:
+        """Return them as the core takes them, None if they are off."""
+        from firmament.core.configuration import FairShare
+
+        return FairShare(dict(self.weights), self.default_weight) if self.enabled else None
+
+
+class LimitSection(Section):
+    """Beyond these a client is turned away, with a message that names the limit; all others go on.
+
+    ``hello_timeout`` (10 s): until when a new stream must have said who it is. ``streams`` (32): open at the same time,
+    of all clusters; ``clusters`` (32): with an open stream. ``questions`` (16): `Explain`, `ListState`,
+    `ExportNetwork` and `Schedule` under way at the same time. ``message_bytes`` (32 MiB): of one message; each stream
+    may have one under way. Per cluster: ``tasks`` (2,000,000, of jobs as many), ``machines`` (200,000), ``classes``
+    (500,000), ``records`` (500,000), and ``record_bytes`` (1 MiB) of a record, a larger one being set aside.
+    """
+
+    hello_timeout: PositiveDuration = 10.0
+    streams: Streams = 32
+    clusters: Streams = 32
+    questions: Streams = 16
+    message_bytes: Annotated[StrictInt, Field(ge=_MIB, le=1024 * _MIB)] = 32 * _MIB
+    tasks: Count = 2_000_000
+    machines: Count = 200_000
+    classes: Count = 500_000
+    records: Count = 500_000
+    record_bytes: Annotated[StrictInt, Field(ge=1024, le=1024 * _MIB)] = _MIB
+
+    def quota(self) -> Quota:
+        """Return what concerns single clusters, as the core takes it."""
+        from firmament.core.configuration import Quota
+
+        return Quota(
+            tasks=self.tasks,
+            machines=self.machines,
+            classes=self.classes,
+            records=self.records,
+            record_bytes=self.record_bytes,
+        )

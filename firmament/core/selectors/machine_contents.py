@@ -1,0 +1,135 @@
+"""What machines hold or reach, as lists that most of them do not have: container images, and room for new volumes.
+
+As kube-scheduler's ImageLocality: the sizes of a task's images that a machine has, each scaled by the share of machines
+that have it (so that one machine with a rare image does not draw everything), between two thresholds.
+
+As its VolumeBinding: a machine will do if where it reaches, a volume of the class can be made that is as large as the
+largest that a task needs (`hasEnoughCapacity`). Where capacities are stated for scoring, a machine has the mean over a
+task's storage classes of the share that stays unused, 0 to 100 (`StorageCapacityScoring`, in its default shape).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+from cost_models.interface import Bool, Float64, Int64
+from firmament.core.model import Image, NewStorage, StorageRoom
+
+Entry = TypeVar("Entry")
+Column = TypeVar("Column")
+
+LEAST = 23 * 2**20
+"""Bytes below which images are not worth a thought."""
+
+MOST = 1000 * 2**20
+"""Bytes per container from which on a machine gets the full score."""
+
+
+class _Lists(Generic[Entry, Column]):
+    """Lists over a table of machines, whose rows they follow. ``rows``: those of the machines that have any.
+
+    ``_columns``: what is derived from them by name, None once they have changed.
+    """
+
+    def __init__(self) -> None:
+        self.rows: dict[int, tuple[Entry, ...]] = {}
+        self._columns: dict[str, Column] | None = None
+
+    def set(self, row: int, entries: tuple[Entry, ...]) -> None:
+        """Set the list of a row."""
+        if self.rows.get(row, ()) != entries:
+            self.rows.pop(row, None)
+            if entries:
+                self.rows[row] = entries
+            self._columns = None
+
+    def remove(self, last: int, row: int) -> None:
+        """Drop ``row`` by moving the ``last`` one into its place."""
+        self.set(row, self.rows.get(last, ()))
+        self.set(last, ())
+
+
+class ImageIndex(_Lists[Image, "tuple[Int64, Float64]"]):
+    """Images over a table of machines."""
+
+    def scores(self, images: Sequence[str], machines: int) -> Float64 | None:
+        """float64[``machines``], 0..100: how much of a task's ``images`` each has; None if none has any of them."""
+        found = self._by_name()
+        known = [found[name] for name in images if name in found]
+        if not known:
+            return None
+        total = np.zeros(machines)
+        for rows, sizes in known:
+            total[rows] += np.floor(sizes * (len(rows) / machines))
+        most = MOST * len(images)
+        return np.floor(100.0 * (np.clip(total, LEAST, most) - LEAST) / (most - LEAST))
+
+    def _by_name(self) -> dict[str, tuple[Int64, Float64]]:
+        """Machines (rows, ascending) and sizes of every image that some machine holds."""
+        if self._columns is None:
+            gathered: dict[str, tuple[list[int], list[int]]] = {}
+            for row in sorted(self.rows):
+                for image in self.rows[row]:
+                    for name in set(image.names):
+                        rows, sizes = gathered.setdefault(name, ([], []))
+                        rows.append(row)
+                        sizes.append(image.size)
+            self._columns = {
+                name: (np.array(rows, dtype=np.int64), np.array(sizes, dtype=np.float64))
+                for name, (rows, sizes) in gathered.items()
+            }
+        return self._columns
+
+
+class _Column(NamedTuple):
+    """Of one storage class, the machines (rows, ascending) that reach some room: bytes of each."""
+
+    rows: Int64
+    largest: Int64
+    capacity: Int64
+
+
+class StorageIndex(_Lists[StorageRoom, _Column]):
+    """Room for new volumes over a table of machines: that of the machines that reach any."""
+
+    def refused(self, wanted: Sequence[NewStorage], machines: int) -> Bool:
+        """bool[``machines``]: those without room for the largest volume of some storage class."""
+        enough = np.ones(machines, dtype=np.bool_)
+        for each in wanted:
+            room = np.zeros(machines, dtype=np.bool_)
+            column = self._by_class().get(each.storage_class)
+            if column is not None:
+                room[column.rows[column.largest >= each.largest]] = True
+            enough &= room
+        return ~enough
+
+    def scores(self, wanted: Sequence[NewStorage], machines: int) -> Float64 | None:
+        """float64[``machines``], 0..100; None if no capacity of a wanted storage class is to be scored."""
+        score = np.zeros(machines)
+        classes = np.zeros(machines)
+        for each in wanted:
+            column = self._by_class().get(each.storage_class)
+            if column is None:
+                continue
+            scored = column.capacity > 0
+            rows, capacity = column.rows[scored], column.capacity[scored]
+            used = np.minimum(100, 100.0 * each.total // capacity)
+            score[rows] += 100 - used
+            classes[rows] += 1
+        if not classes.any():
+            return None
+        return np.rint(score / np.maximum(classes, 1))
+
+    def _by_class(self) -> dict[str, _Column]:
+        if self._columns is None:
+            gathered: dict[str, list[tuple[int, int, int]]] = {}
+            for row in sorted(self.rows):
+                for room in self.rows[row]:
+                    gathered.setdefault(room.storage_class, []).append((row, room.largest, room.capacity))
+            self._columns = {
+                name: _Column(*np.array(found, dtype=np.int64).T) for name, found in gathered.items()
+            }
+        return self._columns

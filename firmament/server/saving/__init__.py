@@ -1,1 +1,0 @@
-"""Saved rounds beside the scheduling: the folder that keeps them, and the thread that writes."""

@@ -1,0 +1,179 @@
+"""Decodes what few classes have: particular needs of tasks, and rules about machines and about each other.
+
+Each decoder takes the class, for errors, the field's name and its value. Raises ``InvalidEventError``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+from firmament.core.model import (
+    EFFECTS,
+    PROTOCOLS,
+    QOS_CLASSES,
+    Container,
+    NewStorage,
+    PreferredTerm,
+    SpreadRule,
+    StorageRoom,
+    TaskSelector,
+    TaskTerm,
+    Toleration,
+    VolumeRule,
+)
+from firmament.wire.checks import (
+    SET_OPERATORS,
+    Decoder,
+    each,
+    node_term,
+    one_of,
+    refuse,
+    required,
+    requirements,
+    sorted_quantities,
+    whole,
+    within,
+)
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+Storage = TypeVar("Storage", StorageRoom, NewStorage)
+
+_CONTAINER_KINDS = {pb.Container.APP: "app", pb.Container.INIT: "init", pb.Container.SIDECAR: "sidecar"}
+_ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - compared with, never listened on
+
+
+def check_effect(subject: str, field: str, effect: str) -> str:
+    """Return a taint's effect, or raise if it is none that Kubernetes knows."""
+    return one_of(subject, f"{field}.effect", effect, EFFECTS, "an effect")
+
+
+# --- what tasks ask for ---------------------------------------------------------------------------------------------
+
+
+def attachment(subject: str, field: str, message: pb.Attachment) -> tuple[str, str]:
+    """Return resource and volume."""
+    for name in ("resource", "volume"):
+        if not getattr(message, name):
+            raise refuse(subject, f"{field}.{name}", "is empty; it is required")
+    return message.resource, message.volume
+
+
+def container(subject: str, field: str, message: pb.Container) -> Container:
+    """Return one container."""
+    kind = _CONTAINER_KINDS.get(message.kind)
+    if kind is None:
+        raise refuse(subject, f"{field}.kind", f"{message.kind} is not a kind; use APP, INIT or SIDECAR")
+    requests = sorted_quantities(subject, f"{field}.requests", message.requests)
+    return Container(
+        message.name, kind, requests, sorted_quantities(subject, f"{field}.limits", message.limits)
+    )
+
+
+def qos(subject: str, field: str, qos: str) -> str:
+    """Return a quality of service class."""
+    return one_of(subject, field, qos, QOS_CLASSES, "a QoS class", ", or none")
+
+
+def port(subject: str, field: str, message: pb.HostPort) -> tuple[int, str, str]:
+    """Return port, protocol and address of a `HostPort`."""
+    port = within(subject, f"{field}.port", message.port, 1, 65535)
+    protocol = one_of(subject, f"{field}.protocol", message.protocol or "TCP", PROTOCOLS, "a protocol")
+    return port, protocol, "" if message.ip == _ALL_ADDRESSES else message.ip
+
+
+def disk(subject: str, field: str, message: pb.Disk) -> tuple[str, bool]:
+    """Return name and access of a `Disk`."""
+    return required(subject, f"{field}.name", message.name), message.read_only
+
+
+def storage(kind: type[Storage], together: str) -> Decoder[tuple[Storage, ...]]:
+    """A decoder of volumes by storage class: bytes of the largest, and those that are called ``together``."""
+
+    def decode(subject: str, field: str, messages: Iterable[Any]) -> tuple[Storage, ...]:
+        found: dict[str, Storage] = {}
+        for index, message in enumerate(messages):
+            where = f"{field}[{index}]"
+            largest = whole(subject, f"{where}.largest", message.largest)
+            total = whole(subject, f"{where}.{together}", getattr(message, together))
+            name = required(subject, f"{where}.storage_class", message.storage_class)
+            if name in found:
+                fault = f"{name} is given twice; send one entry for each"
+                raise refuse(subject, f"{where}.storage_class", fault)
+            found[name] = kind(name, largest, total)
+        return tuple(found[name] for name in sorted(found))
+
+    return decode
+
+
+storage_rooms = storage(StorageRoom, "capacity")
+"""What a machine has room for, by storage class."""
+
+
+# --- rules about machines -------------------------------------------------------------------------------------------
+
+
+def preferred(subject: str, field: str, message: pb.PreferredTerm) -> PreferredTerm:
+    """Return a preferred term."""
+    weight = within(subject, f"{field}.weight", message.weight, 1, 100)
+    return PreferredTerm(weight, node_term(subject, f"{field}.term", message.term))
+
+
+def volume(subject: str, field: str, message: pb.VolumeRule) -> VolumeRule:
+    """Return where a volume can be reached."""
+    return VolumeRule(
+        each(node_term)(subject, f"{field}.terms", message.terms), message.reason, message.in_use
+    )
+
+
+def toleration(subject: str, field: str, message: pb.Toleration) -> Toleration:
+    """Return a toleration."""
+    allowed = ("Equal", "Exists", "Gt", "Lt")
+    operator = one_of(subject, f"{field}.operator", message.operator or "Equal", allowed, "an operator")
+    if not message.key and operator != "Exists":
+        raise refuse(subject, f"{field}.key", "is empty; only Exists takes every key")
+    if message.effect:
+        check_effect(subject, field, message.effect)
+    return Toleration(message.key, operator, message.value, message.effect)
+
+
+# --- rules between tasks --------------------------------------------------------------------------------------------
+
+
+def task_term(subject: str, field: str, message: pb.TaskTerm, *, weighted: bool = False) -> TaskTerm:
+    """Return an affinity term; ``weighted`` ones need a weight."""
+    weight = within(subject, f"{field}.weight", message.weight, 1, 100) if weighted else 0
+    key = required(f"{subject}: {field}", "topology_key", message.topology_key)
+    return TaskTerm(key, _selector(subject, f"{field}.selector", message.selector), weight)
+
+
+def spread_rule(subject: str, field: str, message: pb.SpreadRule) -> SpreadRule:
+    """Return a topology spread rule."""
+    if message.max_skew < 1:
+        raise refuse(subject, f"{field}.max_skew", f"{message.max_skew} is out of range; use 1 or more")
+    if message.min_domains < 0:
+        raise refuse(subject, f"{field}.min_domains", f"{message.min_domains} is negative; use 0 or more")
+    if message.min_domains and not message.required:
+        raise refuse(subject, f"{field}.min_domains", "is given; only required rules take it")
+    return SpreadRule(
+        topology_key=required(f"{subject}: {field}", "topology_key", message.topology_key),
+        selector=_selector(subject, f"{field}.selector", message.selector),
+        max_skew=message.max_skew,
+        required=message.required,
+        min_domains=message.min_domains,
+        ignore_node_affinity=message.ignore_node_affinity,
+        honor_taints=message.honor_taints,
+    )
+
+
+def _selector(subject: str, field: str, message: pb.TaskSelector) -> TaskSelector:
+    by_label = None
+    if message.HasField("namespaces_by_label"):
+        where, given = f"{field}.namespaces_by_label", message.namespaces_by_label.labels
+        by_label = requirements(subject, where, given, operators=SET_OPERATORS)
+    return TaskSelector(
+        labels=requirements(subject, f"{field}.labels", message.labels, operators=SET_OPERATORS),
+        nothing=message.nothing,
+        namespaces=tuple(sorted(set(message.namespaces))),
+        namespace_labels=by_label,
+    )
