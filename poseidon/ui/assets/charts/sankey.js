@@ -44,6 +44,16 @@ function Label({ node, drawn, chosen }) {
     ${tall && html`<text class="sub" x=${x} y=${middle + 12} text-anchor=${anchor}>${sub}</text>`}`;
 }
 
+function Band({ link, colour, lit, hover }) {
+  const { area, edges } = useMemo(() => ribbon(link), [link]);
+  const state = lit ? "lit" : "";
+  return html`<g>
+    <path class="ribbon ${state} ${colour ? "" : "unknown"}" d=${area} fill=${colour ?? undefined} onMouseMove=${(event) => hover(event, link)} />
+    ${link.saturated && link.width >= 4 && html`<path class="cut-area ${state}" d=${area} />`}
+    ${link.saturated && html`<path class="cut-edge ${state} ${link.width < 4 ? "fine" : ""}" d=${edges} />`}
+  </g>`;
+}
+
 function Block({ node, drawn, colour, current, chosen, on }) {
   const height = Math.max(node.y1 - node.y0, 2.5);
   const middle = (node.y0 + node.y1) / 2;
@@ -120,11 +130,7 @@ export function Sankey({ flow, at, choose, hold }) {
       <${Hatching} />
       ${TITLES.map((title, i) => html`<text class="column-title" x=${i === 0 ? drawn.columns[0] + drawn.block : drawn.columns[i]} y="14" text-anchor=${i === 0 ? "end" : "start"}>${title}</text>`)}
       <g>
-        ${drawn.links.map(
-          (link) => html`<path key=${link.key} class="ribbon ${lit?.has(link.key) ? "lit" : ""} ${colour(link.price) ? "" : "unknown"}" d=${ribbon(link)} fill=${colour(link.price) ?? undefined} onMouseMove=${(event) => hoverLink(event, link)} />`,
-        )}
-        ${drawn.links.filter((link) => link.saturated).map((link) => html`<path key=${link.key} class="cut-edge ${lit?.has(link.key) ? "lit" : ""} ${link.width < 4 ? "fine" : ""}" d=${ribbon(link)} />`)}
-        ${drawn.nodes.filter((node) => node.through).map((node) => html`<rect key=${node.id} class="ribbon ${lit ? "" : "lit"}" x=${node.x0} y=${node.y0} width=${drawn.block} height=${Math.max(1, node.y1 - node.y0)} fill=${colour(node.price) ?? undefined} />`)}
+        ${drawn.links.map((link) => html`<${Band} key=${link.key} link=${link} colour=${colour(link.price)} lit=${lit?.has(link.key)} hover=${hoverLink} />`)}
       </g>
       ${drawn.nodes.filter((node) => !node.through).map((node) => html`<${Block} key=${node.id} node=${node} drawn=${drawn} colour=${colour(node.price)} current=${node.id === focused} chosen=${node.id === at} on=${on} />`)}
       <g class="labels" aria-hidden="true">${drawn.nodes.filter((node) => !node.through).map((node) => html`<${Label} key=${node.id} node=${node} drawn=${drawn} chosen=${node.id === at} />`)}</g>
@@ -142,7 +148,7 @@ export function FlowLegend({ flow }) {
   return html`<div class="flow-foot">
     ${flow.priceMost > 0 ? html`<${ScaleLegend} label="Price of a place, points" low="0" high=${points(flow.priceMost)} />` : html`<span>No prices are known of this round</span>`}
     <span class="scale">
-      <svg class="cut-sample flow-picture" aria-hidden="true"><rect class="cut-edge" x="1" y="1" width="20" height="8" /></svg>
+      <svg class="cut-sample flow-picture" aria-hidden="true"><rect class="cut-area cut-edge" x="1" y="1" width="20" height="8" /></svg>
       The cut: nothing more fits through
     </span>
     <span>Width: pods</span>
