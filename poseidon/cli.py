@@ -23,6 +23,7 @@ _COMMANDS = MappingProxyType(
         "shadow": "Watch another scheduler, and tell where its pods would have been cheaper.",
         "support-bundle": "Gather what somebody needs who helps from afar, without secrets.",
         "top": "Show how a running pair is doing.",
+        "ui": "Serve a web page that shows what a running pair does, or what files say.",
         "run": "Bridge a Kubernetes cluster to a solver.",
     }
 )

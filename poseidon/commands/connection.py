@@ -91,7 +91,12 @@ def chosen_solvers() -> Solvers:
 
 def names_cluster() -> bool:
     """Whether the command was told of an API server, and not left to find one."""
-    return bool(_given("kubeconfig") or _given("context"))
+    return any(chosen_context())
+
+
+def chosen_context() -> tuple[Path | None, str | None]:
+    """Return the kubeconfig and the context of it that the command was told of."""
+    return _given("kubeconfig"), _given("context")
 
 
 def connection_settings() -> ConnectionSettings:
@@ -100,7 +105,7 @@ def connection_settings() -> ConnectionSettings:
     from poseidon.kube.client.settings import load_settings
 
     try:
-        return load_settings(_given("kubeconfig"), _given("context"))
+        return load_settings(*chosen_context())
     except SettingsError as error:
         raise fault(str(error)) from None
 

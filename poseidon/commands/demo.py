@@ -46,6 +46,9 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 @click.option("--timeout", default=300.0, type=click.FloatRange(1.0), help="Seconds until it gives up.")
 @output_option
 @click.option("--keep", is_flag=True, help="Leave everything running afterwards, until Ctrl-C.")
+@click.option(
+    "--ui", "page", is_flag=True, help="Serve the dashboard as well, from the start on; implies --keep."
+)
 def demo(
     *,
     nodes: int,
@@ -55,6 +58,7 @@ def demo(
     timeout: float,
     output: str,
     keep: bool,
+    page: bool,
 ) -> None:
     """Schedule an example application on a simulated cluster, with the real processes.
 
@@ -67,10 +71,15 @@ def demo(
         read_configuration(config)
         workload = _load(manifests, nodes, pods)
         warn(workload.warnings)
-        status = _run_in_folder(_Run(workload, config.resolve() if config else None, timeout, output, keep))
+        resolved = config.resolve() if config else None
+        status = _run_in_folder(_Run(workload, resolved, timeout, output, keep or page, page))
     except _InterruptedEarlyError as early:
         status = early.told()
     sys.exit(status)
+
+
+def _tell_address(address: str) -> None:
+    click.echo(f"The dashboard is at {address}", err=True)
 
 
 class _InterruptedEarlyError(BaseException):
@@ -130,6 +139,7 @@ class _Run:
     timeout: float
     output: str
     keep: bool
+    page: bool = False
     received: int = 0
     kept: bool = False
 
@@ -173,7 +183,7 @@ class _Run:
         from poseidon.demo.run import DemoOptions, demonstrate
 
         display = make_display(Console(stderr=True), time.monotonic)
-        options = DemoOptions(folder, self.config, self.timeout)
+        options = DemoOptions(folder, self.config, self.timeout, self.page, _tell_address)
         async with demonstrate(self.workload, options, display, clock=time.monotonic) as done:
             if self.output == "json":
                 print_json(done.summary.as_json())

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -32,16 +33,22 @@ if TYPE_CHECKING:
     from poseidon.demo.progress import Display
     from poseidon.demo.workload import Object, Workload
 
+_PAGE_PORT = 8088
 _POLL_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class DemoOptions:
-    """``folder`` takes logs, ``config`` is the scheduler's configuration, ``timeout`` bounds all work (seconds)."""
+    """``folder`` takes logs, ``config`` is the scheduler's configuration, ``timeout`` bounds all work (seconds).
+
+    ``page``: the dashboard is started as well, and ``told`` its address.
+    """
 
     folder: Path
     config: Path | None = None
     timeout: float = 300.0
+    page: bool = False
+    told: Callable[[str], None] = lambda _: None
 
 
 class DemoTimeoutError(Exception):
@@ -64,9 +71,17 @@ async def demonstrate(
 
     ``clock`` is monotonic. Raises ``ChildDiedError``, ``DemoTimeoutError`` or ``KubeError``.
     """
-    async with Stack(StackOptions(options.folder, config=options.config, kubelets=True)) as stack:
+    solver, bridge = (f"127.0.0.1:{port}" for port in _free_ports(2)) if options.page else ("", "")
+    stack_options = StackOptions(
+        options.folder,
+        config=options.config,
+        kubelets=True,
+        more_for_solver=("--metrics", solver) if solver else (),
+        more_for_bridge=("--metrics", bridge) if bridge else (),
+    )
+    async with Stack(stack_options) as stack:
         with display:
-            summary = await _schedule(workload, options, stack, display, clock)
+            summary = await _schedule(workload, options, stack, display, clock, solver, bridge)
         yield Demonstration(summary, stack)
 
 
@@ -76,9 +91,20 @@ async def _schedule(
     stack: Stack,
     display: Display,
     clock: Callable[[], float],
+    solver_metrics: str,
+    bridge_metrics: str,
 ) -> Summary:
     display.stage("Starting the simulated cluster and firmament serve")
     await stack.start_servers()
+    if options.page:
+        display.stage("Starting poseidon ui")
+        more = (
+            "--solver",
+            f"http://{solver_metrics}/metrics",
+            "--bridge",
+            f"http://{bridge_metrics}/metrics",
+        )
+        options.told(await stack.start_page("--listen", _page_address(), *more))
     async with (
         Transport(load_settings(stack.kubeconfig), clock=clock, user_agent="poseidon-demo") as transport,
         SolverClient(stack.solver_address, CLUSTER_NAME) as solver,
@@ -92,6 +118,25 @@ async def _schedule(
                 return await stack.guard(demo.schedule())
         except TimeoutError:
             raise DemoTimeoutError(demo.how_far(options.timeout)) from None
+
+
+def _page_address() -> str:
+    """Return where the dashboard is served: at its usual port if that is free."""
+    with socket.socket() as tried:
+        try:
+            tried.bind(("127.0.0.1", _PAGE_PORT))
+        except OSError:
+            return "127.0.0.1:0"
+    return f"127.0.0.1:{_PAGE_PORT}"
+
+
+def _free_ports(count: int) -> list[int]:
+    """Return ports that nobody listens at."""
+    with ExitStack() as held:
+        tried = [held.enter_context(socket.socket()) for _ in range(count)]
+        for each in tried:
+            each.bind(("127.0.0.1", 0))
+        return [int(each.getsockname()[1]) for each in tried]
 
 
 class _Demo:

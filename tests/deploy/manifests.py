@@ -24,7 +24,7 @@ def load(name: str) -> list[Manifest]:
 
 
 WITH_ROLES = ("network", "preemption", "recovery", "topology")
-BESIDE = (*WITH_ROLES, "opt-in", "rescheduling")
+BESIDE = (*WITH_ROLES, "opt-in", "rescheduling", "ui")
 """Folders that are applied beside ``deploy`` where they are wanted; most grant the bridge more."""
 
 WITHIN = ("default-scheduler", "ha", "monitoring", "mtls", "tracing")

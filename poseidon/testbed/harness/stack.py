@@ -18,6 +18,7 @@ CLUSTER_NAME = "demo"
 
 _GRACE_SECONDS = 15.0
 """How long each process may take to end."""
+_PAGE = "poseidon ui"
 _KILL_SECONDS = 5.0
 _NOTICE_SECONDS = 1.0
 
@@ -46,7 +47,7 @@ class Stack:
     """Starts processes, watches over them and ends them: ``async with``.
 
     Between ``start_servers`` and ``start_bridge`` the cluster can be filled. Solver and bridge may be killed and
-    started again.
+    started again. ``page`` is the dashboard, which runs only if it is started.
     """
 
     def __init__(self, options: StackOptions) -> None:
@@ -56,6 +57,7 @@ class Stack:
         self.cluster = self._child("the simulated cluster", "poseidon.testbed", self._cluster_arguments())
         self.solver = self._child("firmament serve", "firmament", [])
         self.bridge = self._child("poseidon run", "poseidon", [])
+        self.page = self._child(_PAGE, "poseidon", [], "page")
 
     async def __aenter__(self) -> Self:
         return self
@@ -89,6 +91,20 @@ class Stack:
         self.bridge = self._child("poseidon run", "poseidon", self._bridge_arguments())
         await self.bridge.start()
 
+    async def start_page(self, *more: str) -> str:
+        """Start the dashboard, and return its address. ``more``: where it listens, and where metrics are served."""
+        arguments = [
+            "ui",
+            *("--kubeconfig", str(self.kubeconfig)),
+            *("--firmament", self.solver_address),
+            *("--cluster-name", self._options.cluster_name),
+            *self._configuration(),
+            *more,
+        ]
+        self.page = self._child(_PAGE, "poseidon", arguments, "page")
+        await self.page.start()
+        return await self.page.announced()
+
     async def guard(self, work: Coroutine[Any, Any, T]) -> T:
         """Do ``work``; raise ``ChildDiedError`` as soon as a process ends that has been started."""
         task = asyncio.ensure_future(work)
@@ -118,11 +134,12 @@ class Stack:
             async with asyncio.timeout(_KILL_SECONDS):
                 await asyncio.gather(*(child.wait() for child in self._children() if child.started))
 
-    def _children(self) -> tuple[Child, Child, Child]:
-        return self.bridge, self.solver, self.cluster
+    def _children(self) -> tuple[Child, ...]:
+        return self.page, self.bridge, self.solver, self.cluster
 
-    def _child(self, name: str, module: str, arguments: list[str]) -> Child:
-        return Child(name, module, arguments, self._options.folder / f"{module.rpartition('.')[2]}.log")
+    def _child(self, name: str, module: str, arguments: list[str], log: str = "") -> Child:
+        file = f"{log or module.rpartition('.')[2]}.log"
+        return Child(name, module, arguments, self._options.folder / file)
 
     def _cluster_arguments(self) -> list[str]:
         kubelets = ["--kubelets"] if self._options.kubelets else []

@@ -1,0 +1,298 @@
+"""``poseidon ui``: a web page of what a running pair does, or of files."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass
+from importlib.util import find_spec
+from ipaddress import ip_network
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from poseidon.commands.connection import (
+    chosen_context,
+    chosen_solvers,
+    connect,
+    connection_options,
+    joined,
+    solver_options,
+)
+from poseidon.commands.endings import fault
+from poseidon.commands.offline_input import Moment, Source, read_configuration
+from poseidon.commands.options import HostPort
+from poseidon.ui.cures import Cures
+from poseidon.ui.work.inputs import ClusterInput
+from poseidon.ui.work.process import Worker
+from protos.conventions.logs import one_line
+from protos.conventions.tls import chosen_tls, tls_options
+
+if TYPE_CHECKING:
+    from poseidon.kube.client.transport import Transport
+    from poseidon.ui.audience import Audience
+    from poseidon.ui.server.access import Access
+    from poseidon.ui.sources.files import FileInput
+    from poseidon.ui.sources.live import LiveOptions
+    from poseidon.ui.sources.source import Source as PageSource
+
+
+class NetworkRange(click.ParamType[Any]):
+    """A range of addresses, such as 10.0.0.0/8, or one address."""
+
+    name = "CIDR"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the network, or end the command."""
+        try:
+            return ip_network(value)
+        except ValueError:
+            self.fail(f"{value!r} is no range of addresses; write for example 10.0.0.0/8", param, ctx)
+
+
+@click.command("ui")
+@click.option(
+    "--listen", type=HostPort(), default="127.0.0.1:8088", show_default=True, help="Where the page is served."
+)
+@click.option(
+    "--token-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Let in only who has the token in this file.",
+)
+@click.option(
+    "--trust-proxy-header", default="", metavar="NAME", help="Let in whom a proxy names in this header."
+)
+@click.option(
+    "--trust-proxy",
+    multiple=True,
+    type=NetworkRange(),
+    metavar="CIDR",
+    help="Where that proxy is. May be repeated.",
+)
+@click.option(
+    "--host-name",
+    multiple=True,
+    metavar="NAME",
+    help="A name of this host that browsers use. May be repeated.",
+)
+@click.option(
+    "--most-clients",
+    type=click.IntRange(1, 10_000),
+    default=64,
+    show_default=True,
+    help="Pages that are told of changes at a time.",
+)
+@connection_options
+@solver_options
+@click.option(
+    "--bridge",
+    default="http://127.0.0.1:9092/metrics",
+    show_default=True,
+    metavar="URL",
+    help="Where the bridge serves its metrics; without an answer there are no figures.",
+)
+@click.option(
+    "--solver",
+    default="http://127.0.0.1:9091/metrics",
+    show_default=True,
+    metavar="URL",
+    help="Where the solver serves its metrics.",
+)
+@click.option(
+    "--config", type=click.Path(path_type=Path), metavar="FILE", help="Scheduler configuration (YAML)."
+)
+@click.option(
+    "--snapshot",
+    multiple=True,
+    metavar="PATH",
+    help="Show files instead: manifests, a folder of saved rounds, or a support bundle. May be repeated.",
+)
+@click.option(
+    "--now", type=Moment(), help="The time that files are of, such as 2026-01-31T12:00:00Z; default: now."
+)
+@tls_options
+def ui(
+    *,
+    listen: tuple[str, int],
+    token_file: Path | None,
+    trust_proxy_header: str,
+    trust_proxy: tuple[Any, ...],
+    host_name: tuple[str, ...],
+    most_clients: int,
+    bridge: str,
+    solver: str,
+    config: Path | None,
+    snapshot: tuple[str, ...],
+    now: float | None,
+) -> None:
+    """Serve a web page that shows what a running pair does, or what files say. Changes nothing in the cluster.
+
+    With --snapshot, of manifests, rounds that a solver has saved, or support bundles; without, of a live cluster and
+    its solver. Whoever can reach the address can read; beyond this machine a token or a trusted proxy is needed.
+    """
+    from poseidon.ui.server.access import Access, AccessError, check_exposure
+
+    access = Access(
+        _token(token_file), trust_proxy_header, trust_proxy, frozenset(each.lower() for each in host_name)
+    )
+    try:
+        check_exposure(listen[0], access)
+    except AccessError as error:
+        raise fault(str(error)) from None
+    serving = _Serving(access, listen, most_clients)
+    if snapshot:
+        _refuse_mixture()
+        with TemporaryDirectory(prefix="poseidon-ui-") as folder:
+            files = _read_files(snapshot, config, now, Path(folder))
+            _run(_serve_files(files, serving))
+        return
+    if now is not None:
+        raise click.UsageError("--now is for files; name some with --snapshot")
+    options = _live_options(bridge, solver, config)
+    kubeconfig, context = chosen_context()
+    given = ClusterInput((), str(kubeconfig or ""), context or "", str(config or ""))
+    _run(_serve_live(connect(), options, given, serving))
+
+
+@dataclass(frozen=True, slots=True)
+class _Serving:
+    access: Access
+    listen: tuple[str, int]
+    most_clients: int
+
+
+def _refuse_mixture() -> None:
+    """End the command if it was given options that are about a live cluster."""
+    given = click.get_current_context().get_parameter_source
+    for each in ("kubeconfig", "context", "firmament", "cluster_name", "bridge", "solver"):
+        if given(each) is click.core.ParameterSource.COMMANDLINE:
+            option = f"--{each.replace('_', '-')}"
+            raise click.UsageError(f"{option} is for a live cluster; leave --snapshot away")
+
+
+def _read_files(paths: tuple[str, ...], config: Path | None, now: float | None, folder: Path) -> FileInput:
+    """Read what was named; what cannot be used ends the command with status 2."""
+    from poseidon.ui.sources.files import FileInput
+    from poseidon.ui.sources.snapshots import SnapshotError, sorted_out
+
+    try:
+        found = sorted_out(paths, folder)
+    except SnapshotError as error:
+        raise fault(one_line(str(error))) from None
+    manifests = configuration = None
+    moment = time.time() if now is None else now
+    if found.manifests:
+        read = Source(tuple(found.manifests), config, moment).read()
+        manifests, configuration = read.manifests, read.configuration
+        found.warnings += manifests.warnings
+    elif not found.rounds:
+        raise fault(f"{', '.join(paths)}: no manifests and no saved rounds")
+    given = ClusterInput(tuple(found.manifests), config=str(config or ""), now=moment)
+    title = ", ".join(Path(each).name for each in paths)
+    return FileInput(title, given, configuration, manifests, found.rounds, found.warnings)
+
+
+def _live_options(bridge: str, solver: str, config: Path | None) -> LiveOptions:
+    from poseidon.ui.sources.live import LiveOptions
+
+    for name, url in (("--bridge", bridge), ("--solver", solver)):
+        if not url.startswith(("http://", "https://")):
+            raise click.UsageError(
+                f"{name}: {url!r} is no address; write for example http://127.0.0.1:9092/metrics"
+            )
+    return LiveOptions(
+        targets=chosen_solvers().targets,
+        cluster=chosen_solvers().cluster,
+        bridge_url=bridge,
+        solver_url=solver,
+        configuration=None if config is None else read_configuration(config),
+        tls=chosen_tls(),
+        cures=find_spec("ortools") is not None,
+    )
+
+
+async def _serve_live(
+    transport: Transport, options: LiveOptions, given: ClusterInput, serving: _Serving
+) -> None:
+    from prometheus_client import CollectorRegistry
+
+    from poseidon.kube.client.metrics import KubeMetrics
+    from poseidon.kube.watch.environment import Environment
+    from poseidon.ui.audience import Audience
+    from poseidon.ui.sources.live import LiveSource
+
+    random = Random(os.urandom(16))  # noqa: S311 - jitter, not secrets
+    metrics = KubeMetrics(CollectorRegistry())
+    audience, worker = Audience(time.monotonic), Worker()
+    async with transport:
+        environment = Environment(transport, metrics, random, time.monotonic, time.time)
+        source = LiveSource(environment, options, audience)
+        await _serve(source, audience, worker, Cures(worker, given, time.monotonic), serving)
+
+
+async def _serve_files(files: FileInput, serving: _Serving) -> None:
+    from poseidon.ui.audience import Audience
+    from poseidon.ui.sources.files import FileSource
+
+    worker = Worker()
+    source = FileSource(files, worker, time.time)
+    cures = Cures(worker, files.given, time.monotonic)
+    await _serve(source, Audience(time.monotonic), worker, cures, serving)
+
+
+def _token(file: Path | None) -> str:
+    if file is None:
+        return ""
+    try:
+        return file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise fault(f"--token-file: {file}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _run(work: Any) -> None:
+    try:
+        import uvloop
+    except ImportError:
+        asyncio.run(work)
+    else:
+        uvloop.run(work)
+
+
+async def _serve(
+    source: PageSource, audience: Audience, worker: Worker, cures: Cures, serving: _Serving
+) -> None:
+    """Serve until the program is to end."""
+    from poseidon.ui.server.application import Server, address_of, serve
+    from poseidon.ui.server.limits import Limits
+
+    limits = Limits(clients=serving.most_clients)
+    server = Server(source, serving.access, audience, wall=time.time, cures=cures, limits=limits)
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        with suppress(ValueError, RuntimeError):  # only the main thread hears them
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(worker.close)
+        try:
+            runner = await serve(server, *serving.listen)
+        except OSError as error:
+            where = joined(serving.listen)
+            raise fault(f"--listen {where}: cannot listen: {error.strerror or error}") from None
+        stack.push_async_callback(runner.cleanup)
+        click.echo(f"listening on http://{joined(address_of(runner))}/")
+        parts = [asyncio.create_task(each) for each in (source.run(), server.publish(), stop.wait())]
+        try:
+            done, _ = await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
+            for each in done:
+                each.result()
+        finally:
+            for each in parts:
+                each.cancel()
+            await asyncio.gather(*parts, return_exceptions=True)

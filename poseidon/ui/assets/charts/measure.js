@@ -1,0 +1,37 @@
+// How wide texts are, for pictures that have to cut them.
+
+import { cut } from "../data/text.js";
+
+const FAMILY = 'Inter, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Noto Sans", "Liberation Sans", sans-serif';
+const MOST_KEPT = 4000;
+let pen = null;
+const widths = new Map();
+
+export function widthOf(text, size = 12, weight = 500) {
+  const key = `${size} ${weight} ${text}`;
+  let width = widths.get(key);
+  if (width === undefined) {
+    pen ??= document.createElement("canvas").getContext("2d");
+    pen.font = `${weight} ${size}px ${FAMILY}`;
+    width = pen.measureText(text).width;
+    if (widths.size >= MOST_KEPT) widths.clear();
+    widths.set(key, width);
+  }
+  return width;
+}
+
+/** As much of a text as fits: all, or what stands behind the last slash, or its beginning and its end. */
+export function fitting(text, room, size, weight) {
+  const last = /^[^\s/]+\/\S+$/.test(text) && text.length < 500 ? `…${text.slice(text.lastIndexOf("/"))}` : "";
+  if (last && widthOf(text, size, weight) > room && widthOf(last, size, weight) <= room) return last;
+  let shown = cut(text, Math.max(4, Math.floor(room / 3.5)));
+  while (shown.length > 4 && widthOf(shown, size, weight) > room) {
+    shown = cut(text, Math.max(4, Math.min(shown.length - 1, Math.floor((shown.length * room) / widthOf(shown, size, weight)))));
+  }
+  return shown;
+}
+
+/** A text whose direction of writing does not touch what stands beside it. */
+export function isolated(text) {
+  return `\u2068${text}\u2069`;
+}

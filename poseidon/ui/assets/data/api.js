@@ -1,0 +1,71 @@
+// Asks the server. Answers are kept by path with their ETags, at most MOST_KEPT of them, so that a view that is opened again shows
+// its last data at once and an answer that has not changed costs no body.
+
+const BASE = "api/v1/";
+const MOST_KEPT = 40;
+const kept = new Map(); // path -> {tag, data}; the order is that of use
+
+export class ApiError extends Error {
+  constructor(message, status) {
+    super(message);
+    this.status = status; // 0: no answer at all
+  }
+}
+
+/** The path of a question, with the parameters that are there; an empty one is asked for as such. */
+export function pathOf(parts, query = {}) {
+  const asked = new URLSearchParams();
+  for (const [key, value] of Object.entries(query)) {
+    if (value !== undefined && value !== null) asked.set(key, String(value));
+  }
+  const path = parts.map((part) => encodeURIComponent(part)).join("/");
+  return asked.size ? `${path}?${asked}` : path;
+}
+
+export function lastKnown(path) {
+  return kept.get(path)?.data;
+}
+
+function keep(path, entry) {
+  kept.delete(path);
+  kept.set(path, entry);
+  if (kept.size > MOST_KEPT) kept.delete(kept.keys().next().value);
+}
+
+async function send(path, options) {
+  let response;
+  try {
+    response = await fetch(BASE + path, { credentials: "same-origin", cache: "no-store", ...options });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new ApiError("No answer from the server of this page.", 0);
+  }
+  if (response.ok || response.status === 304) return response;
+  let message = `The server answered ${response.status}.`;
+  try {
+    message = (await response.json()).error || message;
+  } catch {
+    // An answer without a line for people; the status has to do.
+  }
+  throw new ApiError(String(message), response.status);
+}
+
+/** The data of a path; the same object as last time when nothing has changed. */
+export async function get(path, signal) {
+  const before = kept.get(path);
+  const headers = before?.tag ? { "If-None-Match": before.tag } : {};
+  const response = await send(path, { headers, signal });
+  if (response.status === 304 && before) {
+    keep(path, before);
+    return before.data;
+  }
+  const data = await response.json();
+  keep(path, { tag: response.headers.get("ETag"), data });
+  return data;
+}
+
+export async function post(path, body, signal) {
+  const headers = { "Content-Type": "application/json", "X-Poseidon": "1" };
+  const response = await send(path, { method: "POST", headers, body: JSON.stringify(body), signal });
+  return response.json();
+}

@@ -1,0 +1,83 @@
+// All nodes: a heat map or a table by zone, rack or another level, what to colour by, and a panel for one node.
+
+import { html, useCallback, useMemo, useState } from "../vendor/preact.js";
+import { Heatmap, Sign } from "../charts/heatmap.js";
+import { ScaleLegend } from "../charts/price_scale.js";
+import { pathOf } from "../data/api.js";
+import { useData } from "../data/hooks.js";
+import { FLAGS, METRICS, partsOf, valuesOf } from "../data/node_facts.js";
+import { own } from "../data/own.js";
+import { adjust } from "../data/route.js";
+import { count, many } from "../data/text.js";
+import { NodePanel } from "./node_panel.js";
+import { NodesTable } from "./nodes_table.js";
+import { Card, Choices, Empty, Failure, Instead, Select } from "./parts.js";
+
+function Settings({ data, query, metric, sought, seek }) {
+  return html`<div class="settings">
+    <label class="field">
+      <span class="unseen">Find a node</span>
+      <input type="search" placeholder="Find a node" value=${sought} onInput=${(event) => seek(event.target.value)} />
+    </label>
+    <${Select} label="Colour" options=${Object.entries(METRICS).map(([key, { title }]) => [key, title])} value=${metric} choose=${(key) => adjust({ metric: key }, { replace: true })} />
+    ${data.levels.length > 0 && html`<${Select} label="Group by" options=${data.levels.map((key) => [key, key || "all nodes in one"])} value=${data.level} choose=${(level) => adjust({ level: level || "none" }, { replace: true })} />`}
+    <${Choices} label="Show as" options=${[["", "Map"], ["table", "Table"]]} value=${query.as ?? ""} choose=${(as) => adjust({ as }, { replace: true })} />
+  </div>`;
+}
+
+/** The scale, and the flags as switches: what has none of the chosen ones is dimmed. */
+function Legend({ metric, values, flags, only, setOnly }) {
+  const numbers = useMemo(() => FLAGS.map(([bit]) => flags.reduce((sum, bits) => sum + (bits & bit ? 1 : 0), 0)), [flags]);
+  return html`<div class="flow-foot">
+    <${ScaleLegend} label=${METRICS[metric].title} low="0 %" high="100 %" />
+    <span class="flags" role="group" aria-label="Show only nodes that are">
+      ${FLAGS.map(
+        ([bit, word, sign], i) =>
+          numbers[i] > 0 &&
+          html`<button key=${bit} class="flag" aria-pressed=${String(Boolean(only & bit))} onClick=${() => setOnly(only ^ bit)}>
+            <${Sign} sign=${sign} />${word} <b>${count(numbers[i])}</b>
+          </button>`,
+      )}
+    </span>
+  </div>`;
+}
+
+export function View({ query }) {
+  const state = useData(pathOf(["cluster"], { level: query.level === "none" ? "" : query.level }), "cluster");
+  const [sought, seek] = useState("");
+  const [only, setOnly] = useState(0);
+  const data = state.data ?? state.previous;
+  const metric = own(METRICS, query.metric ?? "") ? query.metric : "cpu";
+  const values = useMemo(() => (data ? valuesOf(metric, data.nodes, data.thresholds ?? {}) : []), [data, metric]);
+  const parts = useMemo(() => partsOf(values), [values]);
+  const dim = useMemo(() => {
+    const text = sought.trim().toLowerCase();
+    if (!data || (!text && !only)) return null;
+    const { name, flags } = data.nodes;
+    return (i) => (text && !name[i].toLowerCase().includes(text)) || (only && !(flags[i] & only));
+  }, [data, sought, only]);
+  const choose = useCallback((node) => adjust({ node }), []);
+  if (!data) return html`<h1>Cluster</h1><${Instead} state=${state} tall=${520} />`;
+  const { nodes } = data;
+  const found = dim ? nodes.name.reduce((sum, _, i) => sum + (dim(i) ? 0 : 1), 0) : nodes.name.length;
+  const empty = nodes.name.length === 0;
+  return html`<div class="title">
+      <h1>Cluster</h1>
+      <span class="sub">${dim ? `${count(found)} of ` : ""}${many(nodes.name.length, "node")}</span>
+      ${!empty && html`<${Settings} data=${data} query=${query} metric=${metric} sought=${sought} seek=${seek} />`}
+    </div>
+    <${Failure} error=${state.error} />
+    <div class="split ${query.node ? "open" : ""}">
+      <${Card} wide className="heat-card">
+        ${empty && html`<${Empty} title="No nodes">Nodes are shown as soon as the API server lists some.<//>`}
+        ${!empty && query.as === "table" && html`<${NodesTable} data=${data} metric=${metric} values=${values} dim=${dim} chosen=${query.node} />`}
+        ${!empty &&
+        query.as !== "table" &&
+        html`<div class="heat-place">
+          <${Heatmap} data=${data} metric=${metric} values=${values} parts=${parts} dim=${dim} chosen=${query.node} choose=${choose} />
+        </div>`}
+        ${!empty && html`<${Legend} metric=${metric} values=${values} flags=${nodes.flags} only=${only} setOnly=${setOnly} />`}
+      <//>
+      ${query.node && html`<${NodePanel} key=${query.node} name=${query.node} close=${() => adjust({ node: "" }, { replace: true })} />`}
+    </div>`;
+}

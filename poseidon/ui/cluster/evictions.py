@@ -1,0 +1,68 @@
+"""Who was asked to leave, as far as it shows in pods: a condition, or the annotation of a move."""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from poseidon.ui.cluster.records import PodRecord
+
+MOST = 200
+PREEMPTED, MOVED, EVICTED = "preempted", "moved", "evicted"
+_PREEMPTION = "PreemptionByScheduler"
+_FOR = re.compile(r"\bby (?:pod|group) (\S+)")
+
+
+@dataclass(slots=True)
+class Eviction:
+    """A pod (``namespace/name``) that leaves a node; ``beneficiary``: for whom, None if that is not known."""
+
+    at: float
+    pod: str
+    node: str
+    kind: str
+    beneficiary: str | None
+    gone: bool = False
+
+
+class EvictionLog:
+    """The last 200, by uid of the pod."""
+
+    def __init__(self) -> None:
+        self._found: OrderedDict[str, Eviction] = OrderedDict()
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._found
+
+    def newest_first(self) -> list[Eviction]:
+        """Return all."""
+        return sorted(self._found.values(), key=lambda each: -each.at)
+
+    def note(self, record: PodRecord, nominee: str | None, now: float) -> bool:
+        """Look whether a pod is on its way out; returns whether that is news. ``nominee``: who is to have its place."""
+        told = record.disruption
+        if told is None or not record.node or record.uid in self._found:
+            return False
+        kind, beneficiary = EVICTED, None
+        if told.reason == _PREEMPTION or nominee is not None:
+            kind = PREEMPTED
+            named = _FOR.search(told.message)
+            beneficiary = named.group(1) if named else nominee
+        elif record.moves_to:
+            kind, beneficiary = MOVED, record.moves_to
+        self.put(record.uid, Eviction(told.at or now, record.name, record.node, kind, beneficiary))
+        return True
+
+    def put(self, uid: str, eviction: Eviction) -> None:
+        """Take one that is known otherwise."""
+        self._found[uid] = eviction
+        if len(self._found) > MOST:
+            self._found.popitem(last=False)
+
+    def gone(self, uid: str) -> None:
+        """A pod is gone."""
+        if uid in self._found:
+            self._found[uid].gone = True

@@ -1,0 +1,44 @@
+"""Pods in the order of their names, whatever comes and goes between two questions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from poseidon.ui.cluster.records import PodRecord
+
+_MOST_DEAD = 0.2
+
+
+class NameOrder:
+    """Names with uids. Order is made on demand, which is quick where most of it is in order already."""
+
+    def __init__(self) -> None:
+        self._order: list[tuple[str, str]] = []
+        self._new: list[tuple[str, str]] = []
+        self._dead: set[str] = set()
+
+    def add(self, name: str, uid: str) -> None:
+        """Take one that was not there."""
+        if uid in self._dead:
+            self._dead.discard(uid)  # it is in its place still
+        else:
+            self._new.append((name, uid))
+
+    def remove(self, uid: str) -> None:
+        """Forget one."""
+        self._dead.add(uid)
+
+    def records(self, known: Mapping[str, PodRecord]) -> list[PodRecord]:
+        """Return the records of all, out of those that are ``known`` by uid."""
+        if self._new:
+            self._order += sorted(self._new)
+            self._order.sort()
+            self._new.clear()
+        if len(self._dead) > _MOST_DEAD * len(self._order):
+            self._order = [each for each in self._order if each[1] not in self._dead]
+            self._dead.clear()
+        if self._dead:
+            return [known[uid] for _, uid in self._order if uid in known]
+        return [known[uid] for _, uid in self._order]

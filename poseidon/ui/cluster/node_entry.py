@@ -1,0 +1,136 @@
+"""A node with what stands on it, and its columns in a heat map."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from poseidon.ui.cluster.records import NodeFacts
+
+CORDONED, NOT_READY, TAINTED, OVER_THRESHOLD, RESERVED, OVERCOMMITTED = 1, 2, 4, 8, 16, 32
+"""Bits of ``Columns.flags``."""
+
+HISTORY = 50
+MAIN = ("cpu", "memory", "pods")
+
+
+class Happening(NamedTuple):
+    """Something that happened to a node, at a time in seconds since the epoch; ``pod`` None where it is about none."""
+
+    at: float
+    what: str
+    pod: str | None
+
+
+class Columns(NamedTuple):
+    """A node in a heat map: requested and used per mille of what it offers, None for not known; see the flags above."""
+
+    cpu: int | None
+    memory: int | None
+    pods: int | None
+    cpu_used: int | None
+    memory_used: int | None
+    hot: int | None
+    flags: int
+
+
+class NodeEntry:
+    """A node. ``facts`` is None where only pods have told of it so far.
+
+    ``slot`` tells it from all others, ``requested`` is the sum over ``pods`` (uids), ``nominated`` are those that are
+    to come; ``used`` is what was measured last, None if nothing was.
+    """
+
+    __slots__ = (
+        "_columns",
+        "facts",
+        "history",
+        "name",
+        "nominated",
+        "pods",
+        "requested",
+        "since",
+        "slot",
+        "used",
+        "used_at",
+    )
+
+    def __init__(self, name: str, slot: int, since: int) -> None:
+        self.name, self.slot, self.since = name, slot, since
+        self.facts: NodeFacts | None = None
+        self.requested: dict[str, int] = {}
+        self.pods: set[str] = set()
+        self.nominated: set[str] = set()
+        self.used: Mapping[str, int] | None = None
+        self.used_at = 0.0
+        self.history: deque[Happening] = deque(maxlen=HISTORY)
+        self._columns: Columns | None = None
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether the node exists, or pods say that they are on it."""
+        return self.facts is not None or bool(self.pods) or bool(self.nominated)
+
+    def touch(self) -> None:
+        """Something about it has changed."""
+        self._columns = None
+
+    def add(self, uid: str, requests: Mapping[str, int]) -> None:
+        """A pod counts on it from now on."""
+        self.pods.add(uid)
+        for resource, amount in requests.items():
+            self.requested[resource] = self.requested.get(resource, 0) + amount
+        self._columns = None
+
+    def remove(self, uid: str, requests: Mapping[str, int]) -> None:
+        """A pod counts no longer."""
+        self.pods.discard(uid)
+        for resource, amount in requests.items():
+            left = self.requested.get(resource, 0) - amount
+            if left:
+                self.requested[resource] = left
+            else:
+                self.requested.pop(resource, None)
+        self._columns = None
+
+    def columns(self, thresholds: Mapping[str, float]) -> Columns:
+        """Return its columns. ``thresholds``: percent of use by resource that are not to be exceeded."""
+        if self._columns is None:
+            self._columns = self._computed(thresholds)
+        return self._columns
+
+    def _computed(self, thresholds: Mapping[str, float]) -> Columns:
+        facts = self.facts or NodeFacts()
+        offered, used = facts.allocatable, self.used or {}
+        requested = {**self.requested, "pods": len(self.pods)}
+        parts = {
+            name: per_mille(requested.get(name, 0), offered.get(name))
+            for name in requested.keys() | set(MAIN)
+        }
+        others = [part for name, part in parts.items() if name not in MAIN and part is not None]
+        flags = (
+            CORDONED * facts.cordoned
+            | NOT_READY * (not facts.ready)
+            | TAINTED * bool(facts.taints)
+            | RESERVED * bool(self.nominated)
+            | OVERCOMMITTED * any(amount > offered.get(name, 0) for name, amount in requested.items())
+        )
+        if any(used.get(name, 0) * 100.0 > most * offered.get(name, 0) for name, most in thresholds.items()):
+            flags |= OVER_THRESHOLD
+        return Columns(
+            parts["cpu"],
+            parts["memory"],
+            parts["pods"],
+            per_mille(used.get("cpu"), offered.get("cpu")),
+            per_mille(used.get("memory"), offered.get("memory")),
+            max(others, default=None),
+            flags,
+        )
+
+
+def per_mille(amount: int | None, whole: int | None) -> int | None:
+    """Return a share, None where it is not known, or nothing is offered."""
+    if amount is None or not whole:
+        return None
+    return round(1000 * amount / whole)

@@ -1,0 +1,240 @@
+"""Pods and nodes cut down to what the pages show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from poseidon.group_trees.spec.keys import RANK_LABEL
+from poseidon.kube.parsing.times import seconds
+from poseidon.pod_groups.membership import Membership, membership
+from poseidon.pods.resizes import as_counted
+from poseidon.pods.resources import amounts, effective_requests
+from poseidon.pods.tasks import (
+    GATED_REASON,
+    Disposition,
+    disposition,
+    qualified_name,
+    scheduler_of,
+)
+from poseidon.pods.visibility import APP_GROUP_LABEL, WORKLOAD_LABEL
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from poseidon.kube.api.core import Node, Pod
+    from poseidon.kube.parsing.defects import Defect
+
+PENDING, GATED, BOUND, ENDED, GONE = "pending", "gated", "bound", "ended", "gone"
+"""Phases of pods; one that is being deleted without ever having had a node counts as ended."""
+
+WAITING = (PENDING, GATED)
+NOT_LOOKED_AT = "waits for the next round"
+
+_PHASES = {
+    Disposition.FINISHED: ENDED,
+    Disposition.TERMINATING: ENDED,
+    Disposition.BOUND: BOUND,
+    Disposition.GATED: GATED,
+    Disposition.PENDING: PENDING,
+}
+_MOST_TEXT = 2000
+_MOST_SHAPES = 50_000
+_LONGEST_RANK = 9
+
+
+class Disruption(Struct, frozen=True, gc=False):
+    """Why a pod is to leave its node: the condition ``DisruptionTarget``."""
+
+    at: float
+    reason: str
+    message: str
+
+
+class PodRecord(Struct):
+    """A pod. ``since``: when it came into its phase; times are seconds since the epoch, 0 for none.
+
+    ``task_class``: the workload that it is of, in the words of the solver's jobs. ``requests`` are shared among pods
+    that ask for the same. ``said``: what was said of it while it waited, oldest first, as pairs of time and text.
+    """
+
+    uid: str
+    name: str
+    phase: str
+    node: str
+    created: float
+    since: float
+    priority: int
+    task_class: str
+    scheduler: str
+    requests: Mapping[str, int]
+    reason: str = ""
+    nominated: str = ""
+    group: Membership | None = None
+    app_group: str = ""
+    workload: str = ""
+    scheduled: float = 0.0
+    started: float = 0.0
+    deleted: float = 0.0
+    gone: float = 0.0
+    disruption: Disruption | None = None
+    moves_to: str = ""
+    rank: int | None = None
+    said: tuple[tuple[float, str], ...] = ()
+
+    @property
+    def namespace(self) -> str:
+        """The namespace."""
+        return self.name.partition("/")[0]
+
+    @property
+    def own_name(self) -> str:
+        """The name within the namespace."""
+        return self.name.partition("/")[2]
+
+    @property
+    def waits(self) -> bool:
+        """Whether it waits for a node, or to be allowed to."""
+        return self.phase in WAITING
+
+
+@dataclass(slots=True)
+class NodeFacts:
+    """What a Node object says. ``allocatable`` in the units of the protocol."""
+
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[str, ...] = ()
+    conditions: tuple[str, ...] = ()
+    allocatable: Mapping[str, int] = field(default_factory=dict)
+    cordoned: bool = False
+    ready: bool = False
+    created: float = 0.0
+
+
+class Recorder:
+    """Makes records; requests that are equal become one object."""
+
+    def __init__(self) -> None:
+        self._requests: dict[tuple[tuple[str, int], ...], Mapping[str, int]] = {}
+        self._words: dict[str, str] = {}
+
+    def pod(self, uid: str, pod: Pod, move_to: str, now: float) -> PodRecord:
+        """Return what is kept of a pod. ``move_to``: the annotation of a move that is about to be made."""
+        metadata, spec = pod.metadata, pod.spec
+        phase = _PHASES[disposition(pod)]
+        created = max(seconds(metadata.creation_timestamp) or now, 0.0)
+        condition = pod.condition("PodScheduled")
+        scheduled, reason = 0.0, ""
+        if condition is not None and condition.status == "True":
+            scheduled = seconds(condition.last_transition_time) or 0.0
+        elif condition is not None:
+            reason = condition.message[:_MOST_TEXT]
+        if phase == GATED:
+            reason = GATED_REASON
+        elif phase == PENDING:
+            reason = reason or NOT_LOOKED_AT
+        elif phase == ENDED:
+            reason = (pod.status.message or pod.status.reason)[:_MOST_TEXT]
+        else:
+            reason = ""
+        labels = metadata.labels
+        return PodRecord(
+            uid=uid,
+            name=qualified_name(metadata),
+            phase=phase,
+            node=self._word(spec.node_name),
+            created=created,
+            since=_since(phase, pod, created, scheduled),
+            priority=spec.priority or 0,
+            task_class=self._word(class_of(pod)),
+            scheduler=self._word(scheduler_of(pod)),
+            requests=self._shared(pod),
+            reason=self._word(reason),
+            nominated="" if spec.node_name else pod.status.nominated_node_name,
+            group=membership(pod),
+            app_group=self._word(labels.get(APP_GROUP_LABEL, "")),
+            workload=self._word(labels.get(WORKLOAD_LABEL, "")),
+            scheduled=scheduled,
+            started=_started(pod),
+            deleted=seconds(metadata.deletion_timestamp) or 0.0,
+            disruption=_disruption(pod),
+            moves_to=move_to,
+            rank=_rank(labels.get(RANK_LABEL, "")),
+        )
+
+    def _shared(self, pod: Pod) -> Mapping[str, int]:
+        defects: list[Defect] = []  # the bridge tells them
+        found = effective_requests(as_counted(pod).spec, defects)
+        key = tuple(sorted(found.items()))
+        if len(self._requests) > _MOST_SHAPES:
+            self._requests.clear()
+        return self._requests.setdefault(key, found)
+
+    def _word(self, text: str) -> str:
+        """Return an equal text that many records can share."""
+        if len(self._words) > _MOST_SHAPES:
+            self._words.clear()
+        return self._words.setdefault(text, text)
+
+
+def node_facts(node: Node) -> NodeFacts:
+    """Return what is kept of a node."""
+    defects: list[Defect] = []
+    ready = next((each.status for each in node.status.conditions if each.type == "Ready"), "True")
+    return NodeFacts(
+        labels=node.metadata.labels,
+        taints=tuple(
+            f"{each.key}={each.value}:{each.effect}" if each.value else f"{each.key}:{each.effect}"
+            for each in node.spec.taints
+        ),
+        conditions=tuple(_condition(each.type, each.status, each.message) for each in node.status.conditions),
+        allocatable=amounts(node.status.allocatable or {}, "status.allocatable", defects, down=True),
+        cordoned=node.spec.unschedulable,
+        ready=ready == "True",
+        created=max(seconds(node.metadata.creation_timestamp) or 0.0, 0.0),
+    )
+
+
+def class_of(pod: Pod) -> str:
+    """Return the workload that a pod is of, as the solver's jobs are named; of a pod without owner, its own name."""
+    owner = pod.metadata.controller()
+    namespace = pod.metadata.namespace or "default"
+    return f"{namespace}/{owner.kind}/{owner.name}" if owner is not None else qualified_name(pod.metadata)
+
+
+def _condition(kind: str, status: str, message: str) -> str:
+    return f"{kind}={status}: {message[:_MOST_TEXT]}" if message else f"{kind}={status}"
+
+
+def _since(phase: str, pod: Pod, created: float, scheduled: float) -> float:
+    if phase == BOUND:
+        return scheduled or created
+    if phase == ENDED:
+        ends = (
+            seconds(each.state.terminated.finished_at)
+            for each in pod.status.container_statuses
+            if each.state.terminated is not None
+        )
+        return max((end for end in ends if end), default=scheduled or created)
+    return created
+
+
+def _started(pod: Pod) -> float:
+    states = (each.state for each in pod.status.container_statuses)
+    begun = (each.running or each.terminated for each in states)
+    times = (seconds(each.started_at) for each in begun if each is not None)
+    return min((time for time in times if time), default=0.0)
+
+
+def _rank(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= _LONGEST_RANK else None
+
+
+def _disruption(pod: Pod) -> Disruption | None:
+    condition = pod.condition("DisruptionTarget")
+    if condition is None or condition.status != "True":
+        return None
+    at = seconds(condition.last_transition_time) or 0.0
+    return Disruption(at, condition.reason, condition.message[:_MOST_TEXT])

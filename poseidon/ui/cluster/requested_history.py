@@ -1,0 +1,51 @@
+"""How much of each node was requested lately: samples of all nodes at once, in two bytes each."""
+
+from __future__ import annotations
+
+from array import array
+from collections import deque
+from collections.abc import Iterable
+from typing import NamedTuple
+
+SAMPLES = 120
+_UNKNOWN = 0xFFFF
+_MOST = 0xFFFE
+
+
+class _Sample(NamedTuple):
+    at: float
+    cpu: array[int]
+    memory: array[int]
+
+
+class RequestedHistory:
+    """Samples by slot of nodes; the last 120. A slot whose node came later has nothing before, see ``of``."""
+
+    def __init__(self) -> None:
+        self._samples: deque[_Sample] = deque(maxlen=SAMPLES)
+        self.taken = 0
+
+    def take(self, at: float, slots: int, rows: Iterable[tuple[int, int | None, int | None]]) -> None:
+        """Take a sample: slot, and per mille of cpu and of memory; ``slots``: how many there are."""
+        cpu, memory = array("H", [_UNKNOWN]) * slots, array("H", [_UNKNOWN]) * slots
+        for slot, of_cpu, of_memory in rows:
+            cpu[slot] = _UNKNOWN if of_cpu is None else min(of_cpu, _MOST)
+            memory[slot] = _UNKNOWN if of_memory is None else min(of_memory, _MOST)
+        self._samples.append(_Sample(at, cpu, memory))
+        self.taken += 1
+
+    def of(self, slot: int, since: int) -> dict[str, list[float | int | None]]:
+        """Return what is known of a slot from the sample with the number ``since`` on."""
+        first = max(0, since - (self.taken - len(self._samples)))
+        found = [
+            each for number, each in enumerate(self._samples) if number >= first and slot < len(each.cpu)
+        ]
+        return {
+            "at": [each.at for each in found],
+            "cpu": [_known(each.cpu[slot]) for each in found],
+            "memory": [_known(each.memory[slot]) for each in found],
+        }
+
+
+def _known(value: int) -> int | None:
+    return None if value == _UNKNOWN else value

@@ -1,0 +1,252 @@
+"""Nodes and pods as they are, and what became of them lately. Told of changes as watches tell of them; sans-I/O."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from poseidon.pods.moves import MOVE_TO
+from poseidon.ui.cluster.evictions import EvictionLog
+from poseidon.ui.cluster.groupings import groupings
+from poseidon.ui.cluster.name_order import NameOrder
+from poseidon.ui.cluster.node_entry import Happening, NodeEntry
+from poseidon.ui.cluster.records import BOUND, NOT_LOOKED_AT, NodeFacts, PodRecord, Recorder, node_facts
+from poseidon.ui.cluster.requested_history import RequestedHistory
+
+if TYPE_CHECKING:
+    from poseidon.kube.api.core import Node, Pod
+    from poseidon.kube.watch.changes import Change
+    from poseidon.ui.versions import Versions
+
+GONE_SECONDS = 900.0
+MOST_GONE = 10_000
+_MOST_SAID = 5
+
+
+class ClusterStore:
+    """``wall`` tells seconds since the epoch. What has changed is marked in ``versions``.
+
+    ``pods`` by uid, and ``gone`` of the last 15 minutes; ``nodes`` by name. ``thresholds``: percent of measured use.
+    """
+
+    def __init__(self, versions: Versions, wall: Callable[[], float]) -> None:
+        self._versions = versions
+        self._wall = wall
+        self._recorder = Recorder()
+        self._names: dict[str, str] = {}
+        self._node_names: dict[str, str] = {}
+        self._node_uids: dict[str, str] = {}
+        self._free_slots: list[int] = []
+        self._order = NameOrder()
+        self._slots = 0
+        self._groupings: list[str] | None = None
+        self.pods: dict[str, PodRecord] = {}
+        self.waiting: dict[str, PodRecord] = {}
+        self.gone: OrderedDict[str, PodRecord] = OrderedDict()
+        self.nodes: dict[str, NodeEntry] = {}
+        self.evictions = EvictionLog()
+        self.requested = RequestedHistory()
+        self.thresholds: Mapping[str, float] = {}
+        self.bound = 0
+        self.live = False
+        """Whether changes are news: the first lists are complete."""
+
+    # --- pods ------------------------------------------------------------------------------------------------
+
+    def pods_changed(self, changes: Sequence[Change[Pod]]) -> None:
+        """Take pods as they are now."""
+        now = self._wall()
+        for uid, pod in changes:
+            former = self.pods.get(uid)
+            if pod is None:
+                if former is not None:
+                    self._pod_gone(former, now)
+                continue
+            record = self._recorder.pod(uid, pod, pod.metadata.annotations.get(MOVE_TO, ""), now)
+            self._put(record, former, now)
+        self._versions.mark("overview", "cluster", "pending", "groups")
+
+    def _put(self, record: PodRecord, former: PodRecord | None, now: float) -> None:
+        if former is None:
+            self._order.add(record.name, record.uid)
+        else:
+            record.said = former.said
+            self._lift(former)
+        news = record.reason != NOT_LOOKED_AT and (not record.said or record.said[-1][1] != record.reason)
+        if record.waits and news:
+            record.said = (
+                *record.said[1 - _MOST_SAID :],
+                (now if self.live else record.created, record.reason),
+            )
+        self.pods[record.uid] = record
+        self._names[record.name] = record.uid
+        if record.phase == BOUND:
+            self.bound += 1
+            entry = self._entry(record.node)
+            entry.add(record.uid, record.requests)
+            if self.live and (former is None or former.phase != BOUND):
+                entry.history.append(Happening(now, "bound", record.name))
+        elif record.waits:
+            self.waiting[record.uid] = record
+            if record.nominated:
+                entry = self._entry(record.nominated)
+                entry.nominated.add(record.uid)
+                entry.touch()
+        elif former is not None and former.phase == BOUND:
+            self._left(former, now)
+        if record.disruption is not None and self.evictions.note(record, self._nominee(record.node), now):
+            self._entry(record.node).history.append(Happening(now, "evicted", record.name))
+
+    def _lift(self, record: PodRecord) -> None:
+        """Take a pod's former state out of all sums."""
+        if record.phase == BOUND:
+            self.bound -= 1
+            self.nodes[record.node].remove(record.uid, record.requests)
+            self._drop_unneeded(record.node)
+        elif record.waits:
+            self.waiting.pop(record.uid, None)
+            if record.nominated and record.nominated in self.nodes:
+                entry = self.nodes[record.nominated]
+                entry.nominated.discard(record.uid)
+                entry.touch()
+                self._drop_unneeded(record.nominated)
+
+    def _pod_gone(self, record: PodRecord, now: float) -> None:
+        self._lift(record)
+        del self.pods[record.uid]
+        self._order.remove(record.uid)
+        if self._names.get(record.name) == record.uid:
+            del self._names[record.name]
+        if record.phase == BOUND:
+            self._left(record, now)
+        self.evictions.gone(record.uid)
+        record.gone = now
+        self.gone[record.uid] = record
+        self.forget_old(now)
+
+    def _left(self, record: PodRecord, now: float) -> None:
+        entry = self.nodes.get(record.node)
+        if entry is not None and self.live:
+            entry.history.append(Happening(now, "gone", record.name))
+
+    def _nominee(self, node: str) -> str | None:
+        entry = self.nodes.get(node)
+        uids = entry.nominated if entry is not None else ()
+        return min((self.pods[uid].name for uid in uids if uid in self.pods), default=None)
+
+    def forget_old(self, now: float) -> None:
+        """Forget pods that are gone for long, and the oldest where there are too many."""
+        while self.gone:
+            oldest = next(iter(self.gone.values()))
+            if now - oldest.gone <= GONE_SECONDS and len(self.gone) <= MOST_GONE:
+                return
+            self.gone.popitem(last=False)
+
+    def pod(self, name: str) -> PodRecord | None:
+        """Return a pod by ``namespace/name``, the last of this name that is gone if there is none now."""
+        uid = self._names.get(name)
+        if uid is not None:
+            return self.pods[uid]
+        return next((each for each in reversed(self.gone.values()) if each.name == name), None)
+
+    def ordered(self) -> list[PodRecord]:
+        """Return all pods that exist, by name."""
+        return self._order.records(self.pods)
+
+    def on_node(self, entry: NodeEntry) -> Iterator[PodRecord]:
+        """Yield the pods that count on a node."""
+        return (self.pods[uid] for uid in entry.pods)
+
+    # --- nodes -----------------------------------------------------------------------------------------------
+
+    def nodes_changed(self, changes: Sequence[Change[Node]]) -> None:
+        """Take nodes as they are now."""
+        now = self._wall()
+        for uid, node in changes:
+            if node is None:
+                self._node_gone(uid)
+                continue
+            name = node.metadata.name
+            self._node_names[uid], self._node_uids[name] = name, uid
+            entry = self._entry(name)
+            facts = node_facts(node)
+            if self.live:
+                entry.history.extend(Happening(now, what, None) for what in _news(entry.facts, facts))
+            if entry.facts is None or entry.facts.labels != facts.labels:
+                self._groupings = None
+            entry.facts = facts
+            entry.touch()
+        self._versions.mark("overview", "cluster", "flow")
+
+    def _node_gone(self, uid: str) -> None:
+        name = self._node_names.pop(uid, "")
+        if self._node_uids.get(name) == uid:
+            del self._node_uids[name]
+            self.nodes[name].facts = None
+            self._groupings = None
+            self.nodes[name].touch()
+            self._drop_unneeded(name)
+
+    def known_nodes(self) -> Iterator[NodeEntry]:
+        """Yield the nodes that exist."""
+        return (each for each in self.nodes.values() if each.facts is not None)
+
+    def groupings(self) -> list[str]:
+        """Return the labels by which nodes fall into groups, the most useful first; "" for all in one."""
+        if self._groupings is None:
+            self._groupings = groupings(
+                each.facts.labels for each in self.nodes.values() if each.facts is not None
+            )
+        return self._groupings
+
+    def used(self, uses: Iterable[tuple[str, Mapping[str, int] | None, float]]) -> None:
+        """Take what is in use on nodes: name, amounts (None: nothing is known any more), and when it was measured."""
+        for name, amounts, at in uses:
+            entry = self.nodes.get(name)
+            if entry is not None:
+                entry.used, entry.used_at = amounts, at
+                entry.touch()
+        self._versions.mark("cluster")
+
+    def set_thresholds(self, thresholds: Mapping[str, float]) -> None:
+        """Take what is not to be exceeded: percent of use by resource."""
+        self.thresholds = dict(thresholds)
+        for entry in self.nodes.values():
+            entry.touch()
+        self._versions.mark("cluster")
+
+    def sample(self, now: float) -> None:
+        """Note how much of each node is requested."""
+        rows = ((each.slot, each.columns(self.thresholds)) for each in self.nodes.values())
+        self.requested.take(now, self._slots, ((slot, row.cpu, row.memory) for slot, row in rows))
+
+    def _entry(self, name: str) -> NodeEntry:
+        entry = self.nodes.get(name)
+        if entry is None:
+            slot = self._free_slots.pop() if self._free_slots else self._slots
+            self._slots = max(self._slots, slot + 1)
+            entry = self.nodes[name] = NodeEntry(name, slot, self.requested.taken)
+        return entry
+
+    def _drop_unneeded(self, name: str) -> None:
+        entry = self.nodes[name]
+        if not entry.is_needed:
+            self._free_slots.append(entry.slot)
+            del self.nodes[name]
+
+    # --- the whole -------------------------------------------------------------------------------------------
+
+    def counts(self) -> tuple[int, int, int]:
+        """Return how many pods are bound, wait, and are neither."""
+        return self.bound, len(self.waiting), len(self.pods) - self.bound - len(self.waiting)
+
+
+def _news(former: NodeFacts | None, facts: NodeFacts) -> Iterator[str]:
+    if former is None:
+        yield "added"
+        return
+    if former.cordoned != facts.cordoned:
+        yield "cordoned" if facts.cordoned else "uncordoned"
+    if former.ready != facts.ready:
+        yield "ready" if facts.ready else "not ready"

@@ -1,0 +1,85 @@
+"""The objects that say which pods belong together, and where nodes are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from poseidon.group_trees.spec.groups import GroupMaps, GroupName
+from poseidon.group_trees.spec.options import TreeArguments
+from poseidon.group_trees.spec.trees import Trees
+from poseidon.pod_groups.sources import Sources
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
+    from poseidon.kube.api.core import Node
+    from poseidon.kube.watch.changes import Change
+    from poseidon.pod_groups.sources import Source
+
+    T = TypeVar("T")
+
+
+class GroupObjects:
+    """``maps``: ConfigMaps of topology groups; ``app_groups`` and ``topologies`` by uid.
+
+    ``trees``: the cluster's tree; ``sources``: how many pods each group wants.
+    """
+
+    def __init__(self, arguments: TreeArguments | None = None) -> None:
+        self.sources = Sources()
+        self.trees = Trees(arguments or TreeArguments())
+        self.maps = GroupMaps()
+        self.app_groups: dict[str, AppGroup] = {}
+        self.topologies: dict[str, NetworkTopology] = {}
+        self._node_names: dict[str, str] = {}
+
+    def groups_changed(self, kind: str, changes: Sequence[Change[Source]]) -> None:
+        """Take PodGroups and Workloads."""
+        for uid, found in changes:
+            if found is None:
+                self.sources.remove(uid)
+            else:
+                self.sources.put(kind, uid, found)
+
+    def maps_changed(self, changes: Sequence[Change[ConfigMap]]) -> None:
+        """Take ConfigMaps of groups."""
+        for uid, found in changes:
+            for name in self.maps.remove(uid) if found is None else self.maps.put(found):
+                self._describe(name)
+
+    def tree_maps_changed(self, changes: Sequence[Change[ConfigMap]]) -> None:
+        """Take ConfigMaps of the tree."""
+        for uid, found in changes:
+            if found is None:
+                self.trees.remove(uid)
+            else:
+                self.trees.put(found)
+
+    def _describe(self, name: GroupName) -> None:
+        self.sources.put_described(name.namespace, name.name, self.maps.get(name))
+
+    def app_groups_changed(self, changes: Sequence[Change[AppGroup]]) -> None:
+        """Take AppGroups."""
+        _put(self.app_groups, changes)
+
+    def topologies_changed(self, changes: Sequence[Change[NetworkTopology]]) -> None:
+        """Take NetworkTopologies."""
+        _put(self.topologies, changes)
+
+    def nodes_changed(self, changes: Sequence[Change[Node]]) -> None:
+        """Take nodes, whose labels may give the tree."""
+        for uid, node in changes:
+            if node is not None:
+                self._node_names[uid] = node.metadata.name
+                self.trees.node_changed(node.metadata.name, node.metadata.labels)
+            elif uid in self._node_names:
+                self.trees.node_gone(self._node_names.pop(uid))
+
+
+def _put(known: dict[str, T], changes: Sequence[Change[T]]) -> None:  # type: ignore[type-var]  # kinds of objects
+    for uid, found in changes:
+        if found is None:
+            known.pop(uid, None)
+        else:
+            known[uid] = found

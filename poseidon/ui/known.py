@@ -1,0 +1,91 @@
+"""All that is known at a time, whatever it comes from: what views are made of."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from poseidon.ui.group_objects import GroupObjects
+from poseidon.ui.history import FigureHistory
+from poseidon.ui.round_book import RoundBook
+
+if TYPE_CHECKING:
+    from poseidon.kube.api.node_topology import NodeResourceTopology
+    from poseidon.ui.cluster.store import ClusterStore
+    from poseidon.ui.versions import Versions
+
+Kind = Literal["live", "manifests", "rounds"]
+SolverState = Literal["connected", "refused", "unreachable", "embedded"]
+
+
+@dataclass(slots=True)
+class Capabilities:
+    """Which views have something to show."""
+
+    figures: bool = False
+    flow: bool = False
+    cluster: bool = False
+    pending: bool = False
+    explain: bool = False
+    cures: bool = False
+    groups: bool = False
+
+
+@dataclass(slots=True)
+class About:
+    """What is looked at. ``warnings`` are for people."""
+
+    source: Kind
+    title: str
+    cluster: str
+    capabilities: Capabilities
+    warnings: list[str] = field(default_factory=list)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the part of a session that is about the source."""
+        return asdict(self)
+
+
+@dataclass(slots=True)
+class SolverStanding:
+    """Whether a solver answers, and where it is asked."""
+
+    state: SolverState
+    target: str
+    round_failures: int = 0
+
+
+@dataclass(slots=True)
+class LeaderStanding:
+    """Who holds the Lease; None where nothing is known. ``others``: who held it before."""
+
+    holder: str | None = None
+    leads: bool | None = None
+    others: deque[str] = field(default_factory=lambda: deque(maxlen=5))
+
+    def held_by(self, holder: str | None) -> bool:
+        """Take who holds it now; returns whether that is another one."""
+        if holder == self.holder:
+            return False
+        if self.holder and self.holder not in self.others:
+            self.others.append(self.holder)
+        if holder in self.others:
+            self.others.remove(holder or "")
+        self.holder = holder
+        return True
+
+
+@dataclass(slots=True)
+class Known:
+    """What there is to be shown."""
+
+    about: About
+    store: ClusterStore
+    versions: Versions
+    solver: SolverStanding
+    leader: LeaderStanding = field(default_factory=LeaderStanding)
+    history: FigureHistory = field(default_factory=FigureHistory)
+    rounds: RoundBook = field(default_factory=RoundBook)
+    groups: GroupObjects = field(default_factory=GroupObjects)
+    zones: dict[str, NodeResourceTopology] = field(default_factory=dict)

@@ -1,0 +1,168 @@
+"""The program that answers: routes, what every request goes through, and what every answer bears."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+from aiohttp import web
+
+from poseidon.ui.server.access import COOKIE, Access
+from poseidon.ui.server.answers import Answers, ClientError, error_response
+from poseidon.ui.server.assets import Assets
+from poseidon.ui.server.cure_routes import CureRoutes
+from poseidon.ui.server.events import Events
+from poseidon.ui.server.flow_routes import FlowRoutes
+from poseidon.ui.server.limits import RETRY_SECONDS, Gate, Limits
+from poseidon.ui.server.routes import Routes
+from poseidon.ui.server.security_headers import HEADERS
+
+if TYPE_CHECKING:
+    from poseidon.ui.audience import Audience
+    from poseidon.ui.cures import Cures
+    from poseidon.ui.sources.source import Source
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+_log = logging.getLogger(__name__)
+
+HEALTH = "/healthz"
+_EVENTS = "/api/v1/events"
+_PUBLISH_SECONDS = 1.0
+_LARGEST_BODY = 16 << 10
+_LONGEST_LINE = 8190
+
+
+class Server:
+    """Serves a source to whom ``access`` lets in. ``wall`` tells seconds since the epoch; ``cures`` None: none are."""
+
+    def __init__(
+        self,
+        source: Source,
+        access: Access,
+        audience: Audience,
+        *,
+        wall: Callable[[], float],
+        cures: Cures | None = None,
+        limits: Limits | None = None,
+        assets: Assets | None = None,
+    ) -> None:
+        self._access = access
+        self._audience = audience
+        self._limits = limits or Limits()
+        self._versions = source.known.versions
+        self._gate = Gate(self._limits.requests)
+        self.events = Events(self._versions, audience, self._limits)
+        self._assets = assets or Assets()
+        answers = Answers(self._versions, wall)
+        self._routes = (
+            Routes(source, answers, wall),
+            FlowRoutes(source, answers),
+            CureRoutes(source.known, cures, answers),
+        )
+
+    def application(self) -> web.Application:
+        """Return what aiohttp runs."""
+
+        @web.middleware
+        async def through(request: web.Request, handler: Handler) -> web.StreamResponse:
+            return self._refused(request) or await self._handled(request, handler)
+
+        app = web.Application(middlewares=[through], client_max_size=_LARGEST_BODY)
+        app.router.add_get(HEALTH, _healthy)
+        app.router.add_get(_EVENTS, self.events.handle)
+        for routes in self._routes:
+            routes.add_to(app.router)
+        app.router.add_get("/{path:(?!api/).*}", self._assets.handle)
+        app.on_response_prepare.append(_with_headers)
+        app.on_shutdown.append(self._close)
+        return app
+
+    async def publish(self) -> None:
+        """Let changes count once a second, for ever."""
+        while True:
+            await asyncio.sleep(_PUBLISH_SECONDS)
+            self._versions.publish()
+
+    async def _close(self, _: web.Application) -> None:
+        self.events.close()
+
+    def _refused(self, request: web.Request) -> web.Response | None:
+        """Answer a request of somebody who may not make it, and of whoever comes with the token in the address."""
+        refusal = self._access.origin_refusal(request.headers)
+        if refusal is None and request.path != HEALTH:
+            if request.method == "GET" and request.path == "/" and "token" in request.query:
+                return self._entered(request)
+            cookie = request.cookies.get(COOKIE, "")
+            refusal = self._access.refusal(request.headers, cookie, request.remote or "")
+        return None if refusal is None else error_response(refusal.status, refusal.message)
+
+    async def _handled(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Answer a request, and turn what is wrong with it into a line. Streams are counted by themselves."""
+        if request.path == _EVENTS:
+            return await handler(request)
+        if not self._gate.enter():
+            return error_response(503, "too many requests at a time", {"Retry-After": str(RETRY_SECONDS)})
+        try:
+            if request.path != HEALTH:
+                self._audience.asked()
+            return await handler(request)
+        except ClientError as error:
+            return error_response(error.status, str(error))
+        except web.HTTPException as error:
+            return error_response(error.status, error.reason)
+        except (ConnectionError, asyncio.CancelledError):
+            raise
+        except Exception:  # noqa: BLE001 - the next request is another one
+            _log.exception("request failed path=%s", request.path)
+            return error_response(500, "the request failed; the log says why")
+        finally:
+            self._gate.leave()
+
+    def _entered(self, request: web.Request) -> web.Response:
+        """Answer whoever comes with the token in the address: with a cookie, and the address without it."""
+        rest = urlencode([(key, value) for key, value in request.query.items() if key != "token"])
+        response = web.Response(status=303, headers={"Location": f"/?{rest}" if rest else "/"})
+        if self._access.token:
+            if not self._access.knows(request.query["token"]):
+                return error_response(401, "this is not the token")
+            response.set_cookie(COOKIE, self._access.cookie, httponly=True, samesite="Strict", path="/")
+        return response
+
+
+async def serve(server: Server, host: str, port: int) -> web.AppRunner:
+    """Listen, and return what has to be cleaned up in the end. Raises ``OSError`` if it cannot."""
+    runner = web.AppRunner(
+        server.application(),
+        access_log=None,
+        max_line_size=_LONGEST_LINE,
+        keepalive_timeout=30.0,
+        shutdown_timeout=2.0,
+    )
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, host, port, backlog=128).start()
+    except BaseException:
+        with suppress(Exception):
+            await runner.cleanup()
+        raise
+    return runner
+
+
+def address_of(runner: web.AppRunner) -> tuple[str, int]:
+    """Return where it listens."""
+    host, port = runner.addresses[0][:2]
+    return str(host), int(port)
+
+
+async def _healthy(_: web.Request) -> web.Response:
+    return web.Response(text="ok\n")
+
+
+async def _with_headers(_: web.Request, response: web.StreamResponse) -> None:
+    for name, value in HEADERS.items():
+        response.headers[name] = value

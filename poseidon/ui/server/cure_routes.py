@@ -1,0 +1,72 @@
+"""Asking for what would make a pod fit: the one thing that a page can ask to be done."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from poseidon.ui.server.answers import Answers, ClientError, error_response
+from poseidon.ui.server.routes import PREFIX
+from poseidon.ui.work.process import BusyError
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+    from poseidon.ui.cures import Cures
+    from poseidon.ui.known import Known
+
+_HEADER = "X-Poseidon"
+_RETRY_SECONDS = "30"
+
+
+class _Asked(msgspec.Struct):
+    pod: str
+
+
+class CureRoutes:
+    """``cures`` None: nothing can be tried here."""
+
+    def __init__(self, known: Known, cures: Cures | None, answers: Answers) -> None:
+        self._known = known
+        self._cures = cures
+        self._answers = answers
+
+    def add_to(self, router: web.UrlDispatcher) -> None:
+        """Add all paths."""
+        router.add_post(f"{PREFIX}/cures", self.ask)
+        router.add_get(f"{PREFIX}/cures/{{id}}", self.state)
+
+    async def ask(self, request: web.Request) -> web.Response:
+        """Begin to look. A form of another page cannot send the header that this needs."""
+        if request.headers.get(_HEADER) != "1" or request.content_type != "application/json":
+            raise ClientError(403, f"send the header {_HEADER}: 1, and JSON")
+        try:
+            pod = msgspec.json.decode(await request.read(), type=_Asked).pod
+        except msgspec.DecodeError as error:
+            raise ClientError(400, f"the body is no question: {error}") from None
+        cures = self._served()
+        record = self._known.store.pod(pod)
+        if record is None or not record.waits:
+            raise ClientError(404, "there is no pod of this name that waits")
+        try:
+            job = cures.ask(record.name)
+        except BusyError as error:
+            return error_response(503, str(error), {"Retry-After": _RETRY_SECONDS})
+        response = self._answers.fresh(request, {"job": job})
+        response.set_status(202)
+        return response
+
+    async def state(self, request: web.Request) -> web.Response:
+        """How far it is, and what was found."""
+        found = self._served().state(request.match_info["id"])
+        if found is None:
+            raise ClientError(404, "nothing was asked under this number lately")
+        return self._answers.fresh(request, found)
+
+    def _served(self) -> Cures:
+        if self._cures is None or not self._known.about.capabilities.cures:
+            raise ClientError(
+                404, "what would make pods fit cannot be tried here: the solver is not installed beside this"
+            )
+        return self._cures

@@ -1,0 +1,118 @@
+"""What is answered at which path; all but flows and cures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import poseidon
+from poseidon.ui.cluster.records import BOUND, GONE, PENDING
+from poseidon.ui.server import parameters
+from poseidon.ui.server.answers import Answers, ClientError
+from poseidon.ui.sources.source import NotExplainedError
+from poseidon.ui.views.cluster import cluster
+from poseidon.ui.views.groups.all_groups import groups
+from poseidon.ui.views.nodes import node
+from poseidon.ui.views.overview import overview
+from poseidon.ui.views.pending import pending
+from poseidon.ui.views.pods import PodQuery, pod, pods
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+    from poseidon.ui.sources.source import Source
+
+PREFIX = "/api/v1"
+_PHASES = ("", PENDING, BOUND, GONE)
+
+
+class Routes:
+    """``wall`` tells seconds since the epoch."""
+
+    def __init__(self, source: Source, answers: Answers, wall: Callable[[], float]) -> None:
+        self._source = source
+        self._known = source.known
+        self._answers = answers
+        self._wall = wall
+
+    def add_to(self, router: web.UrlDispatcher) -> None:
+        """Add all paths."""
+        for path, handler in (
+            ("/session", self.session),
+            ("/overview", self.overview),
+            ("/cluster", self.cluster),
+            ("/nodes/{name}", self.node),
+            ("/pending", self.pending),
+            ("/pods", self.pods),
+            ("/pods/{namespace}/{name}", self.pod),
+            ("/groups", self.groups),
+        ):
+            router.add_get(f"{PREFIX}{path}", handler)
+
+    async def session(self, request: web.Request) -> web.Response:
+        """What is looked at."""
+        value = {**self._known.about.as_json(), "poseidon": poseidon.__version__}
+        return self._answers.fresh(request, value)
+
+    async def overview(self, request: web.Request) -> web.Response:
+        """How things stand."""
+        return self._answers.view(request, "overview", ("overview",), lambda: overview(self._known))
+
+    async def cluster(self, request: web.Request) -> web.Response:
+        """Nodes as columns."""
+        level = parameters.text(request, "level") if "level" in request.query else None
+        key = ("cluster", level)
+        return self._answers.view(request, "cluster", key, lambda: cluster(self._known.store, level))
+
+    async def node(self, request: web.Request) -> web.Response:
+        """One node."""
+        name = request.match_info["name"]
+        offset, limit = parameters.page(request, 100)
+        found = node(self._known, name, offset, limit)
+        if found is None:
+            raise ClientError(404, f"there is no node {name}")
+        return self._answers.fresh(request, found, self._known.versions.of("cluster"))
+
+    async def pending(self, request: web.Request) -> web.Response:
+        """Who waits, and why."""
+        by = parameters.text(request, "by", "reason")
+        if by not in ("reason", "class"):
+            raise ClientError(400, f"by: {by[:20]!r} is neither reason nor class")
+        offset, limit = parameters.page(request, 50)
+        key = ("pending", by, offset, limit)
+        store = self._known.store
+        return self._answers.view(
+            request, "pending", key, lambda: pending(store, by, offset, limit, self._wall())
+        )
+
+    async def pods(self, request: web.Request) -> web.Response:
+        """Pods, a page at a time."""
+        phase = parameters.text(request, "phase")
+        if phase not in _PHASES:
+            raise ClientError(400, f"phase: {phase[:20]!r} is none of {', '.join(_PHASES[1:])}")
+        names = ("node", "namespace", "reason", "class", "q")
+        query = PodQuery(phase, *(parameters.text(request, name) for name in names))
+        offset, limit = parameters.page(request, 100, parameters.MOST_PODS)
+        found = pods(self._known.store, query, offset, limit)
+        return self._answers.fresh(request, found, self._known.versions.of("cluster"))
+
+    async def pod(self, request: web.Request) -> web.Response:
+        """One pod: what became of it, and what is said of it on each node."""
+        name = f"{request.match_info['namespace']}/{request.match_info['name']}"
+        record = self._known.store.pod(name)
+        if record is None:
+            raise ClientError(
+                404, f"there is no pod {name}, nor was there one in the last quarter of an hour"
+            )
+        found, problem = None, None
+        if self._known.about.capabilities.explain and not record.gone and record.phase != "ended":
+            try:
+                found = await self._source.verdicts(record)
+            except NotExplainedError as error:
+                problem = str(error)
+        value = pod(self._known, record, found, problem)
+        return self._answers.fresh(request, value, self._known.versions.of("pending"))
+
+    async def groups(self, request: web.Request) -> web.Response:
+        """Pods that belong together."""
+        return self._answers.view(request, "groups", ("groups",), lambda: groups(self._known))

@@ -1,0 +1,73 @@
+"""The figures of both programs, read from their metrics as ``poseidon top`` reads them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import aiohttp
+
+from poseidon.live.figures import figures, parsed
+
+if TYPE_CHECKING:
+    from poseidon.live.figures import Values
+    from poseidon.ui.known import Known
+
+_PATIENCE = aiohttp.ClientTimeout(total=5.0)
+_MOST_BYTES = 2**24
+_FAULTS = (aiohttp.ClientError, OSError, TimeoutError, ValueError)
+
+
+async def page(url: str) -> str | None:
+    """Return what is served at a URL, None if nothing is."""
+    try:
+        async with aiohttp.ClientSession(timeout=_PATIENCE) as session, session.get(url) as answer:
+            if answer.status != 200:
+                return None
+            return (await answer.content.read(_MOST_BYTES)).decode("utf-8", "replace")
+    except _FAULTS:
+        return None
+
+
+class FigurePoll:
+    """Compares each look with the one before. ``clock`` is monotonic."""
+
+    def __init__(self, known: Known, bridge_url: str, solver_url: str, clock: Callable[[], float]) -> None:
+        self._known = known
+        self._urls = bridge_url, solver_url
+        self._clock = clock
+        self._before: Values | None = None
+        self._looked = 0.0
+
+    async def step(self, now: float) -> None:
+        """Look once; ``now`` in seconds since the epoch."""
+        known, looked = self._known, self._clock()
+        pages = await asyncio.gather(*map(page, self._urls))
+        # Tens of thousands of lines where there are many labels: not in the way of answers.
+        values = await asyncio.to_thread(_together, *pages)
+        if values is None:
+            self._before = None
+            known.history.add(now, None, len(known.store.waiting))
+        else:
+            found = figures(values, self._before, looked - self._looked)
+            self._before, self._looked = values, looked
+            known.history.add(now, found, len(known.store.waiting))
+            known.leader.leads = found.leads
+            known.solver.round_failures = found.failures
+            if found.refused:
+                known.solver.state = "refused"
+        known.versions.mark("overview")
+
+
+def _together(bridge: str | None, solver: str | None) -> Values | None:
+    """Return the values of both pages, None if the bridge's is none; without the solver its figures stay empty."""
+    if bridge is None:
+        return None
+    try:
+        found = dict(parsed(bridge))
+        of_solver = parsed(solver or "").items()
+        found.update((key, value) for key, value in of_solver if key[0].startswith("firmament_"))
+    except ValueError:
+        return None
+    return found

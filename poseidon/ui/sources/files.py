@@ -1,0 +1,201 @@
+"""Manifests, saved rounds, or both: pods stand as a plan would leave them, flows are decided again on demand."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec.structs import replace
+
+from poseidon.explanations import verdicts
+from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
+from poseidon.kube.api.core import Condition, KubeStruct
+from poseidon.kube.api.node_topology import NodeResourceTopology
+from poseidon.kube.api.pod_groups import NativePodGroup, PodGroup, Workload
+from poseidon.kube.watch.changes import Change
+from poseidon.offline.feeding import as_created
+from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
+from poseidon.ui.cluster.evictions import PREEMPTED, Eviction
+from poseidon.ui.cluster.store import ClusterStore
+from poseidon.ui.known import About, Capabilities, Known, SolverStanding
+from poseidon.ui.round_book import MOST_ROUNDS, summary
+from poseidon.ui.sources.following import zones_taker
+from poseidon.ui.sources.measured import MeasuredUse
+from poseidon.ui.sources.source import NotExplainedError
+from poseidon.ui.sources.thresholds import thresholds_in
+from poseidon.ui.versions import Versions
+from poseidon.ui.work.planning import PlannedCluster, explained, planned
+from poseidon.ui.work.process import JobError
+from poseidon.ui.work.saved import SavedRound, saved_flow
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+if TYPE_CHECKING:
+    from poseidon.configuration.document import BridgeConfiguration
+    from poseidon.explanations import Verdict
+    from poseidon.kube.api.core import Pod
+    from poseidon.manifests.loader import Manifests
+    from poseidon.ui.cluster.records import PodRecord
+    from poseidon.ui.work.inputs import ClusterInput
+    from poseidon.ui.work.process import Jobs
+
+T = TypeVar("T", bound=KubeStruct)
+
+_PLANNING = "A plan is being made; until then pods stand as the files say."
+_PLAN_SECONDS = 900.0
+_EXPLAIN_SECONDS = 120.0
+_FLOW_SECONDS = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class FileInput:
+    """What was given. ``manifests`` None: saved rounds alone; ``given``: how a worker reads the same."""
+
+    title: str
+    given: ClusterInput
+    configuration: BridgeConfiguration | None = None
+    manifests: Manifests | None = None
+    rounds: Sequence[SavedRound] = field(default_factory=tuple)
+    warnings: Sequence[str] = field(default_factory=tuple)
+
+
+class FileSource:
+    """See ``Source``. ``wall`` tells seconds since the epoch."""
+
+    def __init__(self, files: FileInput, worker: Jobs, wall: Callable[[], float]) -> None:
+        versions = Versions()
+        some = files.manifests is not None
+        rounds = {each.number: each for each in files.rounds[-MOST_ROUNDS:]}
+        capabilities = Capabilities(
+            flow=some or bool(rounds), cluster=some, pending=some, explain=some, cures=some, groups=some
+        )
+        cluster = next((each.cluster for each in files.rounds), "")
+        about = About(
+            "manifests" if some else "rounds", files.title, cluster, capabilities, list(files.warnings)
+        )
+        self._files, self._worker, self._wall = files, worker, wall
+        self._saved = rounds
+        self._planned: set[str] = set()
+        self.known = Known(about, ClusterStore(versions, wall), versions, SolverStanding("embedded", ""))
+        self.known.rounds.offered = sorted(rounds)
+        self.known.rounds.put_summaries(
+            {number: summary(number, each.ended, each.stats, 0) for number, each in sorted(rounds.items())}
+        )
+
+    async def run(self) -> None:
+        """Read, plan, and rest."""
+        if self._files.manifests is not None:
+            warnings = self.known.about.warnings
+            warnings.append(_PLANNING)
+            await asyncio.to_thread(self._show, self._files.manifests, None)
+            self.known.versions.mark("overview", "cluster", "pending", "groups", "flow")
+            try:
+                found = await self._worker.do(partial(planned, self._files.given), _PLAN_SECONDS)
+            except JobError as error:
+                warnings.append(f"no plan could be made: {error}")
+            else:
+                self._take_plan(self._files.manifests, found)
+            warnings.remove(_PLANNING)
+        await asyncio.Event().wait()
+
+    async def flow(self, number: int) -> pb.RoundFlow | None:
+        """Return the flow of a round, of the newest for 0; None if there is none."""
+        book = self.known.rounds
+        wanted = number or max(self._saved, default=0)
+        found = book.flow(wanted)
+        if found is None and wanted in self._saved:
+            try:
+                folder = str(self._saved[wanted].folder)
+                content = await self._worker.do(partial(saved_flow, folder), _FLOW_SECONDS)
+            except JobError as error:
+                self.known.about.warnings.append(f"round {wanted}: {error}")
+                return None
+            found = pb.RoundFlow.FromString(content)
+            found.ended = self._saved[wanted].ended
+            book.put_flow(found)
+            self.known.versions.mark("flow")
+        return found
+
+    async def verdicts(self, pod: PodRecord) -> Mapping[str, Verdict]:
+        """Ask a solver in a process beside this one. Raises ``NotExplainedError``."""
+        try:
+            content = await self._worker.do(partial(explained, self._files.given, pod.uid), _EXPLAIN_SECONDS)
+        except JobError as error:
+            raise NotExplainedError(str(error)) from None
+        if content is None:
+            raise NotExplainedError(
+                "it takes no part in placement: it may have to wait for its group or its volumes"
+            )
+        return verdicts(pb.Explanation.FromString(content))
+
+    def _show(self, manifests: Manifests, plan: PlannedCluster | None) -> None:
+        """Tell the store of all objects, of pods as they are after a plan if there is one."""
+        known, now = self.known, self._wall()
+        groups, objects = known.groups, manifests.for_models
+        nodes = [Change(each.metadata.name, each) for each in manifests.nodes]
+        known.store.nodes_changed(nodes)
+        groups.nodes_changed(nodes)
+        for kind, struct in ((POD_GROUP, PodGroup), (WORKLOAD, Workload), (NATIVE_POD_GROUP, NativePodGroup)):
+            groups.groups_changed(kind, _of(objects, struct, kind))
+        maps = _of(objects, ConfigMap)
+        groups.maps_changed(maps)
+        groups.tree_maps_changed(maps)
+        groups.app_groups_changed(_of(objects, AppGroup))
+        groups.topologies_changed(_of(objects, NetworkTopology))
+        zones_taker(known)(_of(objects, NodeResourceTopology))
+        pods = [as_created(each, now) for each in manifests.pods]
+        if plan is not None:
+            pods = [_after(each, plan) for each in pods]
+        known.store.pods_changed([Change(each.metadata.uid, each) for each in pods])
+        MeasuredUse(known.store, self._wall).take_listed(objects)
+        if self._files.configuration is not None:
+            models = [each.model_dump() for each in self._files.configuration.cost_models]
+            known.store.set_thresholds(thresholds_in(models))
+
+    def _take_plan(self, manifests: Manifests, plan: PlannedCluster) -> None:
+        """Let pods stand as a plan leaves them, and say so."""
+        known, now = self.known, self._wall()
+        self._show(manifests, plan)
+        for uid, node, beneficiary in plan.preempted:
+            known.store.evictions.put(
+                uid, Eviction(now, uid, node, PREEMPTED, beneficiary or None, gone=True)
+            )
+        known.store.pods_changed([Change(uid, None) for uid, _, _ in plan.preempted])
+        if not self._saved:
+            for content in plan.flows:
+                flow = pb.RoundFlow.FromString(content)
+                known.rounds.put_summaries({flow.round: summary(flow.round, flow.ended, flow.stats, 0)})
+                known.rounds.put_flow(flow)
+        known.about.warnings += plan.warnings
+        known.about.warnings.append(
+            f"Pods stand as after a plan: it binds {len(plan.bindings)} pods, and leaves {len(plan.pending)} waiting."
+        )
+        known.versions.mark("overview", "cluster", "pending", "groups", "flow")
+
+
+def _after(pod: Pod, plan: PlannedCluster) -> Pod:
+    """Return a pod as it is after a plan."""
+    uid = pod.metadata.uid
+    if uid in plan.bindings:
+        bound = Condition("PodScheduled", "True", last_transition_time=pod.metadata.creation_timestamp)
+        status = replace(pod.status, conditions=(*_others(pod), bound))
+        return replace(pod, spec=replace(pod.spec, node_name=plan.bindings[uid]), status=status)
+    if uid in plan.pending:
+        waits = Condition("PodScheduled", "False", "Unschedulable", plan.pending[uid])
+        return replace(pod, status=replace(pod.status, conditions=(*_others(pod), waits)))
+    return pod
+
+
+def _others(pod: Pod) -> tuple[Condition, ...]:
+    return tuple(each for each in pod.status.conditions if each.type != "PodScheduled")
+
+
+def _of(objects: Sequence[Any], struct: type[T], kind: str = "") -> list[Change[T]]:
+    found = [each for each in objects if isinstance(each, struct)]
+    return [Change(_name(kind, each), each) for each in found]
+
+
+def _name(kind: str, found: Any) -> str:
+    return f"{kind} {found.metadata.namespace}/{found.metadata.name}"

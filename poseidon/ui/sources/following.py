@@ -1,0 +1,74 @@
+"""What is followed of the API server, and where it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from poseidon.kube.api import collections
+from poseidon.kube.watch.changes import Feed, ReflectorOptions
+from poseidon.metrics_sources.koordinator import NODE_METRICS
+from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
+
+if TYPE_CHECKING:
+    from poseidon.kube.api.core import Node
+    from poseidon.kube.api.node_topology import NodeResourceTopology
+    from poseidon.kube.api.resource import Resource
+    from poseidon.kube.watch.changes import Change
+    from poseidon.kube.watch.environment import Environment
+    from poseidon.kube.watch.reflector import Reflector
+    from poseidon.ui.known import Known
+    from poseidon.ui.sources.measured import MeasuredUse
+
+_NEEDED, _OPTIONAL = ReflectorOptions(), ReflectorOptions(optional=True)
+
+
+def followers(environment: Environment, known: Known, measured: MeasuredUse) -> list[Reflector[Any]]:
+    """Return what follows each collection. Of those that not every cluster has, absence is no fault."""
+    groups, store = known.groups, known.store
+
+    def nodes_changed(changes: Sequence[Change[Node]]) -> None:
+        store.nodes_changed(changes)
+        groups.nodes_changed(changes)
+
+    def of_groups(take: Callable[[Sequence[Change[Any]]], None]) -> Feed[Any]:
+        return Feed(take, partial(known.versions.mark, "groups"))
+
+    takers: list[tuple[Resource[Any], Feed[Any], ReflectorOptions]] = [
+        (collections.NODES, Feed(nodes_changed, _nothing), _NEEDED),
+        (collections.PODS, Feed(store.pods_changed, _nothing), _NEEDED),
+        (collections.NODE_TOPOLOGIES, Feed(zones_taker(known), _nothing), _OPTIONAL),
+        (NODE_METRICS, Feed(measured.node_metrics_changed, _nothing), _OPTIONAL),
+        (collections.POD_GROUPS, of_groups(partial(groups.groups_changed, POD_GROUP)), _OPTIONAL),
+        (collections.WORKLOADS, of_groups(partial(groups.groups_changed, WORKLOAD)), _OPTIONAL),
+        (
+            collections.NATIVE_POD_GROUPS,
+            of_groups(partial(groups.groups_changed, NATIVE_POD_GROUP)),
+            _OPTIONAL,
+        ),
+        (collections.GROUP_MAPS, of_groups(groups.maps_changed), _OPTIONAL),
+        (collections.tree_maps(groups.trees.namespace), of_groups(groups.tree_maps_changed), _OPTIONAL),
+        (collections.APP_GROUPS, of_groups(groups.app_groups_changed), _OPTIONAL),
+        (collections.NETWORK_TOPOLOGIES, of_groups(groups.topologies_changed), _OPTIONAL),
+    ]
+    return [environment.reflector(resource, feed, options) for resource, feed, options in takers]
+
+
+def zones_taker(known: Known) -> Callable[[Sequence[Change[NodeResourceTopology]]], None]:
+    """Return what takes NodeResourceTopologies, which bear their nodes' names."""
+    names: dict[str, str] = {}
+
+    def take(changes: Sequence[Change[NodeResourceTopology]]) -> None:
+        for uid, found in changes:
+            if found is not None:
+                names[uid] = found.metadata.name
+                known.zones[found.metadata.name] = found
+            elif uid in names:
+                known.zones.pop(names.pop(uid), None)
+
+    return take
+
+
+def _nothing() -> None:
+    """What follows has been marked already."""

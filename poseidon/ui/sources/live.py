@@ -1,0 +1,140 @@
+"""A running pair: the API server is followed; while somebody looks, the solver is asked, and both programs' figures."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from poseidon.ui.audience import Audience
+from poseidon.ui.cluster.store import ClusterStore
+from poseidon.ui.known import About, Capabilities, Known, SolverStanding
+from poseidon.ui.sources.figures import FigurePoll
+from poseidon.ui.sources.following import followers
+from poseidon.ui.sources.lease import LeasePoll
+from poseidon.ui.sources.measured import MeasuredUse
+from poseidon.ui.sources.solver import SolverPoll
+from poseidon.ui.sources.thresholds import thresholds_of
+from poseidon.ui.versions import Versions
+
+if TYPE_CHECKING:
+    from poseidon.configuration.document import BridgeConfiguration
+    from poseidon.explanations import Verdict
+    from poseidon.kube.watch.environment import Environment
+    from poseidon.ui.cluster.records import PodRecord
+    from protos.conventions.tls import TlsFiles
+    from protos.firmament.v1 import scheduler_pb2 as pb
+
+_log = logging.getLogger(__name__)
+
+_SAMPLE_SECONDS = 10.0
+_CONFIGURATION_SECONDS = 60.0
+_LEASE_SECONDS = 10.0
+_USE_SECONDS = 30.0
+_POLL_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class LiveOptions:
+    """Which pair: where solvers listen, by which name they know the cluster, where both programs serve metrics.
+
+    ``configuration`` None: the solver is asked for its own.
+    """
+
+    targets: Sequence[str]
+    cluster: str
+    bridge_url: str
+    solver_url: str
+    configuration: BridgeConfiguration | None = None
+    tls: TlsFiles | None = None
+    cures: bool = True
+    warnings: Sequence[str] = field(default_factory=tuple)
+
+
+class LiveSource:
+    """See ``Source``. Nothing is asked for figures and rounds while nobody looks."""
+
+    def __init__(self, environment: Environment, options: LiveOptions, audience: Audience) -> None:
+        versions = Versions()
+        capabilities = Capabilities(
+            figures=True,
+            flow=True,
+            cluster=True,
+            pending=True,
+            explain=True,
+            cures=options.cures,
+            groups=True,
+        )
+        server = environment.transport.server
+        about = About("live", server, options.cluster, capabilities, list(options.warnings))
+        store = ClusterStore(versions, environment.wall)
+        solver = SolverStanding("unreachable", ", ".join(options.targets))
+        self.known = Known(about, store, versions, solver)
+        self._environment, self._options, self._audience = environment, options, audience
+        self._measured = MeasuredUse(store, environment.wall)
+        self._solver = SolverPoll(self.known, options.targets, options.cluster, options.tls)
+        self._figures = FigurePoll(self.known, options.bridge_url, options.solver_url, environment.clock)
+        self._lease = LeasePoll(self.known, environment.transport, options.configuration)
+        self._reflectors = followers(environment, self.known, self._measured)
+
+    async def run(self) -> None:
+        """Follow and ask for ever."""
+        wall = self._environment.wall
+        async with asyncio.TaskGroup() as parts:
+            for each in self._reflectors:
+                parts.create_task(each.run())
+            parts.create_task(self._note_first_lists())
+            parts.create_task(self._while_looked_at(_POLL_SECONDS, lambda: self._figures.step(wall())))
+            parts.create_task(
+                self._while_looked_at(
+                    _POLL_SECONDS, lambda: self._solver.step(flows=self._audience.looks("flow"))
+                )
+            )
+            parts.create_task(self._while_looked_at(_LEASE_SECONDS, self._lease.step))
+            transport = self._environment.transport
+            parts.create_task(self._while_looked_at(_USE_SECONDS, lambda: self._measured.ask(transport)))
+            parts.create_task(self._while_looked_at(_CONFIGURATION_SECONDS, self._read_thresholds))
+            parts.create_task(self._sample())
+
+    async def flow(self, number: int) -> pb.RoundFlow | None:
+        """Return the flow of a round, of the newest for 0; None if there is none."""
+        self._audience.asked("flow")
+        if not self.known.rounds.latest_flow:
+            await self._solver.step(flows=True)
+        return self.known.rounds.flow(number)
+
+    async def verdicts(self, pod: PodRecord) -> Mapping[str, Verdict]:
+        """Ask the solver about a pod. Raises ``NotExplainedError``."""
+        return await self._solver.verdicts(pod)
+
+    async def _note_first_lists(self) -> None:
+        for each in self._reflectors:
+            await each.wait_synced()
+        self.known.store.live = True
+        self.known.versions.mark("overview", "cluster", "pending", "groups")
+
+    async def _while_looked_at(self, seconds: float, step: Callable[[], Awaitable[None]]) -> None:
+        """Do a step at once, and then every so many seconds while somebody looks; what fails is told in the log."""
+        while True:
+            try:
+                await step()
+            except Exception:  # noqa: BLE001 - whatever they answer, the next look may be better
+                _log.exception("a look at the running programs failed")
+            await self._environment.sleep(seconds)
+            await self._audience.wait()
+
+    async def _sample(self) -> None:
+        store, wall = self.known.store, self._environment.wall
+        while True:
+            await self._environment.sleep(_SAMPLE_SECONDS)
+            if self._audience.looks():
+                store.sample(wall())
+            store.forget_old(wall())
+
+    async def _read_thresholds(self) -> None:
+        store = self.known.store
+        found = await thresholds_of(self._options.configuration, self._options.solver_url)
+        if found is not None and found != store.thresholds:
+            store.set_thresholds(found)

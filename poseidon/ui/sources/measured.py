@@ -1,0 +1,63 @@
+"""Measured use of nodes: NodeMetric objects where there are some, else metrics.k8s.io."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from poseidon.kube.api.decoding import MalformedObjectError, decode_object
+from poseidon.kube.api.metrics import MetricsList, NodeMetric, NodeMetrics
+from poseidon.kube.client.errors import KubeError
+from poseidon.metrics_sources.koordinator import reading
+from poseidon.metrics_sources.metrics_server import NODES_PATH, node_reading
+
+if TYPE_CHECKING:
+    from poseidon.kube.client.transport import Transport
+    from poseidon.kube.watch.changes import Change
+    from poseidon.metrics_sources.readings import NodeReading
+    from poseidon.ui.cluster.store import ClusterStore
+
+_INTERVAL = 30.0
+
+
+class MeasuredUse:
+    """``wall`` tells seconds since the epoch."""
+
+    def __init__(self, store: ClusterStore, wall: Callable[[], float]) -> None:
+        self._store = store
+        self._wall = wall
+        self._names: dict[str, str] = {}
+
+    def node_metrics_changed(self, changes: Sequence[Change[NodeMetric]]) -> None:
+        """Take NodeMetric objects as they are now."""
+        now = self._wall()
+        gone = [self._names.pop(uid) for uid, found in changes if found is None and uid in self._names]
+        self._names.update((uid, found.metadata.name) for uid, found in changes if found is not None)
+        self._store.used((name, None, now) for name in gone)
+        self._take(reading(found, now)[0] for _, found in changes if found is not None)
+
+    async def ask(self, transport: Transport) -> None:
+        """Ask metrics.k8s.io, unless there are NodeMetric objects; it need not be served."""
+        if self._names:
+            return
+        try:
+            listed = decode_object(await transport.get(NODES_PATH), MetricsList).items or ()
+            found = [decode_object(each, NodeMetrics) for each in listed]
+        except (KubeError, MalformedObjectError):
+            return
+        now = self._wall()
+        self._take(node_reading(each, now, interval=_INTERVAL, pods=None)[0] for each in found)
+
+    def take_listed(self, objects: Iterable[object]) -> None:
+        """Take what is among some objects."""
+        now = self._wall()
+        given = list(objects)
+        self._take(
+            node_reading(each, now, interval=_INTERVAL, pods=None)[0]
+            for each in given
+            if isinstance(each, NodeMetrics)
+        )
+        self._take(reading(each, now)[0] for each in given if isinstance(each, NodeMetric))
+
+    def _take(self, readings: Iterable[NodeReading]) -> None:
+        self._store.used((each.node, each.usage, each.time) for each in readings)

@@ -1,0 +1,127 @@
+"""What a running solver is asked: rounds, their flows, and about single pods."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import grpc
+
+from poseidon.bridge.solver_stream.stream import open_channel
+from poseidon.explanations import verdicts
+from poseidon.live.solver import NoAnswerError, explain_task
+from poseidon.ui.sources.source import NotExplainedError
+from protos.conventions.tls import TlsError
+from protos.firmament.v1 import scheduler_pb2 as pb
+from protos.firmament.v1 import scheduler_pb2_grpc as pb_grpc
+
+if TYPE_CHECKING:
+    from poseidon.explanations import Verdict
+    from poseidon.ui.cluster.records import PodRecord
+    from poseidon.ui.known import Known
+    from protos.conventions.tls import TlsFiles
+
+_PATIENCE = 10.0
+_KEEPALIVE_SECONDS = 20.0
+_MOST_BYTES = 1 << 29
+_KEPT_SECONDS = 5.0
+_MOST_KEPT = 16
+_AT_ONCE = 2
+_INTEREST_SECONDS = 20.0
+_NOTHING_YET = (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.FAILED_PRECONDITION)
+
+
+class SolverPoll:
+    """Asks the first of the solvers that answers. Old ones know neither rounds nor flows."""
+
+    def __init__(self, known: Known, targets: Sequence[str], cluster: str, tls: TlsFiles | None) -> None:
+        self._known = known
+        self._targets, self._cluster, self._tls = tuple(targets), cluster, tls
+        self._kept: OrderedDict[str, tuple[float, Mapping[str, Verdict]]] = OrderedDict()
+        self._asking = asyncio.Semaphore(_AT_ONCE)
+        self._stepping = asyncio.Lock()
+        self._flow_of = 0
+        self._flow_asked = -_INTEREST_SECONDS
+
+    async def step(self, *, flows: bool) -> None:
+        """Ask for newer rounds, and for the flow of the newest if one is wanted."""
+        async with self._stepping:
+            state, target = "unreachable", self._targets[0]
+            for target in self._targets:
+                try:
+                    await self._ask(target, flows=flows)
+                except (grpc.aio.AioRpcError, TlsError):
+                    continue
+                state = "connected"
+                break
+            solver = self._known.solver
+            target = target if state == "connected" else ", ".join(self._targets)
+            if (solver.state, solver.target) != (state, target) and not (
+                solver.state == "refused" and state == "connected"
+            ):
+                solver.state, solver.target = state, target  # type: ignore[assignment]  # one of its words
+                self._known.versions.mark("overview")
+
+    async def _ask(self, target: str, *, flows: bool) -> None:
+        shown = self._tls.read() if self._tls is not None else None
+        async with open_channel(target, _MOST_BYTES, _KEEPALIVE_SECONDS, shown) as channel:
+            stub = pb_grpc.SchedulerStub(channel)
+            try:
+                await self._read_rounds(stub)
+                if flows:
+                    await self._read_flow(stub)
+            except grpc.aio.AioRpcError as error:
+                if error.code() is grpc.StatusCode.UNIMPLEMENTED:
+                    self._known.about.capabilities.flow = False
+                elif error.code() not in _NOTHING_YET:
+                    raise
+
+    async def _read_rounds(self, stub: Any) -> None:
+        """Ask for newer rounds, and the last one again: a solver that does not know it was started anew."""
+        book, last = self._known.rounds, self._known.rounds.latest
+        request = pb.ListRoundsRequest(cluster=self._cluster, after=max(last - 1, 0))
+        listed = (await stub.ListRounds(request, timeout=_PATIENCE)).rounds
+        if last and not (listed and listed[0].round == last and listed[0].ended == book.ended(last)):
+            book.clear()
+            self._flow_of = 0
+            listed = (
+                await stub.ListRounds(pb.ListRoundsRequest(cluster=self._cluster), timeout=_PATIENCE)
+            ).rounds
+        if book.add(listed):
+            self._known.versions.mark("overview")
+
+    async def _read_flow(self, stub: Any) -> None:
+        """Ask for the flow of a newer round, if there is one; from time to time anyway, as only then it is kept."""
+        book, now = self._known.rounds, time.monotonic()
+        if book.latest <= self._flow_of and now - self._flow_asked < _INTEREST_SECONDS:
+            return
+        self._flow_of, self._flow_asked = book.latest, now
+        request = pb.DescribeFlowRequest(cluster=self._cluster, after=book.latest_flow, with_tasks=True)
+        flow = await stub.DescribeFlow(request, timeout=_PATIENCE)
+        if flow.round:
+            book.put_flow(flow)
+            self._known.versions.mark("flow")
+
+    async def verdicts(self, pod: PodRecord) -> Mapping[str, Verdict]:
+        """Ask about a pod, at most every 5 s. Raises ``NotExplainedError``."""
+        async with self._asking:
+            at, found = self._kept.get(pod.uid, (-_KEPT_SECONDS, {}))
+            if time.monotonic() - at < _KEPT_SECONDS:
+                return found
+            try:
+                said = await explain_task(self._targets, self._cluster, pod.uid, _PATIENCE, self._tls)
+            except (NoAnswerError, TlsError) as error:
+                raise NotExplainedError(f"no solver answers: {error}") from None
+            if said is None:
+                raise NotExplainedError(
+                    f"the solver does not know it: it is for scheduler {pod.scheduler}, and may have to wait for its "
+                    "group or its volumes, or be new"
+                )
+            found = await asyncio.to_thread(verdicts, said)
+            self._kept[pod.uid] = time.monotonic(), found
+            while len(self._kept) > _MOST_KEPT:
+                self._kept.popitem(last=False)
+            return found

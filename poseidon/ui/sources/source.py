@@ -1,0 +1,34 @@
+"""What the server needs of a source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from poseidon.explanations import Verdict
+    from poseidon.ui.cluster.records import PodRecord
+    from poseidon.ui.known import Known
+    from protos.firmament.v1 import scheduler_pb2 as pb
+
+
+class NotExplainedError(Exception):
+    """Nobody says which nodes a pod may use; the text says why."""
+
+
+class Source(Protocol):
+    """``known`` is what there is at any time; the methods ask for more."""
+
+    known: Known
+
+    async def run(self) -> None:
+        """Keep ``known`` up to date for ever, or until all is read."""
+        ...
+
+    async def flow(self, number: int) -> pb.RoundFlow | None:
+        """Return the flow of a round, of the newest for 0; None if there is none."""
+        ...
+
+    async def verdicts(self, pod: PodRecord) -> Mapping[str, Verdict]:
+        """Return what is said of a pod on each node. Raises ``NotExplainedError``."""
+        ...

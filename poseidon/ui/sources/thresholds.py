@@ -1,0 +1,50 @@
+"""Thresholds of measured use, as the cost model that heeds them is configured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from poseidon.ui.sources.figures import page
+
+if TYPE_CHECKING:
+    from poseidon.configuration.document import BridgeConfiguration
+
+_MODEL = "load_threshold"
+_DEFAULTS: Mapping[str, float] = {"cpu": 65.0, "memory": 95.0}
+"""Of the model, where its arguments say nothing."""
+
+
+def thresholds_in(models: object) -> Mapping[str, float]:
+    """Return percent by resource out of the section ``costModels``; nothing without the model."""
+    for each in models if isinstance(models, list) else ():
+        if isinstance(each, Mapping) and each.get("name") == _MODEL:
+            arguments = each.get("args")
+            given = arguments.get("usageThresholds") if isinstance(arguments, Mapping) else None
+            stated = _percentages(given) if isinstance(given, Mapping) else {}
+            return stated or _DEFAULTS
+    return {}
+
+
+async def thresholds_of(
+    configuration: BridgeConfiguration | None, solver_url: str
+) -> Mapping[str, float] | None:
+    """Return the thresholds of a configuration, else of the one that the solver shows; None if that is not known."""
+    if configuration is not None:
+        return thresholds_in([each.model_dump() for each in configuration.cost_models])
+    text = await page(f"{solver_url.rsplit('/', 1)[0]}/configz")
+    try:
+        document: Any = yaml.safe_load(text) if text else None
+    except yaml.YAMLError:
+        return None
+    return thresholds_in(document.get("costModels")) if isinstance(document, Mapping) else None
+
+
+def _percentages(given: Mapping[Any, Any]) -> dict[str, float]:
+    return {
+        str(name): float(each)
+        for name, each in given.items()
+        if isinstance(each, int | float) and 0 < each <= 100
+    }

@@ -1,0 +1,1 @@
+"""What is shown, as plain values for JSON: pure functions of what is known."""

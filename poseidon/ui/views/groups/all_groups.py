@@ -1,0 +1,42 @@
+"""All groups in one answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from poseidon.ui.views.groups.applications import applications
+from poseidon.ui.views.groups.gangs import gangs, trees
+
+if TYPE_CHECKING:
+    from poseidon.ui.cluster.store import ClusterStore
+    from poseidon.ui.known import Known
+    from poseidon.ui.views.groups.gangs import Members
+
+
+def groups(known: Known) -> dict[str, Any]:
+    """Return the documented JSON object."""
+    members: Members = {}
+    for each in known.store.pods.values():
+        if each.group is not None:
+            members.setdefault(each.group, []).append(each)
+    return {
+        "gangs": gangs(known, members),
+        "trees": trees(known, members),
+        "applications": applications(known),
+        "evictions": evictions(known.store),
+    }
+
+
+def evictions(store: ClusterStore) -> list[dict[str, Any]]:
+    """Return who had to go lately, newest first."""
+    return [
+        {
+            "at": each.at,
+            "pod": each.pod,
+            "node": each.node,
+            "kind": each.kind,
+            "for": each.beneficiary,
+            "state": "gone" if each.gone else "leaving",
+        }
+        for each in store.evictions.newest_first()
+    ]

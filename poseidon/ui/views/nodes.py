@@ -1,0 +1,106 @@
+"""One node in full."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from poseidon.kube.parsing.quantities import QuantityError, amount
+from poseidon.ui.cluster.node_entry import HISTORY, Happening
+from poseidon.ui.views.amounts import amount_text, requests_text
+
+if TYPE_CHECKING:
+    from poseidon.kube.api.node_topology import NodeResourceTopology, ZoneResource
+    from poseidon.ui.cluster.node_entry import NodeEntry
+    from poseidon.ui.cluster.records import PodRecord
+    from poseidon.ui.known import Known
+
+
+def node(known: Known, name: str, offset: int, limit: int) -> dict[str, Any] | None:
+    """Return the documented JSON object, None if there is no such node."""
+    store = known.store
+    entry = store.nodes.get(name)
+    if entry is None or entry.facts is None:
+        return None
+    facts = entry.facts
+    requested = {**entry.requested, "pods": len(entry.pods)}
+    pods = sorted(store.on_node(entry), key=lambda each: (-each.since, each.name))
+    return {
+        "name": name,
+        "labels": dict(facts.labels),
+        "taints": list(facts.taints),
+        "conditions": list(facts.conditions),
+        "allocatable": dict(facts.allocatable),
+        "requested": requested,
+        "used": dict(entry.used or {}),
+        "resources": _resources(entry, requested),
+        "thresholds": dict(store.thresholds),
+        "zones": _zones(known.zones.get(name)),
+        "nominated": sorted(store.pods[uid].name for uid in entry.nominated if uid in store.pods),
+        "pods": [_pod(each) for each in pods[offset : offset + limit]],
+        "totalPods": len(pods),
+        "history": [each._asdict() for each in _history(entry, pods)],
+        "requestedHistory": store.requested.of(entry.slot, entry.since),
+    }
+
+
+def _resources(entry: NodeEntry, requested: dict[str, int]) -> list[dict[str, Any]]:
+    offered = entry.facts.allocatable if entry.facts is not None else {}
+    used = entry.used or {}
+    names = [
+        *("cpu", "memory", "pods"),
+        *sorted((offered.keys() | requested.keys()) - {"cpu", "memory", "pods"}),
+    ]
+    rows = []
+    for name in names:
+        amounts = {
+            "allocatable": offered.get(name),
+            "requested": requested.get(name, 0),
+            "used": used.get(name),
+        }
+        texts = {key: None if each is None else amount_text(name, each) for key, each in amounts.items()}
+        rows.append({"resource": name, **amounts, "text": texts})
+    return rows
+
+
+def _zones(found: NodeResourceTopology | None) -> list[dict[str, Any]]:
+    if found is None:
+        return []
+    return [
+        {
+            "zone": zone.name,
+            "resources": [
+                {
+                    "resource": each.name,
+                    "allocatable": _amount(each, each.allocatable),
+                    "available": _amount(each, each.available),
+                }
+                for each in zone.resources
+            ],
+        }
+        for zone in found.zones
+        if zone.type == "Node"
+    ]
+
+
+def _amount(resource: ZoneResource, value: str | float | None) -> int | None:
+    try:
+        return None if value is None else amount(resource.name, value)
+    except QuantityError:
+        return None
+
+
+def _pod(each: PodRecord) -> dict[str, Any]:
+    return {
+        "name": each.name,
+        "since": each.since,
+        "priority": each.priority,
+        "requests": requests_text(each.requests),
+        "owner": each.task_class,
+    }
+
+
+def _history(entry: NodeEntry, pods: list[PodRecord]) -> list[Happening]:
+    """Return what has been seen, with the bindings of pods that were there before anything was; newest first."""
+    seen = {each.pod for each in entry.history if each.what == "bound"}
+    before = (Happening(each.since, "bound", each.name) for each in pods if each.name not in seen)
+    return sorted((*entry.history, *before), key=lambda each: -each.at)[:HISTORY]

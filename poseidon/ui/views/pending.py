@@ -1,0 +1,74 @@
+"""Pods that wait, by what keeps them or by what they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from poseidon.ui.cluster.records import PodRecord
+    from poseidon.ui.cluster.store import ClusterStore
+
+_EXAMPLES = 5
+_AVAILABLE = re.compile(r"^\d+/\d+ nodes are available: ")
+_COUNTED = re.compile(r"(?:^|, )\d+ ")
+_END = re.compile(r"\. (?:preemption|no new claims)|\.\s*$")
+
+
+@lru_cache(maxsize=16_384)
+def reason_key(message: str) -> str:
+    """Return what a message of a scheduler says without figures, so that pods of one cause have one reason.
+
+    "0/9 nodes are available: 5 Insufficient cpu, 4 node(s) had untolerated taint(s) {a: b}." is about "Insufficient
+    cpu, node(s) had untolerated taint(s) {a: b}". Other messages are their own reasons.
+    """
+    found = _AVAILABLE.match(message)
+    if found is None:
+        return message
+    body = _END.split(message[found.end() :], maxsplit=1)[0]
+    causes = [each for each in _COUNTED.split(body) if each]
+    return ", ".join(dict.fromkeys(causes)) or message
+
+
+def by_reason(pods: Iterable[PodRecord]) -> dict[str, list[PodRecord]]:
+    """Return pods by reason."""
+    found: dict[str, list[PodRecord]] = {}
+    for each in pods:
+        found.setdefault(reason_key(each.reason), []).append(each)
+    return found
+
+
+def pending(store: ClusterStore, by: str, offset: int, limit: int, now: float) -> dict[str, Any]:
+    """Return the documented JSON object; ``by``: reason or class."""
+    if by == "class":
+        grouped: dict[str, list[PodRecord]] = {}
+        for each in store.waiting.values():
+            grouped.setdefault(each.task_class, []).append(each)
+    else:
+        grouped = by_reason(store.waiting.values())
+    ordered = sorted(grouped.items(), key=lambda item: (-len(item[1]), item[0]))
+    return {
+        "total": len(store.waiting),
+        "groups": [_group(key, pods, by, now) for key, pods in ordered[offset : offset + limit]],
+        "groupsTotal": len(ordered),
+    }
+
+
+def _group(key: str, pods: list[PodRecord], by: str, now: float) -> dict[str, Any]:
+    waits = [max(now - each.since, 0.0) for each in pods]
+    reasons = {reason_key(each.reason) for each in pods}
+    classes = {each.task_class for each in pods}
+    oldest_first = sorted(pods, key=lambda each: (each.since, each.name))
+    return {
+        "key": key,
+        "reason": key if by != "class" else min(reasons),
+        "class": min(classes) if len(classes) == 1 else "",
+        "pods": len(pods),
+        "oldest": round(max(waits), 3),
+        "median": round(median(waits), 3),
+        "examples": [each.name for each in oldest_first[:_EXAMPLES]],
+        "kinds": len(classes),
+    }

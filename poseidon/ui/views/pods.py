@@ -1,0 +1,214 @@
+"""Pods, a page at a time, and one pod in full."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from poseidon.explanations import plain
+from poseidon.ui.cluster.records import BOUND, ENDED, GATED, GONE, PENDING
+from poseidon.ui.views.flow.arcs import price_of
+from poseidon.ui.views.pending import reason_key
+from poseidon.ui.views.room import takers
+
+if TYPE_CHECKING:
+    from poseidon.explanations import Verdict
+    from poseidon.ui.cluster.records import PodRecord
+    from poseidon.ui.cluster.store import ClusterStore
+    from poseidon.ui.known import Known
+    from protos.firmament.v1 import scheduler_pb2 as pb
+
+_CHEAPEST = 50
+_EXAMPLES = 5
+_MOST_REFUSALS = 50
+
+
+class PodQuery(NamedTuple):
+    """Which pods; "" for any. ``text``: part of a name."""
+
+    phase: str = ""
+    node: str = ""
+    namespace: str = ""
+    reason: str = ""
+    task_class: str = ""
+    text: str = ""
+
+
+def pods(store: ClusterStore, query: PodQuery, offset: int, limit: int) -> dict[str, Any]:
+    """Return the documented JSON object, in order of names; of those that are gone the last first."""
+    found = _chosen(_candidates(store, query), query)
+    return {"total": len(found), "items": [_item(each) for each in found[offset : offset + limit]]}
+
+
+def _candidates(store: ClusterStore, query: PodQuery) -> list[PodRecord]:
+    if query.phase == GONE:
+        return list(reversed(store.gone.values()))
+    if query.phase == PENDING:
+        return sorted(store.waiting.values(), key=lambda each: each.name)
+    if query.node:
+        entry = store.nodes.get(query.node)
+        return sorted(store.on_node(entry), key=lambda each: each.name) if entry is not None else []
+    return store.ordered()
+
+
+def _chosen(found: list[PodRecord], query: PodQuery) -> list[PodRecord]:
+    """Return those that a query is about; each part of it is one pass, as there may be very many."""
+    if query.phase == BOUND:
+        found = [each for each in found if each.phase == BOUND]
+    if query.node:
+        found = [each for each in found if each.node == query.node]
+    if query.namespace:
+        prefix = f"{query.namespace}/"
+        found = [each for each in found if each.name.startswith(prefix)]
+    if query.task_class:
+        found = [each for each in found if each.task_class == query.task_class]
+    if query.text:
+        text = query.text.lower()
+        found = [each for each in found if text in each.name.lower()]
+    if query.reason:
+        found = [each for each in found if reason_key(each.reason) == query.reason]
+    return found
+
+
+def _item(each: PodRecord) -> dict[str, Any]:
+    return {
+        "name": each.name,
+        "phase": phase_of(each),
+        "node": each.node,
+        "created": each.created,
+        "since": each.gone or each.since,
+        "reason": reason_key(each.reason),
+        "class": each.task_class,
+    }
+
+
+def phase_of(record: PodRecord) -> str:
+    """Return how far a pod has come, in the words of the API."""
+    return GONE if record.gone else record.phase
+
+
+def pod(
+    known: Known, record: PodRecord, found: Mapping[str, Verdict] | None, problem: str | None
+) -> dict[str, Any]:
+    """Return the documented JSON object. ``found``: what is said of it on each node, or ``problem`` why nothing is."""
+    flow = known.rounds.flow(0)
+    group = record.group
+    return {
+        "pod": record.name,
+        "phase": phase_of(record),
+        "node": record.node,
+        "created": record.created,
+        "since": record.gone or record.since,
+        "priority": record.priority,
+        "class": record.task_class,
+        "group": group.name if group is not None else None,
+        "reason": record.reason,
+        "story": story(record),
+        "verdicts": None if found is None else _verdicts(found, record),
+        "verdictsError": problem,
+        "price": _price(record, flow, found),
+        "room": takers(known, record, found, flow) if record.waits and found else [],
+        "outlook": list(_outlook(record)),
+    }
+
+
+def story(record: PodRecord) -> list[dict[str, Any]]:
+    """Return what has become of a pod, as far as its object tells, oldest first."""
+    told = [(record.created, "created")]
+    told += [(at, text) for at, text in record.said]
+    if record.node:
+        told.append((record.scheduled or record.since, f"bound to node {record.node}"))
+    if record.started:
+        told.append((record.started, "started"))
+    if record.disruption is not None:
+        told.append(
+            (record.disruption.at, f"has to leave: {record.disruption.message or record.disruption.reason}")
+        )
+    if record.moves_to:
+        told.append((record.deleted or record.since, f"its replacement is meant for node {record.moves_to}"))
+    if record.deleted:
+        told.append((record.deleted, "is being deleted"))
+    if record.phase == ENDED:
+        told.append((record.since, f"ended: {record.reason}" if record.reason else "ended"))
+    if record.gone:
+        told.append((record.gone, "gone"))
+    return [{"at": at, "what": what} for at, what in sorted(told, key=lambda each: each[0])]
+
+
+def _outlook(record: PodRecord) -> Iterable[str]:
+    if not record.waits:
+        return
+    if record.nominated:
+        yield f"It is to get node {record.nominated}, once others have left it."
+    if record.phase == GATED:
+        yield "Nobody schedules it before its scheduling gates are gone."
+
+
+def _verdicts(found: Mapping[str, Verdict], record: PodRecord) -> dict[str, Any]:
+    feasible = sorted(
+        ((each.cost, name) for name, each in found.items() if each.feasible), key=lambda each: each
+    )
+    refused: dict[tuple[str, ...], list[str]] = {}
+    for name, each in found.items():
+        if not each.feasible:
+            refused.setdefault(each.reasons, []).append(name)
+    ordered = sorted(refused.items(), key=lambda item: (-len(item[1]), item[0]))
+    models = dict.fromkeys(name for each in found.values() for name in each.models)
+    return {
+        "feasible": len(feasible),
+        "refused": len(found) - len(feasible),
+        "models": list(models),
+        "nodes": [_node(name, found[name], record) for _, name in feasible[:_CHEAPEST]],
+        "refusals": [
+            {"reasons": list(reasons), "nodes": len(names), "examples": list(islice(names, _EXAMPLES))}
+            for reasons, names in ordered[:_MOST_REFUSALS]
+        ],
+    }
+
+
+def _node(name: str, each: Verdict, record: PodRecord) -> dict[str, Any]:
+    return {
+        "node": name,
+        "cost": plain(each.cost),
+        "models": {
+            model: {
+                "cost": plain(charge.cost),
+                "raw": plain(charge.raw),
+                "score": None if charge.score is None else plain(charge.score),
+            }
+            for model, charge in each.models.items()
+        },
+        "chosen": name == (record.node or record.nominated),
+    }
+
+
+def _price(
+    record: PodRecord, flow: pb.RoundFlow | None, found: Mapping[str, Verdict] | None
+) -> dict[str, Any] | None:
+    """Return what a round's network charged for a pod's place, None if the round did not place it."""
+    price = price_of(flow, record.uid) if flow is not None else None
+    if flow is None or price is None:
+        return None
+    return {
+        "round": flow.round,
+        "node": price.machine,
+        "cost": plain(price.cost),
+        "machinePrice": plain(price.machine_price),
+        "total": plain(price.cost + price.machine_price),
+        "dearer": _dearer(flow, price.machine, found),
+        "models": {name: plain(each) for name, each in price.models.items()},
+    }
+
+
+def _dearer(flow: pb.RoundFlow, node: str, found: Mapping[str, Verdict] | None) -> float | None:
+    """Return by how much the next best node would be dearer, by what is said now and the prices then."""
+    if found is None or node not in found:
+        return None
+    prices = dict(zip(flow.machines, flow.machine_price, strict=True))
+    others = [
+        each.cost + prices.get(name, 0.0) for name, each in found.items() if each.feasible and name != node
+    ]
+    if not others:
+        return None
+    return plain(min(others) - found[node].cost - prices.get(node, 0.0))

@@ -1,0 +1,58 @@
+"""What would give a pod that waits a place, as ``poseidon audit`` finds it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from poseidon.offline.audit.looking import cures_of
+from poseidon.offline.cluster import build
+from poseidon.offline.movable import running_pods
+from poseidon.offline.plan import plan_of
+from poseidon.ui.work.inputs import ClusterInput, UnreadableInputError, read
+
+if TYPE_CHECKING:
+    from poseidon.offline.audit.findings import Cure
+    from poseidon.offline.plan import Plan
+
+
+def cured(given: ClusterInput, pod: str) -> dict[str, Any]:
+    """Return ``asOf``, ``cures`` and a ``note`` of the pod ``namespace/name``. Raises ``UnreadableInputError``."""
+    found = read(given)
+    cluster = build(found.manifests, found.configuration, found.now)
+    if pod not in cluster.pods:
+        raise UnreadableInputError(f"pod {pod} is not in the cluster any more")
+    known = tuple(cluster.state.snapshot())
+    plan = plan_of(cluster, found.manifests)
+    waits = [each.pod for each in plan.pending if each.pod == pod]
+    running = running_pods(cluster.pods, found.manifests)
+    cures = cures_of(found.configuration, found.now, known, running, plan, waits)
+    return {
+        "asOf": found.now,
+        "cures": [_as_json(each) for each in cures],
+        "note": "" if waits else _place(plan, pod),
+    }
+
+
+def _place(plan: Plan, pod: str) -> str:
+    """Say where a pod gets a place that does not go on waiting."""
+    node = next((each.node for each in plan.bindings if each.pod == pod), "")
+    return f"A round now gives it node {node}." if node else "It does not wait any more."
+
+
+def _as_json(cure: Cure) -> dict[str, Any]:
+    return {
+        "text": cure.text,
+        "kind": cure.kind,
+        "node": cure.node,
+        "changes": [each.as_json() for each in cure.changes],
+        "moves": [{"pod": each.pod, "from": each.source, "to": each.target} for each in cure.moves],
+        "others": _others(cure),
+    }
+
+
+def _others(cure: Cure) -> str:
+    """Say what a cure costs those that run."""
+    if not cure.moves:
+        return "no pod that runs is touched"
+    count = len(cure.moves)
+    return f"{count} {'pod that runs is' if count == 1 else 'pods that run are'} moved to other nodes"

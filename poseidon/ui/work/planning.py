@@ -1,0 +1,76 @@
+"""What a plan makes of manifests, and what is said of single pods afterwards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from poseidon.offline.cluster import OfflineCluster, build
+from poseidon.offline.plan import Plan, plan_of
+from poseidon.ui.work.inputs import ClusterInput, read
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+if TYPE_CHECKING:
+    from poseidon.embedding import EmbeddedScheduler
+
+_MOST_FLOWS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCluster:
+    """By uid: ``bindings``, why others are ``pending``; ``preempted`` as uid, node and for whom.
+
+    ``flows``: of each round with tasks, as messages of the protocol; ``warnings`` for people.
+    """
+
+    bindings: dict[str, str]
+    pending: dict[str, str]
+    preempted: tuple[tuple[str, str, str], ...]
+    flows: tuple[bytes, ...]
+    warnings: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Recorded(OfflineCluster):
+    """A cluster that keeps what its rounds came to."""
+
+    flows: dict[int, bytes] = field(default_factory=dict)
+
+    def run_round(self) -> pb.RoundResult:
+        """Run a round as others do."""
+        result = OfflineCluster.run_round(self)
+        flow = self.scheduler.round_flow()
+        if flow.round and len(self.flows) < _MOST_FLOWS:
+            self.flows.setdefault(flow.round, flow.SerializeToString())
+        return result
+
+
+def planned(given: ClusterInput) -> PlannedCluster:
+    """Plan a cluster."""
+    cluster, plan = _after_plan(given)
+    return PlannedCluster(
+        bindings={each.pod: each.node for each in plan.bindings},
+        pending={each.pod: each.reason for each in plan.pending},
+        preempted=tuple((each.pod, each.node, each.preemptor) for each in plan.preemptions),
+        flows=tuple(cluster.flows.values()),
+        warnings=plan.warnings,
+    )
+
+
+def explained(given: ClusterInput, uid: str) -> bytes | None:
+    """Return what is said of a pod once all that is planned has happened, as a message; None: it takes no part."""
+    scheduler: EmbeddedScheduler = _after_plan(given)[0].scheduler
+    try:
+        return scheduler.explain(uid).SerializeToString()
+    except KeyError:
+        return None
+
+
+@lru_cache(maxsize=1)
+def _after_plan(given: ClusterInput) -> tuple[_Recorded, Plan]:
+    found = read(given)
+    built = build(found.manifests, found.configuration, found.now)
+    parts: dict[str, Any] = {each.name: getattr(built, each.name) for each in fields(built) if each.init}
+    cluster = _Recorded(**parts)
+    return cluster, plan_of(cluster, found.manifests)

@@ -1,0 +1,131 @@
+"""A process that does jobs one by one: started on demand, less important than others, ended if one takes too long."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from multiprocessing.context import SpawnProcess
+
+T = TypeVar("T")
+
+_NICE = 10
+_END_SECONDS = 2.0
+
+
+class JobError(Exception):
+    """A job has failed; the text is for people."""
+
+
+class BusyError(JobError):
+    """Too many jobs wait already."""
+
+
+class Jobs(Protocol):
+    """Where jobs are done."""
+
+    async def do(self, job: Callable[[], T], seconds: float, begun: Callable[[], None] = ...) -> T:
+        """Return what a job returns, or raise ``JobError``: see ``Worker``."""
+        ...
+
+
+class Worker:
+    """At most ``most_waiting`` jobs wait beside the one that is worked on."""
+
+    def __init__(self, most_waiting: int = 8) -> None:
+        self._most = most_waiting
+        self._waiting = 0
+        self._turn = asyncio.Lock()
+        self._process: SpawnProcess | None = None
+        self._connection: Connection | None = None
+
+    async def do(self, job: Callable[[], T], seconds: float, begun: Callable[[], None] = lambda: None) -> T:
+        """Return what a job returns; both have to be picklable. ``begun`` is called when it is its turn.
+
+        Raises ``JobError`` if it fails, or has taken ``seconds``.
+        """
+        if self._waiting > self._most:
+            raise BusyError("too much is worked on already; try again in a minute")
+        self._waiting += 1
+        try:
+            async with self._turn:
+                begun()
+                return await self._done(job, seconds)
+        finally:
+            self._waiting -= 1
+
+    async def _done(self, job: Callable[[], T], seconds: float) -> T:
+        exchange = asyncio.create_task(asyncio.to_thread(self._exchange, job, seconds))
+        try:
+            succeeded, result = await asyncio.shield(exchange)
+        except asyncio.CancelledError:
+            self._kill()
+            with suppress(JobError):
+                await exchange
+            raise
+        if not succeeded:
+            raise JobError(str(result))
+        return result
+
+    def _exchange(self, job: Callable[[], Any], seconds: float) -> tuple[bool, Any]:
+        """Have the process do a job; in a thread, as it waits."""
+        connection = self._started()
+        try:
+            connection.send(job)
+            if not connection.poll(seconds):
+                self._kill()
+                raise JobError(f"it has taken more than {seconds:.0f} s, and was given up")
+            answer: tuple[bool, Any] = connection.recv()
+        except (EOFError, OSError):
+            self._kill()
+            raise JobError("the process that works on it has ended") from None
+        return answer
+
+    def _started(self) -> Connection:
+        if self._process is not None and self._process.is_alive() and self._connection is not None:
+            return self._connection
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe()
+        self._process = context.Process(target=_work, args=(theirs,), name="poseidon ui: work", daemon=True)
+        self._process.start()
+        theirs.close()
+        self._connection = ours
+        return ours
+
+    def _kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.join(_END_SECONDS)
+        self._process = None
+
+    async def close(self) -> None:
+        """End the process."""
+        await asyncio.to_thread(self._kill)
+
+
+def _work(connection: Connection) -> None:
+    """Do jobs until there is nobody any more to ask for them."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL if number == signal.SIGTERM else signal.SIG_IGN)
+    with suppress(OSError):
+        os.nice(_NICE)
+    while True:
+        try:
+            job = connection.recv()
+        except (EOFError, OSError):
+            return
+        try:
+            answer = True, job()
+        except Exception as error:  # noqa: BLE001 - whatever fails is told, and the next job is another one
+            answer = False, str(error) or type(error).__name__
+        try:
+            connection.send(answer)
+        except OSError:
+            return

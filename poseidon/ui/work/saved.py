@@ -1,0 +1,79 @@
+"""Rounds that a solver has saved as files."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from poseidon.embedding import saved_round_flow
+
+DESCRIPTION = "round.json"
+MOST_BYTES = 512 << 20
+_NAME = re.compile(r"round-(\d{1,18})", re.ASCII)
+
+
+class Stats(msgspec.Struct):
+    """Figures of a round, named as in the protocol."""
+
+    machines: int = 0
+    tasks: int = 0
+    classes: int = 0
+    arcs: int = 0
+    certified: bool = True
+    gap: float = 0.0
+    cost: int = 0
+    snapshot_seconds: float = 0.0
+    network_seconds: float = 0.0
+    solve_seconds: float = 0.0
+    admit_seconds: float = 0.0
+    placed: int = 0
+    pending: int = 0
+
+
+class _Described(msgspec.Struct):
+    cluster: str
+    round: int
+    stats: Stats
+
+
+class SavedRound(NamedTuple):
+    """A folder with a round: of which cluster and number, its figures, and when the files were written."""
+
+    folder: Path
+    cluster: str
+    number: int
+    stats: Stats
+    ended: float
+
+
+def round_folders(path: Path) -> list[Path]:
+    """Return the folders of saved rounds in a folder, in order, or itself if it is one. Raises ``OSError``."""
+    if (path / DESCRIPTION).is_file():
+        return [path]
+    found = ((_NAME.fullmatch(each.name), each) for each in path.iterdir())
+    return [
+        folder for _, folder in sorted((int(name[1]), each) for name, each in found if name and each.is_dir())
+    ]
+
+
+def describe(folder: Path) -> SavedRound:
+    """Read what a round was. Raises ``OSError`` or ``ValueError``."""
+    file = folder / DESCRIPTION
+    if file.stat().st_size > MOST_BYTES:
+        raise ValueError(f"{file}: larger than {MOST_BYTES >> 20} MiB")
+    try:
+        found = msgspec.json.decode(file.read_bytes(), type=_Described)
+    except msgspec.DecodeError as error:
+        raise ValueError(f"{file}: {error}") from None
+    return SavedRound(folder, found.cluster, found.round, found.stats, file.stat().st_mtime)
+
+
+def saved_flow(folder: str) -> bytes:
+    """Decide a saved round again, and return its flow as a message. Raises ``OSError`` or ``ValueError``."""
+    files = [each for each in Path(folder).iterdir() if each.is_file()]
+    if sum(each.stat().st_size for each in files) > MOST_BYTES:
+        raise ValueError(f"{folder}: larger than {MOST_BYTES >> 20} MiB")
+    return saved_round_flow({each.name: each.read_bytes() for each in files}).SerializeToString()

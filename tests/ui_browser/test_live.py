@@ -1,0 +1,87 @@
+"""Changes are shown as they come, breaks of the stream are survived, and hours of changes leave nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def test_a_change_is_shown(page, server):
+    await page.open("#/overview")
+    before = await page.value("document.querySelector('.round-line a').textContent")
+    server.change()
+    await page.until(f"document.querySelector('.round-line a').textContent !== {before!r}")
+
+
+async def test_data_stay_while_the_server_is_gone_and_come_again_with_it(page, server):
+    await page.open("#/pending")
+    await asyncio.sleep(2.5)  # the other views are loaded once there is time
+    await page.call("Log.disable")  # the browser itself reports refused connections
+    await server.stop()
+    await page.shows("Disconnected, retrying")
+    assert await page.value("document.body.innerText.includes('Insufficient cpu')")
+    assert "Disconnected" in await page.value("document.getElementById('announcements').textContent")
+    await page.value("location.hash = '#/groups'")
+    await page.shows("No answer from the server")
+    await server.start(server.port)
+    await page.shows("research/web-front-1", seconds=20)
+    await page.until("!document.body.innerText.includes('Disconnected')")
+    server.hears.clear()
+    server.change()
+    await asyncio.wait_for(server.hears.wait(), 10)
+    assert "/groups" in server.asked[-1]
+
+
+async def test_the_picture_of_the_flow_holds_still_under_the_pointer(page, server):
+    await page.open("#/flow")
+    await page.until("!!document.querySelector('.flow-picture .node')")
+    assert await page.value("document.querySelectorAll('.flow-picture .ribbon').length") > 30
+    await page.value("document.querySelector('.flow-picture').dataset.mark = 'same'")
+    server.change()
+    await asyncio.sleep(0.3)
+    assert await page.value("document.querySelector('.flow-picture').dataset.mark") == "same"
+
+
+async def updated(page, server, times: int) -> None:
+    for _ in range(times):
+        server.hears.clear()
+        server.change()
+        await server.hears.wait()
+        await page.value("new Promise(requestAnimationFrame)")
+
+
+@pytest.mark.parametrize("view", ["#/overview", "#/flow", "#/cluster", "#/pending"])
+@pytest.mark.timeout(300)
+async def test_two_hundred_changes_leave_nothing_behind(page, server, view):
+    await page.open(view)
+    await updated(page, server, 20)
+    before = await page.measures()
+    await updated(page, server, 200)
+    after = await page.measures()
+    assert after["JSHeapUsedSize"] < before["JSHeapUsedSize"] * 1.15 + 1_000_000
+    assert after["Nodes"] < before["Nodes"] + 200
+    assert after["JSEventListeners"] <= before["JSEventListeners"] + 20
+
+
+async def test_going_through_all_views_again_and_again_leaves_nothing_behind(page, server):
+    async def around() -> None:
+        for view in ("overview", "flow", "cluster", "pending", "pods", "groups"):
+            await page.value(f"location.hash = '#/{view}'")
+            await page.until(
+                f"document.querySelector('[aria-current=page]')?.textContent.toLowerCase() === '{view}'"
+                " && !!document.querySelector('main h1') && !document.querySelector('.bone')"
+            )
+
+    await page.open("#/overview")
+    for _ in range(3):
+        await around()
+    before = await page.measures()
+    for _ in range(10):
+        await around()
+    after = await page.measures()
+    assert after["JSHeapUsedSize"] < before["JSHeapUsedSize"] * 1.15 + 1_500_000
+    assert after["Nodes"] < before["Nodes"] + 400
+    assert after["JSEventListeners"] <= before["JSEventListeners"] + 20
