@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from cost_models.group_terms import LevelRule
 from cost_models.interface import Int64
@@ -47,6 +47,7 @@ class Shortage:
     placeable: int
 
 
+@runtime_checkable
 class GroupSolver(Protocol):
     """Divides a group over the leaves of a tree."""
 
