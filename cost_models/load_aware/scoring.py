@@ -80,7 +80,7 @@ class Scorer:
             score[expected.prod] = by_prod.of(expected.amounts[expected.prod])
         if most:
             return Scored(score, np.zeros(self._machines.count))
-        mean = expected.amounts.astype(np.float64).T @ shapes.counts / max(1, int(shapes.counts.sum()))
+        mean = shapes.mean(expected.amounts)
         per_unit = percent_per_unit(self._allocatable)
         return Scored(score, used_growth(mean, per_unit, weights), self._heights(expected, per_unit, weights))
 
@@ -109,7 +109,7 @@ class Scorer:
         for shape, amount in enumerate(added):
             percent = np.where(total > 0, 100.0 * (used + amount) / offered, 0.0)
             score[shape] = packing_score(percent, strategy.target)
-        mean = float(np.array(added, dtype=np.float64) @ shapes.counts) / max(1, int(shapes.counts.sum()))
+        mean = shapes.mean(np.array(added, dtype=np.float64))
         return Scored(
             score, _falling_to_full(100.0 * used / offered, 100.0 * mean / offered, strategy.target)
         )
@@ -137,7 +137,7 @@ class Scorer:
         growth = np.zeros(self._machines.count)
         deviation = self._load.windows.usage("std", settings.score_aggregation.seconds)
         used = self._estimated.astype(np.float64)
-        mean = shapes.requests.astype(np.float64).T @ shapes.counts / max(1, int(shapes.counts.sum()))
+        mean = shapes.mean(shapes.requests)
         for resource in ("cpu", "memory"):
             column, position = self._machines.column(resource), settings.known.index(resource)
             if column is None:

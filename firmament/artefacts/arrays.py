@@ -166,7 +166,7 @@ class _Reader:
         self.sizes: list[tuple[int, int]] = []
 
     def content(self) -> _Content:
-        """What the entries hold; raises ``KeyError``, ``MissingModelError``, or ``DecodeError`` for what makes no sense."""
+        """The content. Raises ``KeyError``, ``MissingModelError``, or ``DecodeError`` if it makes no sense."""
         structure = self._entries[_STRUCTURE].tobytes()
         return msgspec.msgpack.decode(structure, type=_Content, dec_hook=self._value)
 
