@@ -1,7 +1,7 @@
 """A placement problem, and the placement that was found for it, as one ``.npz`` file.
 
-Its entry ``structure`` is both as MessagePack, with the name of an entry in place of each array. An array that occurs
-several times is there once.
+Its entry ``structure`` is both as MessagePack, with references in place of arrays. The problem's own arrays are entries
+with the names of its fields; all others are in one pool for each type of elements, each once however often it occurs.
 
 What is no data by itself has something in its place: ledgers and constraints are models' own, which save them as arrays
 and read them again; the solver of groups is taken for an `ExactSolver`. Evictions are not decided again, so what they
@@ -13,10 +13,12 @@ Nothing in it is pickled, so that reading a file from elsewhere runs no code of 
 from __future__ import annotations
 
 import io
+import math
 import zipfile
 import zlib
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar, get_args, get_origin
 
 import msgspec
@@ -29,7 +31,7 @@ from cost_models.registry import UnknownModelError
 from cost_models.saved_ledgers import SavableLedger, restore_ledger
 from cost_models.task_constraints import restore_constraint
 from firmament.artefacts import ArtefactError
-from firmament.artefacts.layouts import arrays_within, faults
+from firmament.artefacts.layouts import faults
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.rules.ruleset import RuleSet
 from firmament.core.tree_solver.rules import GroupSolver
@@ -140,21 +142,29 @@ class _Writer:
     """``structure``: the content without its arrays; ``entries``: these by name."""
 
     def __init__(self, content: _Content) -> None:
+        problem = content.problem
+        self._own = {id(getattr(problem, each.name)): each.name for each in fields(problem)}
+        self._known: dict[tuple[str, tuple[int, ...], bytes], tuple[Any, ...]] = {}
+        self._pools: defaultdict[str, list[NDArray[Any]]] = defaultdict(list)
+        self._ends: Counter[str] = Counter()
         self.entries: dict[str, NDArray[Any]] = {}
-        self._names = {id(array): name for name, array, _ in arrays_within(content.problem)}
-        self._known: dict[tuple[str, tuple[int, ...], bytes], str] = {}
-        self.structure = msgspec.msgpack.encode(content, enc_hook=self._entry)
+        self.structure = msgspec.msgpack.encode(content, enc_hook=self._reference)
+        self.entries |= {name: np.concatenate(pool) for name, pool in self._pools.items()}
 
-    def _entry(self, value: object) -> Any:
-        """The name of the entry for an array: its place in the problem where that is told, else a number."""
+    def _reference(self, value: object) -> Any:
+        """What stands for an array: the name of its own entry, or of a pool, its place there, and its size."""
         if isinstance(value, np.generic):
             return value.item()
         array = np.asarray(value)
-        key = array.dtype.str, array.shape, array.tobytes()
+        if id(value) in self._own:
+            self.entries[self._own[id(value)]] = array
+            return (self._own[id(value)],)
+        name = f"pool {array.dtype.str}"
+        key = name, array.shape, array.tobytes()
         if key not in self._known:
-            name = self._names.get(id(value), f"array {len(self.entries)}")
-            self._known[key] = name
-            self.entries[name] = array
+            self._known[key] = (name, self._ends[name], *array.shape)
+            self._ends[name] += array.size
+            self._pools[name].append(array.ravel())
         return self._known[key]
 
 
@@ -187,13 +197,17 @@ class _Reader:
             return _restored(restore_ledger, "counted with a ledger", saved)
         return _restored(restore_constraint, "has a constraint", saved)
 
-    def _array(self, kind: Any, name: object) -> NDArray[Any]:
-        if not isinstance(name, str):
-            raise TypeError("an array has no name")
+    def _array(self, kind: Any, reference: Any) -> NDArray[Any]:
+        if not isinstance(reference, list):
+            raise TypeError("this is no array")
+        name, *place = reference
         array = self._entries[name]
+        if place:
+            first, *size = place
+            array = array[first : first + math.prod(size)].reshape(size)
         (elements,) = get_args(get_args(kind)[1])
         if elements is not Any and array.dtype != elements:
-            raise ValueError(f"{name} is {array.dtype} of the size {array.shape}, not {np.dtype(elements)}")
+            raise ValueError(f"{array.dtype} of the size {array.shape} is not {np.dtype(elements)}")
         return array
 
 

@@ -116,7 +116,7 @@ waiting tasks (W), kinds (N), domains (D), leaves (L), groups (G); others are le
 
 
 def arrays_within(value: Any, name: str = "") -> Iterator[tuple[str, NDArray[Any], Layout]]:
-    """Yield what a problem has layouts for, each with its place in it and as an array."""
+    """Yield what a problem has layouts for, each with its place in it, as an array."""
     if is_dataclass(value):
         known = LAYOUTS.get(type(value), {})
         for each in fields(value):

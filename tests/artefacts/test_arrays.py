@@ -82,7 +82,7 @@ SAVED = encode_arrays(PROBLEM, PLACED)
         (changed(SAVED, {"structure": np.zeros(3, dtype=np.uint8)}), "Expected `object`, got `int`"),
         (
             changed(SAVED, {"free": PROBLEM.free.astype(float)}),
-            "free is float64 of the size (5, 3), not int64 - at `$.problem.free`",
+            "float64 of the size (5, 3) is not int64 - at `$.problem.free`",
         ),
     ],
 )
@@ -107,7 +107,7 @@ def test_a_file_that_cannot_have_been_saved_is_refused_in_one_line(content: byte
             {"joint": (replace(PROBLEM.joint[0], row_of=np.full(5, 99)),)},
             "joint[0].row_of holds numbers out of range",
         ),
-        ({"crowd": None}, "an array has no name - at `$.problem.crowd`"),
+        ({"crowd": None}, "this is no array - at `$.problem.crowd`"),
     ],
 )
 def test_a_problem_that_cannot_be_is_refused(change: dict[str, Any], fault: str):

@@ -45,7 +45,7 @@ def test_heights_come_back_as_they_were():
         ({"amount": -np.ones((2, 1))}, "heights.amount holds numbers that are negative or not finite"),
         (
             {"growth": np.zeros(3, dtype=np.int64)},
-            "heights.growth is int64 of the size (3,), not float64 - at `$.problem.heights.growth`",
+            "int64 of the size (3,) is not float64 - at `$.problem.heights.growth`",
         ),
         ({"charges": (Charge(np.zeros((2, 3), np.bool_), 0, 1, 2),)}, "heights.charges: raw is bool"),
         (

@@ -114,9 +114,7 @@ def test_rules_decide_what_comes_out():
     assert differ > 4
 
 
-def test_a_round_without_rules_has_no_entries_of_them():
-    found = entries(encode_arrays(_problem(None), NOTHING))
-    assert not any(name.startswith("rules") for name in found)
+def test_a_round_without_rules_has_none():
     assert decode_arrays(encode_arrays(_problem(None), NOTHING))[0].rules is None
 
 
@@ -227,5 +225,6 @@ def test_classes_and_counters_that_are_not_there_are_refused():
 
 
 def test_equal_columns_of_domains_are_saved_once():
-    found = entries(encode_arrays(_problem(RuleSet(_counters(50))), NOTHING))
-    assert [name for name in found if "domain" in name] == ["rules.counters[0].domain"]
+    one, many = (entries(encode_arrays(_problem(RuleSet(_counters(n))), NOTHING)) for n in (1, 50))
+    assert one.keys() == many.keys()
+    assert many["pool <i8"].tolist().count(-1) == 1
