@@ -9,7 +9,6 @@ import numpy as np
 from cost_models.api.arrays import Int8
 from cost_models.interface import Bool, Float64, Heights, Int64, Load, MachineColumns, ShapeBatch, ShapeRow
 from cost_models.load_aware.arguments import Settings, Strategy
-from cost_models.load_aware.estimates import Estimates, rounded
 from cost_models.load_aware.machine_use import Use, aggregated
 from cost_models.load_aware.scores import (
     UsedScores,
@@ -21,6 +20,7 @@ from cost_models.load_aware.scores import (
     used_rates,
     variation_score,
 )
+from cost_models.load_aware.task_use import Estimates, rounded
 
 BLIND_SECONDS = 60.0
 """Trimaran: tasks that got their machine less than this before the last report are not in it."""

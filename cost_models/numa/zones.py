@@ -1,4 +1,4 @@
-"""The NUMA zones of all machines as columns."""
+"""The NUMA zones of all machines as columns, the room that they state, and the tasks that they do not count yet."""
 
 from __future__ import annotations
 
