@@ -6,9 +6,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
-from firmament.artefacts import arrays, breakdown, description
+from firmament.artefacts import ArtefactError, arrays, breakdown, description
 from firmament.artefacts.description import Description, ModelUse, SavedClass
-from firmament.artefacts.errors import ArtefactError
 from firmament.artefacts.networks import encode_network
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.flow.problem import Assignments, PlacementProblem
