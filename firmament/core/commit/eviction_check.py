@@ -169,8 +169,8 @@ class EvictionCheck:
         gone = [*self._preemption.row[told].tolist(), *leaving]
         here = [row for row in gone if tasks.machine[row] == machine]
         room = cluster.free_beside(self._snapshot.tasks)[machine]
-        room = room + self._requests(tasks.cls[here]).sum(axis=0)
-        wanted = self._requests(classes)
+        room = room + cluster.demand_of(tasks.cls[here])[0].sum(axis=0)
+        wanted, _ = cluster.demand_of(classes)
         for index, cls in enumerate(classes.tolist()):
             less = saved(cluster, cluster.classes.rows[cls].shape, np.array([machine]))
             if less is not None:
@@ -231,10 +231,6 @@ class EvictionCheck:
             and self._importance.standing_of(tasks, row) < below
             and not tasks.leaving[row]
         )
-
-    def _requests(self, classes: Int64) -> Int64:
-        rows = self._cluster.classes.rows
-        return self._cluster.requests.rows([rows[cls].shape for cls in classes.tolist()])
 
     def _rules_allow(self, machine: int, classes: Int64, going: list[int]) -> bool:
         """Whether the rules between tasks let all come, one after another, once ``going`` (rows) are gone."""

@@ -61,7 +61,7 @@ def preemption_problem(
         started=tasks.assigned[rows],
         leaving=tasks.leaving[rows],
         kind=kind.astype(np.int64),
-        requests=cluster.requests.rows([cluster.classes.rows[row].shape for row in kinds.tolist()]),
+        requests=cluster.demand_of(kinds)[0],
         budgets=covered_by,
         allowed=allowed,
         row=rows,

@@ -264,7 +264,7 @@ class Cluster:
     def occupy_all(self, tasks: Int64, machines: Int64) -> None:
         """Put tasks (int64[N] rows) that are on no machine on machines (int64[N] rows), and count what they use."""
         self.tasks.machine[tasks] = machines
-        self.machines.book_all(machines, *self._demand_of(tasks))
+        self.machines.book_all(machines, *self.demand_of(self.tasks.cls[tasks]))
 
     def leave_all(self, tasks: Int64) -> Int64:
         """Take tasks (int64[N] rows) off their machines, and what they use with them; int64[N], where they were.
@@ -272,14 +272,14 @@ class Cluster:
         The machines are not marked: it is for questions, after which all are where they were.
         """
         machines = self.tasks.machine[tasks]
-        self.machines.book_all(machines, *self._demand_of(tasks), count=-1)
+        self.machines.book_all(machines, *self.demand_of(self.tasks.cls[tasks]), count=-1)
         self.tasks.machine[tasks] = -1
         return machines
 
-    def _demand_of(self, tasks: Int64) -> tuple[Int64, Int64]:
-        """int64[N, K] each: what tasks (int64[N] rows) request, and are assumed to need beyond it."""
-        classes, of_class = np.unique(self.tasks.cls[tasks], return_inverse=True)
-        shapes = [self.classes.rows[cls].shape for cls in classes.tolist()]
+    def demand_of(self, classes: Int64) -> tuple[Int64, Int64]:
+        """int64[N, K] each: what tasks of ``classes`` (int64[N] rows) request, and are assumed to need beyond it."""
+        present, of_class = np.unique(classes, return_inverse=True)
+        shapes = [self.classes.rows[cls].shape for cls in present.tolist()]
         return self.requests.rows(shapes)[of_class], self.requests.assumed_rows(shapes)[of_class]
 
     def _occupy(self, task: int, machine: int) -> None:
