@@ -8,8 +8,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.commit.current_limits import by_machine, disturbed, newly_limited
-from firmament.core.commit.revalidation import pairs_now
-from firmament.core.commit.tree_groups import overtaken_groups
+from firmament.core.commit.revalidation import overtaken_groups, pairs_now
 from firmament.core.constraints.rules import compile_rules
 from firmament.core.filters.attached_volumes import saved
 from firmament.core.filters.node_filters import StaticRows

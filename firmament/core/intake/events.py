@@ -6,7 +6,7 @@ thousands of events of one task each: what is done per task must be little, and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain, repeat
 
@@ -199,10 +199,7 @@ class TaskIntake:
 
 
 def _add_submitted(cluster: Cluster, events: Sequence[TasksSubmitted], now: float) -> None:
-    created = None
-    if any(event.created for event in events):
-        created = _column(events, [event.created for event in events])
-    _add(cluster, events, created, now)
+    _add(cluster, events, _column(events, "created"), now)
 
 
 def _add_bound(cluster: Cluster, events: Sequence[TasksBound], now: float) -> None:
@@ -212,12 +209,7 @@ def _add_bound(cluster: Cluster, events: Sequence[TasksBound], now: float) -> No
     assumed = np.repeat([event.assumed for event in events], sizes)
     if assumed.any():
         transitions.await_bindings(cluster, rows[assumed])
-    assigned = initialized = None
-    if any(event.assigned for event in events):
-        assigned = _column(events, [event.assigned for event in events])
-    if any(event.initialized for event in events):
-        initialized = _column(events, [event.initialized for event in events])
-    date_all(cluster, rows, assigned, initialized)
+    date_all(cluster, rows, _column(events, "assigned"), _column(events, "initialized"))
 
 
 def _add(
@@ -264,7 +256,10 @@ def _group_priorities(events: Sequence[TasksSubmitted | TasksBound], sizes: list
     return np.repeat([UNGROUPED if each is None else each for each in stated], sizes)
 
 
-def _column(events: Sequence[TasksSubmitted | TasksBound], values: Iterable[Sequence[float]]) -> Float64:
-    """What events say of each of their tasks, 0 for those that say nothing: float64[N]."""
-    parts = (given or repeat(0.0, len(event.uids)) for event, given in zip(events, values, strict=True))
+def _column(events: Sequence[TasksSubmitted | TasksBound], field: str) -> Float64 | None:
+    """What events say of each of their tasks, 0 for those that say nothing: float64[N]; None if none says anything."""
+    given: list[Sequence[float]] = [getattr(event, field) for event in events]
+    if not any(given):
+        return None
+    parts = (times or repeat(0.0, len(event.uids)) for event, times in zip(events, given, strict=True))
     return np.fromiter(chain.from_iterable(parts), dtype=np.float64)

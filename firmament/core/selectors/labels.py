@@ -8,12 +8,15 @@ that no machine has any more are given again. So memory follows the labels that 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.interface import Bool, Int64
+
+Value = TypeVar("Value", bound=Hashable)
 
 ABSENT = 0
 """Code of a machine that lacks the key; values count from 1."""
@@ -22,33 +25,31 @@ LONGEST_INTEGER = 19
 """Decimal digits of the largest 64-bit integers."""
 
 
-class LabelColumn:
-    """Codes of one key's values per machine. ``codes``: int32[capacity], valid up to the number of machines.
-
-    All codes are below ``bound``.
+class CodedColumn(Generic[Value]):
+    """Values of machines as codes, `ABSENT` for those that have ``nothing``; numbers of values that no machine has any
+    more are given again. ``codes``: int32[capacity], valid up to the number of machines; all are below ``bound``.
+    ``values``: the codes of those that some machine has; ``version`` grows when these become others.
     """
 
-    def __init__(self, rows: Sequence[str | None]) -> None:
+    def __init__(self, nothing: Value, rows: Sequence[Value | None] = ()) -> None:
         found = dict.fromkeys(value for value in rows if value is not None)
-        self.values: dict[str, int] = {value: code for code, value in enumerate(found, 1)}
+        self.values: dict[Value, int] = {value: code for code, value in enumerate(found, 1)}
         self.codes: NDArray[np.int32] = np.zeros(max(64, len(rows)), dtype=np.int32)
         self.codes[: len(rows)] = [ABSENT if value is None else self.values[value] for value in rows]
-        self._value_of = ["", *found]  # by code
-        self._machines: list[int] = np.bincount(self.codes, minlength=len(self._value_of)).tolist()
+        self.version = 0
+        self.by_code = [nothing, *found]
+        self._machines: list[int] = np.bincount(self.codes, minlength=len(self.by_code)).tolist()
         self._free: list[int] = []
-        self._numbers: tuple[Int64, Bool] | None = (
-            None  # by code: what Gt and Lt compare, once somebody has asked
-        )
 
     @property
     def bound(self) -> int:
         """A number that all codes are below."""
-        return len(self._value_of)
+        return len(self.by_code)
 
-    def set(self, row: int, value: str | None) -> None:
+    def set(self, row: int, value: Value | None) -> None:
         """Give ``row`` a value, or none; the column grows as needed."""
         if row >= len(self.codes):
-            self.codes = np.concatenate([self.codes, np.zeros(max(row + 1, len(self.codes)), dtype=np.int32)])
+            self.fit(row + 1)
         former = int(self.codes[row])
         code = ABSENT if value is None else self._code(value)
         if code:
@@ -57,8 +58,41 @@ class LabelColumn:
         if former:
             self._machines[former] -= 1
             if not self._machines[former]:
-                del self.values[self._value_of[former]]
+                del self.values[self.by_code[former]]
+                self.by_code[former] = self.by_code[ABSENT]
                 self._free.append(former)
+                self.version += 1
+
+    def fit(self, rows: int) -> None:
+        """Make room for so many rows; those that were never set have nothing."""
+        if rows > len(self.codes):
+            more = np.zeros(max(rows, 2 * len(self.codes)) - len(self.codes), dtype=np.int32)
+            self.codes = np.concatenate([self.codes, more])
+
+    def _code(self, value: Value) -> int:
+        code = self.values.get(value)
+        if code is not None:
+            return code
+        if self._free:
+            code = self._free.pop()
+            self.by_code[code] = value
+        else:
+            code = len(self.by_code)
+            self.by_code.append(value)
+            self._machines.append(0)
+        self.values[value] = code
+        self.version += 1
+        return code
+
+
+class LabelColumn(CodedColumn[str]):
+    """One key's values."""
+
+    def __init__(self, rows: Sequence[str | None]) -> None:
+        super().__init__("", rows)
+        self._numbers: tuple[int, Int64, Bool] | None = (
+            None  # by code: what Gt and Lt compare, as of a version
+        )
 
     def any_of(self, values: Sequence[str], count: int) -> Bool:
         """bool[count]: machines whose value is one of ``values``."""
@@ -75,28 +109,14 @@ class LabelColumn:
 
     def compared(self, operator: str, bound: int, count: int) -> Bool:
         """bool[count]: machines whose value is an integer greater (Gt) or less (Lt) than ``bound``."""
-        if self._numbers is None:
-            parsed = [parse_integer(value) for value in self._value_of]
+        if self._numbers is None or self._numbers[0] != self.version:
+            parsed = [parse_integer(value) for value in self.by_code]
             numbers = np.array([number or 0 for number in parsed], dtype=np.int64)
-            self._numbers = numbers, np.array([number is not None for number in parsed], dtype=np.bool_)
-        numbers, known = self._numbers
+            known = np.array([number is not None for number in parsed], dtype=np.bool_)
+            self._numbers = self.version, numbers, known
+        _, numbers, known = self._numbers
         matching = known & (numbers > bound if operator == "Gt" else numbers < bound)
         return matching[self.codes[:count]]
-
-    def _code(self, value: str) -> int:
-        code = self.values.get(value)
-        if code is not None:
-            return code
-        if self._free:
-            code = self._free.pop()
-            self._value_of[code] = value
-        else:
-            code = len(self._value_of)
-            self._value_of.append(value)
-            self._machines.append(0)
-        self.values[value] = code
-        self._numbers = None
-        return code
 
 
 def parse_integer(text: str) -> int | None:
