@@ -109,7 +109,7 @@ def _groups(cluster: Cluster) -> None:
         _require(listed == found, f"job {job} has the tasks {found} (rows), and lists {listed}")
     joined = Counter(tasks.spread[sorted(tasks.row_of.values())].tolist())
     for number in range(1, max(len(cluster.spread_groups), max(joined, default=0) + 1)):
-        counted = cluster.spread_groups.size(number)
+        counted = cluster.spread_groups.counts[number] if number < len(cluster.spread_groups) else 0
         _require(
             counted == joined[number], f"group {number} has {joined[number]} tasks, and counts {counted}"
         )

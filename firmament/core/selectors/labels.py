@@ -25,43 +25,67 @@ LONGEST_INTEGER = 19
 """Decimal digits of the largest 64-bit integers."""
 
 
-class CodedColumn(Generic[Value]):
-    """Values of machines as codes, `ABSENT` for those that have ``nothing``; numbers of values that no machine has any
-    more are given again. ``codes``: int32[capacity], valid up to the number of machines; all are below ``bound``.
-    ``values``: the codes of those that some machine has; ``version`` grows when these become others.
+class Codes(Generic[Value]):
+    """Numbers, from 1 on, for values that come and go; `ABSENT` stands for ``nothing``. Those of values that nobody has
+    any more are given again. ``values``: numbers by value; ``by_code``: values by number; ``counts``: how many have
+    each; ``version`` grows when there are other values.
     """
 
-    def __init__(self, nothing: Value, rows: Sequence[Value | None] = ()) -> None:
-        found = dict.fromkeys(value for value in rows if value is not None)
-        self.values: dict[Value, int] = {value: code for code, value in enumerate(found, 1)}
-        self.codes: NDArray[np.int32] = np.zeros(max(64, len(rows)), dtype=np.int32)
-        self.codes[: len(rows)] = [ABSENT if value is None else self.values[value] for value in rows]
+    def __init__(self, nothing: Value) -> None:
+        self.values: dict[Value, int] = {}
+        self.by_code: list[Value] = [nothing]
+        self.counts: list[int] = [0]
         self.version = 0
-        self.by_code = [nothing, *found]
-        self._machines: list[int] = np.bincount(self.codes, minlength=len(self.by_code)).tolist()
         self._free: list[int] = []
 
-    @property
-    def bound(self) -> int:
-        """A number that all codes are below."""
+    def __len__(self) -> int:
+        """A number that all are below."""
         return len(self.by_code)
 
-    def set(self, row: int, value: Value | None) -> None:
-        """Give ``row`` a value, or none; the column grows as needed."""
+    def join(self, value: Value, count: int = 1) -> int:
+        """Note that so many more have a value; returns its number."""
+        if value == self.by_code[ABSENT]:
+            return ABSENT
+        code = self.values.get(value)
+        if code is None:
+            if self._free:
+                code = self._free.pop()
+                self.by_code[code] = value
+            else:
+                code = len(self.by_code)
+                self.by_code.append(value)
+                self.counts.append(0)
+            self.values[value] = code
+            self.version += 1
+        self.counts[code] += count
+        return code
+
+    def leave(self, code: int) -> None:
+        """Note that one less has the value of a number; the last one ends it."""
+        if not code:
+            return
+        self.counts[code] -= 1
+        if not self.counts[code]:
+            del self.values[self.by_code[code]]
+            self.by_code[code] = self.by_code[ABSENT]
+            self._free.append(code)
+            self.version += 1
+
+
+class CodedColumn(Codes[Value]):
+    """Values of machines: ``codes``: int32[capacity], valid up to the number of machines."""
+
+    def __init__(self, nothing: Value) -> None:
+        super().__init__(nothing)
+        self.codes: NDArray[np.int32] = np.zeros(64, dtype=np.int32)
+
+    def set(self, row: int, value: Value) -> None:
+        """Give ``row`` a value, or nothing; the column grows as needed."""
         if row >= len(self.codes):
             self.fit(row + 1)
         former = int(self.codes[row])
-        code = ABSENT if value is None else self._code(value)
-        if code:
-            self._machines[code] += 1  # before the former one is given up, which may be the same
-        self.codes[row] = code
-        if former:
-            self._machines[former] -= 1
-            if not self._machines[former]:
-                del self.values[self.by_code[former]]
-                self.by_code[former] = self.by_code[ABSENT]
-                self._free.append(former)
-                self.version += 1
+        self.codes[row] = self.join(value)  # before the former one is given up, which may be the same
+        self.leave(former)
 
     def fit(self, rows: int) -> None:
         """Make room for so many rows; those that were never set have nothing."""
@@ -69,27 +93,18 @@ class CodedColumn(Generic[Value]):
             more = np.zeros(max(rows, 2 * len(self.codes)) - len(self.codes), dtype=np.int32)
             self.codes = np.concatenate([self.codes, more])
 
-    def _code(self, value: Value) -> int:
-        code = self.values.get(value)
-        if code is not None:
-            return code
-        if self._free:
-            code = self._free.pop()
-            self.by_code[code] = value
-        else:
-            code = len(self.by_code)
-            self.by_code.append(value)
-            self._machines.append(0)
-        self.values[value] = code
-        self.version += 1
-        return code
 
-
-class LabelColumn(CodedColumn[str]):
+class LabelColumn(CodedColumn[str | None]):
     """One key's values."""
 
     def __init__(self, rows: Sequence[str | None]) -> None:
-        super().__init__("", rows)
+        super().__init__(None)
+        found = Counter(value for value in rows if value is not None)
+        self.by_code += found
+        self.counts += found.values()
+        self.values = {value: code for code, value in enumerate(found, 1)}
+        self.fit(len(rows))
+        self.codes[: len(rows)] = [ABSENT if value is None else self.values[value] for value in rows]
         self._numbers: tuple[int, Int64, Bool] | None = (
             None  # by code: what Gt and Lt compare, as of a version
         )
@@ -99,7 +114,7 @@ class LabelColumn(CodedColumn[str]):
         codes = [self.values[value] for value in values if value in self.values]
         if len(codes) == 1:
             return self.codes[:count] == codes[0]
-        wanted = np.zeros(self.bound, dtype=np.bool_)
+        wanted = np.zeros(len(self), dtype=np.bool_)
         wanted[codes] = True
         return wanted[self.codes[:count]]
 
@@ -110,7 +125,7 @@ class LabelColumn(CodedColumn[str]):
     def compared(self, operator: str, bound: int, count: int) -> Bool:
         """bool[count]: machines whose value is an integer greater (Gt) or less (Lt) than ``bound``."""
         if self._numbers is None or self._numbers[0] != self.version:
-            parsed = [parse_integer(value) for value in self.by_code]
+            parsed = [parse_integer(value or "") for value in self.by_code]
             numbers = np.array([number or 0 for number in parsed], dtype=np.int64)
             known = np.array([number is not None for number in parsed], dtype=np.bool_)
             self._numbers = self.version, numbers, known

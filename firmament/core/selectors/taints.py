@@ -106,7 +106,7 @@ class TaintIndex:
         column.fit(row + 1)
         former = column.by_code[column.codes[row]]
         self.soft += taints not in column.values and _is_soft(taints)
-        column.set(row, taints or None)
+        column.set(row, taints)
         self.soft -= former not in column.values and _is_soft(former)
         self.groups = len(column.values)
 
@@ -120,7 +120,7 @@ class TaintIndex:
         """Per machine the first hard taint that is not tolerated: an index (int64[count], -1: none) and the taints."""
         self._column.fit(count)
         found: dict[Taint, int] = {}
-        per_set = np.full(self._column.bound, -1, dtype=np.int64)
+        per_set = np.full(len(self._column), -1, dtype=np.int64)
         lookup = Tolerated(tolerations)
         for code, taints in enumerate(self._column.by_code):
             for taint in taints:

@@ -11,9 +11,10 @@ from cost_models.interface import Int64, Needs
 from cost_models.task_constraints import ConstrainingModel
 from firmament.core.model import BUDGET_RECORD, FOREIGN_NOMINATION_RECORD, NAMESPACE_RECORD, Machine
 from firmament.core.resources import ResourceIndex, ShapeRequests
+from firmament.core.selectors.labels import Codes
 from firmament.core.state.class_selectors import ClassSelector
 from firmament.core.state.classes import ClassTable, Renumbered
-from firmament.core.state.jobs import JobTable, SpreadGroups
+from firmament.core.state.jobs import JobTable
 from firmament.core.state.machines import MachineTable
 from firmament.core.state.promised_room import ForeignNominations, PromisedRoom
 from firmament.core.state.records import RecordTable
@@ -89,7 +90,7 @@ class Cluster:
             history=needs.load,
         )
         self.jobs = JobTable()
-        self.spread_groups = SpreadGroups()
+        self.spread_groups = Codes("")  # of tasks that would rather be apart
         self.records = RecordTable(record_bytes, frozenset((*needs.records, *_OWN_RECORDS)))
         self.dirty = DirtySet()
         self.promises = PromisedRoom(ForeignNominations(self.resources))
