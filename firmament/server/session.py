@@ -207,7 +207,8 @@ class Session:
             case "events":
                 await self._apply(message.events)
             case "reports":
-                await asyncio.to_thread(self._report, message.reports)
+                reports = message.reports
+                await asyncio.to_thread(lambda: self._cluster.report(self, reports_from_proto(reports)))
             case "snapshot_begin":
                 await asyncio.to_thread(self._cluster.begin_snapshot, self)
             case "snapshot_end":
@@ -232,17 +233,11 @@ class Session:
                 f"EventBatch: sequence: {batch.sequence} follows {self._sequence}; send {self._sequence + 1}",
             )
         try:
-            await asyncio.to_thread(self._decode_and_apply, batch)
+            await asyncio.to_thread(lambda: self._cluster.apply(self, events_from_proto(batch.events)))
         except InvalidEventError as error:
             raise type(error)(f"EventBatch {batch.sequence}: {str(error)[:_LONGEST_FAULT]}") from error
         self._sequence = batch.sequence
         self._outbox.acknowledge(batch.sequence)
-
-    def _decode_and_apply(self, batch: pb.EventBatch) -> None:
-        self._cluster.apply(self, events_from_proto(batch.events))
-
-    def _report(self, reports: pb.BindingReports) -> None:
-        self._cluster.report(self, reports_from_proto(reports))
 
     # --- small things ------------------------------------------------------------------------------------------------
 

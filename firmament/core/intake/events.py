@@ -142,9 +142,6 @@ def _bind(cluster: Cluster, task: int, cls: int, event: TasksBound, index: int, 
     date(cluster, task, event, index)
 
 
-# --- jobs -----------------------------------------------------------------------------------------------------------
-
-
 def _define_job(cluster: Cluster, job: Job) -> None:
     before = cluster.jobs.gang(job.id)
     cluster.jobs.define(job)
@@ -189,17 +186,13 @@ class TaskIntake:
     def flush(self) -> None:
         """Add what was gathered."""
         if self._submitted:
-            _add_submitted(self._cluster, self._submitted, self._now)
+            _add(self._cluster, self._submitted, _column(self._submitted, "created"), self._now)
             self._submitted.clear()
         elif self._bound:
             _add_bound(self._cluster, self._bound, self._now)
             self._bound.clear()
         if self._uids is not None:
             self._uids.clear()
-
-
-def _add_submitted(cluster: Cluster, events: Sequence[TasksSubmitted], now: float) -> None:
-    _add(cluster, events, _column(events, "created"), now)
 
 
 def _add_bound(cluster: Cluster, events: Sequence[TasksBound], now: float) -> None:

@@ -124,12 +124,8 @@ def _allowed(cluster: Cluster, takers: dict[int, Int64]) -> list[int]:
     if rules is None:
         return list(takers)
     state = RuleState(rules)
-    return [cls for index, (cls, at) in enumerate(takers.items()) if _any(state, index, at)]
-
-
-def _any(state: RuleState, index: int, at: Int64) -> bool:
-    allowed = state.allowed(index, at)
-    return allowed is None or bool(allowed.any())
+    allowed = {cls: state.allowed(index, at) for index, (cls, at) in enumerate(takers.items())}
+    return [cls for cls, machines in allowed.items() if machines is None or machines.any()]
 
 
 class QueueingHints:
