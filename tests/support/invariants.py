@@ -104,7 +104,7 @@ def _groups(cluster: Cluster) -> None:
     for row in sorted(tasks.row_of.values()):
         if tasks.job[row]:
             members[tasks.job[row]].append(row)
-    for job in members.keys() | cluster.jobs.with_tasks:
+    for job in members.keys() | cluster.jobs._members.keys():
         listed, found = cluster.jobs.members(job), members.get(job, [])
         _require(listed == found, f"job {job} has the tasks {found} (rows), and lists {listed}")
     joined = Counter(tasks.spread[sorted(tasks.row_of.values())].tolist())

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain, repeat
+from typing import Any
 
 import numpy as np
 
@@ -112,16 +113,11 @@ def _apply_singly(
 
 def _alone(event: TasksSubmitted | TasksBound, index: int) -> TasksSubmitted | TasksBound:
     """The part of an event that is about one of its tasks."""
-    one = slice(index, index + 1)
-    if isinstance(event, TasksBound):
-        return replace(
-            event,
-            uids=event.uids[one],
-            names=event.names[one],
-            assigned=event.assigned[one],
-            initialized=event.initialized[one],
-        )
-    return replace(event, uids=event.uids[one], names=event.names[one], created=event.created[one])
+    columns = ("created",) if isinstance(event, TasksSubmitted) else ("assigned", "initialized")
+    of_one: dict[str, Any] = {
+        name: getattr(event, name)[index : index + 1] for name in ("uids", "names", *columns)
+    }
+    return replace(event, **of_one)
 
 
 def _bind(cluster: Cluster, task: int, cls: int, event: TasksBound, index: int, now: float) -> None:

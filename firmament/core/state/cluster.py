@@ -42,7 +42,7 @@ class DirtySet:
 
     def rows(self) -> Int64:
         """Rows of the marked machines, ascending; those of single machines, also if it is ``everywhere``."""
-        return np.array(sorted(self.machines), dtype=np.int64)
+        return np.sort(np.fromiter(self.machines, dtype=np.int64, count=len(self.machines)))
 
     @property
     def any_machine(self) -> bool:

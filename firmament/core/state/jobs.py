@@ -48,11 +48,6 @@ class JobTable:
         """The job, if it is a gang."""
         return self._jobs[job_id] if job_id in self.gangs else None
 
-    @property
-    def with_tasks(self) -> KeysView[str]:
-        """Ids of the jobs that have tasks, whether or not they are defined."""
-        return self._members.keys()
-
     def members(self, job_id: str) -> list[int]:
         """Rows of the tasks of a job, ascending."""
         return sorted(self._members.get(job_id, ()))
