@@ -10,7 +10,7 @@ from cost_models.interface import Bool, Int64
 from firmament.core.commit.current_limits import by_machine, disturbed, newly_limited
 from firmament.core.commit.revalidation import overtaken_groups, pairs_now
 from firmament.core.constraints.rules import compile_rules
-from firmament.core.filters.attached_volumes import saved
+from firmament.core.filters.attached_volumes import net_requests
 from firmament.core.filters.node_filters import StaticRows
 from firmament.core.gangs.members import lacking
 from firmament.core.preemption.problem import Eviction, PreemptionProblem
@@ -169,11 +169,7 @@ class EvictionCheck:
         here = [row for row in gone if tasks.machine[row] == machine]
         room = cluster.free_beside(self._snapshot.tasks)[machine]
         room = room + cluster.demand_of(tasks.cls[here])[0].sum(axis=0)
-        wanted, _ = cluster.demand_of(classes)
-        for index, cls in enumerate(classes.tolist()):
-            less = saved(cluster, cluster.classes.rows[cls].shape, np.array([machine]))
-            if less is not None:
-                wanted[index] -= less[0]
+        wanted = net_requests(cluster, classes, np.full(len(classes), machine))
         if not (wanted.sum(axis=0) <= room)[wanted.any(axis=0)].all():
             return False
         pairs = Constraints([self._pairs])

@@ -7,7 +7,7 @@ counts on the order, nothing else may have come to the machine. Of a gang all th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +18,7 @@ from firmament.core.commit.current_limits import LimitsNow, disturbed
 from firmament.core.constraints.models import compile_pairs
 from firmament.core.constraints.rules import compile_rules
 from firmament.core.constraints.tree_groups import rules_of
-from firmament.core.filters.attached_volumes import saved
+from firmament.core.filters.attached_volumes import net_requests
 from firmament.core.filters.node_filters import StaticRows
 from firmament.core.flow.group_terms import Group, GroupTerms
 from firmament.core.gangs.members import lacking, staying_members
@@ -64,11 +64,10 @@ class Recheck:
         self._snapshot = snapshot
         self._decided = decided
         self._limits = limits
-        shapes = [cluster.classes.rows[cls].shape for cls in snapshot.cls.tolist()]
         self._promised = cluster.promised_beside(snapshot.tasks)
         known = cluster.machines.row_of
         self._machine = np.array([known.get(name, -1) for name in decided.machine], dtype=np.int64)
-        self._wanted = self._wanted_of(shapes)
+        self._wanted = net_requests(cluster, snapshot.cls[decided.cls], self._machine)
         self._allowed = self._still_allowed(static_rows)
         if ordered.any():
             self._allowed &= ~(ordered & disturbed(cluster, snapshot)[decided.row])
@@ -142,19 +141,6 @@ class Recheck:
             if possible[row]:
                 transitions.assume(self._cluster, task[row : row + 1], machine[row : row + 1])
         return possible
-
-    def _wanted_of(self, shapes: Sequence[int]) -> Int64:
-        """int64[N, K]: what each placement asks of its machine; ``shapes``: those of the snapshot's classes."""
-        wanted: Int64 = self._cluster.requests.rows(shapes)[self._decided.cls]
-        contents = self._cluster.classes.shapes
-        for cls in np.unique(self._decided.cls).tolist():
-            if not contents[shapes[cls]].attachments:
-                continue
-            where = np.flatnonzero((self._decided.cls == cls) & (self._machine >= 0))
-            less = saved(self._cluster, shapes[cls], self._machine[where])
-            if less is not None:
-                wanted[where] -= less
-        return wanted
 
     def _overfull(self, rows: Int64) -> Bool:
         """bool[len(rows)]: placements on machines that lack room for all of ``rows`` together."""

@@ -156,8 +156,7 @@ class TaskIntake:
     def __init__(self, cluster: Cluster, now: float, *, distinct: bool) -> None:
         self._cluster = cluster
         self._now = now
-        self._submitted: list[TasksSubmitted] = []
-        self._bound: list[TasksBound] = []
+        self._events: list[TasksSubmitted | TasksBound] = []  # all of one kind
         self._uids: set[str] | None = None if distinct else set()
 
     def take(self, event: TasksSubmitted | TasksBound) -> bool:
@@ -167,26 +166,20 @@ class TaskIntake:
         if not self._cluster.tasks.row_of.keys().isdisjoint(event.uids):
             self.flush()
             return False
-        if isinstance(event, TasksBound):
-            if self._submitted:
-                self.flush()
-            self._bound.append(event)
-        else:
-            if self._bound:
-                self.flush()
-            self._submitted.append(event)
+        if self._events and type(event) is not type(self._events[0]):
+            self.flush()
+        self._events.append(event)
         if self._uids is not None:
             self._uids.update(event.uids)
         return True
 
     def flush(self) -> None:
         """Add what was gathered."""
-        if self._submitted:
-            _add(self._cluster, self._submitted, _column(self._submitted, "created"), self._now)
-            self._submitted.clear()
-        elif self._bound:
-            _add_bound(self._cluster, self._bound, self._now)
-            self._bound.clear()
+        if bound := [event for event in self._events if isinstance(event, TasksBound)]:
+            _add_bound(self._cluster, bound, self._now)
+        elif self._events:
+            _add(self._cluster, self._events, _column(self._events, "created"), self._now)
+        self._events.clear()
         if self._uids is not None:
             self._uids.clear()
 
