@@ -15,11 +15,8 @@ from cost_models.api.arrays import Layout, layout_faults
 from cost_models.group_terms import LevelRule
 from cost_models.interface import JointRows
 from cost_models.pairs import PairTerms
-from firmament.core.flow.dual_prices import DualPrices
-from firmament.core.flow.group_terms import Group, GroupTerms
 from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem
-from firmament.core.flow.size_costs import Charge, RoundHeights
-from firmament.core.flow.spread_terms import SpreadTerms
+from firmament.core.flow.terms import Charge, DualPrices, Group, GroupTerms, RoundHeights, SpreadTerms
 from firmament.core.rules.model_limits import ModelConstraint
 from firmament.core.rules.pairs import PairRules
 from firmament.core.rules.ruleset import (

@@ -51,9 +51,8 @@ def encode_round(
         DELTAS: _deltas(record.result),
     }
     if placement.first is not None:
-        files |= encode_network(
-            placement.first, placement.first_alike, placement.first_classes, snapshot.machine_names
-        )
+        first = placement.first
+        files |= encode_network(first.outcome, first.alike, first.classes, snapshot.machine_names)
     return files
 
 
@@ -102,7 +101,7 @@ def _described(
         models=tuple(ModelUse(each.model.name, each.weight) for each in configuration.models),
         options=configuration.options.passes,
         stats=record.result.stats,
-        bound=None if first is None else first.bound,
+        bound=None if first is None else first.outcome.bound,
         versions=dict(versions),
     )
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from firmament.core.flow.size_costs import Charge
 
 from firmament.artefacts.arrays import decode_arrays, encode_arrays
 from firmament.core.flow.problem import Assignments
+from firmament.core.flow.terms import Charge
 from tests.artefacts.rounds import refusal
 from tests.support.core import problem
 from tests.support.heights import with_heights
