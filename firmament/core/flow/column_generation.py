@@ -216,7 +216,7 @@ class _Generation:
         """The flow, mended in place, and its prices; None if a solver is the better choice."""
         patched = mended(network, flows, prices, self._options.mended, self._tuning.repair)
         self._mends += patched is not None
-        return None if patched is None else (patched.flows, patched.prices)
+        return patched
 
     def _priced(self, network: Network, flows: Int64) -> tuple[Int64, Prices | None]:
         """The flow, and its prices; None if there are none: the solver's flow is no optimum."""

@@ -101,12 +101,21 @@ def build_network(
     classes = residual.active()
     class_index = np.full(problem.classes, -1, dtype=np.int64)
     class_index[classes] = np.arange(len(classes))
-    machines, column_machine = _reached(columns, problem.machines)
+    present = np.zeros(problem.machines, dtype=np.bool_)
+    present[columns.machine] = True
+    machines, column_machine = np.flatnonzero(present), (np.cumsum(present) - 1)[columns.machine]
     column_class = class_index[columns.cls]
     waiting = residual.remaining.sum(axis=1)
     capacity, cost = column_arcs(residual, columns)
 
-    given = _steps(residual, machines, classes, steps)
+    given = Steps(
+        crowd=problem.crowd[machines],
+        placed=residual.placed[machines],
+        times=problem.times()[machines],
+        room=machine_units(residual, classes)[machines],
+        most=steps[machines],
+        step=problem.crowd_step(),
+    )
     arcs = given.arcs(None if merged is None else merged[machines])
     first_machine = 2 * len(classes)
     sink = first_machine + len(machines)
@@ -153,13 +162,6 @@ def whole_network(
     return build_network(residual, columns, penalties, steps) if len(columns) else None
 
 
-def _reached(columns: Columns, machines: int) -> tuple[Int64, Int64]:
-    """Machines of the columns, ascending, and the place of each column's among them: int64[A]."""
-    present = np.zeros(machines, dtype=np.bool_)
-    present[columns.machine] = True
-    return np.flatnonzero(present), (np.cumsum(present) - 1)[columns.machine]
-
-
 def column_arcs(residual: Residual, columns: Columns) -> tuple[Int64, Int64]:
     """How many waiting tasks of its class each column's machine takes at most, and what it costs each: int64[A]."""
     problem = residual.problem
@@ -170,19 +172,6 @@ def column_arcs(residual: Residual, columns: Columns) -> tuple[Int64, Int64]:
         most[list(problem.most)] = list(problem.most.values())
         np.minimum(capacity, most[columns.cls] * problem.times()[columns.machine], out=capacity)
     return capacity, problem.cost[shapes, columns.machine].astype(np.int64)
-
-
-def _steps(residual: Residual, machines: Int64, classes: Int64, most: Int64) -> Steps:
-    """Crowding of ``machines`` (int64[M'], rows) as far as ``classes`` could use them; ``most``: int64[M]."""
-    problem = residual.problem
-    return Steps(
-        crowd=problem.crowd[machines],
-        placed=residual.placed[machines],
-        times=problem.times()[machines],
-        room=machine_units(residual, classes)[machines],
-        most=most[machines],
-        step=problem.crowd_step(),
-    )
 
 
 def flow_cost(network: Network, flows: Int64) -> int:

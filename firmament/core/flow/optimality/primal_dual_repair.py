@@ -14,6 +14,7 @@ found at once and cross each other least.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,8 +30,7 @@ _FAR = 2**30 - 1
 """Longer than any path; twice this is still a number of 32 bits."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mended:
+class Mended(NamedTuple):
     """An optimal flow, int64[A], and valid prices of it."""
 
     flows: Int64
