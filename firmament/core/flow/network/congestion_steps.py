@@ -20,6 +20,11 @@ class StepArcs:
     capacity: Int64
     cost: Int64
 
+    def some(self) -> StepArcs:
+        """Those that take a task; ``count`` is of all."""
+        some = self.capacity > 0
+        return StepArcs(self.machine[some], self.count, self.capacity[some], self.cost[some])
+
 
 @dataclass(frozen=True, slots=True)
 class Steps:

@@ -55,8 +55,9 @@ class Stairs:
 
     def at(self, machines: Int64) -> Stairs:
         """Those of some machines."""
-        parts = (each[machines] for each in (self.base, self.growth, self.ahead, self.room))
-        return Stairs(*parts, self.step)
+        whole = self.base, self.growth, self.ahead, self.room
+        base, growth, ahead, room = (each[machines] for each in whole)
+        return Stairs(base, growth, ahead, room, self.step)
 
     def near(self, paid: Float32, reach: float) -> Int64:
         """Machines with room that are wanted at ``paid`` (float32[M]), or miss that by at most ``reach`` steps."""

@@ -150,12 +150,7 @@ class GroupPlacer:
         """Equal for groups that can be served alike."""
         group = self._terms.groups[gang]
         classes, counts = np.unique(group.order, return_counts=True)
-        pins = [
-            self._problem.pins[cls].tobytes() if cls in self._problem.pins else b""
-            for cls in classes.tolist()
-        ]
-        shapes = self._problem.shape[classes].tolist()
-        alike = sorted(zip(shapes, counts.tolist(), pins, strict=True))
+        alike = self._problem.looks(classes.tolist(), counts.tolist())
         return (group.size, group.rules, group.held.tobytes(), *alike)
 
     def lacks_room(self, gang: int) -> bool:
