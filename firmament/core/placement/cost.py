@@ -94,7 +94,7 @@ def pending_cost(problem: PlacementProblem, placed: Assignments) -> int:
     if not left.any():
         return 0
     start = Residual(problem)
-    return int((left * unscheduled_penalties(start, dearest_path(start)).cost).sum())
+    return int((left * unscheduled_penalties(start, dearest_path(start))).sum())
 
 
 def placement_cost(problem: PlacementProblem, placed: Assignments) -> int:

@@ -50,15 +50,9 @@ class Network:
         return slice(0, ends[0]), slice(ends[0], ends[1]), slice(ends[1], ends[2]), slice(ends[2], ends[3])
 
 
-@dataclass(frozen=True, slots=True)
-class Penalties:
-    """Cost of leaving tasks unscheduled: int64[C, WAIT_BUCKETS], falling from the longest wait to the shortest."""
-
-    cost: Int64
-
-
-def unscheduled_penalties(residual: Residual, dearest: int) -> Penalties:
-    """Penalties above any gain that leaving a task could bring.
+def unscheduled_penalties(residual: Residual, dearest: int) -> Int64:
+    """Cost of leaving tasks unscheduled, above any gain that it could bring: int64[C, WAIT_BUCKETS], falling from the
+    longest wait to the shortest.
 
     One more task placed may push others aside, once per class or machine at most, so a task is worth the dearest
     placement (``dearest``: units) times the longest chain of such moves: nothing stays pending by choice. Among tasks
@@ -69,7 +63,8 @@ def unscheduled_penalties(residual: Residual, dearest: int) -> Penalties:
     longest_chain = min(problem.classes, problem.machines) + 1
     step = dearest + 1
     wait = step * np.arange(WAIT_BUCKETS - 1, -1, -1, dtype=np.int64)
-    return Penalties(step * longest_chain + step * WAIT_BUCKETS * problem.priority[:, None] + wait[None, :])
+    penalties: Int64 = step * longest_chain + step * WAIT_BUCKETS * problem.priority[:, None] + wait[None, :]
+    return penalties
 
 
 def dearest_path(residual: Residual) -> int:
@@ -90,7 +85,7 @@ def crowding_cost(residual: Residual, machine: Int64, nth: Int64 | int = 0) -> I
 
 
 def build_network(
-    residual: Residual, columns: Columns, penalties: Penalties, steps: Int64, merged: Int64 | None = None
+    residual: Residual, columns: Columns, penalties: Int64, steps: Int64, merged: Int64 | None = None
 ) -> Network:
     """Build the network of ``columns``; ``steps``: int64[M], how many crowding steps each machine is given.
 
@@ -120,7 +115,7 @@ def build_network(
     first_machine = 2 * len(classes)
     sink = first_machine + len(machines)
     aggregators = np.arange(len(classes), 2 * len(classes), dtype=np.int64)
-    remaining, penalty = residual.remaining[classes].ravel(), penalties.cost[classes].ravel()
+    remaining, penalty = residual.remaining[classes].ravel(), penalties[classes].ravel()
     supplies = np.zeros(sink + 1, dtype=np.int64)
     supplies[: len(classes)] = waiting[classes]
     supplies[sink] = -int(waiting.sum())
@@ -143,9 +138,7 @@ def build_network(
     )
 
 
-def whole_network(
-    residual: Residual, fits: dict[int, Bool], penalties: Penalties, most: int
-) -> Network | None:
+def whole_network(residual: Residual, fits: dict[int, Bool], penalties: Int64, most: int) -> Network | None:
     """The network of all columns and steps; None if these are more than ``most``."""
     problem, classes = residual.problem, residual.active()
     steps = machine_units(residual, classes)
