@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.flow.network.congestion_steps import staircase
-from firmament.core.flow.network.network import dearest_path, unscheduled_penalties
+from firmament.core.flow.network.network import dearest_path, staircase, unscheduled_penalties
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual, take_oldest
 from firmament.core.flow.terms import SpreadTerms
 from firmament.core.rules.pairs import PairRules, pair_figure

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.flow.network.congestion_steps import StepArcs, Steps
+from firmament.core.flow.network.network import StepArcs, Steps
 from firmament.core.rescheduling.move_network.columns import Columns
 from firmament.core.rescheduling.move_network.problem import MoveProblem, Moves
 from firmament.solvers.base import Arcs, FlowProblem

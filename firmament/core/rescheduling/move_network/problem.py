@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.flow.network.congestion_steps import staircase
+from firmament.core.flow.network.network import staircase
 from firmament.solvers.base import Int32
 
 BARRED = np.int32(2**30)
