@@ -107,7 +107,7 @@ class EventWriter:
 
     def about_group(self, group: ObjectRef, reason: str, message: str) -> None:
         """Say how a group stands. Callers report changes only."""
-        self._submit_about(group, reason, message)
+        self._submit(group, reason, message)
 
     def warn(self, about: ObjectRef, reason: str, message: str) -> None:
         """Say what is wrong with an object, or renew the event that says so."""
@@ -128,10 +128,9 @@ class EventWriter:
         """Wait until nothing waits."""
         await self._queue.wait_drained()
 
-    def _submit(self, pod: PodRef, reason: str, message: str) -> None:
-        self._submit_about(ObjectRef("v1", "Pod", pod.uid, pod.namespace, pod.name), reason, message)
-
-    def _submit_about(self, about: ObjectRef, reason: str, message: str) -> None:
+    def _submit(self, about: ObjectRef | PodRef, reason: str, message: str) -> None:
+        if isinstance(about, PodRef):
+            about = ObjectRef("v1", "Pod", about.uid, about.namespace, about.name)
         # Named here, so that a try whose answer is lost is not followed by a second event.
         self._serial += 1
         name = f"{about.name[:_MAX_NAME]}.{self._serial:x}"

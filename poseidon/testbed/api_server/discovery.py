@@ -17,7 +17,7 @@ _VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "updat
 _IDENTITY = ("group", "version", "kind")
 
 
-_VERSION = {
+VERSION = {
     "major": "1",
     "minor": "36",
     "gitVersion": "v1.36.0-simulated",
@@ -35,7 +35,7 @@ def document(registry: ResourceRegistry, parts: list[str], host: str) -> Object 
     found: Object | None = None
     match parts:
         case ["version"]:
-            found = dict(_VERSION)
+            found = dict(VERSION)
         case ["api"]:
             addresses = [{"clientCIDR": "0.0.0.0/0", "serverAddress": host}]
             found = {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": addresses}

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from poseidon.testbed.controllers.driving import Follower
-from poseidon.testbed.controllers.requested import amount, quantity
+from poseidon.testbed.controllers.node_rules import amount, quantity
 from poseidon.testbed.objects.store import Store, decode
 
 if TYPE_CHECKING:
