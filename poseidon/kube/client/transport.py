@@ -321,7 +321,9 @@ def _refusal(reply: Reply) -> ApiError:
     """Return the error that a reply stands for."""
     raw = reply.body
     reason, message = "", raw.decode("utf-8", "replace").strip()
-    retry_after = _seconds(reply.retry_after)
+    # A header that is a date counts as absent: API servers use none.
+    given = reply.retry_after or ""
+    retry_after = float(given) if given.isdecimal() else None
     try:
         status = decode_object(raw, Status)
     except MalformedObjectError:
@@ -333,11 +335,6 @@ def _refusal(reply: Reply) -> ApiError:
     if retry_after is not None:
         retry_after = min(retry_after, _MAX_RETRY_AFTER)
     return ApiError(reply.status, reason, message, retry_after)
-
-
-def _seconds(text: str | None) -> float | None:
-    """Read a Retry-After header. Dates are not used by API servers and count as absent."""
-    return float(text) if text is not None and text.isdecimal() else None
 
 
 def _unreachable(method: str, path: str, error: BaseException) -> UnreachableError:

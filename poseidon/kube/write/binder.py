@@ -145,7 +145,9 @@ class Binder(WorkerPool[BindRequest]):
                     self._adaptive.turned_away()
                 outcome = judge(request, error)
                 tries = tries or Tries(self._options, self._random, self._clock, since=started)
-                pause = tries.pause(error, may_help=_may_help(error, outcome))
+                # It may if the server is in trouble, or another write came in between.
+                may_help = error.transient or (error.conflict and outcome.result is BindResult.FAILED)
+                pause = tries.pause(error, may_help=may_help)
                 if pause is None:
                     return outcome
             except KubeError as error:
@@ -189,11 +191,6 @@ def binding_body(request: BindRequest) -> bytes:
     """Encode a core/v1 Binding with the uid as its precondition."""
     metadata = _Metadata(request.name, request.namespace, request.uid)
     return _encode(_Binding(metadata, _Target(request.node)))
-
-
-def _may_help(error: ApiError, outcome: BindOutcome) -> bool:
-    """Whether posting again may help: the server is in trouble, or another write came in between."""
-    return error.transient or (error.conflict and outcome.result is BindResult.FAILED)
 
 
 def judge(request: BindRequest, error: ApiError) -> BindOutcome:

@@ -124,7 +124,7 @@ class Evictor(WorkerPool[EvictionRequest]):
                 # Another conflict means that some other write came in between.
                 pause = None if refused else tries.pause(error, may_help=error.transient or error.outrun)
                 if pause is None:
-                    return EvictionOutcome(request, _words(error))
+                    return EvictionOutcome(request, error.message if error.throttled else str(error))
             except KubeError as error:
                 pause = tries.pause(error)
                 if pause is None:
@@ -162,10 +162,6 @@ async def post_eviction(transport: Transport, pod: PodRef, **options: int) -> by
 def is_budget_refusal(error: ApiError) -> bool:
     """Whether a disruption budget does not let a pod go at present."""
     return error.throttled and _BUDGET_REFUSAL in error.message
-
-
-def _words(error: ApiError) -> str:
-    return error.message if error.throttled else str(error)
 
 
 def _label(outcome: EvictionOutcome) -> str:
