@@ -94,13 +94,6 @@ def path_not_found() -> ApiError:
     return ApiError(404, "NotFound", "the server could not find the requested resource")
 
 
-def already_exists(resource: str, name: str) -> ApiError:
-    """Return the 409 for creating an object whose name is taken."""
-    return ApiError(
-        409, "AlreadyExists", f'{resource} "{name}" already exists', resource_details(resource, name)
-    )
-
-
 def conflict(resource: str, name: str, why: str) -> ApiError:
     """Return the 409 for a write that lost against another or whose precondition fails."""
     message = f'Operation cannot be fulfilled on {resource} "{name}": {why}'
@@ -153,12 +146,6 @@ def method_not_allowed() -> ApiError:
     """Return the 405 for a verb that the resource does not have."""
     message = "the server does not allow this method on the requested resource"
     return ApiError(405, "MethodNotAllowed", message)
-
-
-def too_many_requests(seconds: int) -> ApiError:
-    """Return the 429 for a request that a busy server does not look at; it may be made again after so many seconds."""
-    message = "Too many requests, please try again later."
-    return ApiError(429, "TooManyRequests", message, {"retryAfterSeconds": seconds})
 
 
 def unsupported_media_type(got: str, accepted: Sequence[str]) -> ApiError:

@@ -156,7 +156,9 @@ class Store:
         metadata = obj["metadata"]
         key = collection.key(metadata.get("namespace", ""), metadata["name"])
         if collection.get(key) is not None:
-            raise errors.already_exists(collection.spec.name, metadata["name"])
+            kind, name = collection.spec.name, metadata["name"]
+            details = errors.resource_details(kind, name)
+            raise errors.ApiError(409, "AlreadyExists", f'{kind} "{name}" already exists', details)
         metadata["uid"] = str(uuid.UUID(int=self._random.getrandbits(128), version=4))
         metadata["creationTimestamp"] = self.now()
         return self._commit(collection, "ADDED", obj, None, dry_run=dry_run)
