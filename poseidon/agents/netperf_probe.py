@@ -131,11 +131,8 @@ class NetperfProbe:
     async def _write_once(
         self, collection: str, path: str, written: Mapping[str, str], obsolete: Callable[[str], bool]
     ) -> None:
-        try:
-            present = decode_object(await self._transport.get(path), ConfigMap)
-        except ApiError as error:
-            if not error.not_found:
-                raise
+        found = await self._transport.find(path)
+        if found is None:
             body = {
                 "apiVersion": "v1",
                 "kind": "ConfigMap",
@@ -144,6 +141,7 @@ class NetperfProbe:
             }
             await self._transport.post(collection, msgspec.json.encode(body))
             return
+        present = decode_object(found, ConfigMap)
         stale = {key: None for key in present.data if is_measurement(key) and obsolete(key)}
         metadata = {"resourceVersion": present.metadata.resource_version}
         change = {"metadata": metadata, "data": {**stale, **written}}

@@ -177,12 +177,8 @@ class Elector:
         )
 
     async def _read(self) -> Lease | None:
-        try:
-            return decode_object(await self._transport.get(self._path), Lease)
-        except ApiError as error:
-            if error.not_found:
-                return None
-            raise
+        found = await self._transport.find(self._path)
+        return None if found is None else decode_object(found, Lease)
 
     def _follow(self, changes: Sequence[Change[Lease]]) -> None:
         for change in changes:
