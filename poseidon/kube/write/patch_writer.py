@@ -43,7 +43,7 @@ class PatchWrite(Protocol):
         """Return the patch that carries it out."""
 
 
-class PatchWriter:
+class PatchWriter(WriteBehind[PatchWrite]):
     """Writes patches of one ``kind``, as metrics call it; of each object the latest, with what an earlier one adds.
 
     ``wait_quiet`` returns once no binding waits.
@@ -59,33 +59,19 @@ class PatchWriter:
         random: Random,
         options: WriteBehindOptions | None = None,
     ) -> None:
+        super().__init__(kind, self._send, wait_quiet, metrics=metrics, random=random, options=options)
         self._transport = transport
-        self._queue: WriteBehind[PatchWrite] = WriteBehind(
-            kind, self._perform, wait_quiet, metrics=metrics, random=random, options=options
-        )
 
     def submit(self, write: PatchWrite) -> None:
         """Queue a write."""
-        match write, self._queue.waiting(write.uid):
+        match write, self.waiting(write.uid):
             case MapWrite() as news, MapWrite() as earlier:
                 write = news.over(earlier)
             case LabelWrite() as labels, LabelWrite() as others:
                 write = labels.over(others)
-        self._queue.submit(write.uid, write)
+        self.put(write.uid, write)
 
-    def withdraw(self, uid: str) -> None:
-        """Forget what waits to be written about an object."""
-        self._queue.withdraw(uid)
-
-    async def run(self) -> None:
-        """Write for ever."""
-        await self._queue.run()
-
-    async def wait_drained(self) -> None:
-        """Wait until nothing waits."""
-        await self._queue.wait_drained()
-
-    async def _perform(self, write: PatchWrite) -> None:
+    async def _send(self, write: PatchWrite) -> None:
         patch = self._patch(write)
         try:
             await self._transport.patch(patch.path, msgspec.json.encode(patch.body), patch.format)
@@ -137,7 +123,7 @@ class ConditionWriter(PatchWriter):
         self, pod: PodRef, message: str, *, was_unschedulable: bool, undecided: bool = False
     ) -> None:
         """Set the condition. With ``was_unschedulable`` its status was False already, and its time stays."""
-        waiting = self._queue.waiting(pod.uid)
+        waiting = self.waiting(pod.uid)
         if waiting is not None:
             was_unschedulable = isinstance(waiting, _Unscheduled) and waiting.since is None
         reason = "SchedulerError" if undecided else "Unschedulable"

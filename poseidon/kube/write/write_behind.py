@@ -92,7 +92,7 @@ class WriteBehind(Generic[W]):
         self._drained.set()
         self._complained = False
 
-    def submit(self, key: Hashable, write: W) -> None:
+    def put(self, key: Hashable, write: W) -> None:
         """Queue a write; it takes the place of one with the same key that still waits."""
         earlier = self._waiting.get(key)
         if earlier is not None:
