@@ -131,7 +131,10 @@ class WriteBehind(Generic[W]):
             return
         self._active.add(key)
         try:
-            is_quiet = await self._is_quiet_by(waiting.until)
+            is_quiet = False
+            # Where late writes are not limited, those that have waited long enough need not know.
+            if self._late is not None or asyncio.get_running_loop().time() < waiting.until:
+                is_quiet = await self._is_quiet_by(waiting.until)
             async with nullcontext() if is_quiet or self._late is None else self._late:
                 if key in self._waiting:  # else withdrawn meanwhile
                     await self._write(self._waiting.pop(key).write)
