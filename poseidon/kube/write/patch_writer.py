@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 
+from poseidon.kube.api.collections import NATIVE_POD_GROUPS
 from poseidon.kube.api.core import Condition
 from poseidon.kube.api.pod_groups import PodGroupStatus
 from poseidon.kube.api.references import PodRef, timestamp
@@ -220,9 +221,14 @@ class GroupConditionWrite(NamedTuple):
     condition: Condition
 
     def patch(self) -> Patch:
-        """Return it as a patch of the PodGroup's status, in a ``version`` and under a ``plural`` to be filled in."""
+        """Return it as a patch of the PodGroup's status, in the latest version."""
+        return self.under(NATIVE_POD_GROUPS.path)
+
+    def under(self, served: str) -> Patch:
+        """Return it as a patch of the PodGroup's status, ``served`` being the path of all PodGroups."""
+        version, _, plural = served.rpartition("/")
         condition = {"reason": "", "message": "", **msgspec.to_builtins(self.condition)}
-        path = f"{{version}}/namespaces/{self.namespace}/{{plural}}/{self.name}/status"
+        path = f"{version}/namespaces/{self.namespace}/{plural}/{self.name}/status"
         return _conditions(path, self.uid, condition)
 
 
@@ -237,9 +243,8 @@ class GroupConditionWriter(PatchWriter):
         self._served = served
 
     def _patch(self, write: PatchWrite) -> Patch:
-        version, _, plural = self._served().rpartition("/")
-        patch = write.patch()
-        return patch._replace(path=patch.path.format(version=version, plural=plural))
+        assert isinstance(write, GroupConditionWrite)
+        return write.under(self._served())
 
 
 def _conditions(path: str, uid: str, condition: Mapping[str, str]) -> Patch:
