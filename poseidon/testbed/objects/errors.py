@@ -100,12 +100,6 @@ def conflict(resource: str, name: str, why: str) -> ApiError:
     return ApiError(409, "Conflict", message, resource_details(resource, name))
 
 
-def modified(resource: str, name: str) -> ApiError:
-    """Return the 409 for a write based on a stale resourceVersion."""
-    why = "the object has been modified; please apply your changes to the latest version and try again"
-    return conflict(resource, name, why)
-
-
 def expired(message: str, continue_token: str = "") -> ApiError:
     """Return the 410 for a revision that the server no longer remembers."""
     return ApiError(410, "Expired", message, metadata={"continue": continue_token} if continue_token else {})
@@ -114,16 +108,6 @@ def expired(message: str, continue_token: str = "") -> ApiError:
 def too_old(requested: int, oldest: int) -> ApiError:
     """Return the 410 for a list or watch that starts before the remembered history."""
     return expired(f"too old resource version: {requested} ({oldest})")
-
-
-def revision_in_future(requested: int, current: int) -> ApiError:
-    """Return the 504 for a read that asks for a revision which the server has not reached."""
-    details = {
-        "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
-        "retryAfterSeconds": 1,
-    }
-    message = f"Timeout: Too large resource version: {requested}, current: {current}"
-    return ApiError(504, "Timeout", message, details)
 
 
 def bad_request(message: str) -> ApiError:
