@@ -67,12 +67,18 @@ class ResourceType:
 
 
 def builtin(
-    group_version: str, plural: str, kind: str, short: str = "", traits: str = "", **actions: str
+    group_version: str,
+    plural: str,
+    kind: str,
+    short: str = "",
+    traits: str = "",
+    actions: tuple[tuple[str, str], ...] = (),
 ) -> ResourceType:
-    """Describe one. ``actions``: what kind the body of each subresource is of, "" for its own.
+    """Return a resource of a kind that needs no definition.
 
-    ``traits`` are words: ``cluster``: not namespaced; with a ``status`` of its own; in the category of ``every`` kind,
-    which is "all"; ``returned`` when it is deleted.
+    ``actions`` are its subresources, each with the kind that its body is of, "" for none. ``traits`` are words:
+    ``cluster``: not namespaced; with a ``status`` of its own; in the category of ``every`` kind, which is "all";
+    ``returned`` when it is deleted.
     """
     group, _, version = group_version.rpartition("/")
     return ResourceType(
@@ -87,16 +93,17 @@ def builtin(
         short_names=tuple(short.split()),
         categories=("all",) if "every" in traits else (),
         has_status="status" in traits,
-        actions=tuple(actions.items()),
+        actions=actions,
         returns_deleted="returned" in traits,
     )
 
 
 _RBAC = "rbac.authorization.k8s.io/v1"
 
-NAMESPACES = builtin("v1", "namespaces", "Namespace", "ns", "cluster status", finalize="")
+NAMESPACES = builtin("v1", "namespaces", "Namespace", "ns", "cluster status", (("finalize", ""),))
 NODES = builtin("v1", "nodes", "Node", "no", "cluster status")
-PODS = builtin("v1", "pods", "Pod", "po", "status every returned", binding="Binding", eviction="Eviction")
+_POD_ACTIONS = (("binding", "Binding"), ("eviction", "Eviction"))
+PODS = builtin("v1", "pods", "Pod", "po", "status every returned", _POD_ACTIONS)
 EVENTS = builtin("v1", "events", "Event", "ev")
 PRIORITY_CLASSES = builtin("scheduling.k8s.io/v1", "priorityclasses", "PriorityClass", "pc", "cluster")
 CUSTOM_RESOURCE_DEFINITIONS = builtin(
@@ -114,7 +121,7 @@ BUILTIN: tuple[ResourceType, ...] = (
     EVENTS,
     builtin("v1", "configmaps", "ConfigMap", "cm"),
     builtin("v1", "secrets", "Secret"),
-    builtin("v1", "serviceaccounts", "ServiceAccount", "sa", "returned", token="TokenRequest"),  # noqa: S106
+    builtin("v1", "serviceaccounts", "ServiceAccount", "sa", "returned", (("token", "TokenRequest"),)),
     builtin("v1", "services", "Service", "svc", "status every returned"),
     builtin("v1", "persistentvolumes", "PersistentVolume", "pv", "cluster status returned"),
     builtin("v1", "persistentvolumeclaims", "PersistentVolumeClaim", "pvc", "status returned"),
