@@ -115,7 +115,7 @@ class Bridge:
             environment,
             options,
             self.state,
-            lambda: self._watching.pod_groups_path,
+            lambda: self._watching.native_pod_groups.path,
             self._on_changed,
             self._metrics,
             process.traces,
