@@ -15,8 +15,8 @@ from poseidon.app_network.controllers.controllers import NetworkController
 from poseidon.bridge.held_actions import HeldActions
 from poseidon.bridge.metrics import BridgeMetrics, QueueDepths
 from poseidon.bridge.rounds import RoundHistory, kind_of, parts_of
-from poseidon.bridge.solver_stream.needs import NeedsChangedError
 from poseidon.bridge.solver_stream.session import DistrustedError, Session
+from poseidon.bridge.solver_stream.stream import NeedsChangedError
 from poseidon.bridge.state import BridgeState
 from poseidon.bridge.watching import Watching
 from poseidon.bridge.writers import Writers

@@ -20,6 +20,9 @@ from poseidon.kube.api.references import PodRef
 if TYPE_CHECKING:
     from poseidon.pods.tasks import Task
 
+CAPACITY = 50_000
+"""Steps that are remembered, of all pods together; about 5 MB."""
+
 
 class Phase(Enum):
     """Phases of a pod; the value is its name for people."""
@@ -277,10 +280,6 @@ class PodRecord(Struct, eq=False, gc=False):
             task.spread,
             not self.node and self.phase in UNDER_WAY,
         )
-
-
-CAPACITY = 50_000
-"""Steps that are remembered, of all pods together; about 5 MB."""
 
 
 class Stories:

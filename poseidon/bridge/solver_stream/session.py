@@ -18,17 +18,19 @@ import grpc
 from grpc import aio
 
 from poseidon.bridge.solver_stream.batches import AnswerTimes, Window, batched, cut
-from poseidon.bridge.solver_stream.needs import NeedsChangedError, hello_of, needs_of
 from poseidon.bridge.solver_stream.stream import (
     Call,
     CredentialsChangedError,
     HelloRefusedError,
+    NeedsChangedError,
     StreamLostError,
     credentials,
     credentials_changed,
     described,
     end_of,
     greet,
+    hello_of,
+    needs_of,
     open_channel,
     refusal_of,
 )
