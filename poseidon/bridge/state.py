@@ -40,6 +40,10 @@ class BridgeState(Stores):
     which tells pods apart, in the words of ``Welcome``. ``clock`` is monotonic. ``quarantine`` takes what cannot be
     dealt with: whatever is said here of one object, only that one is set aside. ``stories`` are told each step of each
     pod. Not thread-safe.
+
+    What ends in ``_changed`` takes objects of a kind as they are now. ``refusal`` and ``eviction_ended`` are what the
+    binder asks, and what has become of an eviction; ``claim_refused``: a write that begins the binding of a claim has
+    failed for good, or counts as done if no reason is given.
     """
 
     def __init__(

@@ -73,7 +73,7 @@ class Stores:
         jobs, groups = self.jobs, self.groups = Jobs(), Groups(quarantine)
         volumes = self.volumes = VolumeState(configuration.volumes, quarantine)
         bind_check = self.bind_check = BindCheck(machines, requested, classes)
-        tasks = self.tasks = Tasks(machines, requested, bind_check, volumes, stories)
+        tasks = self.tasks = Tasks(machines, requested, bind_check, stories)
         refusals = self.refusals = Refusals()
         self.refused_pods = RefusedPods(configuration.recovery, actions)
         self.nominations = Nominations(self.custom_records)

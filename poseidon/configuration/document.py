@@ -30,13 +30,12 @@ _HEEDED: Mapping[type[Section], str] = MappingProxyType(
 )
 """Arguments that the bridge heeds, as they say where objects are that only it reads, and the models that have them."""
 
+SchedulerName: TypeAlias = Annotated[StrictStr, Field(min_length=1)]
+
 
 def _listed(value: object) -> object:
     """Accept the shorthand ``schedulerNames: "*"`` for a list of one."""
     return [value] if isinstance(value, str) else value
-
-
-SchedulerName: TypeAlias = Annotated[StrictStr, Field(min_length=1)]
 
 
 class StreamOptions(Section):

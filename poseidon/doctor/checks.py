@@ -10,8 +10,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from poseidon.bridge.solver_stream.needs import greeted, hello_of, needs_of
-from poseidon.bridge.solver_stream.stream import HelloRefusedError, StreamLostError
+from poseidon.bridge.solver_stream.stream import (
+    HelloRefusedError,
+    StreamLostError,
+    greeted,
+    hello_of,
+    needs_of,
+)
 from poseidon.doctor.certificates import certificate_findings
 from poseidon.doctor.cluster_checks import cluster_findings, served
 from poseidon.doctor.findings import Finding, Verdict

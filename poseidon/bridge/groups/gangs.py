@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from poseidon.bridge.groups.conditions import GroupConditions
+from poseidon.bridge.groups.notes import GroupConditions
 from poseidon.bridge.groups.tree_groups import TopologyGroups
 from poseidon.group_trees.spec.described_maps import DescribedMap
 from poseidon.kube.api.pod_groups import PodGroup
