@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from poseidon.app_network.options import NetworkArguments
-from poseidon.group_trees.spec.options import TreeArguments
+from poseidon.group_trees.spec.trees import TreeArguments
 from protos.conventions.configuration import Section
 from protos.conventions.configuration_shared import ModelSection
 

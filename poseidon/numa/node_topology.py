@@ -22,7 +22,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
     from poseidon.kube.api.core import Number
-    from poseidon.kube.api.node_topology import NodeResourceTopology, Zone, ZoneResource
+    from poseidon.kube.api.node_topology import NodeResourceTopology, Zone
     from poseidon.lifecycle.records import PodRecord
     from poseidon.pods.classes import ClassTable
 
@@ -184,19 +184,20 @@ def _resources(zone: Zone, where: str, defects: list[Defect]) -> dict[str, dict[
         if not each.name or each.available is None:
             defects.append(Defect(path, "names no resource, or not what is available; it is ignored"))
             continue
+        written = (
+            ("available", each.available),
+            ("allocatable", each.allocatable),
+            ("capacity", each.capacity),
+        )
         amounts = {
             key: amount
-            for key, value in _written(each)
-            if (amount := _amount(each.name, value, f"{path}.{key}", defects)) is not None
+            for key, value in written
+            if value is not None
+            and (amount := _amount(each.name, value, f"{path}.{key}", defects)) is not None
         }
         if "available" in amounts:
             resources[each.name] = amounts
     return resources
-
-
-def _written(each: ZoneResource) -> list[tuple[str, Number]]:
-    written = (("available", each.available), ("allocatable", each.allocatable), ("capacity", each.capacity))
-    return [(key, value) for key, value in written if value is not None]
 
 
 def _amount(resource: str, value: Number, where: str, defects: list[Defect]) -> int | None:

@@ -12,7 +12,7 @@ from poseidon.app_network.options import NetworkArguments, are_read
 from poseidon.bridge.state import BridgeState
 from poseidon.bridge.watched_pods import ANY_SCHEDULER
 from poseidon.embedding import EmbeddedScheduler
-from poseidon.group_trees.spec.options import trees_are_read
+from poseidon.group_trees.spec.trees import trees_are_read
 from poseidon.kube.watch.changes import Change
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
 from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest

@@ -10,7 +10,7 @@ from poseidon.kube.api.pod_groups import NativePodGroup
 from poseidon.kube.api.references import timestamp
 from poseidon.kube.write.pod_group_writers import GroupConditionWrite
 from poseidon.lifecycle.pending_reasons import reasons_of
-from poseidon.pod_groups.demands import ignored_by_native
+from poseidon.pod_groups.sources import ignored_by_native
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
