@@ -22,7 +22,7 @@ from poseidon.kube.watch.quarantine import Quarantine
 from poseidon.lifecycle.phases import Phase
 from poseidon.lifecycle.stories import Stories
 from poseidon.lifecycle.validation import violations
-from poseidon.numa.node_topology import RECORD_KIND, NodeTopologies
+from poseidon.numa.node_topology import RECORD_KIND, node_topology_resource
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
@@ -325,4 +325,4 @@ def _custom_resources(stores: Stores) -> tuple[CustomResource[Any], ...]:
     budgets = budget_resource(stores.classes)
     if RECORD_KIND not in stores.classes.visibility.records:
         return (budgets,)
-    return budgets, NodeTopologies(stores.tasks.on_node, stores.classes).custom_resource()
+    return budgets, node_topology_resource(stores.tasks.on_node, stores.classes)

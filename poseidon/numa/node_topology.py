@@ -236,25 +236,19 @@ def _is_native(resource: str) -> bool:
     return resource in ("cpu", "memory") or resource.startswith("hugepages-")
 
 
-class NodeTopologies:
-    """Reads objects; ``on_node`` returns a node's pods in the order in which they came to it."""
+def node_topology_resource(
+    on_node: Callable[[str], Sequence[PodRecord]], classes: ClassTable
+) -> CustomResource[NodeResourceTopology]:
+    """Return how the objects are followed; ``on_node`` returns a node's pods in the order in which they came to it."""
 
-    def __init__(self, on_node: Callable[[str], Sequence[PodRecord]], classes: ClassTable) -> None:
-        self._on_node = on_node
-        self._classes = classes
-
-    def custom_resource(self) -> CustomResource[NodeResourceTopology]:
-        """Return how the objects are followed."""
-        return CustomResource(RECORD_KIND, (NODE_TOPOLOGIES, NODE_TOPOLOGIES_ALPHA1), self.read)
-
-    def read(self, found: NodeResourceTopology) -> Reading:
-        """Return the record of an object."""
-        name = found.metadata.name
-        payload, defects = described(found, lambda: self._pods(name))
-        return Reading(name, payload, defects)
-
-    def _pods(self, node: str) -> list[CountedPod]:
+    def pods(node: str) -> list[CountedPod]:
         return [
-            CountedPod(each.task.uid, each.task.name, self._classes.message(each.task.task_class))
-            for each in self._on_node(node)
+            CountedPod(each.task.uid, each.task.name, classes.message(each.task.task_class))
+            for each in on_node(node)
         ]
+
+    def read(found: NodeResourceTopology) -> Reading:
+        name = found.metadata.name
+        return Reading(name, *described(found, lambda: pods(name)))
+
+    return CustomResource(RECORD_KIND, (NODE_TOPOLOGIES, NODE_TOPOLOGIES_ALPHA1), read)
