@@ -20,7 +20,7 @@ from poseidon.disruption_budgets import budget_resource
 from poseidon.kube.api.core import KubeStruct
 from poseidon.kube.watch.quarantine import Quarantine
 from poseidon.lifecycle.phases import Phase, Stories
-from poseidon.numa.node_topology import RECORD_KIND, NodeTopologies
+from poseidon.numa.node_topology import RECORD_KIND, node_topology_resource
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class BridgeState(Stores):
         budgets = budget_resource(self.classes)
         if RECORD_KIND not in self.classes.visibility.records:
             return (budgets,)
-        return budgets, NodeTopologies(self.tasks.on_node, self.classes).custom_resource()
+        return budgets, node_topology_resource(self.tasks.on_node, self.classes)
 
     # --- how things stand ----------------------------------------------------------------------------------
 

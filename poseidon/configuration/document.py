@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 from pydantic import BeforeValidator, Field, StrictStr, ValidationError
 
 from poseidon.app_network.options import NetworkArguments, NetworkOptions
-from poseidon.group_trees.spec.options import TreeArguments
+from poseidon.group_trees.spec.trees import TreeArguments
 from poseidon.kube.watch.changes import WatchOptions
 from poseidon.leadership.options import LeaderElectionOptions
 from poseidon.lifecycle.eviction_review import EvictionLimits

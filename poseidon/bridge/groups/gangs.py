@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from poseidon.bridge.groups.notes import TopologyRecords
-    from poseidon.group_trees.spec.options import TreeArguments
+    from poseidon.group_trees.spec.trees import TreeArguments
     from poseidon.kube.api.app_network import ConfigMap
     from poseidon.kube.api.core import Pod
     from poseidon.kube.watch.changes import Change

@@ -15,7 +15,7 @@ from poseidon.kube.api.references import ObjectRef, timestamp
 from poseidon.kube.write.patch_writer import GroupConditionWrite
 from poseidon.lifecycle.actions import Action, AnnounceGroup
 from poseidon.lifecycle.pending_reasons import reasons_of
-from poseidon.pod_groups.demands import ignored_by_native
+from poseidon.pod_groups.sources import ignored_by_native
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
