@@ -74,6 +74,10 @@ async def test_every_path_answers_with_time_and_version(path):
         (f"pods?q={'x' * 600}", 400),
         ("cures/1", 404),
         ("pods/..%2f..%2fetc/passwd", 404),
+        ("nodes/%ed%a0%80%ff", 404),
+        ("pods/a/%ed%a0%80", 404),
+        ("pending?by=%ed%a0%80", 400),
+        ("flow/classes/%00", 404),
     ],
 )
 async def test_what_cannot_be_answered(path, status):

@@ -28,7 +28,7 @@ _PATIENCE = 10.0
 _KEEPALIVE_SECONDS = 20.0
 _MOST_BYTES = 1 << 29
 _KEPT_SECONDS = 5.0
-_MOST_KEPT = 16
+_MOST_KEPT = 4
 _AT_ONCE = 2
 _INTEREST_SECONDS = 20.0
 _NOTHING_YET = (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.FAILED_PRECONDITION)
@@ -71,6 +71,7 @@ class SolverPoll:
             stub = pb_grpc.SchedulerStub(channel)
             try:
                 await self._read_rounds(stub)
+                self._known.about.capabilities.flow = True
                 if flows:
                     await self._read_flow(stub)
             except grpc.aio.AioRpcError as error:
