@@ -29,7 +29,7 @@ from poseidon.commands.offline_options import InputError, Moment, read_input
 from poseidon.ui.cures import Cures
 from poseidon.ui.work.inputs import ClusterInput
 from poseidon.ui.work.process import Worker
-from protos.conventions.logs import one_line
+from protos.conventions.logs import configure, one_line
 from protos.conventions.tls import chosen_tls, tls_options
 
 if TYPE_CHECKING:
@@ -149,6 +149,7 @@ def ui(
         check_exposure(listen[0], access)
     except AccessError as error:
         raise fault(str(error)) from None
+    configure("warning")
     serving = _Serving(access, listen, most_clients)
     if snapshot:
         _refuse_mixture()

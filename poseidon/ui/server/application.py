@@ -19,6 +19,7 @@ from poseidon.ui.server.flow_routes import FlowRoutes
 from poseidon.ui.server.limits import RETRY_SECONDS, Gate, Limits
 from poseidon.ui.server.routes import Routes
 from poseidon.ui.server.security_headers import HEADERS
+from poseidon.ui.work.process import BusyError
 
 if TYPE_CHECKING:
     from poseidon.ui.audience import Audience
@@ -73,6 +74,8 @@ class Server:
                 return self._refused(request) or await self._handled(request, handler)
             except ClientError as error:
                 return error_response(error.status, str(error))
+            except BusyError as error:
+                return _busy(str(error))
             except web.HTTPException as error:
                 return error_response(error.status, error.reason)
             except (ConnectionError, asyncio.CancelledError):
@@ -115,7 +118,7 @@ class Server:
         if request.path == _EVENTS:
             return await handler(request)
         if not self._gate.enter():
-            return error_response(503, "too many requests at a time", {"Retry-After": str(RETRY_SECONDS)})
+            return _busy("too many requests at a time")
         try:
             if request.path != HEALTH:
                 self._audience.asked()
@@ -179,6 +182,10 @@ async def serve(server: Server, host: str, port: int) -> Listening:
         await runner.cleanup()
         raise
     return Listening(runner, sockets)
+
+
+def _busy(message: str) -> web.Response:
+    return error_response(503, message, {"Retry-After": str(RETRY_SECONDS)})
 
 
 async def _healthy(_: web.Request) -> web.Response:

@@ -28,7 +28,7 @@ from poseidon.ui.sources.source import NotExplainedError
 from poseidon.ui.sources.thresholds import thresholds_in
 from poseidon.ui.versions import Versions
 from poseidon.ui.work.planning import PlannedCluster, explained, planned
-from poseidon.ui.work.process import JobError
+from poseidon.ui.work.process import BusyError, JobError
 from poseidon.ui.work.saved import SavedRound, saved_flow
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -78,7 +78,7 @@ class FileSource:
         )
         self._files, self._worker, self._wall = files, worker, wall
         self._saved = rounds
-        self._planned: set[str] = set()
+        self._deciding = asyncio.Lock()
         self.known = Known(about, ClusterStore(versions, wall), versions, SolverStanding("embedded", ""))
         self.known.rounds.offered = sorted(rounds)
         self.known.rounds.put_summaries(
@@ -105,19 +105,27 @@ class FileSource:
         """Return the flow of a round, of the newest for 0; None if there is none."""
         book = self.known.rounds
         wanted = number or max(self._saved, default=0)
-        found = book.flow(wanted)
-        if found is None and wanted in self._saved:
-            try:
-                folder = str(self._saved[wanted].folder)
-                content = await self._worker.do(partial(saved_flow, folder), _FLOW_SECONDS)
-            except JobError as error:
-                self.known.about.warnings.append(f"round {wanted}: {error}")
-                return None
+        async with self._deciding:
+            if book.flow(wanted) is None and wanted in self._saved:
+                await self._decide(wanted)
+        return book.flow(wanted)
+
+    async def _decide(self, number: int) -> None:
+        """Have a saved round decided again; one with which that fails is told once, and not tried again."""
+        saved = self._saved[number]
+        try:
+            content = await self._worker.do(partial(saved_flow, str(saved.folder)), _FLOW_SECONDS)
+        except BusyError:
+            raise
+        except JobError as error:
+            del self._saved[number]
+            self.known.rounds.offered.remove(number)
+            self.known.about.warnings.append(f"round {number}: {error}")
+        else:
             found = pb.RoundFlow.FromString(content)
-            found.ended = self._saved[wanted].ended
-            book.put_flow(found)
-            self.known.versions.mark("flow")
-        return found
+            found.ended = saved.ended
+            self.known.rounds.put_flow(found)
+        self.known.versions.mark("flow")
 
     async def verdicts(self, pod: PodRecord) -> Mapping[str, Verdict]:
         """Ask a solver in a process beside this one. Raises ``NotExplainedError``."""

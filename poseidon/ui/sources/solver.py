@@ -21,7 +21,7 @@ from protos.firmament.v1 import scheduler_pb2_grpc as pb_grpc
 if TYPE_CHECKING:
     from poseidon.explanations import Verdict
     from poseidon.ui.cluster.records import PodRecord
-    from poseidon.ui.known import Known
+    from poseidon.ui.known import Known, SolverState
     from protos.conventions.tls import TlsFiles
 
 _PATIENCE = 10.0
@@ -49,23 +49,30 @@ class SolverPoll:
     async def step(self, *, flows: bool) -> None:
         """Ask for newer rounds, and for the flow of the newest if one is wanted."""
         async with self._stepping:
-            state, target = "unreachable", self._targets[0]
+            answering = ""
             for target in self._targets:
                 try:
-                    await self._ask(target, flows=flows)
+                    knows = await self._ask(target, flows=flows)
                 except (grpc.aio.AioRpcError, TlsError):
                     continue
-                state = "connected"
-                break
-            solver = self._known.solver
-            target = target if state == "connected" else ", ".join(self._targets)
-            if (solver.state, solver.target) != (state, target) and not (
-                solver.state == "refused" and state == "connected"
-            ):
-                solver.state, solver.target = state, target  # type: ignore[assignment]  # one of its words
-                self._known.versions.mark("overview")
+                answering = target if knows else answering or target
+                if knows:
+                    break
+            self._stand(answering)
 
-    async def _ask(self, target: str, *, flows: bool) -> None:
+    def _stand(self, answering: str) -> None:
+        """Note which solver answers, "" for none. Whether it refuses the bridge is what the bridge says."""
+        solver = self._known.solver
+        state: SolverState = "unreachable"
+        if answering:
+            state = "refused" if solver.state == "refused" else "connected"
+        target = answering or ", ".join(self._targets)
+        if (solver.state, solver.target) != (state, target):
+            solver.state, solver.target = state, target
+            self._known.versions.mark("overview")
+
+    async def _ask(self, target: str, *, flows: bool) -> bool:
+        """Ask one solver; returns whether it knows the cluster, as of several one drives it."""
         shown = self._tls.read() if self._tls is not None else None
         async with open_channel(target, _MOST_BYTES, _KEEPALIVE_SECONDS, shown) as channel:
             stub = pb_grpc.SchedulerStub(channel)
@@ -75,10 +82,12 @@ class SolverPoll:
                 if flows:
                     await self._read_flow(stub)
             except grpc.aio.AioRpcError as error:
-                if error.code() is grpc.StatusCode.UNIMPLEMENTED:
-                    self._known.about.capabilities.flow = False
-                elif error.code() not in _NOTHING_YET:
+                if error.code() in _NOTHING_YET:
+                    return False
+                if error.code() is not grpc.StatusCode.UNIMPLEMENTED:
                     raise
+                self._known.about.capabilities.flow = False
+        return True
 
     async def _read_rounds(self, stub: Any) -> None:
         """Ask for newer rounds, and the last one again: a solver that does not know it was started anew."""
