@@ -20,8 +20,7 @@ from cost_models.saved_ledgers import SavableLedger, restore_ledger
 from cost_models.task_constraints import restore_constraint
 from firmament.artefacts.errors import MissingModelError
 from firmament.core.rules.model_limits import ModelConstraint
-from firmament.core.tree_solver.rules import GroupSolver
-from firmament.core.tree_solver.solver import CHOICES, Choice, ExactSolver
+from firmament.core.tree_solver.solver import Choice, ExactSolver
 from firmament.core.tree_solver.tree import Tree, build_tree
 
 T = TypeVar("T")
@@ -124,8 +123,6 @@ STAND_INS: Mapping[Any, StandIn] = {
         SavedConstraint, lambda it: SavedConstraint(it.model, it.kind, it.constraint.saved()), _constraint
     ),
     Tree: StandIn(SavedTree, _saved_tree, _tree),
-    GroupSolver: StandIn(
-        Choice, lambda it: getattr(it, "choice", CHOICES[0]), lambda _, choice, __: ExactSolver(choice)
-    ),
+    ExactSolver: StandIn(Choice, lambda it: it.choice, lambda _, choice, __: ExactSolver(choice)),
 }
 """By the type of what they stand for."""

@@ -9,10 +9,10 @@ from itertools import pairwise
 import numpy as np
 
 from cost_models.interface import Bool
-from firmament.core.flow.dual_prices import DualPrices
 from firmament.core.flow.outcome import FlowOutcome
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, PlacementProblem
-from firmament.core.flow.reduction.symmetry import AlikeMachines
+from firmament.core.flow.reduction import AlikeMachines
+from firmament.core.flow.terms import DualPrices
 from firmament.core.placement.cost import network_cost, pair_figures, placed_cost
 from firmament.core.placement.local_search.size_exchange import levelled
 from firmament.core.placement.outcome import Means, PassOptions, Placed, Timer

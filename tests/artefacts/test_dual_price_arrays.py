@@ -7,8 +7,8 @@ import pytest
 
 from firmament.artefacts.arrays import decode_arrays, encode_arrays
 from firmament.artefacts.errors import ArtefactError
-from firmament.core.flow.dual_prices import DualPrices
 from firmament.core.flow.problem import Assignments
+from firmament.core.flow.terms import DualPrices
 from tests.artefacts.rounds import changed
 from tests.support.core import problem
 

@@ -354,7 +354,7 @@ def cluster(level: str, t: int) -> dict[str, Any]:
             "group": i % len(groups),
             "cpu": min(1000, (cpu + t) % 1001) if i % 50 == 0 else cpu,
             "memory": memory,
-            "pods": chance.randrange(0, 60),
+            "pods": chance.randrange(0, 560),
             "cpuUsed": used,
             "memoryUsed": None if used is None else int(memory * 0.7),
             "hot": chance.choice([None, 0, 500, 1_000]),

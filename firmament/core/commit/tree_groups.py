@@ -9,7 +9,7 @@ import numpy as np
 from cost_models.group_terms import TopologyTerms
 from cost_models.interface import Int64
 from firmament.core.constraints.tree_groups import rules_of
-from firmament.core.flow.group_terms import Group, GroupTerms
+from firmament.core.flow.terms import Group, GroupTerms
 from firmament.core.gangs.members import staying_members
 from firmament.core.snapshot.snapshot import Snapshot, model_columns
 from firmament.core.state.cluster import Cluster

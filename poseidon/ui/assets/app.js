@@ -4,11 +4,12 @@
 import { html, render, useEffect, useErrorBoundary, useRef, useState } from "./vendor/preact.js";
 import { get } from "./data/api.js";
 import { announce } from "./data/announce.js";
-import { connection, open, start } from "./data/live.js";
+import { connection, open, start, versions } from "./data/live.js";
 import { own } from "./data/own.js";
 import { link, route } from "./data/route.js";
 import { useStore } from "./data/store.js";
 import { switchTheme, theme } from "./data/theme.js";
+import { many } from "./data/text.js";
 import { Card, Empty, Failure, Loading, Unavailable } from "./views/parts.js";
 import { Search } from "./views/search.js";
 
@@ -129,9 +130,19 @@ function Content({ session, where }) {
   return html`<${View} session=${session} parts=${where.parts} query=${where.query} />`;
 }
 
+/** What the source has to say of itself; more than two lines are folded. */
+function Warnings({ texts }) {
+  const list = html`<ul>${texts.map((text) => html`<li key=${text} class="name">${text}</li>`)}</ul>`;
+  if (texts.length <= 2) return html`<div class="card warning">${list}</div>`;
+  return html`<details class="card warning"><summary>${many(texts.length, "note")} on what is shown</summary>${list}</details>`;
+}
+
+/** What this is; of files it may change while they are worked on, of a running pair with the server alone. */
 function useSession() {
   const [state, setState] = useState({ session: null, error: null });
   const { state: stream } = useStore(connection);
+  const vector = useStore(versions);
+  const step = state.session && state.session.source !== "live" ? JSON.stringify(vector) : "";
   useEffect(() => {
     const waiting = new AbortController();
     get("session", waiting.signal).then(
@@ -139,7 +150,7 @@ function useSession() {
       (error) => error.name !== "AbortError" && setState((old) => ({ ...old, error })),
     );
     return () => waiting.abort();
-  }, [stream === "connected"]);
+  }, [stream === "connected", step]);
   return state;
 }
 
@@ -162,7 +173,7 @@ function App() {
   return html`<${Header} session=${session} view=${where.view} />
     <${Banner} />
     <main class="main" id="content" tabindex="-1" ref=${main}>
-      ${session?.warnings.map((text) => html`<p class="card warning" key=${text}>${text}</p>`)}
+      ${session?.warnings.length > 0 && html`<${Warnings} texts=${session.warnings} />`}
       ${error && !session && html`<${Failure} error=${error} />`}
       <${Content} key=${where.view} session=${session} where=${where} />
     </main>`;

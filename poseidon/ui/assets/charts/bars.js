@@ -19,8 +19,8 @@ function percent(part) {
 }
 
 /** `part` of the whole width, 0 to 1. Says nothing by itself: the number stands beside it. */
-export function Bar({ part, tone = "" }) {
-  const element = useStyle({ width: percent(part) });
+export function Bar({ part, tone = "", colour = "" }) {
+  const element = useStyle({ width: percent(part), background: colour ?? "" });
   return html`<span class="bar" aria-hidden="true"><span class="fill ${tone}" ref=${element}></span></span>`;
 }
 

@@ -2,7 +2,7 @@
 
 const HEAD = 20; // a line of text above the cells of a box
 const GAP = 10; // between boxes
-const LARGEST = 22;
+const LARGEST = 36;
 const LEAST = 4;
 
 /** Rows of boxes for one size of cells and one number of boxes in a row. */

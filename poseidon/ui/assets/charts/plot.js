@@ -25,7 +25,7 @@ function options(series, format, width, height, hovered) {
     scales: { y: { range: (_, low, high) => [Math.min(0, low ?? 0), (high || 1) * 1.08] } },
     axes: [
       { ...axis, size: 26, space: 70, values: (_, ticks) => ticks.map((at) => moment(at, ticks[1] - ticks[0] < 60)) },
-      { ...axis, size: 54, space: 34, gap: 6, values: (_, ticks) => ticks.map(format) },
+      { ...axis, size: 54, space: 34, gap: 6, values: (_, ticks) => ticks.map((tick, i) => (i && format(tick) === format(ticks[i - 1]) ? "" : format(tick))) },
     ],
     series: [
       {},
@@ -35,11 +35,17 @@ function options(series, format, width, height, hovered) {
         width: 1.75,
         dash,
         fill: fill ? `color-mix(in srgb, ${tone(colour)} 14%, transparent)` : undefined,
-        points: { show: false },
+        points: { show: true, size: 5, fill: tone(colour), filter: (plot, which) => lonely(plot.data[which]) },
       })),
     ],
     hooks: { setCursor: [(plot) => hovered(plot.cursor.idx ?? null)] },
   };
+}
+
+/** Values without a neighbour, which a line cannot show. */
+function lonely(values) {
+  const known = (i) => values[i] !== null && values[i] !== undefined;
+  return values.flatMap((_, i) => (known(i) && !known(i - 1) && !known(i + 1) ? [i] : []));
 }
 
 function lastOf(values) {

@@ -29,19 +29,29 @@ export function saidOf(node) {
   return `${cut(node.label, 80)}: ${many(node.tasks, "pod")}${price}${node.saturated ? ", saturated" : ""}${node.sub ? `, ${node.sub}` : ""}`;
 }
 
-function Label({ node, drawn }) {
+function Label({ node, drawn, chosen }) {
   const middle = (node.y0 + node.y1) / 2;
   const tall = node.y1 - node.y0 > 30;
   const first = node.layer === 0;
   const x = first ? node.x0 - 8 : node.x1 + 8;
   const anchor = first ? "end" : "start";
   const room = (first ? node.x0 : (drawn.columns[node.layer + 1] ?? drawn.width) - node.x1) - 18;
-  const number = tall ? `${short(node.tasks)} pods` : short(node.tasks);
+  const number = tall ? `${short(node.tasks)} ${node.tasks === 1 ? "pod" : "pods"}` : short(node.tasks);
   const whole = `${number} · ${node.sub}`;
   const sub = node.sub && !first && widthOf(whole, 11, 400) < room ? whole : number;
   const name = isolated(fitting(node.label, tall ? room : room - widthOf(number, 11, 400) - 8));
-  return html`<text class="label" x=${x} y=${tall ? middle - 3 : middle + 4} text-anchor=${anchor}>${name}${!tall && html`<tspan class="sub" dx="6">${number}</tspan>`}</text>
+  return html`<text class="label ${chosen ? "chosen" : ""}" x=${x} y=${tall ? middle - 3 : middle + 4} text-anchor=${anchor}>${name}${!tall && html`<tspan class="sub" dx="6">${number}</tspan>`}</text>
     ${tall && html`<text class="sub" x=${x} y=${middle + 12} text-anchor=${anchor}>${sub}</text>`}`;
+}
+
+function Band({ link, colour, lit, hover }) {
+  const { area, edges } = useMemo(() => ribbon(link), [link]);
+  const state = lit ? "lit" : "";
+  return html`<g>
+    <path class="ribbon ${state} ${colour ? "" : "unknown"}" d=${area} fill=${colour ?? undefined} onMouseMove=${(event) => hover(event, link)} />
+    ${link.saturated && link.width >= 4 && html`<path class="cut-area ${state}" d=${area} />`}
+    ${link.saturated && html`<path class="cut-edge ${state} ${link.width < 4 ? "fine" : ""}" d=${edges} />`}
+  </g>`;
 }
 
 function Block({ node, drawn, colour, current, chosen, on }) {
@@ -120,14 +130,10 @@ export function Sankey({ flow, at, choose, hold }) {
       <${Hatching} />
       ${TITLES.map((title, i) => html`<text class="column-title" x=${i === 0 ? drawn.columns[0] + drawn.block : drawn.columns[i]} y="14" text-anchor=${i === 0 ? "end" : "start"}>${title}</text>`)}
       <g>
-        ${drawn.links.map(
-          (link) => html`<path key=${link.key} class="ribbon ${lit?.has(link.key) ? "lit" : ""} ${colour(link.price) ? "" : "unknown"}" d=${ribbon(link)} fill=${colour(link.price) ?? undefined} onMouseMove=${(event) => hoverLink(event, link)} />`,
-        )}
-        ${drawn.links.filter((link) => link.saturated).map((link) => html`<path key=${link.key} class="cut-edge ${lit?.has(link.key) ? "lit" : ""} ${link.width < 4 ? "fine" : ""}" d=${ribbon(link)} />`)}
-        ${drawn.nodes.filter((node) => node.through).map((node) => html`<rect key=${node.id} class="ribbon ${lit ? "" : "lit"}" x=${node.x0} y=${node.y0} width=${drawn.block} height=${Math.max(1, node.y1 - node.y0)} fill=${colour(node.price) ?? undefined} />`)}
+        ${drawn.links.map((link) => html`<${Band} key=${link.key} link=${link} colour=${colour(link.price)} lit=${lit?.has(link.key)} hover=${hoverLink} />`)}
       </g>
       ${drawn.nodes.filter((node) => !node.through).map((node) => html`<${Block} key=${node.id} node=${node} drawn=${drawn} colour=${colour(node.price)} current=${node.id === focused} chosen=${node.id === at} on=${on} />`)}
-      <g class="labels" aria-hidden="true">${drawn.nodes.filter((node) => !node.through).map((node) => html`<${Label} key=${node.id} node=${node} drawn=${drawn} />`)}</g>
+      <g class="labels" aria-hidden="true">${drawn.nodes.filter((node) => !node.through).map((node) => html`<${Label} key=${node.id} node=${node} drawn=${drawn} chosen=${node.id === at} />`)}</g>
     </svg>`}
     ${tip?.node && html`<${Tooltip} x=${tip.x} y=${tip.y} head=${cut(tip.node.label, 160)} facts=${factsOf(tip.node)}>${tip.node.sub && html`<div class="muted">${tip.node.sub}</div>`}<//>`}
     ${tip?.link && html`<${Tooltip} x=${tip.x} y=${tip.y} head="${cut(name(tip.link.source), 60)} → ${cut(name(tip.link.target), 60)}" facts=${factsOf(tip.link)} />`}
@@ -142,7 +148,7 @@ export function FlowLegend({ flow }) {
   return html`<div class="flow-foot">
     ${flow.priceMost > 0 ? html`<${ScaleLegend} label="Price of a place, points" low="0" high=${points(flow.priceMost)} />` : html`<span>No prices are known of this round</span>`}
     <span class="scale">
-      <svg class="cut-sample flow-picture" aria-hidden="true"><rect class="cut-edge" x="1" y="1" width="20" height="8" /></svg>
+      <svg class="cut-sample flow-picture" aria-hidden="true"><rect class="cut-area cut-edge" x="1" y="1" width="20" height="8" /></svg>
       The cut: nothing more fits through
     </span>
     <span>Width: pods</span>

@@ -64,7 +64,7 @@ export function layout(flow, width) {
   const { nodes, links } = network(flow);
   if (!links.length) return null;
   const crowd = Math.max(...LAYERS.map((_, layer) => nodes.filter((node) => node.layer === layer).length));
-  const height = TOP + Math.max(440, crowd * (GAP + 6) + 170);
+  const height = TOP + Math.max(240, crowd * (GAP + 6) + 200);
   const place = sankey()
     .nodeId((node) => node.id)
     .nodeAlign((node) => node.layer)
@@ -85,16 +85,19 @@ export function layout(flow, width) {
   return { ...done, width, height, columns, block: BLOCK };
 }
 
-/** The outline of a link, as wide as its flow but never finer than one pixel. */
+/**
+ * A link as wide as its flow but never finer than one pixel: `area`, its outline, and `edges`, its two sides alone. What leads into
+ * a node in between goes on to that node's other side, so that it looks like one band.
+ */
 export function ribbon(link) {
   const [x0, x1] = [link.source.x1, link.target.x0];
+  const end = link.target.through ? link.target.x1 : x1;
   const middle = (x0 + x1) / 2;
   const half = Math.max(link.width, 1) / 2;
-  const [a, b] = [link.y0, link.y1];
-  return (
-    `M${x0} ${a - half}C${middle} ${a - half} ${middle} ${b - half} ${x1} ${b - half}` +
-    `L${x1} ${b + half}C${middle} ${b + half} ${middle} ${a + half} ${x0} ${a + half}Z`
-  );
+  const [top0, top1, low0, low1] = [link.y0 - half, link.y1 - half, link.y0 + half, link.y1 + half];
+  const above = `${x0} ${top0}C${middle} ${top0} ${middle} ${top1} ${x1} ${top1}H${end}`;
+  const below = `${end} ${low1}H${x1}C${middle} ${low1} ${middle} ${low0} ${x0} ${low0}`;
+  return { area: `M${above}L${below}Z`, edges: `M${above}M${below}` };
 }
 
 /** Keys of all links on ways through a node, or of one link. */

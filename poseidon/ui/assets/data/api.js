@@ -12,11 +12,11 @@ export class ApiError extends Error {
   }
 }
 
-/** The path of a question, with the parameters that are neither empty nor undefined. */
+/** The path of a question, with the parameters that are there; an empty one is asked for as such. */
 export function pathOf(parts, query = {}) {
   const asked = new URLSearchParams();
   for (const [key, value] of Object.entries(query)) {
-    if (value !== undefined && value !== null && value !== "") asked.set(key, String(value));
+    if (value !== undefined && value !== null) asked.set(key, String(value));
   }
   const path = parts.map((part) => encodeURIComponent(part)).join("/");
   return asked.size ? `${path}?${asked}` : path;

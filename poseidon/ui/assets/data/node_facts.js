@@ -1,17 +1,15 @@
 // What the columns of the cluster mean: metrics to colour nodes by, and flags.
 
-import { count, perMille } from "./text.js";
+import { perMille } from "./text.js";
 
-const share = (value, most) => (value === null ? null : value / most);
-
-/** key: {title, part: (nodes, i, thresholds) -> 0..1 or null, text} */
+/** key: {title, column (null: worked out), text}; all are per mille. */
 export const METRICS = {
   cpu: { title: "CPU requested", column: "cpu", text: perMille },
   memory: { title: "Memory requested", column: "memory", text: perMille },
   cpuUsed: { title: "CPU measured", column: "cpuUsed", text: perMille },
   memoryUsed: { title: "Memory measured", column: "memoryUsed", text: perMille },
   hot: { title: "Scarcest other resource", column: "hot", text: perMille },
-  pods: { title: "Pods", column: "pods", text: count },
+  pods: { title: "Pods of the most", column: "pods", text: perMille },
   threshold: { title: "Nearest to a threshold", column: null, text: (value) => (value === null ? "–" : `${Math.round(value / 10)} % of it`) },
 };
 
@@ -28,14 +26,9 @@ export function valuesOf(key, nodes, thresholds) {
   });
 }
 
-/** What the dear end of the scale stands for. */
-export function mostOf(key, values) {
-  return key === "pods" ? Math.max(1, ...values.map((value) => value ?? 0)) : 1000;
-}
-
-export function partsOf(key, values) {
-  const most = mostOf(key, values);
-  return values.map((value) => share(value, most));
+/** Parts of the scale of colours; null where nothing is known. */
+export function partsOf(values) {
+  return values.map((value) => (value === null ? null : value / 1000));
 }
 
 // bit: word, how it is drawn

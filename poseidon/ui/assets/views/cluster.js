@@ -5,7 +5,7 @@ import { Heatmap, Sign } from "../charts/heatmap.js";
 import { ScaleLegend } from "../charts/price_scale.js";
 import { pathOf } from "../data/api.js";
 import { useData } from "../data/hooks.js";
-import { FLAGS, METRICS, mostOf, partsOf, valuesOf } from "../data/node_facts.js";
+import { FLAGS, METRICS, partsOf, valuesOf } from "../data/node_facts.js";
 import { own } from "../data/own.js";
 import { adjust } from "../data/route.js";
 import { count, many } from "../data/text.js";
@@ -20,7 +20,7 @@ function Settings({ data, query, metric, sought, seek }) {
       <input type="search" placeholder="Find a node" value=${sought} onInput=${(event) => seek(event.target.value)} />
     </label>
     <${Select} label="Colour" options=${Object.entries(METRICS).map(([key, { title }]) => [key, title])} value=${metric} choose=${(key) => adjust({ metric: key }, { replace: true })} />
-    ${data.levels.length > 0 && html`<${Select} label="Group by" options=${data.levels.map((key) => [key, key])} value=${data.level} choose=${(level) => adjust({ level }, { replace: true })} />`}
+    ${data.levels.length > 0 && html`<${Select} label="Group by" options=${data.levels.map((key) => [key, key || "all nodes in one"])} value=${data.level} choose=${(level) => adjust({ level: level || "none" }, { replace: true })} />`}
     <${Choices} label="Show as" options=${[["", "Map"], ["table", "Table"]]} value=${query.as ?? ""} choose=${(as) => adjust({ as }, { replace: true })} />
   </div>`;
 }
@@ -28,9 +28,8 @@ function Settings({ data, query, metric, sought, seek }) {
 /** The scale, and the flags as switches: what has none of the chosen ones is dimmed. */
 function Legend({ metric, values, flags, only, setOnly }) {
   const numbers = useMemo(() => FLAGS.map(([bit]) => flags.reduce((sum, bits) => sum + (bits & bit ? 1 : 0), 0)), [flags]);
-  const pods = metric === "pods";
   return html`<div class="flow-foot">
-    <${ScaleLegend} label=${METRICS[metric].title} low=${pods ? "0" : "0 %"} high=${pods ? count(mostOf(metric, values)) : "100 %"} />
+    <${ScaleLegend} label=${METRICS[metric].title} low="0 %" high="100 %" />
     <span class="flags" role="group" aria-label="Show only nodes that are">
       ${FLAGS.map(
         ([bit, word, sign], i) =>
@@ -44,13 +43,13 @@ function Legend({ metric, values, flags, only, setOnly }) {
 }
 
 export function View({ query }) {
-  const state = useData(pathOf(["cluster"], { level: query.level }), "cluster");
+  const state = useData(pathOf(["cluster"], { level: query.level === "none" ? "" : query.level }), "cluster");
   const [sought, seek] = useState("");
   const [only, setOnly] = useState(0);
   const data = state.data ?? state.previous;
   const metric = own(METRICS, query.metric ?? "") ? query.metric : "cpu";
   const values = useMemo(() => (data ? valuesOf(metric, data.nodes, data.thresholds ?? {}) : []), [data, metric]);
-  const parts = useMemo(() => partsOf(metric, values), [values]);
+  const parts = useMemo(() => partsOf(values), [values]);
   const dim = useMemo(() => {
     const text = sought.trim().toLowerCase();
     if (!data || (!text && !only)) return null;

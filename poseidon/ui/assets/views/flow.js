@@ -81,10 +81,13 @@ function LinksTable({ flow, choose }) {
   </div>`;
 }
 
+function NoFlow() {
+  return html`<${Empty} title="No flow yet">A round runs when pods wait; its flow is then shown here.<//>`;
+}
+
 export function View({ query }) {
   const groupBy = query.groupBy === "none" ? "" : query.groupBy;
-  const path = pathOf(["flow"], { round: query.round, groupBy }) + (query.groupBy === "none" ? `${query.round ? "&" : "?"}groupBy=` : "");
-  const state = useData(path, "flow");
+  const state = useData(pathOf(["flow"], { round: query.round, groupBy }), "flow");
   // What is pointed at stays still: the next round is drawn when the pointer has left.
   const [held, setHeld] = useState(false);
   const shown = useRef(null);
@@ -96,6 +99,7 @@ export function View({ query }) {
     (node) => adjust({ at: node.id, round: shown.current.round }),
     [],
   );
+  if (!flow && state.error?.status === 404) return html`<h1>Flow</h1><${Card}><${NoFlow} /><//>`;
   if (!flow) return html`<h1>Flow</h1><${Instead} state=${state} tall=${520} />`;
   const at = flow.nodes.find((node) => node.id === query.at);
   const empty = flow.links.length === 0;
@@ -104,7 +108,7 @@ export function View({ query }) {
     <${Failure} error=${state.error} />
     <div class="split ${at ? "open" : ""}">
       <${Card} wide className="flow-card">
-        ${empty && html`<${Empty} title="No flow yet">A round runs when pods wait; its flow is then shown here.<//>`}
+        ${empty && html`<${NoFlow} />`}
         ${!empty && query.as === "table" && html`<${LinksTable} flow=${flow} choose=${choose} />`}
         ${!empty && query.as !== "table" && html`<${Sankey} flow=${flow} at=${at?.id} choose=${choose} hold=${hold} /><${FlowLegend} flow=${flow} />`}
         ${left.length > 0 && html`<p class="flow-foot">Summed up: ${left.join(" and ")}.</p>`}

@@ -2,9 +2,12 @@
 
 import { html, useState } from "../vendor/preact.js";
 import { Bar, Stack, StackLegend } from "../charts/bars.js";
+import { colourOf } from "../charts/colour.js";
 import { pathOf } from "../data/api.js";
 import { useData } from "../data/hooks.js";
 import { link } from "../data/route.js";
+import { useStore } from "../data/store.js";
+import { theme } from "../data/theme.js";
 import { count, many, points } from "../data/text.js";
 import { Badge, Empty, Instead, Name, NodeLink, Pages, Panel, Section } from "./parts.js";
 
@@ -19,7 +22,8 @@ export function FlowPanel({ node, flow, choose, close }) {
 }
 
 function useDetail(layer, node, flow, offset) {
-  return useData(pathOf(["flow", layer, node.id], { round: flow.round, groupBy: layer === "machines" ? flow.groupBy : "", offset, limit: PAGE }), "");
+  const query = { round: flow.round, groupBy: layer === "machines" ? flow.groupBy : undefined, offset, limit: PAGE };
+  return useData(node.id.endsWith("-others") ? null : pathOf(["flow", layer, node.id], query), "");
 }
 
 function Refusals({ refusals }) {
@@ -125,6 +129,7 @@ function ConstraintBody({ node, flow, choose }) {
 
 function MachinesBody({ node, flow, choose }) {
   const [offset, setOffset] = useState(0);
+  const colours = useStore(theme);
   const state = useDetail("machines", node, flow, offset);
   const data = state.data ?? state.previous;
   if (node.id === "g-others") return html`<${Summed} />`;
@@ -155,7 +160,7 @@ function MachinesBody({ node, flow, choose }) {
               <td><${NodeLink} name=${item.machine} most=${22} /></td>
               <td class="number">${count(item.tasks)}</td>
               <td class="number">${item.saturated ? html`<${Badge} tone="warn">full<//>` : count(item.room)}</td>
-              <td><${Bar} part=${item.price / most} /></td>
+              <td><${Bar} part=${item.price / most} colour=${colourOf(item.price / (flow.priceMost || most), colours)} /></td>
               <td class="number">${points(item.price)}</td>
             </tr>`,
           )}

@@ -28,8 +28,8 @@ function Gangs({ gangs }) {
           (gang) => html`<tr key="${gang.kind} ${gang.name}">
             <td><${Name} text=${gang.name} /></td>
             <td class="muted">${gang.kind}</td>
-            <td class="stretch"><${Bar} part=${gang.wanted ? gang.bound / gang.wanted : 0} tone=${gang.bound >= gang.wanted ? "good" : "warn"} /></td>
-            <td class="number">${count(gang.bound)} of ${count(gang.wanted)}</td>
+            <td class="stretch"><${Bar} part=${gang.bound / (gang.wanted || gang.pods || 1)} tone=${gang.pending === 0 ? "good" : "warn"} /></td>
+            <td class="number">${count(gang.bound)} of ${count(gang.wanted || gang.pods)}</td>
             <td class="number">${count(gang.pending)}</td>
             <td><${Status} status=${gang.status} /> <span class="muted small"><${Name} text=${gang.message} most=${120} /></span></td>
           </tr>`,

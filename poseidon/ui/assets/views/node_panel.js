@@ -89,11 +89,18 @@ export function NodePanel({ name, close }) {
   <//>`;
 }
 
+/** A condition may come as "Ready" or as "Ready=True". */
+function toneOf(condition) {
+  const [name, holds = "True"] = condition.split("=");
+  if (name === "Ready") return holds === "True" ? "good" : "bad";
+  return holds === "False" ? "" : "warn";
+}
+
 function Body({ node, offset, setOffset, now }) {
   const { requestedHistory: past } = node;
   const labels = Object.entries(node.labels);
   return html`<div class="badges">
-      ${node.conditions.map((each) => html`<${Badge} key=${each} tone=${each === "Ready" ? "good" : ""}>${each}<//>`)}
+      ${node.conditions.map((each) => html`<${Badge} key=${each} tone=${toneOf(each)}>${each}<//>`)}
       ${node.taints.map((each) => html`<${Badge} key=${each} tone="warn" title="Taint">${each}<//>`)}
     </div>
     <${Section} title="Resources" hint="bar: requested; line: used; tick: threshold"><${Resources} resources=${node.resources} thresholds=${node.thresholds} /><//>

@@ -2,7 +2,7 @@
 
 import { html, useMemo, useState } from "../vendor/preact.js";
 import { flagsOf, METRICS } from "../data/node_facts.js";
-import { count, perMille } from "../data/text.js";
+import { perMille } from "../data/text.js";
 import { NodeLink, Name, Pages } from "./parts.js";
 
 const PAGE = 100;
@@ -13,7 +13,7 @@ function columnsOf(metric, values, data) {
   const columns = ["cpu", "cpuUsed", "memory", "memoryUsed", "hot", "pods"].map((key) => ({
     key,
     title: METRICS[key].title,
-    text: key === "pods" ? count : perMille,
+    text: perMille,
     values: nodes[key],
   }));
   if (metric === "threshold") columns.unshift({ key: metric, title: METRICS[metric].title, text: METRICS[metric].text, values });

@@ -14,7 +14,7 @@ import { Badge, Card, Empty, Failure, Instead, Name } from "./parts.js";
 function Tile({ label, value, sub, tone, href }) {
   const inner = html`<span class="label">${label}</span>
     <span class="value ${tone ? `${tone}-text` : ""}">${value}</span>
-    <span class="sub">${sub ?? "\u00a0"}</span>`;
+    <span class="sub">${sub || "\u00a0"}</span>`;
   return href ? html`<a class="card tile" href=${href}>${inner}</a>` : html`<div class="card tile">${inner}</div>`;
 }
 
@@ -41,7 +41,7 @@ function Tiles({ data }) {
       href=${link("pending")}
     />
     <${Tile} label="Bound per second" value=${rate(bound)} sub=${figures ? `${count(figures.bindingsInFlight)} bindings in flight` : null} />
-    <${Tile} label="Creation to binding" value=${duration(scheduling.p50)} sub="99 % within ${duration(scheduling.p99)}" />
+    <${Tile} label="Creation to binding" value=${duration(scheduling.p50)} sub=${scheduling.p99 !== null && `99 % within ${duration(scheduling.p99)}`} />
     <${Tile}
       label="Rounds"
       value=${newest ? `#${newest.round}` : "–"}
@@ -56,7 +56,7 @@ function Reasons({ reasons }) {
   const shown = reasons.slice(0, 8);
   return html`<${Card}
     title="Why pods wait"
-    sub=${many(reasons.length, "reason")}
+    sub=${reasons.length > 0 && many(reasons.length, "reason")}
     end=${html`<a href=${link("pending")}>All pending pods</a>`}
   >
     ${reasons.length === 0
@@ -75,6 +75,10 @@ function Reasons({ reasons }) {
 }
 
 const SOLVER = { connected: ["good", "connected"], embedded: ["good", "embedded"], refused: ["bad", "refuses"], unreachable: ["bad", "unreachable"] };
+
+function within({ p50, p99 }) {
+  return p50 === null ? "–" : `${duration(p50)}, 99 % within ${duration(p99)}`;
+}
 
 function Programs({ data }) {
   const { leader, solver, figures } = data;
@@ -99,9 +103,9 @@ function Programs({ data }) {
         <dt>Arcs</dt>
         <dd>${count(figures.arcs)}</dd>
         <dt>Solver's answer</dt>
-        <dd>${duration(figures.seconds.answer.p50)}, 99 % within ${duration(figures.seconds.answer.p99)}</dd>
+        <dd>${within(figures.seconds.answer)}</dd>
         <dt>Binding</dt>
-        <dd>${duration(figures.seconds.binding.p50)}, 99 % within ${duration(figures.seconds.binding.p99)}</dd>
+        <dd>${within(figures.seconds.binding)}</dd>
         ${stages && html`<dt>Mean round</dt><dd>${duration(Object.values(stages).reduce((sum, each) => sum + (each ?? 0), 0))}</dd>`}`}
     </dl>
   <//>`;

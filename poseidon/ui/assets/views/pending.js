@@ -5,7 +5,7 @@ import { Bar } from "../charts/bars.js";
 import { pathOf } from "../data/api.js";
 import { useData, useNow } from "../data/hooks.js";
 import { adjust, podLink } from "../data/route.js";
-import { age, count, duration, many } from "../data/text.js";
+import { age, count, cut, duration, many } from "../data/text.js";
 import { Cures } from "./cures.js";
 import { Card, Choices, Empty, Failure, Instead, Name, Pages } from "./parts.js";
 
@@ -52,13 +52,14 @@ function Group({ group, by, most, open, toggle, cures }) {
   return html`<li class="group ${open ? "open" : ""}">
     <button class="group-head" ref=${head} aria-expanded=${String(open)} onClick=${toggle}>
       <svg class="arrow" viewBox="0 0 16 16" aria-hidden="true" fill="none" stroke="currentColor" stroke-width="1.6"><path d="M6 4l4 4-4 4" /></svg>
-      <span class="what"><${Name} text=${group.key} most=${120} /> <span class="muted small"><${Name} text=${other} most=${60} /></span></span>
+      <span class="what"><${Name} text=${group.key} most=${120} /> <span class="muted small nowrap"><${Name} text=${other} most=${60} /></span></span>
       <span class="ages muted small">oldest ${duration(group.oldest)}, half over ${duration(group.median)}</span>
       <span class="share"><${Bar} part=${group.pods / most} tone="warn" /></span>
       <b class="number">${count(group.pods)}</b>
     </button>
     ${open &&
     html`<div class="group-body">
+      ${group.key.length > 120 && html`<p class="whole name">${cut(group.key, 2000)}</p>`}
       ${cures && group.examples.length > 0 && html`<div class="group-cures"><p class="muted small">What would make one of them fit, by the example of <a class="name" href=${podLink(group.examples[0])}><${Name} text=${group.examples[0]} /></a></p><${Cures} key=${group.examples[0]} pod=${group.examples[0]} /></div>`}
       <${PodsOf} group=${group} by=${by} cures=${cures} />
     </div>`}

@@ -117,7 +117,7 @@ function Facts({ data, now }) {
       <dd>${data.node ? html`<${NodeLink} name=${data.node} />` : html`<span class="muted">none</span>`}</dd>
       <dt>Age</dt>
       <dd title=${time(data.created)}>${age(data.created, now)}</dd>
-      <dt>${data.phase} for</dt>
+      <dt>${data.phase.slice(0, 1).toUpperCase() + data.phase.slice(1)} for</dt>
       <dd>${age(data.since, now)}</dd>
       <dt>Priority</dt>
       <dd>${count(data.priority)}</dd>
