@@ -255,7 +255,7 @@ class EmbeddedScheduler:
 
 def saved_round_flow(files: Mapping[str, bytes]) -> pb.RoundFlow:
     """Return the flow of a round that a solver has saved, decided again; ``files`` by name. Raises ``ValueError``."""
-    from firmament.artefacts.errors import ArtefactError
+    from firmament.artefacts import ArtefactError
     from firmament.artefacts.replaying import saved_flow
     from firmament.artefacts.saving import decode_round
     from firmament.solvers.ortools_solver import OrToolsSolver
