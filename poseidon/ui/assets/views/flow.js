@@ -8,7 +8,7 @@ import { useData } from "../data/hooks.js";
 import { adjust } from "../data/route.js";
 import { count, many, points, time } from "../data/text.js";
 import { FlowPanel } from "./flow_panels.js";
-import { Badge, Card, Choices, Empty, Failure, Instead, Name, Select } from "./parts.js";
+import { Badge, Card, Choices, Empty, Failure, Head, Instead, Name, Select } from "./parts.js";
 
 function RoundPicker({ flow, pinned }) {
   const rounds = [...flow.rounds].sort((a, b) => a - b);
@@ -57,15 +57,7 @@ function LinksTable({ flow, choose }) {
   };
   return html`<div class="scroll" tabindex="0" role="region" aria-label="The flow as a table">
     <table>
-      <thead>
-        <tr>
-          <th scope="col">From</th>
-          <th scope="col">To</th>
-          <th scope="col" class="number">Pods</th>
-          <th scope="col" class="number">Price</th>
-          <th scope="col">Cut</th>
-        </tr>
-      </thead>
+      <${Head} columns=${["From", "To", ["Pods", "number"], ["Price", "number"], "Cut"]} />
       <tbody>
         ${links.map(
           (link) => html`<tr key="${link.source} ${link.target}">

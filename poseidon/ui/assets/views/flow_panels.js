@@ -9,7 +9,7 @@ import { link } from "../data/route.js";
 import { useStore } from "../data/store.js";
 import { theme } from "../data/theme.js";
 import { count, many, points } from "../data/text.js";
-import { Badge, Empty, Instead, Name, NodeLink, Pages, Panel, Section } from "./parts.js";
+import { Badge, Empty, Head, Instead, Name, NodeLink, Pages, Panel, Section } from "./parts.js";
 
 const PAGE = 50;
 
@@ -75,15 +75,7 @@ function ClassBody({ node, flow }) {
 
 function Arcs({ arcs, models, most }) {
   return html`<table>
-    <thead>
-      <tr>
-        <th scope="col">Machine</th>
-        <th scope="col" class="number">Pods</th>
-        <th scope="col">Cost</th>
-        <th scope="col" class="number"><span class="unseen">Cost</span></th>
-        <th scope="col" class="number">Price</th>
-      </tr>
-    </thead>
+    <${Head} columns=${["Machine", ["Pods", "number"], "Cost", ["Cost", "number unseen"], ["Price", "number"]]} />
     <tbody>
       ${arcs.map(
         (arc) => html`<tr key=${arc.machine}>
@@ -145,15 +137,7 @@ function MachinesBody({ node, flow, choose }) {
     </dl>
     <${Section} title="Machines" hint="dearest first">
       <table>
-        <thead>
-          <tr>
-            <th scope="col">Machine</th>
-            <th scope="col" class="number">Pods</th>
-            <th scope="col" class="number">Room</th>
-            <th scope="col">Price</th>
-            <th scope="col" class="number"><span class="unseen">Price</span></th>
-          </tr>
-        </thead>
+        <${Head} columns=${["Machine", ["Pods", "number"], ["Room", "number"], "Price", ["Price", "number unseen"]]} />
         <tbody>
           ${data.items.map(
             (item) => html`<tr key=${item.machine}>

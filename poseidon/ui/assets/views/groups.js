@@ -8,7 +8,7 @@ import { useData, useNow } from "../data/hooks.js";
 import { own } from "../data/own.js";
 import { adjust, podLink } from "../data/route.js";
 import { age, count, many, points, time } from "../data/text.js";
-import { Badge, Card, Choices, Empty, Failure, Instead, Name, NodeLink } from "./parts.js";
+import { Badge, Card, Choices, Empty, Failure, Head, Instead, Name, NodeLink } from "./parts.js";
 
 const TONES = { Running: "good", Placed: "good", Scheduled: "good", Finished: "good", Failed: "bad", Waiting: "warn", Pending: "warn", Scheduling: "accent" };
 
@@ -20,9 +20,7 @@ function Gangs({ gangs }) {
   if (!gangs.length) return html`<${Empty} title="No gangs">Pods that start together, or not at all, are shown here.<//>`;
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Gangs as a table">
     <table>
-      <thead>
-        <tr><th scope="col">Gang</th><th scope="col">Kind</th><th scope="col">Bound of wanted</th><th scope="col" class="number">Bound</th><th scope="col" class="number">Pending</th><th scope="col">Status</th></tr>
-      </thead>
+      <${Head} columns=${["Gang", "Kind", "Bound of wanted", ["Bound", "number"], ["Pending", "number"], "Status"]} />
       <tbody>
         ${gangs.map(
           (gang) => html`<tr key="${gang.kind} ${gang.name}">
@@ -76,9 +74,7 @@ function Application({ application }) {
       </div>
       <div class="scroll" tabindex="0" role="region" aria-label="Edges and what they cost">
         <table class="bare">
-          <thead>
-            <tr><th scope="col">Edge</th><th scope="col">Cost</th><th scope="col" class="number"><span class="unseen">Cost</span></th><th scope="col" class="number">At most</th><th scope="col">Kept</th></tr>
-          </thead>
+          <${Head} columns=${["Edge", "Cost", ["Cost", "number unseen"], ["At most", "number"], "Kept"]} />
           <tbody>
             ${edges.map(
               (edge) => html`<tr key="${edge.from} ${edge.to}">
@@ -107,9 +103,7 @@ function Evictions({ evictions, now }) {
   if (!evictions.length) return html`<${Empty} title="Nobody had to make way">Preemptions and moves are shown here as they happen.<//>`;
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Preemptions and moves as a table">
     <table>
-      <thead>
-        <tr><th scope="col">When</th><th scope="col">What</th><th scope="col">Pod</th><th scope="col">Node</th><th scope="col">For</th><th scope="col">State</th></tr>
-      </thead>
+      <${Head} columns=${["When", "What", "Pod", "Node", "For", "State"]} />
       <tbody>
         ${evictions.map(
           (each) => html`<tr key="${each.at} ${each.pod}">

@@ -7,7 +7,7 @@ import { useData, useNow } from "../data/hooks.js";
 import { own } from "../data/own.js";
 import { podLink } from "../data/route.js";
 import { age, count, many, NONE, time } from "../data/text.js";
-import { Badge, Instead, Name, Pages, Panel, Section } from "./parts.js";
+import { Badge, Head, Instead, Name, Pages, Panel, Section } from "./parts.js";
 
 const PAGE = 50;
 
@@ -50,9 +50,7 @@ function Zones({ zones }) {
 
 function Pods({ pods, now }) {
   return html`<table>
-    <thead>
-      <tr><th scope="col">Pod</th><th scope="col">Requests</th><th scope="col" class="number">Since</th></tr>
-    </thead>
+    <${Head} columns=${["Pod", "Requests", ["Since", "number"]]} />
     <tbody>
       ${pods.map(
         (pod) => html`<tr key=${pod.name}>

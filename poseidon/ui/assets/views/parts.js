@@ -114,6 +114,19 @@ export function Select({ label, options, value, choose }) {
   </label>`;
 }
 
+/** The head of a table: titles, or pairs of a title and what it is ("number", "unseen" or both). */
+export function Head({ columns }) {
+  return html`<thead>
+    <tr>
+      ${columns.map((column) => {
+        const [title, kind = ""] = [].concat(column);
+        const shown = kind.includes("unseen") ? html`<span class="unseen">${title}</span>` : title;
+        return html`<th scope="col" class=${kind.includes("number") ? "number" : ""}>${shown}</th>`;
+      })}
+    </tr>
+  </thead>`;
+}
+
 /** Earlier and later pages of a list. */
 export function Pages({ offset, limit, total, turn, noun }) {
   if (total <= limit) return null;

@@ -8,7 +8,7 @@ import { own } from "../data/own.js";
 import { link, podLink } from "../data/route.js";
 import { age, count, cut, many, points, time } from "../data/text.js";
 import { Cures } from "./cures.js";
-import { Badge, Card, Empty, Failure, Instead, Name, NodeLink, Phase } from "./parts.js";
+import { Badge, Card, Empty, Failure, Head, Instead, Name, NodeLink, Phase } from "./parts.js";
 
 export function PodPage({ name, session }) {
   const cut = name.indexOf("/");
@@ -73,9 +73,7 @@ function Verdicts({ data }) {
       html`<div class="padded"><${StackLegend} names=${verdicts.models} /></div>
         <div class="scroll short-rows" tabindex="0" role="region" aria-label="Nodes by cost">
           <table>
-            <thead>
-              <tr><th scope="col">Node</th><th scope="col">Cost by model</th><th scope="col" class="number">Cost</th><th scope="col" class="number">More than the cheapest</th></tr>
-            </thead>
+            <${Head} columns=${["Node", "Cost by model", ["Cost", "number"], ["More than the cheapest", "number"]]} />
             <tbody>
               ${verdicts.nodes.map((node) => {
                 const values = Object.fromEntries(verdicts.models.map((model) => [model, own(node.models, model)?.cost ?? 0]));
@@ -131,7 +129,7 @@ function Facts({ data, now }) {
 function Room({ room }) {
   return html`<${Card} title="Who took the room">
     <table class="bare">
-      <thead><tr><th scope="col">Pod or class</th><th scope="col">Node</th><th scope="col" class="number">Pods</th></tr></thead>
+      <${Head} columns=${["Pod or class", "Node", ["Pods", "number"]]} />
       <tbody>
         ${room.map(
           (each) => html`<tr key="${each.pod ?? each.class} ${each.node}">

@@ -5,7 +5,7 @@ import { pathOf } from "../data/api.js";
 import { useData, useNow } from "../data/hooks.js";
 import { adjust, podLink } from "../data/route.js";
 import { age, many } from "../data/text.js";
-import { Card, Choices, Empty, Failure, Instead, Name, NodeLink, Pages, Phase } from "./parts.js";
+import { Card, Choices, Empty, Failure, Head, Instead, Name, NodeLink, Pages, Phase } from "./parts.js";
 import { PodPage } from "./pod.js";
 
 const PAGE = 50;
@@ -49,15 +49,7 @@ function PodList({ query }) {
 
 function Rows({ items, now }) {
   return html`<table>
-    <thead>
-      <tr>
-        <th scope="col">Pod</th>
-        <th scope="col">Phase</th>
-        <th scope="col">Node or reason</th>
-        <th scope="col" class="number">Age</th>
-        <th scope="col" class="number">So for</th>
-      </tr>
-    </thead>
+    <${Head} columns=${["Pod", "Phase", "Node or reason", ["Age", "number"], ["So for", "number"]]} />
     <tbody>
       ${items.map(
         (pod) => html`<tr key=${pod.name}>
