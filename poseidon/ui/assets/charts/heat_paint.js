@@ -67,7 +67,11 @@ export function paintHeat(canvas, drawn, { parts, flags, names, dim }, theme) {
   pen.textBaseline = "alphabetic";
   drawn.boxes.forEach((box, g) => {
     const number = box.width > 110 ? `  ${drawn.members[g].length}` : "";
-    pen.fillText(isolated(fitting(names[g] || "all nodes", box.width - (number ? 44 : 2), 12, 500)) + number, box.x, box.y + 14);
+    pen.fillText(
+      isolated(fitting(names[g] || "all nodes", box.width - (number ? 44 : 2), 12, 500)) + number,
+      box.x,
+      box.y + 14,
+    );
   });
 
   // By colour, as changing it is what costs.
