@@ -42,6 +42,11 @@ function ThemeSwitch() {
 
 function Header({ session, view }) {
   const { state } = useStore(connection);
+  const nav = useRef(null);
+  useEffect(() => {
+    const here = nav.current.querySelector("[aria-current]");
+    if (here) nav.current.scrollLeft = here.offsetLeft - 60; // in narrow windows
+  }, [view]);
   const words = {
     connected: ["good", "Live"],
     connecting: ["", "Connecting"],
@@ -53,7 +58,7 @@ function Header({ session, view }) {
     <a class="brand" href=${link("overview")}>
       <${Mark} /><span>Poseidon</span> ${session?.title && html`<span class="cluster name">${session.title}</span>`}
     </a>
-    <nav class="nav" aria-label="Views">
+    <nav class="nav" aria-label="Views" ref=${nav}>
       <ul>
         ${Object.entries(VIEWS).map(
           ([name, [title]]) => html`<li key=${name}>

@@ -49,7 +49,7 @@ export function Heatmap({ data, metric, values, parts, dim, chosen, choose }) {
     [METRICS[metric].title, METRICS[metric].text(values[i])],
     ["CPU", `${perMille(nodes.cpu[i])} requested, ${perMille(nodes.cpuUsed[i])} used`],
     ["Memory", `${perMille(nodes.memory[i])} requested, ${perMille(nodes.memoryUsed[i])} used`],
-    ["Pods", `${perMille(nodes.pods[i])} of the most`],
+    ["Pod slots", `${perMille(nodes.pods[i])} taken`],
   ];
   const move = (event) => {
     const box = canvas.current.getBoundingClientRect();

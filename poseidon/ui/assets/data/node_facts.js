@@ -9,7 +9,7 @@ export const METRICS = {
   cpuUsed: { title: "CPU measured", column: "cpuUsed", text: perMille },
   memoryUsed: { title: "Memory measured", column: "memoryUsed", text: perMille },
   hot: { title: "Scarcest other resource", column: "hot", text: perMille },
-  pods: { title: "Pods of the most", column: "pods", text: perMille },
+  pods: { title: "Pod slots taken", column: "pods", text: perMille },
   threshold: {
     title: "Nearest to a threshold",
     column: null,
