@@ -25,14 +25,15 @@ from poseidon.commands.connection import (
     joined,
     solver_options,
 )
-from poseidon.commands.offline_options import Moment, read_configuration, read_input
+from poseidon.commands.offline_options import InputError, Moment, read_input
 from poseidon.ui.cures import Cures
 from poseidon.ui.work.inputs import ClusterInput
 from poseidon.ui.work.process import Worker
-from protos.conventions.logs import one_line
+from protos.conventions.logs import configure, one_line
 from protos.conventions.tls import chosen_tls, tls_options
 
 if TYPE_CHECKING:
+    from poseidon.configuration.document import BridgeConfiguration
     from poseidon.kube.client.transport import Transport
     from poseidon.ui.audience import Audience
     from poseidon.ui.server.access import Access
@@ -148,6 +149,7 @@ def ui(
         check_exposure(listen[0], access)
     except AccessError as error:
         raise fault(str(error)) from None
+    configure("warning")
     serving = _Serving(access, listen, most_clients)
     if snapshot:
         _refuse_mixture()
@@ -201,6 +203,17 @@ def _read_files(paths: tuple[str, ...], config: Path | None, now: float | None, 
     return FileInput(title, given, configuration, manifests, found.rounds, found.warnings)
 
 
+def _bridge_configuration(config: Path) -> BridgeConfiguration:
+    """Read the bridge's part, for which nothing of the solver has to be installed."""
+    from poseidon.configuration.document import load
+    from protos.conventions.configuration_file import ConfigurationError
+
+    try:
+        return load(config)
+    except ConfigurationError as error:
+        raise InputError(error.lines) from None
+
+
 def _live_options(
     firmament: tuple[tuple[str, int], ...], cluster: str, bridge: str, solver: str, config: Path | None
 ) -> LiveOptions:
@@ -216,7 +229,7 @@ def _live_options(
         cluster=cluster,
         bridge_url=bridge,
         solver_url=solver,
-        configuration=None if config is None else read_configuration(config),
+        configuration=None if config is None else _bridge_configuration(config),
         tls=chosen_tls(),
         cures=find_spec("ortools") is not None,
     )
@@ -271,7 +284,7 @@ def _run(work: Any) -> None:
 
 async def _serve(source: Source, audience: Audience, worker: Worker, cures: Cures, serving: _Serving) -> None:
     """Serve until the program is to end."""
-    from poseidon.ui.server.application import Server, address_of, serve
+    from poseidon.ui.server.application import Server, serve
     from poseidon.ui.server.limits import Limits
 
     limits = Limits(clients=serving.most_clients)
@@ -283,12 +296,12 @@ async def _serve(source: Source, audience: Audience, worker: Worker, cures: Cure
     async with AsyncExitStack() as stack:
         stack.push_async_callback(worker.close)
         try:
-            runner = await serve(server, *serving.listen)
+            listening = await serve(server, *serving.listen)
         except OSError as error:
             where = joined(serving.listen)
             raise fault(f"--listen {where}: cannot listen: {error.strerror or error}") from None
-        stack.push_async_callback(runner.cleanup)
-        click.echo(f"listening on http://{joined(address_of(runner))}/")
+        stack.push_async_callback(listening.close)
+        click.echo(f"listening on http://{joined(listening.address)}/")
         parts = [asyncio.create_task(each) for each in (source.run(), server.publish(), stop.wait())]
         try:
             done, _ = await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)

@@ -11,9 +11,13 @@ from aiohttp.test_utils import TestClient, TestServer
 from click.testing import CliRunner
 
 from poseidon.cli import main
+from poseidon.ui.audience import Audience
 from poseidon.ui.server.access import Access, AccessError, check_exposure
+from poseidon.ui.server.application import Server, serve
+from poseidon.ui.server.limits import Limits
 from poseidon.ui.server.security_headers import HEADERS
-from tests.ui.served import served
+from tests.ui.objects import Wall
+from tests.ui.served import FakeSource, served
 
 TOKEN = "correct horse battery"
 API = "/api/v1/session"
@@ -177,3 +181,47 @@ def test_the_policy_lets_no_request_leave():
     assert policy["default-src"] == "'none'"
     assert policy["script-src"] == policy["connect-src"] == policy["style-src"] == "'self'"
     assert policy["frame-ancestors"] == policy["base-uri"] == policy["form-action"] == "'none'"
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"Authorization: Bearer \xff\xfe",
+        b"Cookie: poseidon-ui=\xff",
+        b"Origin: http://[",
+        b"Origin: \xff",
+        b"X-User: \xff",
+    ],
+)
+async def test_bytes_that_are_no_text(header):
+    access = Access(token=TOKEN, proxy_header="X-User", proxies=[ip_network("10.0.0.0/8")])
+    async with served(access=access) as (client, _):
+        reader, writer = await asyncio.open_connection("127.0.0.1", client.port)
+        writer.write(
+            b"GET /api/v1/session HTTP/1.1\r\nHost: 127.0.0.1\r\n" + header + b"\r\nConnection: close\r\n\r\n"
+        )
+        answer = await asyncio.wait_for(reader.read(), 10)
+        writer.close()
+        assert answer.split(b" ", 2)[1] in (b"400", b"401", b"403")
+
+
+async def test_there_are_so_many_connections_at_most():
+    limits = Limits(clients=1, requests=1)
+    server = Server(FakeSource(), Access(), Audience(lambda: 0.0), wall=Wall(), limits=limits)
+    listening = await serve(server, "127.0.0.1", 0)
+    open_ones = [await asyncio.open_connection(*listening.address) for _ in range(limits.connections)]
+    try:
+        await asyncio.sleep(0.1)
+        reader, writer = await asyncio.open_connection(*listening.address)
+        assert await asyncio.wait_for(reader.read(), 10) == b""
+        writer.close()
+        open_ones.pop()[1].close()
+        await asyncio.sleep(0.1)
+        reader, writer = await asyncio.open_connection(*listening.address)
+        writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        assert (await asyncio.wait_for(reader.read(), 10)).startswith(b"HTTP/1.1 200")
+        writer.close()
+    finally:
+        for _, writer in open_ones:
+            writer.close()
+        await listening.close()

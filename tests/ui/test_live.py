@@ -6,6 +6,7 @@ import asyncio
 import random
 import time
 from contextlib import asynccontextmanager
+from functools import partial
 
 import grpc
 import pytest
@@ -100,7 +101,7 @@ async def pages(**content):
 class Following:
     """A source that follows a cluster, with time of its own for the audience."""
 
-    def __init__(self, url, target, base, **options):
+    def __init__(self, url, *targets, base, **options):
         self.now = 0.0
         self.audience = Audience(lambda: self.now)
         self.transport = Transport(ConnectionSettings(url), clock=time.monotonic)
@@ -112,7 +113,7 @@ class Following:
             time.time,
             self._sleep,
         )
-        made = LiveOptions([target], "c", f"{base}/metrics", f"{base}/metrics", **options)
+        made = LiveOptions(targets, "c", f"{base}/metrics", f"{base}/metrics", **options)
         self.source = LiveSource(environment, made, self.audience)
         self.known = self.source.known
 
@@ -152,7 +153,7 @@ async def following(solver=None, **content):
         pages(**{"metrics": METRICS, "configz": CONFIGURATION, **content}) as base,
     ):
         await create_nodes(cluster.operations, 2, [SHAPE], prefix="node")
-        async with Following(cluster.url, target, base) as found:
+        async with Following(cluster.url, target, base=base) as found:
             yield cluster, found
 
 
@@ -213,10 +214,31 @@ async def test_an_old_solver_knows_no_flows():
         assert found.known.about.capabilities.flow is False
 
 
+def stands(solver, state, target):
+    return (solver.state, solver.target) == (state, target)
+
+
+async def test_of_several_solvers_the_one_that_drives_the_cluster_is_asked():
+    class Standby(FakeSolver):
+        async def ListRounds(self, request, context):  # noqa: N802
+            await context.abort(grpc.StatusCode.NOT_FOUND, "no such cluster")
+
+    driving = FakeSolver()
+    driving.ran(9)
+    async with running_cluster() as cluster, solving(Standby()) as first, solving(driving) as second:
+        for targets, state, latest in (
+            ([first, "127.0.0.1:1", second], ("connected", second), 9),
+            ([first, "127.0.0.1:1"], ("connected", first), 0),
+        ):
+            async with Following(cluster.url, *targets, base="http://127.0.0.1:1") as found:
+                await until(partial(stands, found.known.solver, *state), within=20)
+                assert found.known.rounds.latest == latest
+
+
 async def test_nobody_answers():
     async with (
         running_cluster() as cluster,
-        Following(cluster.url, "127.0.0.1:1", "http://127.0.0.1:1") as found,
+        Following(cluster.url, "127.0.0.1:1", base="http://127.0.0.1:1") as found,
     ):
         await until(lambda: found.known.store.live, within=20)
         await until(lambda: found.known.history.as_json()["boundPerSecond"] == [None], within=20)

@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import json
 
+import msgspec
 import pytest
 
 from poseidon.explanations import Verdict
@@ -74,6 +75,10 @@ async def test_every_path_answers_with_time_and_version(path):
         (f"pods?q={'x' * 600}", 400),
         ("cures/1", 404),
         ("pods/..%2f..%2fetc/passwd", 404),
+        ("nodes/%ed%a0%80%ff", 404),
+        ("pods/a/%ed%a0%80", 404),
+        ("pending?by=%ed%a0%80", 400),
+        ("flow/classes/%00", 404),
     ],
 )
 async def test_what_cannot_be_answered(path, status):
@@ -135,6 +140,33 @@ async def test_hostile_names_come_through_as_they_are():
         assert [each["name"] for each in (await shown.json())["items"]] == [name]
         error = await client.get("/api/v1/pending", params={"by": HOSTILE})
         assert error.content_type == "application/json"
+
+
+async def test_what_is_absurd_can_be_written():
+    """Whoever may create pods may name a node and ask for anything: together more than 64 bits hold."""
+    absurd = [make_pod(f"a/p{number}", node="n", memory="8Pi", cpu="9P") for number in range(2100)]
+    found = store(make_node("n", memory="1"), *absurd)
+    async with served(FakeSource(known(found))) as (client, _):
+        columns = (await (await client.get("/api/v1/cluster")).json())["nodes"]
+        assert columns["memory"] == [1_000_000]
+        shown = await (await client.get("/api/v1/nodes/n")).json()
+        assert shown["requested"]["memory"] == 2**53
+
+
+async def test_texts_of_any_length_are_cut():
+    long = "x" * 200_000
+    one = make_pod(
+        "a/p",
+        owner=long,
+        reason=long,
+        schedulerName=long,
+        annotations={"firmament.io/move-to": long, "firmament-gang-scheduling": long},
+    )
+    found = store(one)
+    assert len(msgspec.json.encode(list(found.pods.values()))) < 20_000
+    async with served(FakeSource(known(found))) as (client, _):
+        for path in ("overview", "pending", "pods", "pods/a/p"):
+            assert len(await (await client.get(f"/api/v1/{path}")).read()) < 30_000
 
 
 def texts_of(value):

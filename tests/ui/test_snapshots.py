@@ -18,6 +18,7 @@ from poseidon.ui.sources.files import FileInput, FileSource
 from poseidon.ui.sources.snapshots import SnapshotError, sorted_out, unpack
 from poseidon.ui.work.inputs import ClusterInput
 from poseidon.ui.work.planning import planned
+from poseidon.ui.work.process import BusyError, JobError
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.support.waiting import until
 from tests.ui.objects import Wall
@@ -73,8 +74,6 @@ async def test_manifests_stand_as_after_a_plan(manifests):  # noqa: F811 - the f
 async def test_a_plan_that_fails_leaves_pods_as_they_are(manifests):  # noqa: F811
     class Broken(InProcess):
         async def do(self, job, seconds, begun=lambda: None):
-            from poseidon.ui.work.process import JobError
-
             raise JobError("no memory")
 
     given = FileInput("x", manifests, None, load_manifests(manifests.paths))
@@ -195,6 +194,49 @@ async def test_saved_rounds(tmp_path, monkeypatch):
         await client.get("/api/v1/flow?round=4")
         assert len(worker.jobs) == 1
         assert (await client.get("/api/v1/flow?round=9")).status == 404
+
+
+async def test_a_saved_round_that_cannot_be_decided_is_told_once(tmp_path):
+    for number in (3, 4):
+        save_round(tmp_path / f"round-0000000{number}", number)
+    found = sorted_out([str(tmp_path)], tmp_path)
+    worker = InProcess()
+    source = FileSource(FileInput("x", ClusterInput(), rounds=found.rounds), Failing(worker), Wall())
+    async with served(source) as (client, _):
+        answers = await asyncio.gather(*(client.get("/api/v1/flow?round=4") for _ in range(3)))
+        assert {each.status for each in answers} == {404}
+        session = await (await client.get("/api/v1/session")).json()
+        assert len(session["warnings"]) == 1
+        assert session["warnings"][0].startswith("round 4: ")
+    assert len(worker.jobs) == 1
+
+
+async def test_too_much_is_worked_on(tmp_path):
+    save_round(tmp_path / "round-00000003", 3)
+
+    class Busy(InProcess):
+        async def do(self, job, seconds, begun=lambda: None):
+            raise BusyError("too much")
+
+    found = sorted_out([str(tmp_path)], tmp_path)
+    source = FileSource(FileInput("x", ClusterInput(), rounds=found.rounds), Busy(), Wall())
+    async with served(source) as (client, _):
+        for _ in range(2):
+            answer = await client.get("/api/v1/flow?round=3")
+            assert (answer.status, "Retry-After" in answer.headers) == (503, True)
+
+
+class Failing:
+    """Does jobs, and says of each that fails why, as the process does."""
+
+    def __init__(self, inner):
+        self._inner = inner
+
+    async def do(self, job, seconds, begun=lambda: None):
+        try:
+            return await self._inner.do(job, seconds, begun)
+        except (OSError, ValueError) as error:
+            raise JobError(str(error)) from None
 
 
 @pytest.mark.parametrize(

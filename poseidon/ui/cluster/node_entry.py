@@ -6,12 +6,14 @@ from collections import deque
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from poseidon.kube.parsing.quantities import MAX_AMOUNT
 from poseidon.ui.cluster.records import NodeFacts
 
 CORDONED, NOT_READY, TAINTED, OVER_THRESHOLD, RESERVED, OVERCOMMITTED = 1, 2, 4, 8, 16, 32
 """Bits of ``Columns.flags``."""
 
 HISTORY = 50
+_MOST_SHARE = 1_000_000
 MAIN = ("cpu", "memory", "pods")
 
 
@@ -130,7 +132,7 @@ class NodeEntry:
 
 
 def per_mille(amount: int | None, whole: int | None) -> int | None:
-    """Return a share, None where it is not known, or nothing is offered."""
+    """Return a share, None where it is not known, or nothing is offered; what is absurd counts as a thousandfold."""
     if amount is None or not whole:
         return None
-    return round(1000 * amount / whole)
+    return min(1000 * amount // whole if amount > MAX_AMOUNT else round(1000 * amount / whole), _MOST_SHARE)

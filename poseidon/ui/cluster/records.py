@@ -42,7 +42,9 @@ _PHASES = {
 }
 _MOST_TEXT = 2000
 _MOST_SHAPES = 50_000
+_MOST_NAME = 600
 _LONGEST_RANK = 9
+_LONGEST_SHARE = 20
 
 
 class Disruption(Struct, frozen=True, gc=False):
@@ -148,19 +150,19 @@ class Recorder:
             created=created,
             since=_since(phase, pod, created, scheduled),
             priority=spec.priority or 0,
-            task_class=self._word(class_of(pod)),
-            scheduler=self._word(scheduler_of(pod)),
+            task_class=self._word(class_of(pod)[:_MOST_NAME]),
+            scheduler=self._word(scheduler_of(pod)[:_MOST_NAME]),
             requests=self._shared(pod),
             reason=self._word(reason),
             nominated="" if spec.node_name else pod.status.nominated_node_name,
-            group=membership(pod),
+            group=_group(pod),
             app_group=self._word(labels.get(APP_GROUP_LABEL, "")),
             workload=self._word(labels.get(WORKLOAD_LABEL, "")),
             scheduled=scheduled,
             started=_started(pod),
             deleted=seconds(metadata.deletion_timestamp) or 0.0,
             disruption=_disruption(pod),
-            moves_to=move_to,
+            moves_to=move_to[:_MOST_NAME],
             rank=_rank(labels.get(RANK_LABEL, "")),
         )
 
@@ -226,6 +228,15 @@ def _started(pod: Pod) -> float:
     begun = (each.running or each.terminated for each in states)
     times = (seconds(each.started_at) for each in begun if each is not None)
     return min((time for time in times if time), default=0.0)
+
+
+def _group(pod: Pod) -> Membership | None:
+    """Return the group that a pod says it is in; what may be of any length is kept as far as it counts."""
+    found = membership(pod)
+    if found is None:
+        return None
+    source = found.source._replace(name=found.source.name[:_MOST_NAME])
+    return found._replace(source=source, share=found.share[:_LONGEST_SHARE])
 
 
 def _rank(text: str) -> int | None:

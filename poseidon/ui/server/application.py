@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
@@ -20,6 +19,7 @@ from poseidon.ui.server.flow_routes import FlowRoutes
 from poseidon.ui.server.limits import RETRY_SECONDS, Gate, Limits
 from poseidon.ui.server.routes import Routes
 from poseidon.ui.server.security_headers import HEADERS
+from poseidon.ui.work.process import BusyError
 
 if TYPE_CHECKING:
     from poseidon.ui.audience import Audience
@@ -53,10 +53,10 @@ class Server:
     ) -> None:
         self._access = access
         self._audience = audience
-        self._limits = limits or Limits()
+        self.limits = limits or Limits()
         self._versions = source.known.versions
-        self._gate = Gate(self._limits.requests)
-        self.events = Events(self._versions, audience, self._limits)
+        self._gate = Gate(self.limits.requests)
+        self.events = Events(self._versions, audience, self.limits)
         self._assets = assets or Assets()
         answers = Answers(self._versions, wall)
         self._routes = (
@@ -70,7 +70,19 @@ class Server:
 
         @web.middleware
         async def through(request: web.Request, handler: Handler) -> web.StreamResponse:
-            return self._refused(request) or await self._handled(request, handler)
+            try:
+                return self._refused(request) or await self._handled(request, handler)
+            except ClientError as error:
+                return error_response(error.status, str(error))
+            except BusyError as error:
+                return _busy(str(error))
+            except web.HTTPException as error:
+                return error_response(error.status, error.reason)
+            except (ConnectionError, asyncio.CancelledError):
+                raise
+            except Exception:  # noqa: BLE001 - the next request is another one
+                _log.exception("request failed path=%r", request.path)
+                return error_response(500, "the request failed; the log says why")
 
         app = web.Application(middlewares=[through], client_max_size=_LARGEST_BODY)
         app.router.add_get(HEALTH, _healthy)
@@ -102,24 +114,15 @@ class Server:
         return None if refusal is None else error_response(refusal.status, refusal.message)
 
     async def _handled(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Answer a request, and turn what is wrong with it into a line. Streams are counted by themselves."""
+        """Answer a request that may be made. Streams are counted by themselves."""
         if request.path == _EVENTS:
             return await handler(request)
         if not self._gate.enter():
-            return error_response(503, "too many requests at a time", {"Retry-After": str(RETRY_SECONDS)})
+            return _busy("too many requests at a time")
         try:
             if request.path != HEALTH:
                 self._audience.asked()
             return await handler(request)
-        except ClientError as error:
-            return error_response(error.status, str(error))
-        except web.HTTPException as error:
-            return error_response(error.status, error.reason)
-        except (ConnectionError, asyncio.CancelledError):
-            raise
-        except Exception:  # noqa: BLE001 - the next request is another one
-            _log.exception("request failed path=%s", request.path)
-            return error_response(500, "the request failed; the log says why")
         finally:
             self._gate.leave()
 
@@ -134,8 +137,31 @@ class Server:
         return response
 
 
-async def serve(server: Server, host: str, port: int) -> web.AppRunner:
-    """Listen, and return what has to be cleaned up in the end. Raises ``OSError`` if it cannot."""
+class Listening:
+    """A server that listens, at ``address``, until it is closed."""
+
+    def __init__(self, runner: web.AppRunner, sockets: asyncio.Server) -> None:
+        self._runner = runner
+        self._sockets = sockets
+        host, port = sockets.sockets[0].getsockname()[:2]
+        self.address: tuple[str, int] = str(host), int(port)
+
+    async def close(self) -> None:
+        """Listen no longer, and let requests under way come to their ends for a moment."""
+        self._sockets.close()
+        await self._runner.cleanup()
+
+
+class _Refusing(asyncio.Protocol):
+    """Closes a connection at once: there are too many."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Close it."""
+        transport.close()
+
+
+async def serve(server: Server, host: str, port: int) -> Listening:
+    """Listen. Raises ``OSError`` if that cannot be."""
     runner = web.AppRunner(
         server.application(),
         access_log=None,
@@ -144,19 +170,22 @@ async def serve(server: Server, host: str, port: int) -> web.AppRunner:
         shutdown_timeout=2.0,
     )
     await runner.setup()
+    handling = runner.server
+    assert handling is not None
+
+    def protocol() -> asyncio.Protocol:
+        return handling() if len(handling.connections) < server.limits.connections else _Refusing()
+
     try:
-        await web.TCPSite(runner, host, port, backlog=128).start()
+        sockets = await asyncio.get_running_loop().create_server(protocol, host, port, backlog=128)
     except BaseException:
-        with suppress(Exception):
-            await runner.cleanup()
+        await runner.cleanup()
         raise
-    return runner
+    return Listening(runner, sockets)
 
 
-def address_of(runner: web.AppRunner) -> tuple[str, int]:
-    """Return where it listens."""
-    host, port = runner.addresses[0][:2]
-    return str(host), int(port)
+def _busy(message: str) -> web.Response:
+    return error_response(503, message, {"Retry-After": str(RETRY_SECONDS)})
 
 
 async def _healthy(_: web.Request) -> web.Response:

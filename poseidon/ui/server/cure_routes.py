@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from poseidon.ui.server.answers import Answers, ClientError, error_response
+from poseidon.ui.server.answers import Answers, ClientError
 from poseidon.ui.server.routes import PREFIX
-from poseidon.ui.work.process import BusyError
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from poseidon.ui.known import Known
 
 _HEADER = "X-Poseidon"
-_RETRY_SECONDS = "30"
 
 
 class _Asked(msgspec.Struct):
@@ -38,7 +36,7 @@ class CureRoutes:
         router.add_get(f"{PREFIX}/cures/{{id}}", self.state)
 
     async def ask(self, request: web.Request) -> web.Response:
-        """Begin to look. A form of another page cannot send the header that this needs."""
+        """Begin to look, or raise ``BusyError``. A form of another page cannot send the header that this needs."""
         if request.headers.get(_HEADER) != "1" or request.content_type != "application/json":
             raise ClientError(403, f"send the header {_HEADER}: 1, and JSON")
         try:
@@ -49,11 +47,7 @@ class CureRoutes:
         record = self._known.store.pod(pod)
         if record is None or not record.waits:
             raise ClientError(404, "there is no pod of this name that waits")
-        try:
-            job = cures.ask(record.name)
-        except BusyError as error:
-            return error_response(503, str(error), {"Retry-After": _RETRY_SECONDS})
-        response = self._answers.fresh(request, {"job": job})
+        response = self._answers.fresh(request, {"job": cures.ask(record.name)})
         response.set_status(202)
         return response
 

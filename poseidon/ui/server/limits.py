@@ -18,6 +18,11 @@ class Limits:
     requests: int = 64
     patience: float = 10.0
 
+    @property
+    def connections(self) -> int:
+        """Connections at a time; a browser keeps six, most of which say nothing."""
+        return 8 * (self.clients + self.requests)
+
 
 class Gate:
     """Lets so many in at a time."""

@@ -57,6 +57,8 @@ class FigurePoll:
             known.solver.round_failures = found.failures
             if found.refused:
                 known.solver.state = "refused"
+            elif known.solver.state == "refused":
+                known.solver.state = "connected"
         known.versions.mark("overview")
 
 

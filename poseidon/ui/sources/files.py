@@ -28,7 +28,7 @@ from poseidon.ui.sources.source import NotExplainedError
 from poseidon.ui.sources.thresholds import thresholds_in
 from poseidon.ui.versions import Versions
 from poseidon.ui.work.planning import PlannedCluster, explained, planned
-from poseidon.ui.work.process import JobError
+from poseidon.ui.work.process import BusyError, JobError
 from poseidon.ui.work.saved import SavedRound, saved_flow
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound=KubeStruct)
 
 _PLANNING = "A plan is being made; until then pods stand as the files say."
+_AT_ONCE = 1000
 _PLAN_SECONDS = 900.0
 _EXPLAIN_SECONDS = 120.0
 _FLOW_SECONDS = 300.0
@@ -77,7 +78,7 @@ class FileSource:
         )
         self._files, self._worker, self._wall = files, worker, wall
         self._saved = rounds
-        self._planned: set[str] = set()
+        self._deciding = asyncio.Lock()
         self.known = Known(about, ClusterStore(versions, wall), versions, SolverStanding("embedded", ""))
         self.known.rounds.offered = sorted(rounds)
         self.known.rounds.put_summaries(
@@ -89,14 +90,14 @@ class FileSource:
         if self._files.manifests is not None:
             warnings = self.known.about.warnings
             warnings.append(_PLANNING)
-            await asyncio.to_thread(self._show, self._files.manifests, None)
+            await self._show(self._files.manifests, None)
             self.known.versions.mark("overview", "cluster", "pending", "groups", "flow")
             try:
                 found = await self._worker.do(partial(planned, self._files.given), _PLAN_SECONDS)
             except JobError as error:
                 warnings.append(f"no plan could be made: {error}")
             else:
-                self._take_plan(self._files.manifests, found)
+                await self._take_plan(self._files.manifests, found)
             warnings.remove(_PLANNING)
         await asyncio.Event().wait()
 
@@ -104,19 +105,27 @@ class FileSource:
         """Return the flow of a round, of the newest for 0; None if there is none."""
         book = self.known.rounds
         wanted = number or max(self._saved, default=0)
-        found = book.flow(wanted)
-        if found is None and wanted in self._saved:
-            try:
-                folder = str(self._saved[wanted].folder)
-                content = await self._worker.do(partial(saved_flow, folder), _FLOW_SECONDS)
-            except JobError as error:
-                self.known.about.warnings.append(f"round {wanted}: {error}")
-                return None
+        async with self._deciding:
+            if book.flow(wanted) is None and wanted in self._saved:
+                await self._decide(wanted)
+        return book.flow(wanted)
+
+    async def _decide(self, number: int) -> None:
+        """Have a saved round decided again; one with which that fails is told once, and not tried again."""
+        saved = self._saved[number]
+        try:
+            content = await self._worker.do(partial(saved_flow, str(saved.folder)), _FLOW_SECONDS)
+        except BusyError:
+            raise
+        except JobError as error:
+            del self._saved[number]
+            self.known.rounds.offered.remove(number)
+            self.known.about.warnings.append(f"round {number}: {error}")
+        else:
             found = pb.RoundFlow.FromString(content)
-            found.ended = self._saved[wanted].ended
-            book.put_flow(found)
-            self.known.versions.mark("flow")
-        return found
+            found.ended = saved.ended
+            self.known.rounds.put_flow(found)
+        self.known.versions.mark("flow")
 
     async def verdicts(self, pod: PodRecord) -> Mapping[str, Verdict]:
         """Ask a solver in a process beside this one. Raises ``NotExplainedError``."""
@@ -130,7 +139,7 @@ class FileSource:
             )
         return verdicts(pb.Explanation.FromString(content))
 
-    def _show(self, manifests: Manifests, plan: PlannedCluster | None) -> None:
+    async def _show(self, manifests: Manifests, plan: PlannedCluster | None) -> None:
         """Tell the store of all objects, of pods as they are after a plan if there is one."""
         known, now = self.known, self._wall()
         groups, objects = known.groups, manifests.for_models
@@ -145,19 +154,21 @@ class FileSource:
         groups.app_groups_changed(_of(objects, AppGroup))
         groups.topologies_changed(_of(objects, NetworkTopology))
         zones_taker(known)(_of(objects, NodeResourceTopology))
-        pods = [as_created(each, now) for each in manifests.pods]
-        if plan is not None:
-            pods = [_after(each, plan) for each in pods]
-        known.store.pods_changed([Change(each.metadata.uid, each) for each in pods])
+        for first in range(0, len(manifests.pods), _AT_ONCE):
+            pods = [as_created(each, now) for each in manifests.pods[first : first + _AT_ONCE]]
+            if plan is not None:
+                pods = [_after(each, plan) for each in pods]
+            known.store.pods_changed([Change(each.metadata.uid, each) for each in pods])
+            await asyncio.sleep(0)  # answers come in between
         MeasuredUse(known.store, self._wall).take_listed(objects)
         if self._files.configuration is not None:
             models = [each.model_dump() for each in self._files.configuration.cost_models]
             known.store.set_thresholds(thresholds_in(models))
 
-    def _take_plan(self, manifests: Manifests, plan: PlannedCluster) -> None:
+    async def _take_plan(self, manifests: Manifests, plan: PlannedCluster) -> None:
         """Let pods stand as a plan leaves them, and say so."""
         known, now = self.known, self._wall()
-        self._show(manifests, plan)
+        await self._show(manifests, plan)
         for uid, node, beneficiary in plan.preempted:
             known.store.evictions.put(
                 uid, Eviction(now, uid, node, PREEMPTED, beneficiary or None, gone=True)

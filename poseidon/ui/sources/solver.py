@@ -21,14 +21,14 @@ from protos.firmament.v1 import scheduler_pb2_grpc as pb_grpc
 if TYPE_CHECKING:
     from poseidon.explanations import Verdict
     from poseidon.ui.cluster.records import PodRecord
-    from poseidon.ui.known import Known
+    from poseidon.ui.known import Known, SolverState
     from protos.conventions.tls import TlsFiles
 
 _PATIENCE = 10.0
 _KEEPALIVE_SECONDS = 20.0
 _MOST_BYTES = 1 << 29
 _KEPT_SECONDS = 5.0
-_MOST_KEPT = 16
+_MOST_KEPT = 4
 _AT_ONCE = 2
 _INTEREST_SECONDS = 20.0
 _NOTHING_YET = (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.FAILED_PRECONDITION)
@@ -49,35 +49,45 @@ class SolverPoll:
     async def step(self, *, flows: bool) -> None:
         """Ask for newer rounds, and for the flow of the newest if one is wanted."""
         async with self._stepping:
-            state, target = "unreachable", self._targets[0]
+            answering = ""
             for target in self._targets:
                 try:
-                    await self._ask(target, flows=flows)
+                    knows = await self._ask(target, flows=flows)
                 except (grpc.aio.AioRpcError, TlsError):
                     continue
-                state = "connected"
-                break
-            solver = self._known.solver
-            target = target if state == "connected" else ", ".join(self._targets)
-            if (solver.state, solver.target) != (state, target) and not (
-                solver.state == "refused" and state == "connected"
-            ):
-                solver.state, solver.target = state, target  # type: ignore[assignment]  # one of its words
-                self._known.versions.mark("overview")
+                answering = target if knows else answering or target
+                if knows:
+                    break
+            self._stand(answering)
 
-    async def _ask(self, target: str, *, flows: bool) -> None:
+    def _stand(self, answering: str) -> None:
+        """Note which solver answers, "" for none. Whether it refuses the bridge is what the bridge says."""
+        solver = self._known.solver
+        state: SolverState = "unreachable"
+        if answering:
+            state = "refused" if solver.state == "refused" else "connected"
+        target = answering or ", ".join(self._targets)
+        if (solver.state, solver.target) != (state, target):
+            solver.state, solver.target = state, target
+            self._known.versions.mark("overview")
+
+    async def _ask(self, target: str, *, flows: bool) -> bool:
+        """Ask one solver; returns whether it knows the cluster, as of several one drives it."""
         shown = self._tls.read() if self._tls is not None else None
         async with open_channel(target, _MOST_BYTES, _KEEPALIVE_SECONDS, shown) as channel:
             stub = pb_grpc.SchedulerStub(channel)
             try:
                 await self._read_rounds(stub)
+                self._known.about.capabilities.flow = True
                 if flows:
                     await self._read_flow(stub)
             except grpc.aio.AioRpcError as error:
-                if error.code() is grpc.StatusCode.UNIMPLEMENTED:
-                    self._known.about.capabilities.flow = False
-                elif error.code() not in _NOTHING_YET:
+                if error.code() in _NOTHING_YET:
+                    return False
+                if error.code() is not grpc.StatusCode.UNIMPLEMENTED:
                     raise
+                self._known.about.capabilities.flow = False
+        return True
 
     async def _read_rounds(self, stub: Any) -> None:
         """Ask for newer rounds, and the last one again: a solver that does not know it was started anew."""

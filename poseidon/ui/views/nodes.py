@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from poseidon.kube.parsing.quantities import QuantityError, amount
+from poseidon.kube.parsing.quantities import MAX_AMOUNT, QuantityError, amount
 from poseidon.ui.cluster.node_entry import HISTORY, Happening
 from poseidon.ui.views.amounts import amount_text, requests_text
 
@@ -22,7 +22,9 @@ def node(known: Known, name: str, offset: int, limit: int) -> dict[str, Any] | N
     if entry is None or entry.facts is None:
         return None
     facts = entry.facts
-    requested = {**entry.requested, "pods": len(entry.pods)}
+    # Tenants may ask for anything, together for more than can be written.
+    sums = {name: min(each, MAX_AMOUNT) for name, each in entry.requested.items()}
+    requested = {**sums, "pods": len(entry.pods)}
     pods = sorted(store.on_node(entry), key=lambda each: (-each.since, each.name))
     return {
         "name": name,

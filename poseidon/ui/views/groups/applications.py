@@ -10,6 +10,7 @@ from poseidon.app_network.spec.app_groups import read_app_group
 from poseidon.app_network.spec.keys import REGION, USER_DEFINED, ZONE, Domain, domain_of
 from poseidon.app_network.spec.ordering import topology_order
 from poseidon.app_network.spec.topologies import NO_PAIRS, read_topology
+from poseidon.kube.parsing.quantities import MAX_AMOUNT
 from poseidon.ui.cluster.records import BOUND
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def applications(known: Known) -> list[dict[str, Any]]:
                 "appGroup": f"{each.metadata.namespace or 'default'}/{name}",
                 "workloads": sorted(rows, key=lambda row: (row["order"] or 0, row["workload"])),
                 "edges": edges,
-                "cost": sum(edge["cost"] for edge in edges),
+                "cost": min(sum(edge["cost"] for edge in edges), MAX_AMOUNT),
                 "zones": sorted({zone for row in rows for zone in row["zones"]}),
             }
         )
@@ -133,7 +134,13 @@ def _edge(
             total += pairs * cost
             if most is not None and cost > most:
                 broken += pairs
-    return {"from": workload.name, "to": dependency.name, "cost": total, "max": most, "broken": broken}
+    return {
+        "from": workload.name,
+        "to": dependency.name,
+        "cost": min(total, MAX_AMOUNT),
+        "max": most,
+        "broken": broken,
+    }
 
 
 def _by_domain(placed: _Placed, domains: dict[str, Domain]) -> Counter[Domain]:
