@@ -5,6 +5,7 @@ import { tone } from "../data/theme.js";
 import { colourOf } from "./colour.js";
 import { fitting, isolated } from "./measure.js";
 
+const MOST_SIGN = 15; // in large cells signs stand in a corner
 const SMALL = 8; // cells below this size have no room for signs within
 
 /** One sign of a flag in the cell at x, y. */
@@ -104,7 +105,9 @@ export function paintHeat(canvas, drawn, { parts, flags, names, dim }, theme) {
     if (!flags[i] || drawn.cells[2 * i] < 0 || dim?.(i)) continue;
     for (const [bit, , sign] of FLAGS) {
       if (!(flags[i] & bit) || (size < SMALL && (sign === "dot" || sign === "foot"))) continue;
-      paintSign(pen, sign, drawn.cells[2 * i], drawn.cells[2 * i + 1], size - gap + 1, ink);
+      const side = sign === "ring" ? size - gap + 1 : Math.min(size - gap + 1, MOST_SIGN);
+      const x = drawn.cells[2 * i] + size - gap + 1 - side;
+      paintSign(pen, sign, x, drawn.cells[2 * i + 1], side, ink);
       if (size < SMALL) break;
     }
   }

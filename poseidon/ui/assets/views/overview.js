@@ -31,10 +31,9 @@ function Tiles({ data }) {
   const proven = rounds.filter((round) => round.certified).length;
   const waiting = Object.entries(figures?.waiting ?? {}).filter(([, n]) => n > 0);
   const bound = figures ? figures.boundPerSecond : last(history.boundPerSecond);
-  const scheduling = figures?.seconds.scheduling ?? {
-    p50: last(history.schedulingP50),
-    p99: last(history.schedulingP99),
-  };
+  const { p50, p99 } = figures?.seconds.scheduling ?? {};
+  // While nothing is bound, how long it took last.
+  const scheduling = { p50: p50 ?? last(history.schedulingP50), p99: p99 ?? last(history.schedulingP99) };
   return html`<div class="tiles">
     <${Tile} label="Nodes" value=${count(data.nodes)} sub="in this cluster" href=${link("cluster")} />
     <${Tile} label="Pods bound" value=${count(pods.bound)} sub="${count(pods.others)} of other schedulers" />

@@ -56,7 +56,7 @@ export function RoundsStrip({ rounds }) {
   const { width } = useSize(place);
   const [at, setAt] = useState(null);
   const room = Math.max(0, width - AXIS);
-  const step = 7;
+  const step = Math.max(7, Math.min(16, Math.floor(room / Math.max(1, rounds.length))));
   const shown = rounds.slice(-Math.max(1, Math.floor(room / step)));
   const chosen = at === null ? shown.length - 1 : Math.min(at, shown.length - 1);
   const most = Math.max(1e-6, ...shown.map(total));
