@@ -59,7 +59,7 @@ export function paintHeat(canvas, drawn, { parts, flags, names, dim }, theme) {
   canvas.style.height = `${drawn.height}px`;
   const pen = canvas.getContext("2d");
   pen.scale(scale, scale);
-  const [ink, muted, unknown] = [tone("text"), tone("muted"), tone("line")];
+  const [ink, inverse, muted, unknown] = [tone("text"), tone("surface"), tone("muted"), tone("line")];
   const size = drawn.cell;
   const gap = size > 6 ? 1 : 0.5;
 
@@ -107,7 +107,7 @@ export function paintHeat(canvas, drawn, { parts, flags, names, dim }, theme) {
       if (!(flags[i] & bit) || (size < SMALL && (sign === "dot" || sign === "foot"))) continue;
       const side = sign === "ring" ? size - gap + 1 : Math.min(size - gap + 1, MOST_SIGN);
       const x = drawn.cells[2 * i] + size - gap + 1 - side;
-      paintSign(pen, sign, x, drawn.cells[2 * i + 1], side, ink);
+      paintSign(pen, sign, x, drawn.cells[2 * i + 1], side, parts[i] > 0.5 && sign !== "ring" ? inverse : ink);
       if (size < SMALL) break;
     }
   }
