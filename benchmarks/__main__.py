@@ -7,6 +7,7 @@ import click
 from benchmarks.commands.burst import burst
 from benchmarks.commands.compare import compare
 from benchmarks.commands.consolidate import consolidate
+from benchmarks.commands.dashboard import dashboard
 from benchmarks.commands.end_to_end import end_to_end
 from benchmarks.commands.everything import full, small
 from benchmarks.commands.failover import failover
@@ -55,6 +56,7 @@ main.add_command(load)
 main.add_command(memory)
 main.add_command(network)
 main.add_command(numa)
+main.add_command(dashboard)
 main.add_command(observability)
 main.add_command(policies)
 main.add_command(preemption)

@@ -18,7 +18,7 @@ from benchmarks.burst_scenario import CORES, START, Burst, configuration, estima
 from benchmarks.levelling import spread
 from benchmarks.stepped import SteppedCluster
 from poseidon.testbed.api_server.bulk import create_object
-from poseidon.testbed.api_server.koordlet import ReportOptions
+from poseidon.testbed.api_server.reports import ReportOptions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -42,7 +42,8 @@ from firmament.core.scheduler import Scheduler
 from firmament.solvers.base import Solver
 from firmament.solvers.ortools_solver import OrToolsSolver
 from firmament.solvers.process_solver import ProcessSolver
-from poseidon.app_network.spec.sorting import ALGORITHMS, KAHN_SORT
+from poseidon.app_network.spec.keys import KAHN_SORT
+from poseidon.app_network.spec.ordering import ALGORITHMS
 
 FIRST_CLASS = 1_000_000
 CLOCK = 1_750_000_000.0

@@ -49,6 +49,7 @@ KINDS: dict[str, Kind] = {
     "failover": Kind("Failover", processes.failover_sheets),
     "start": Kind("Start", processes.start_sheets),
     "requests": Kind("Small requests", processes.requests_sheets),
+    "dashboard": Kind("Dashboard", processes.dashboard_sheets),
     "observability": Kind("Metrics and traces", processes.observability_sheets),
     "memory": Kind("Memory", processes.memory_sheets),
 }

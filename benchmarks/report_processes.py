@@ -90,6 +90,32 @@ def observability_sheets(report: Report) -> list[Sheet]:
     return [Sheet(f"{size['nodes']:,} nodes, {size['tasks']:,} pods", headings, rows)]
 
 
+def dashboard_sheets(report: Report) -> list[Sheet]:
+    """Seconds of a burst's rounds without and with the page, and what became of many browsers."""
+    size, crowd = report["options"], report["browsers"]
+    rows = [
+        [
+            number(len(report["pairs"])),
+            number(report["secondsWithout"], 3),
+            number(report["secondsWith"], 3),
+            number(report["ratio"], 3),
+            " to ".join(number(each) for each in report["pageMiB"]),
+            f"{crowd['listening']} of {size['browsers']}, {crowd['refused']} told to come later",
+            number(crowd["overviewSeconds"], 3),
+        ]
+    ]
+    headings = (
+        "pairs",
+        "seconds without",
+        "with the page",
+        "ratio of pairs",
+        "page MiB",
+        "browsers at a time",
+        "overview beside them, s",
+    )
+    return [Sheet(f"{size['nodes']:,} nodes, bursts of {size['pods']:,} pods", headings, rows)]
+
+
 def memory_sheets(report: Report) -> list[Sheet]:
     """A line per kind of process."""
     rows = []

@@ -18,13 +18,12 @@ from poseidon.kube.api.metrics import NodeMetric
 from poseidon.kube.watch.changes import Change
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
 from poseidon.lifecycle.actions import Bind
-from poseidon.metrics_sources.intake import Intake
-from poseidon.metrics_sources.koordinator.follower import NodeMetricHandler
-from poseidon.metrics_sources.metrics import SourceMetrics
+from poseidon.metrics_sources.intake import Intake, SourceMetrics
+from poseidon.metrics_sources.koordinator import NodeMetricHandler
 from poseidon.metrics_sources.samples import NODE_METRIC
-from poseidon.testbed.api_server.koordlet import KoordletSimulation, ReportOptions
 from poseidon.testbed.api_server.operations import Operations
-from poseidon.testbed.controllers.following import Follower
+from poseidon.testbed.api_server.reports import KoordletSimulation, ReportOptions
+from poseidon.testbed.controllers.driving import Follower
 from poseidon.testbed.controllers.kubelet import KubeletSimulation
 from poseidon.testbed.controllers.true_use import TrueUse
 from poseidon.testbed.objects.binding import Binding, bind
@@ -64,7 +63,7 @@ class SteppedCluster:
         )
         self._metrics = NodeMetricHandler(intake, lambda: self.now)
         names = ("nodes", "pods", "nodemetrics.slo.koordinator.sh")
-        self._nodes, self._pods, self._reports = (Follower(store, store.collection(name)) for name in names)
+        self._nodes, self._pods, self._reports = (Follower(store.collection(name)) for name in names)
 
     def advance(self, seconds: float) -> None:
         """Let time pass, and everything happen that is due: reports, rounds, bindings, pods that start to run."""

@@ -9,7 +9,7 @@ all of them by one small protocol, `TaskConstraint`. A model that has one promis
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol, TypeGuard
+from typing import Protocol, TypeGuard, runtime_checkable
 
 from cost_models.api.arrays import Arrays, Bool, Int64, MalformedArraysError
 from cost_models.api.columns import ShapeRow
@@ -21,6 +21,7 @@ class MalformedConstraintError(MalformedArraysError):
     """Arrays that no constraint can have been saved as."""
 
 
+@runtime_checkable
 class TaskConstraint(Protocol):
     """Which machines (rows) are closed to one more task of a kind because of where tasks are now.
 

@@ -34,7 +34,7 @@ _COMMANDS = MappingProxyType(
     cls=LazyGroup,
     commands_in="poseidon.commands",
     helps=_COMMANDS,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )
 @click.version_option(poseidon.__version__, prog_name="poseidon")
 def main() -> None:

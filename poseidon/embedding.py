@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from poseidon.configuration.document import BridgeConfiguration
-from poseidon.configuration.model_arguments import argument_faults
+from poseidon.configuration.document import BridgeConfiguration, argument_faults
 from protos.conventions.configuration_file import load_part
 
 if TYPE_CHECKING:
@@ -23,10 +22,9 @@ if TYPE_CHECKING:
     from firmament.core.cures.proposals import Cure
     from firmament.core.events import Event
     from firmament.core.rescheduling.consolidation import Consolidation
-    from firmament.core.rescheduling.cost_frontier import CostPoint
-    from firmament.core.rescheduling.gang_room import GangRoom
-    from firmament.core.rescheduling.plan import MovePlan
+    from firmament.core.rescheduling.plan_moves import CostPoint, MovePlan
     from firmament.core.rescheduling.relief import Relief
+    from firmament.core.rescheduling.room import GangRoom
     from firmament.core.results import RoundResult
     from firmament.core.rounds import Placement
     from firmament.core.scheduler import Scheduler
@@ -107,7 +105,7 @@ class EmbeddedTrials:
 
     def frontier(self, prices: Mapping[str, float], points: int) -> tuple[CostPoint, ...]:
         """Return what any number of moves could save; ``prices`` as above."""
-        from firmament.core.rescheduling.cost_frontier import cost_frontier
+        from firmament.core.rescheduling.plan_moves import cost_frontier
         from firmament.solvers.ortools_solver import OrToolsSolver
 
         return cost_frontier(self._scheduler, prices, points, OrToolsSolver())
@@ -257,7 +255,7 @@ class EmbeddedScheduler:
 
 def saved_round_flow(files: Mapping[str, bytes]) -> pb.RoundFlow:
     """Return the flow of a round that a solver has saved, decided again; ``files`` by name. Raises ``ValueError``."""
-    from firmament.artefacts.errors import ArtefactError
+    from firmament.artefacts import ArtefactError
     from firmament.artefacts.replaying import saved_flow
     from firmament.artefacts.saving import decode_round
     from firmament.solvers.ortools_solver import OrToolsSolver

@@ -17,7 +17,7 @@ from random import Random
 import click
 from prometheus_client import CollectorRegistry
 
-from poseidon.demo.verification import NODES, PODS
+from poseidon.kube.api.collections import NODES, PODS
 from poseidon.kube.api.core import Pod
 from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.client.settings import load_settings

@@ -11,7 +11,7 @@ from random import Random
 from prometheus_client import CollectorRegistry
 
 from poseidon.demo.tracker import PodName
-from poseidon.demo.verification import PODS
+from poseidon.kube.api.collections import PODS
 from poseidon.kube.api.core import Pod
 from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.client.transport import Transport

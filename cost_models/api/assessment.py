@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,6 +80,7 @@ class JointRows:
         return takes if barred is None else takes | barred
 
 
+@runtime_checkable
 class Ledger(Protocol):
     """Room that tasks share in a way that no joint row can say, such as a kubelet's alignment of what they ask for.
 

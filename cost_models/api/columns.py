@@ -288,6 +288,10 @@ class ShapeBatch:
         """S, the number of shapes."""
         return int(self.requests.shape[0])
 
+    def mean(self, amounts: Float64 | Int64) -> Float64:
+        """Mean over all waiting tasks of ``amounts`` per shape: numeric[S, ...]; 0 if none waits."""
+        return amounts.astype(np.float64).T @ self.counts / max(1, int(self.counts.sum()))
+
     def take(self, shapes: Int64, machines: Int64 | None = None) -> ShapeBatch:
         """Return the given shapes (int64[A]) alone, with ``allowed`` on the machines in ``machines``; None: on all."""
         chosen = shapes.tolist()

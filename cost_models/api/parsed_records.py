@@ -32,6 +32,13 @@ def whole(where: str, value: object, least: int, most: int) -> int:
     return value
 
 
+def number(where: str, value: object, least: float, most: float) -> float:
+    """Return a number within bounds; raises ``BadRecordError``, which begins with ``where``."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
+        raise BadRecordError(f"{where} is not a number from {least:g} to {most:g}")
+    return float(value)
+
+
 @dataclass(frozen=True, slots=True)
 class Parsed(Generic[T]):
     """What ``payloads`` say, by the record's name. ``faults``: of those that cannot be read."""

@@ -91,10 +91,7 @@ class Coco(BaseModel):
 
     def _growth(self, machines: MachineColumns, shapes: ShapeBatch, types: Int64) -> Float64:
         """Growth for the mean request and the mixture of types of the batch."""
-        tasks = max(1, int(shapes.counts.sum()))
-        mean = (shapes.demand.astype(np.float64) * shapes.counts[:, None]).sum(axis=0) / tasks
-        mixture = np.bincount(types, weights=shapes.counts, minlength=TYPES) / tasks
-        return self._grown(machines, mean, mixture)
+        return self._grown(machines, shapes.mean(shapes.demand), shapes.mean(np.eye(TYPES)[types]))
 
     def _grown(self, machines: MachineColumns, request: Float64, mixture: Float64) -> Float64:
         """What one more task adds for the next of its type: its share of load, its part of S, and its penalty."""

@@ -18,7 +18,7 @@ Tasks that state no request are assumed to need something (``ShapeBatch.demand``
 nodes; else hundreds of them would cost nothing, and share one machine.
 
 Fractions are of what the machine offers to tasks (allocatable). What is taken is, with the argument ``availability:
-auto``, the measured use where a fresh report of it exists, and what tasks requested elsewhere (see ``availability``);
+auto``, the measured use where a fresh report of it exists, and what tasks requested elsewhere (see ``taken``);
 the original had a flag that chose one of the two for all machines. Whether a task fits is decided by requests alone.
 """
 
@@ -27,17 +27,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice, repeat
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cost_models.api.availability import (
-    AVAILABILITIES,
-    EXPIRATION_SECONDS,
-    taken,
-    taken_until,
-)
 from cost_models.arguments import Arguments
 from cost_models.interface import (
     Assessment,
@@ -50,6 +44,15 @@ from cost_models.interface import (
     Range,
     ShapeBatch,
 )
+
+Availability: TypeAlias = Literal["auto", "utilisation", "reservation"]
+AVAILABILITIES: tuple[Availability, ...] = ("auto", "utilisation", "reservation")
+
+EXPIRATION_SECONDS = 180.0
+"""Reports older than this do not count."""
+
+EARLY = 1e-3
+"""Seconds before a report expires from which ``taken`` is not relied on: far more than times are rounded by."""
 
 NEUTRAL_PREFERENCES = 2000
 """(1000 - NA) + (1000 - PA) of a task without preferences."""
@@ -182,3 +185,46 @@ class _Fractions:
             fractions *= 0.25
             found = self._after[amount] = _Thousandths(fractions, whole)
         return found
+
+
+# --- How much of a machine's resources counts as taken.
+
+
+def taken(
+    machines: MachineColumns, column: int, availability: Availability, expiration: float = EXPIRATION_SECONDS
+) -> Float64:
+    """What is taken of one resource on each machine: float64[M].
+
+    Measured use does not know the tasks that came after it was measured; their requests are added, so that a burst does
+    not fill a machine that looks idle until its next report.
+
+    ``reservation``: what tasks requested, or are assumed to need where they do not say. ``auto``: the measured use and
+    what tasks requested that it cannot show yet, where the last report is younger than ``expiration`` seconds;
+    elsewhere what tasks requested. ``utilisation``: as ``auto``, but a machine without such a report counts as full.
+    """
+    capacity = machines.capacity[:, column]
+    reserved = machines.requested(column).astype(np.float64)
+    if availability == "reservation":
+        return reserved
+    measured = machines.usage[:, column]
+    age = machines.now - machines.usage_time
+    fresh = ~np.isnan(measured) & (age < expiration)  # NaN ages are not below anything
+    if availability == "utilisation":
+        reserved = capacity.astype(np.float64)
+    if not fresh.any():
+        return reserved
+    unseen = 0 if machines.unseen is None else machines.unseen[:, column]
+    return np.where(fresh, measured + unseen, reserved)
+
+
+def taken_until(
+    machines: MachineColumns, availability: Availability, expiration: float = EXPIRATION_SECONDS
+) -> Float64:
+    """From when on ``taken`` may be another figure although the machine has not changed: float64[M], inf for never."""
+    never = np.full(machines.count, np.inf)
+    if availability == "reservation":
+        return never
+    fresh = machines.now - machines.usage_time < expiration  # NaN ages are not below anything
+    if not fresh.any():
+        return never
+    return np.where(fresh, machines.usage_time + (expiration - EARLY), never)

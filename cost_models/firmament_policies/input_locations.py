@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from cost_models.api.parsed_records import BadRecordError, whole
 from cost_models.interface import Float64, Int64, MachineColumns, ShapeRow
 
 ANNOTATION = "firmament.io/inputs"
@@ -35,33 +36,27 @@ class Block:
     racks: tuple[str, ...] = ()
 
 
-class BadInputsError(ValueError):
-    """The annotation cannot be understood; the message says which part and why."""
-
-
 def parse_blocks(text: str) -> tuple[Block, ...]:
-    """Return the blocks that the annotation names; raises ``BadInputsError``."""
+    """Return the blocks that the annotation names; raises ``BadRecordError``."""
     try:
         entries = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise BadInputsError("is not valid JSON") from error
+        raise BadRecordError("is not valid JSON") from error
     if not isinstance(entries, list):
-        raise BadInputsError("is not a JSON list")
+        raise BadRecordError("is not a JSON list")
     return tuple(_block(index, entry) for index, entry in enumerate(entries))
 
 
 def _block(index: int, entry: Any) -> Block:
     if not isinstance(entry, dict):
-        raise BadInputsError(f"[{index}] is not an object")
+        raise BadRecordError(f"[{index}] is not an object")
     unknown = sorted(set(entry) - {"bytes", "machine", "rack"})
     if unknown:
-        raise BadInputsError(f"[{index}] has the unknown key {unknown[0][:40]!r}")
-    size = entry.get("bytes")
-    if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size <= MOST_BYTES:
-        raise BadInputsError(f"[{index}].bytes is not a whole number from 0 to 2^60")
+        raise BadRecordError(f"[{index}] has the unknown key {unknown[0][:40]!r}")
+    size = whole(f"[{index}].bytes", entry.get("bytes"), 0, MOST_BYTES)
     block = Block(size, _names(index, entry, "machine"), _names(index, entry, "rack"))
     if not block.machines and not block.racks:
-        raise BadInputsError(f"[{index}] names neither machine nor rack")
+        raise BadRecordError(f"[{index}] names neither machine nor rack")
     return block
 
 
@@ -69,7 +64,7 @@ def _names(index: int, entry: Mapping[str, Any], key: str) -> tuple[str, ...]:
     value = entry.get(key, [])
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
-        raise BadInputsError(f"[{index}].{key} is neither a name nor a list of names")
+        raise BadRecordError(f"[{index}].{key} is neither a name nor a list of names")
     return tuple(dict.fromkeys(names))
 
 
@@ -151,7 +146,7 @@ def blocks_of(row: ShapeRow) -> tuple[tuple[Block, ...], str]:
         return (), ""
     try:
         return parse_blocks(text), ""
-    except BadInputsError as error:
+    except BadRecordError as error:
         shown = text if len(text) <= 60 else f"{text[:57]}..."
         where = f" in namespace {row.namespace}" if row.namespace else ""
         return (

@@ -86,11 +86,10 @@ class Net(BaseModel):
         left = links.left()
         raw = np.clip(asked[:, None] - left[None, :] + self._link, 0, self._link).astype(np.float64)
         joint = links.joint(asked) if asked.any() else ()
-        mean = float(asked @ shapes.counts.astype(np.float64)) / max(1, int(shapes.counts.sum()))
         return Assessment(
             raw=raw,
             joint=joint,
-            growth=np.full(machines.count, mean),
+            growth=np.full(machines.count, shapes.mean(asked)),
             notes=(*notes, *more_notes),
         )
 

@@ -23,12 +23,9 @@ task's program is its annotation ``firmament.io/program``; the bridge fills in t
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 import numpy as np
 
-from cost_models.api.parsed_records import BadRecordError, RecordParser
+from cost_models.api.parsed_records import BadRecordError, RecordParser, json_object, number
 from cost_models.interface import Assessment, BaseModel, MachineColumns, Needs, Range, ShapeBatch
 
 HISTORY = "RuntimeHistory"
@@ -75,17 +72,8 @@ class Sjf(BaseModel):
 def _parsed(payload: bytes) -> tuple[float, float]:
     """Count and mean of a record; raises ``BadRecordError``."""
     try:
-        document = json.loads(payload)
-        count, mean = (_number(document[key]) for key in ("count", "meanSeconds"))
-        sound = 1 <= count <= 2**53 and 0 <= mean <= LONGEST
-    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
-        sound = False
-    if not sound:
-        raise BadRecordError('payload is not {"count": N, "meanSeconds": S}')
-    return count, mean
-
-
-def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError
-    return float(value)
+        document = json_object(payload)
+        count = number("count", document.get("count"), 1, 2**53)
+        return count, number("meanSeconds", document.get("meanSeconds"), 0, LONGEST)
+    except BadRecordError as error:
+        raise BadRecordError('payload is not {"count": N, "meanSeconds": S}') from error

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from cost_models.api.parsed_records import BadRecordError, json_object, whole
+from cost_models.api.parsed_records import BadRecordError, json_object, number, whole
 from cost_models.firmament_policies.task_types import TaskType
 
 RECORD_KIND = "WhareMapSample"
@@ -97,8 +97,8 @@ def parse_sample(payload: bytes) -> Sample:
     unknown = sorted(set(entry) - _KEYS)
     if unknown:
         raise BadRecordError(f"unknown key {unknown[0][:40]!r}")
-    seconds = _number(entry, "runtimeSeconds", least=1e-6, most=1e9)
-    instructions = _number(entry, "instructions", least=1.0, most=1e24)
+    seconds = number("runtimeSeconds", entry.get("runtimeSeconds"), 1e-6, 1e9)
+    instructions = number("instructions", entry.get("instructions"), 1.0, 1e24)
     return Sample(
         program=_text(entry, "program"),
         machine_type=_text(entry, "machineType"),
@@ -120,10 +120,3 @@ def _text(entry: Mapping[str, Any], key: str) -> str:
     if not isinstance(value, str) or not value:
         raise BadRecordError(f"{key} is not a non-empty text")
     return value
-
-
-def _number(entry: Mapping[str, Any], key: str, *, least: float, most: float) -> float:
-    value = entry.get(key)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
-        raise BadRecordError(f"{key} is not a number from {least:g} to {most:g}")
-    return float(value)

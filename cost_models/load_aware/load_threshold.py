@@ -38,12 +38,12 @@ from cost_models.interface import (
 )
 from cost_models.load_aware.annotations import NODE_ANNOTATIONS, POD_ANNOTATIONS, node_annotations
 from cost_models.load_aware.arguments import MODEL, read_settings
-from cost_models.load_aware.estimates import estimates, scaled
 from cost_models.load_aware.machine_use import machine_use
 from cost_models.load_aware.risk import with_margins
 from cost_models.load_aware.room import rooms, verdicts
 from cost_models.load_aware.scores import percent_per_unit, used_growth
 from cost_models.load_aware.scoring import Scorer, weights_of
+from cost_models.load_aware.task_use import estimates, scaled
 from cost_models.load_aware.thresholds import allocatable_amounts, thresholds
 
 

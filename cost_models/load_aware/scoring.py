@@ -9,7 +9,6 @@ import numpy as np
 from cost_models.api.arrays import Int8
 from cost_models.interface import Bool, Float64, Heights, Int64, Load, MachineColumns, ShapeBatch, ShapeRow
 from cost_models.load_aware.arguments import Settings, Strategy
-from cost_models.load_aware.estimates import Estimates, rounded
 from cost_models.load_aware.machine_use import Use, aggregated
 from cost_models.load_aware.scores import (
     UsedScores,
@@ -21,6 +20,7 @@ from cost_models.load_aware.scores import (
     used_rates,
     variation_score,
 )
+from cost_models.load_aware.task_use import Estimates, rounded
 
 BLIND_SECONDS = 60.0
 """Trimaran: tasks that got their machine less than this before the last report are not in it."""
@@ -80,7 +80,7 @@ class Scorer:
             score[expected.prod] = by_prod.of(expected.amounts[expected.prod])
         if most:
             return Scored(score, np.zeros(self._machines.count))
-        mean = expected.amounts.astype(np.float64).T @ shapes.counts / max(1, int(shapes.counts.sum()))
+        mean = shapes.mean(expected.amounts)
         per_unit = percent_per_unit(self._allocatable)
         return Scored(score, used_growth(mean, per_unit, weights), self._heights(expected, per_unit, weights))
 
@@ -109,7 +109,7 @@ class Scorer:
         for shape, amount in enumerate(added):
             percent = np.where(total > 0, 100.0 * (used + amount) / offered, 0.0)
             score[shape] = packing_score(percent, strategy.target)
-        mean = float(np.array(added, dtype=np.float64) @ shapes.counts) / max(1, int(shapes.counts.sum()))
+        mean = shapes.mean(np.array(added, dtype=np.float64))
         return Scored(
             score, _falling_to_full(100.0 * used / offered, 100.0 * mean / offered, strategy.target)
         )
@@ -137,7 +137,7 @@ class Scorer:
         growth = np.zeros(self._machines.count)
         deviation = self._load.windows.usage("std", settings.score_aggregation.seconds)
         used = self._estimated.astype(np.float64)
-        mean = shapes.requests.astype(np.float64).T @ shapes.counts / max(1, int(shapes.counts.sum()))
+        mean = shapes.mean(shapes.requests)
         for resource in ("cpu", "memory"):
             column, position = self._machines.column(resource), settings.known.index(resource)
             if column is None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from cost_models.api.array_codec import ArrayCodec, Layout
-from cost_models.api.arrays import Arrays
+from cost_models.api.arrays import Arrays, Layout, layout_faults
 from cost_models.interface import Bool, Int32, Int64
 from cost_models.numa.arguments import MODEL_NAME
 from cost_models.numa.containers import UNLIMITED
 from cost_models.numa.records import POLICIES
+from cost_models.numa.requests import Requests
 from cost_models.numa.room import ZoneRoom
 from cost_models.saved_ledgers import MalformedLedgerError
 
@@ -102,7 +104,7 @@ class ZoneLedger:
 
     def saved(self) -> Arrays:
         """What the zones have and what shapes ask of them; not what is remembered of it."""
-        return ROOM.encode(self.zones)
+        return room_arrays(self.zones)
 
     def _memory(self) -> _Answers:
         if self._answers is None:
@@ -114,47 +116,63 @@ def _widened(told: Int32) -> Int64:
     return np.where(told == ANY, UNLIMITED, told).astype(np.int64)
 
 
-# --- The room in zones as plain arrays, and back.
+# --- The room in zones as plain arrays, and back: named like the fields of ``ZoneRoom`` and ``Requests``.
 
 
-ROOM = ArrayCodec(
-    ZoneRoom,
-    {
-        "policy": Layout("M", 0, len(POLICIES)),
-        "pod_scope": Layout("M"),
-        "total": Layout("RMZ"),
-        "left": Layout("RMZ"),
-        "requests.apps": Layout("S", 0, "U"),
-        "requests.amounts": Layout("SUR"),
-        "requests.threshold": Layout("SUR"),
-        "requests.taken": Layout("SUR", 0),
-        "requests.init_amounts": Layout("SIR"),
-        "requests.init_threshold": Layout("SIR"),
-        "requests.guaranteed": Layout("S"),
-        "requests.checked": Layout("S"),
-        "requests.hint": Layout("S", 0, len(POLICIES)),
-        "requests.init_implied": Layout("S"),
-    },
-)
+_ROOM: Mapping[str, tuple[Any, Layout]] = {
+    "policy": (np.int8, Layout("M", 0, len(POLICIES))),
+    "pod_scope": (np.bool_, Layout("M")),
+    "total": (np.int64, Layout("RMZ")),
+    "left": (np.int64, Layout("RMZ")),
+}
+_REQUESTS: Mapping[str, tuple[Any, Layout]] = {
+    "apps": (np.int64, Layout("S", 0, "U")),
+    "amounts": (np.int64, Layout("SUR")),
+    "threshold": (np.int64, Layout("SUR")),
+    "taken": (np.int64, Layout("SUR", 0)),
+    "init_amounts": (np.int64, Layout("SIR")),
+    "init_threshold": (np.int64, Layout("SIR")),
+    "guaranteed": (np.bool_, Layout("S")),
+    "checked": (np.bool_, Layout("S")),
+    "hint": (np.int8, Layout("S", 0, len(POLICIES))),
+    "init_implied": (np.bool_, Layout("S")),
+}
 """By letters: machines, resources, zones, shapes, units, init containers."""
+
+_TEXTS = ("resources", "names", "init_names")
+"""As JSON."""
+
+
+def room_arrays(room: ZoneRoom) -> Arrays:
+    """Return the arrays by name."""
+    found = {name: getattr(room, name) for name in _ROOM}
+    found |= {name: getattr(room.requests, name) for name in _REQUESTS}
+    return found | {name: np.array(json.dumps(getattr(room.requests, name))) for name in _TEXTS}
 
 
 def read_room(arrays: Arrays, shapes: int, machines: int) -> ZoneRoom:
-    """Return what was saved by ``ROOM``.
+    """Return what ``room_arrays`` was given.
 
     It may know more than ``shapes``: those of tasks that were on the machines. Raises ``KeyError`` for a missing array,
-    ``MalformedArraysError`` for one that makes no sense.
+    ``MalformedLedgerError`` for one that makes no sense.
     """
-    room = ROOM.decode(arrays, M=machines)
-    requests = room.requests
-    if requests.count < shapes:
-        raise MalformedLedgerError(f"requests.apps knows {requests.count} shapes, not {shapes}")
-    if requests.count and not requests.threshold.shape[1]:
-        raise MalformedLedgerError("requests.threshold has no units")
-    if len(requests.resources) != requests.threshold.shape[2]:
-        raise MalformedLedgerError(f"requests.resources names {len(requests.resources)} resources")
-    if not len(requests.names) == len(requests.init_names) == requests.count:
-        raise MalformedLedgerError(
-            f"requests.names or requests.init_names is no list of {requests.count} lists"
-        )
-    return room
+    given = []
+    for name, (kind, layout) in {**_ROOM, **_REQUESTS}.items():
+        if arrays[name].dtype != kind:
+            raise MalformedLedgerError(f"{name} is {arrays[name].dtype}, not {np.dtype(kind)}")
+        given.append((name, arrays[name], layout))
+    sizes = {"M": machines}
+    for fault in layout_faults(given, sizes):
+        raise MalformedLedgerError(fault)
+    if sizes["S"] < shapes:
+        raise MalformedLedgerError(f"apps knows {sizes['S']} shapes, not {shapes}")
+    requests: dict[str, Any] = {name: arrays[name] for name in _REQUESTS}
+    for name, count in (("resources", sizes["R"]), ("names", sizes["S"]), ("init_names", sizes["S"])):
+        try:
+            read = json.loads(str(arrays[name]))
+            requests[name] = tuple(each if name == "resources" else tuple(each) for each in read)
+        except (ValueError, TypeError) as error:
+            raise MalformedLedgerError(f"{name} is not what was saved") from error
+        if len(requests[name]) != count:
+            raise MalformedLedgerError(f"{name} has {len(requests[name])} entries, not {count}")
+    return ZoneRoom(Requests(**requests), *(arrays[name] for name in _ROOM))

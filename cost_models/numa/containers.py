@@ -1,7 +1,12 @@
-"""Containers of a pod aligned one by one under single-numa-node, on many machines side by side.
+"""Tasks aligned under single-numa-node, on many machines side by side: as one unit, or container by container.
 
-Each container in its order gets the lowest zone that has room for all of it, after those before it; a pod of which one
-gets none is not admitted and takes nothing. Init containers are looked at first, each by itself, and take nothing.
+What is left in zones is int64[R, M, Z]: R resources, M machines with up to Z zones each. A unit asks for ``threshold``
+(int64[R], negative: it does not ask for the resource) to be left in a zone, and takes ``taken`` (int64[R]) of it. How
+many tasks that are aligned as one unit single zones take follows by division.
+
+Otherwise each container in its order gets the lowest zone that has room for all of it, after those before it; a pod of
+which one gets none is not admitted and takes nothing. Init containers are looked at first, each by itself, and take
+nothing.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from cost_models.api.parsed_records import BadRecordError, json_object, whole
+from cost_models.api.parsed_records import BadRecordError, json_object, number, whole
 from cost_models.interface import Bool, Int64
 
 RECORD_KIND = "NodeResourceTopology"
@@ -65,7 +65,7 @@ class ZoneTopology:
 def parse_topology(payload: bytes) -> ZoneTopology:
     """Read one payload; raises ``BadRecordError``."""
     entry = json_object(payload)
-    zones = _zones(entry)
+    zones, updated = _zones(entry), entry.get("updated")
     resources = tuple(sorted({name for zone in zones for name in zone["resources"]}))
     amounts = np.zeros((3, len(resources), len(zones)), dtype=np.int64)
     listed = np.zeros((len(resources), len(zones)), dtype=np.bool_)
@@ -79,7 +79,7 @@ def parse_topology(payload: bytes) -> ZoneTopology:
         policy=POLICIES.index(_word(entry, "policy", POLICIES)),
         pod_scope=_word(entry, "scope", SCOPES) == "pod",
         max_zones=whole("maxNUMANodes", entry.get("maxNUMANodes", DEFAULT_MAX_ZONES), 1, MOST_MAX_ZONES),
-        updated=_time(entry.get("updated")),
+        updated=math.nan if updated is None else number("updated, in seconds,", updated, 0, LARGEST),
         ids=ids,
         resources=resources,
         amounts=amounts,
@@ -142,11 +142,3 @@ def _missing(value: Any) -> frozenset[str] | None:
     if not isinstance(value, list) or not all(isinstance(uid, str) for uid in value):
         raise BadRecordError("missing is not a list of ids")
     return frozenset(value)
-
-
-def _time(value: Any) -> float:
-    if value is None:
-        return math.nan
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= LARGEST:
-        raise BadRecordError("updated is not a number of seconds since the epoch")
-    return float(value)

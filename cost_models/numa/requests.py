@@ -24,7 +24,8 @@ HINT = "firmament.io/numa-policy"
 NOT_ASKED = -2
 """Threshold of a resource that is not asked for: less than any amount that a zone can have."""
 
-_ALWAYS_ALLOCATABLE = frozenset({"cpu", "memory", "pods", "ephemeral-storage"})
+ALWAYS_ALLOCATABLE = frozenset({"cpu", "memory", "pods", "ephemeral-storage"})
+"""Resources that every machine has, if only 0 of them."""
 
 
 def is_native(resource: str) -> bool:
@@ -35,11 +36,6 @@ def is_native(resource: str) -> bool:
 def is_host_level(resource: str) -> bool:
     """Whether a resource may well belong to no zone: storage and devices."""
     return resource in ("ephemeral-storage", "storage") or "/" in resource
-
-
-def is_always_allocatable(resource: str) -> bool:
-    """Whether every machine has the resource, if only 0 of it."""
-    return resource in _ALWAYS_ALLOCATABLE
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,14 +75,7 @@ class ZoneOpening:
         """bool[M]: machines that could open if all of ``tasks`` went; where it is False they do not."""
         residing = self._residing
         gone = np.isin(residing.task, tasks)
-        back = np.zeros(self._left.shape[:2], dtype=np.int64)
-        amounts = self._exclusive[residing.shape[gone]]
-        total = np.where(
-            self._pod_scope[residing.machine[gone]], amounts[:, 0].T, amounts[:, 1:].sum(axis=1).T
-        )
-        for row in range(len(back)):
-            np.add.at(back[row], residing.machine[gone], total[row])
-        back *= self._understood
+        back = self._taken_by(gone) * self._understood
         threshold = self._requests.threshold[shape, 0]
         fits: Bool = np.ones(self._left.shape[1:], dtype=np.bool_)
         for row in np.flatnonzero(threshold >= 0).tolist():
@@ -116,15 +109,18 @@ class ZoneOpening:
 
     def _accounted(self) -> Bool:
         """bool[R, M]: resources of which zones have given away at least what all tasks there take."""
-        residing = self._residing
-        whole = self._pod_scope[residing.machine][:, None]
-        amounts = self._exclusive[residing.shape]
-        each = np.where(whole, amounts[:, 0], amounts[:, 1:].sum(axis=1))
-        taken = np.zeros(self._given.shape[:2], dtype=np.int64)
-        for row in range(len(taken)):
-            np.add.at(taken[row], residing.machine, each[:, row])
-        accounted: Bool = self._given.sum(axis=2) >= taken
+        every = np.ones(len(self._residing.task), dtype=np.bool_)
+        accounted: Bool = self._given.sum(axis=2) >= self._taken_by(every)
         return accounted
+
+    def _taken_by(self, tasks: Bool) -> Int64:
+        """int64[R, M]: what some of the residing tasks (bool[A]) take exclusively."""
+        machine, amounts = self._residing.machine[tasks], self._exclusive[self._residing.shape[tasks]]
+        each = np.where(self._pod_scope[machine][:, None], amounts[:, 0], amounts[:, 1:].sum(axis=1))
+        taken = np.zeros(self._left.shape[:2], dtype=np.int64)
+        for row in range(len(taken)):
+            np.add.at(taken[row], machine, each[:, row])
+        return taken
 
 
 def residing(arrivals: Arrivals, kinds: Int64, first: int) -> Residing:

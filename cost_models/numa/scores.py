@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -97,18 +98,7 @@ def allocation_scores(
     return scores
 
 
-def least_allocated(zones: ZoneValues, request: Int64) -> Int64:
-    """Score of a request (int64[R]) in each zone: int64[M, Z]."""
-    return _weighted(zones, request, lambda available, wanted: (available - wanted) * PERFECT // available)
-
-
-def most_allocated(zones: ZoneValues, request: Int64) -> Int64:
-    """Score of a request (int64[R]) in each zone: int64[M, Z]."""
-    return _weighted(zones, request, lambda available, wanted: wanted * PERFECT // available)
-
-
-def balanced_allocation(zones: ZoneValues, request: Int64) -> Int64:
-    """Score of a request (int64[R]) in each zone: int64[M, Z]."""
+def _balanced(zones: ZoneValues, request: Int64) -> Int64:
     rows = np.flatnonzero(request > 0)
     available = zones.available[rows].astype(np.float64)
     fractions = np.ones_like(available)
@@ -119,15 +109,7 @@ def balanced_allocation(zones: ZoneValues, request: Int64) -> Int64:
     return np.clip(scores, 0, PERFECT).astype(np.int64)
 
 
-STRATEGIES: dict[str, Strategy] = {
-    "LeastAllocated": least_allocated,
-    "MostAllocated": most_allocated,
-    "BalancedAllocation": balanced_allocation,
-}
-"""By the names that upstream gives them. LeastNUMANodes works otherwise."""
-
-
-def _weighted(zones: ZoneValues, request: Int64, share: Callable[[Int64, int], Int64]) -> Int64:
+def _weighted(share: Callable[[Int64, int], Int64], zones: ZoneValues, request: Int64) -> Int64:
     total = np.zeros(zones.there.shape, dtype=np.int64)
     weights = 0
     for row in np.flatnonzero(request > 0).tolist():
@@ -137,6 +119,18 @@ def _weighted(zones: ZoneValues, request: Int64, share: Callable[[Int64, int], I
         total += np.where(enough, score * zones.weights[row], 0)
         weights += int(zones.weights[row])
     return total // max(1, weights)
+
+
+STRATEGIES: dict[str, Strategy] = {
+    "LeastAllocated": partial(
+        _weighted, lambda available, wanted: (available - wanted) * PERFECT // available
+    ),
+    "MostAllocated": partial(_weighted, lambda available, wanted: wanted * PERFECT // available),
+    "BalancedAllocation": _balanced,
+}
+"""By the names that upstream gives them: scores of a request (int64[R]) in each zone: int64[M, Z]. LeastNUMANodes works
+otherwise.
+"""
 
 
 def _worst_zone(scores: Int64, there: Bool) -> Int64:

@@ -1,4 +1,4 @@
-"""The NUMA zones of all machines as columns."""
+"""The NUMA zones of all machines as columns, the room that they state, and the tasks that they do not count yet."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cost_models.interface import Arrivals, Bool, Float64, Int64
 from cost_models.numa.arguments import NumaOptions
 from cost_models.numa.containers import UNLIMITED, UNLISTED
 from cost_models.numa.records import RECORD_KIND, UNKNOWN_DISTANCE, ZoneTopology, parse_topology
-from cost_models.numa.requests import Requests, is_always_allocatable, is_host_level
+from cost_models.numa.requests import ALWAYS_ALLOCATABLE, Requests, is_host_level
 from cost_models.numa.room import ZoneRoom
 
 NO_RECORD = -1
@@ -108,7 +108,8 @@ class ZoneReader:
 def _table(found: Sequence[ZoneTopology | None]) -> ZoneTable:
     """Columns of the machines' topologies. Machines of the same layout are copied together."""
     count = len(found)
-    resources = tuple(sorted({name for each in found if each is not None for name in each.resources}))
+    there = [(machine, each) for machine, each in enumerate(found) if each is not None]
+    resources = tuple(sorted({name for _, each in there for name in each.resources}))
     row_of = {name: row for row, name in enumerate(resources)}
     zones = np.array([0 if each is None else len(each.ids) for each in found], dtype=np.int64)
     width = max(1, int(zones.max(initial=0)))
@@ -122,28 +123,19 @@ def _table(found: Sequence[ZoneTopology | None]) -> ZoneTable:
         listed=np.zeros((len(resources), count, width), dtype=np.bool_),
         amounts=np.zeros((3, len(resources), count, width), dtype=np.int64),
         distance=np.full((count, width, width), UNKNOWN_DISTANCE, dtype=np.int64),
-        missing={
-            machine: each.missing
-            for machine, each in enumerate(found)
-            if each is not None and each.missing is not None
-        },
+        missing={row: each.missing for row, each in there if each.missing is not None},
     )
-    layouts: dict[tuple[tuple[str, ...], int], list[int]] = {}
-    for machine, each in enumerate(found):
-        if each is not None:
-            layouts.setdefault((each.resources, len(each.ids)), []).append(machine)
+    layouts: dict[tuple[tuple[str, ...], int], list[tuple[int, ZoneTopology]]] = {}
+    for machine, each in there:
+        layouts.setdefault((each.resources, len(each.ids)), []).append((machine, each))
     for (names, size), members in layouts.items():
-        alike = [each for machine in members if (each := found[machine]) is not None]
         rows = np.array([row_of[name] for name in names], dtype=np.int64)[:, None, None]
-        machines = np.array(members, dtype=np.int64)
-        columns = np.arange(size)
-        table.listed[rows, machines[:, None], columns] = np.stack([each.listed for each in alike], axis=1)
-        table.amounts[:, rows, machines[:, None], columns] = np.stack(
-            [each.amounts for each in alike], axis=2
-        )
-        table.distance[machines[:, None, None], columns[:, None], columns] = np.stack(
-            [each.distance for each in alike]
-        )
+        machines = np.array([machine for machine, _ in members], dtype=np.int64)[:, None]
+        columns, alike = np.arange(size), [each for _, each in members]
+        table.listed[rows, machines, columns] = np.stack([each.listed for each in alike], axis=1)
+        table.amounts[:, rows, machines, columns] = np.stack([each.amounts for each in alike], axis=2)
+        distance = np.stack([each.distance for each in alike])
+        table.distance[machines[:, None], columns[:, None], columns] = distance
     return table
 
 
@@ -159,14 +151,12 @@ def zone_room(table: ZoneTable, requests: Requests, policy: NDArray[np.int8], ab
         if is_host_level(name):
             nowhere = ~listed[row].any(axis=1)
             left[row][nowhere[:, None] & there] = UNLIMITED
-        if not is_always_allocatable(name):
+        if name not in ALWAYS_ALLOCATABLE:
             left[row][absent[row]] = UNLISTED
     total = table.amounts[1].copy()
     for row, name in enumerate(requests.resources):
-        if name == "cpu" or "/" in name:
-            total[row] = table.amounts[
-                2, row
-            ]  # the managers of cpus and devices count what is reserved as well
+        if name == "cpu" or "/" in name:  # their managers count what is reserved as well
+            total[row] = table.amounts[2, row]
     return ZoneRoom(requests, policy, table.pod_scope, total, left)
 
 
@@ -194,12 +184,5 @@ def uncounted(arrivals: Arrivals | None, table: ZoneTable, options: NumaOptions)
     rows = np.flatnonzero(known & (arrivals.after | listed | (later & ~settled[machine])))
     if len(rows) == 0:
         return None
-    return replace(
-        arrivals,
-        machine=machine[rows],
-        kind=arrivals.kind[rows],
-        task=arrivals.task[rows],
-        after=arrivals.after[rows],
-        displacing=arrivals.displacing[rows],
-        time=arrivals.time[rows],
-    )
+    columns = ("machine", "kind", "task", "after", "displacing", "time")
+    return replace(arrivals, **{name: getattr(arrivals, name)[rows] for name in columns})

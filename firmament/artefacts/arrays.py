@@ -1,10 +1,10 @@
 """A placement problem, and the placement that was found for it, as one ``.npz`` file.
 
-Its entries are the columns of ``PlacementProblem`` and, under ``placed``, of ``Assignments``; `array_codec` says how
-they are named, `stand_ins` what is there of models' ledgers and constraints, and of trees.
+Its entry ``structure`` is both as MessagePack, with references in place of arrays. The problem's own arrays are entries
+with the names of its fields; all others are in one pool for each type of elements, each once however often it occurs.
 
-Evictions are not decided again, so what they alone look at (``openings``, ``held``, ``joint.returned``) is left out.
-``most`` and ``model_shape`` are missing: only problems that are derived within a round have them.
+Ledgers and constraints are models' own, which save them as arrays and read them again. Evictions are not decided again,
+so what they alone look at (``openings``, ``held``, ``returned`` of joint rows) is left out.
 
 Nothing in it is pickled, so that reading a file from elsewhere runs no code of its.
 """
@@ -15,122 +15,64 @@ import io
 import math
 import zipfile
 import zlib
-from collections.abc import Iterator
-from typing import Any
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, TypeVar, get_args, get_origin
 
+import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
-from cost_models.api.array_codec import ArrayCodec, Layout
-from cost_models.api.arrays import MalformedArraysError
-from firmament.artefacts.errors import ArtefactError, MissingModelError
-from firmament.artefacts.stand_ins import STAND_INS
-from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem
+from cost_models.api.arrays import Arrays, MalformedArraysError
+from cost_models.interface import Ledger, ModelDeclarationError
+from cost_models.registry import UnknownModelError
+from cost_models.saved_ledgers import SavableLedger, restore_ledger
+from cost_models.task_constraints import restore_constraint
+from firmament.artefacts import ArtefactError
+from firmament.artefacts.layouts import faults
+from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.rules.ruleset import RuleSet
 
 FILE = "problem.npz"
 
-_COUNTER = Layout(least=0, end="rules.counters")
-_AMOUNT = Layout(least=0)
+T = TypeVar("T")
 
-_PROBLEM = ArrayCodec(
-    PlacementProblem,
-    {
-        "counts": Layout("CW", 0),
-        "priority": Layout("C", 0),
-        "shape": Layout("C", 0, "S"),
-        "requests": Layout("SK", 0),
-        "feasible": Layout("SM"),
-        "cost": Layout("SM"),
-        "crowd": Layout("M", 0),
-        "free": Layout("MK"),
-        "pins.key": Layout(least=0, end="C"),
-        "pins.value": Layout("*", 0, "M"),
-        "joint.row_of": Layout("M", -1),
-        "joint.amount": Layout("S", 0),
-        "joint.limit": Layout("*"),
-        "gang": Layout("*", -1, "gangs"),
-        "gang_need": Layout("*"),
-        "multiplicity": Layout("M", 1),
-        "rules.counters.domain": Layout("M", -1),
-        "rules.counters.start": Layout("*"),
-        "rules.counters.settled": Layout("*"),
-        "rules.of.key": Layout(least=0, end="C"),
-        "rules.of.value.adds": _COUNTER,
-        "rules.of.value.exclusions.counter": _COUNTER,
-        "rules.of.value.attraction.counters": _COUNTER,
-        "rules.of.value.spreadings.counter": _COUNTER,
-        "rules.of.value.spreadings.key_domain": Layout("M", -1),
-        "rules.of.value.spreadings.counted": Layout("*"),
-        "rules.of.value.inclinations.counter": _COUNTER,
-        "rules.of.value.soft_spreadings.counter": _COUNTER,
-        "rules.of.value.soft_spreadings.key_domain": Layout("M", -1),
-        "rules.unsettled.key.0": _COUNTER,
-        "rules.unsettled.key.1": _AMOUNT,
-        "rules.modelled.kind": Layout("C"),
-        "pairs.kind": Layout("C", -1, "N"),
-        "pairs.resident_kind": Layout("A", 0, "N"),
-        "pairs.resident_machine": Layout("A", 0, "M"),
-        "pairs.terms.domain": Layout("M", 0, "D"),
-        "pairs.terms.cost": Layout("DD"),
-        "pairs.terms.rating": Layout("DD"),
-        "pairs.terms.group": Layout("N"),
-        "pairs.terms.stage": Layout("N"),
-        "pairs.terms.source": Layout("P", 0, "N"),
-        "pairs.terms.target": Layout("P", 0, "N"),
-        "pairs.terms.limit": Layout("P"),
-        "pairs.terms.amount": Layout("P"),
-        "pairs.terms.link": Layout("DD", -1, "R"),
-        "pairs.terms.link_limit": Layout("R"),
-        "topology.tree.rows": Layout("L", 0, "M"),
-        "topology.groups.key": Layout(least=0, end="gangs"),
-        "topology.groups.value.size": _AMOUNT,
-        "topology.groups.value.rules.partitions": _AMOUNT,
-        "topology.groups.value.rules.least": _AMOUNT,
-        "topology.groups.value.rules.most": _AMOUNT,
-        "topology.groups.value.rules.factor": _AMOUNT,
-        "topology.groups.value.held": Layout("L", 0),
-        "topology.groups.value.order": Layout("*", 0, "C"),
-        "topology.position": Layout("M", 0),
-        "topology.counted": Layout("*", 0, "K"),
-        "heights.start": Layout("M", 0),
-        "heights.rate": Layout("HM", 0),
-        "heights.amount": Layout("SH", 0),
-        "heights.growth": Layout("M", 0),
-        "heights.charges.raw": Layout("SM"),
-        "spread.group": Layout("C", -1, "G"),
-        "spread.domain": Layout("M", 0),
-        "spread.machine_step": Layout("G", 0),
-        "spread.domain_step": Layout("G", 0),
-        "spread.resident_group": Layout("B", 0, "G"),
-        "spread.resident_machine": Layout("B", 0, "M"),
-        "dual_prices.shape": Layout("E", 0, "S"),
-        "dual_prices.price": Layout("E", -math.inf),
-    },
-    stand_ins=STAND_INS,
-    left_out=frozenset({"openings", "held", "model_shape", "most", "joint.returned"}),
-)
-"""By letters: classes, shapes, machines, resources, and buckets of waiting tasks (W); others are named where they
-occur: kinds (N), domains (D), leaves (L), groups (G)."""
-
-_PLACED = ArrayCodec(
-    Assignments,
-    {
-        "placed.cls": Layout("A", 0, "C"),
-        "placed.machine": Layout("A", 0, "M"),
-        "placed.count": Layout("A", 1),
-    },
-    name="placed",
-)
+_STRUCTURE = "structure"
 _UNREADABLE = (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile, zlib.error, NotImplementedError)
+
+
+class MissingModelError(Exception):
+    """What a model has to read was not saved, or no installed model reads it; says so, and what to do, in one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class SavedByModel:
+    """What ``model`` saved of its own, "" if it cannot be saved, for a problem of these ``sizes``: shapes or kinds, and
+    machines. ``reason``: of a ledger.
+    """
+
+    model: str
+    sizes: tuple[int, int]
+    arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    problem: PlacementProblem
+    placed: Assignments
 
 
 def encode_arrays(problem: PlacementProblem, placed: Assignments) -> bytes:
     """Return the content of ``problem.npz``; raises ``ValueError`` for a problem derived within a round."""
     if problem.most or problem.model_shape is not None:
         raise ValueError("a problem derived within a round cannot be saved; save the round's own")
+    writer = _Writer(_Content(_storable(problem), placed))
+    structure: NDArray[np.uint8] = np.frombuffer(writer.structure, dtype=np.uint8)
+    entries: dict[str, Any] = {_STRUCTURE: structure, **writer.entries}
     content = io.BytesIO()
-    columns: dict[str, Any] = _PROBLEM.encode(problem) | _PLACED.encode(placed)
-    np.savez_compressed(content, **columns)
+    np.savez_compressed(content, **entries)
     return content.getvalue()
 
 
@@ -141,62 +83,138 @@ def decode_arrays(content: bytes) -> tuple[PlacementProblem, Assignments]:
     """
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-            columns = {name: archive[name] for name in archive.files}
+            reader = _Reader({name: archive[name] for name in archive.files})
     except _UNREADABLE as error:
         raise ArtefactError(f"{FILE}: is no readable .npz file; save the round again") from error
     try:
-        gangs = columns["gang_need"].size
-        problem = _PROBLEM.decode(columns, W=WAIT_BUCKETS, gangs=gangs)
-        placed = _PLACED.decode(columns, C=problem.classes, M=problem.machines)
+        read = reader.content()
     except KeyError as error:
         raise ArtefactError(f"{FILE}: entry {error} is missing; save the round again") from error
-    except MalformedArraysError as error:
+    except msgspec.DecodeError as error:
         raise ArtefactError(f"{FILE}: {error}; save the round again") from error
     except MissingModelError as error:
         raise ArtefactError(f"{FILE}: {error}") from error
-    for fault in _faults(problem):
+    for fault in faults(read.problem, read.placed):
         raise ArtefactError(f"{FILE}: {fault}; save the round again")
-    return problem, placed
+    if reader.sizes != _model_sizes(read.problem):
+        raise ArtefactError(f"{FILE}: a model saved something for another problem; save the round again")
+    return read.problem, read.placed
 
 
-def _faults(problem: PlacementProblem) -> Iterator[str]:
-    """Yield what does not match although each column has a size and numbers as it should."""
-    if (len(problem.gang) or len(problem.gang_need)) and problem.gang.shape != (problem.classes,):
-        yield f"gang has the size {problem.gang.shape}, not {(problem.classes,)}"
-    for number, rows in enumerate(problem.joint):
-        if (rows.row_of >= len(rows.limit)).any():
-            yield f"joint[{number}].row_of holds numbers out of range"
-    if problem.rules is not None:
-        yield from _rule_faults(problem.rules)
-    if problem.pairs is not None and len(problem.pairs.terms.names) != problem.pairs.terms.kinds:
-        yield f"pairs.terms.names has {len(problem.pairs.terms.names)} texts, not {problem.pairs.terms.kinds}"
-    if problem.topology is not None:
-        levels = len(problem.topology.tree.levels)
-        if any(len(group.rules) != levels for group in problem.topology.groups.values()):
-            yield f"topology.groups has rules for other levels than {levels}"
-        if (problem.topology.position > problem.topology.tree.leaves).any():
-            yield "topology.position holds numbers out of range"
-    for charge in () if problem.heights is None else problem.heights.charges:
-        if charge.raw.dtype.kind not in "iuf":
-            yield f"heights.charges.raw is {charge.raw.dtype} of the size {charge.raw.shape}"
-    if problem.dual_prices is not None and (np.diff(problem.dual_prices.shape) <= 0).any():
-        yield "dual_prices.shape holds numbers out of order"
+def _storable(problem: PlacementProblem) -> PlacementProblem:
+    """The problem without what is left out, and with what stands for models' own."""
+    changes: dict[str, Any] = {"openings": (), "held": None}
+    changes["joint"] = tuple(replace(rows, returned=None) for rows in problem.joint)
+    changes["ledgers"] = tuple(_saved_ledger(ledger, problem) for ledger in problem.ledgers)
+    if problem.rules is not None and problem.rules.modelled:
+        sizes = _constraint_sizes(problem.rules, problem.machines)
+        saved: list[Any] = [
+            SavedByModel(each.model, size, each.constraint.saved())
+            for each, size in zip(problem.rules.modelled, sizes, strict=True)
+        ]
+        pairs = zip(problem.rules.modelled, saved, strict=True)
+        modelled = tuple(replace(each, constraint=constraint) for each, constraint in pairs)
+        changes["rules"] = replace(problem.rules, modelled=modelled)
+    return replace(problem, **changes)
 
 
-def _rule_faults(rules: RuleSet) -> Iterator[str]:
-    """Yield which rules speak of more domains than their counters count."""
-    sizes = [len(each.start) for each in rules.counters]
-    for counter in rules.counters:
-        if counter.domain.max(initial=-1) >= len(counter.start):
-            yield "rules.counters.domain names more domains than rules.counters.start counts"
-        if len(counter.settled) != len(counter.start):
-            yield "rules.counters.start and rules.counters.settled differ in length"
-    for own in rules.of.values():
-        named = [(each.counter, each.key_domain) for each in own.spreadings]
-        named += [(each.counter, each.key_domain) for each in own.soft_spreadings]
-        if any(domain.max(initial=-1) >= sizes[number] for number, domain in named):
-            yield "rules.of.value: key_domain names more domains than its counter counts"
-        if any(len(each.counted) != sizes[each.counter] for each in own.spreadings):
-            yield "rules.of.value.spreadings.counted differs in length from what its counter counts"
-    if any(where >= sizes[counter] for counter, where in rules.unsettled):
-        yield "rules.unsettled.key.1 holds numbers out of range"
+def _saved_ledger(ledger: Ledger, problem: PlacementProblem) -> SavedByModel:
+    sizes = len(problem.requests), problem.machines
+    if isinstance(ledger, SavableLedger):
+        return SavedByModel(ledger.model, sizes, ledger.saved(), ledger.reason)
+    return SavedByModel("", sizes, reason=ledger.reason)
+
+
+def _constraint_sizes(rules: RuleSet, machines: int) -> list[tuple[int, int]]:
+    return [(int(each.kind.max(initial=-1)) + 1, machines) for each in rules.modelled]
+
+
+def _model_sizes(problem: PlacementProblem) -> list[tuple[int, int]]:
+    """The sizes of all that models saved, in order."""
+    found = [(len(problem.requests), problem.machines)] * len(problem.ledgers)
+    return found + ([] if problem.rules is None else _constraint_sizes(problem.rules, problem.machines))
+
+
+class _Writer:
+    """``structure``: the content without its arrays; ``entries``: these by name."""
+
+    def __init__(self, content: _Content) -> None:
+        problem = content.problem
+        self._own = {id(getattr(problem, each.name)): each.name for each in fields(problem)}
+        self._known: dict[tuple[str, tuple[int, ...], bytes], tuple[Any, ...]] = {}
+        self._pools: defaultdict[str, list[NDArray[Any]]] = defaultdict(list)
+        self._ends: Counter[str] = Counter()
+        self.entries: dict[str, NDArray[Any]] = {}
+        self.structure = msgspec.msgpack.encode(content, enc_hook=self._reference)
+        self.entries |= {name: np.concatenate(pool) for name, pool in self._pools.items()}
+
+    def _reference(self, value: object) -> Any:
+        """What stands for an array: the name of its own entry, or of a pool, its place there, and its size."""
+        if isinstance(value, np.generic):
+            return value.item()
+        array = np.asarray(value)
+        if id(value) in self._own:
+            self.entries[self._own[id(value)]] = array
+            return (self._own[id(value)],)
+        name = f"pool {array.dtype.str}"
+        key = name, array.shape, array.tobytes()
+        if key not in self._known:
+            self._known[key] = (name, self._ends[name], *array.shape)
+            self._ends[name] += array.size
+            self._pools[name].append(array.ravel())
+        return self._known[key]
+
+
+class _Reader:
+    """Reads entries. ``sizes``: those for which models saved something, in order."""
+
+    def __init__(self, entries: Arrays) -> None:
+        self._entries = entries
+        self.sizes: list[tuple[int, int]] = []
+
+    def content(self) -> _Content:
+        """The content. Raises ``KeyError``, ``MissingModelError``, or ``DecodeError`` if it makes no sense."""
+        structure = self._entries[_STRUCTURE].tobytes()
+        return msgspec.msgpack.decode(structure, type=_Content, dec_hook=self._value)
+
+    def _value(self, kind: Any, given: Any) -> Any:
+        """What stands for a value of a type that MessagePack does not know."""
+        if get_origin(kind) is np.ndarray:
+            return self._array(kind, given)
+        saved = msgspec.convert(given, SavedByModel, dec_hook=self._value)
+        self.sizes.append(saved.sizes)
+        if not saved.model:
+            raise MissingModelError(
+                f"the round counted with a model's ledger ({saved.reason}), which no file holds; "
+                "it cannot be run again, but its other files can be read"
+            )
+        if kind is Ledger:
+            return _restored(restore_ledger, "counted with a ledger", saved)
+        return _restored(restore_constraint, "has a constraint", saved)
+
+    def _array(self, kind: Any, reference: Any) -> NDArray[Any]:
+        if not isinstance(reference, list):
+            raise TypeError("this is no array")
+        name, *place = reference
+        array = self._entries[name]
+        if place:
+            first, *size = place
+            array = array[first : first + math.prod(size)].reshape(size)
+        (elements,) = get_args(get_args(kind)[1])
+        if elements is not Any and array.dtype != elements:
+            raise ValueError(f"{array.dtype} of the size {array.shape} is not {np.dtype(elements)}")
+        return array
+
+
+def _restored(restore: Callable[[str, Arrays, int, int], T], what: str, saved: SavedByModel) -> T:
+    """What a model makes of its arrays; ``what``: what the round did with it. Raises as ``_Reader.content``."""
+    try:
+        return restore(saved.model, saved.arrays, *saved.sizes)
+    except KeyError as error:
+        raise KeyError(f"{error.args[0]} of {saved.model}") from error
+    except MalformedArraysError as error:
+        raise MalformedArraysError(f"{saved.model}: {error}") from error
+    except (UnknownModelError, ModelDeclarationError) as error:
+        raise MissingModelError(
+            f"the round {what} that {saved.model!r} has to read: {error}; install what it ran with"
+        ) from error

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from firmament.artefacts.errors import ArtefactError
+from firmament.artefacts import ArtefactError
 from firmament.core.placement.outcome import PassOptions
 from firmament.core.results import RoundStats
 

@@ -11,7 +11,7 @@ import numpy as np
 from cost_models.interface import Int64
 from firmament.core.flow.dimacs import ARC_BLOCKS, to_dimacs
 from firmament.core.flow.outcome import FlowOutcome
-from firmament.core.flow.reduction.symmetry import AlikeMachines
+from firmament.core.flow.reduction import AlikeMachines
 
 NETWORK_DIMACS = "network.dimacs"
 NETWORK_JSON = "network.json"

@@ -6,9 +6,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
-from firmament.artefacts import arrays, breakdown, description
+from firmament.artefacts import ArtefactError, arrays, breakdown, description
 from firmament.artefacts.description import Description, ModelUse, SavedClass
-from firmament.artefacts.errors import ArtefactError
 from firmament.artefacts.networks import encode_network
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.flow.problem import Assignments, PlacementProblem
@@ -52,9 +51,8 @@ def encode_round(
         DELTAS: _deltas(record.result),
     }
     if placement.first is not None:
-        files |= encode_network(
-            placement.first, placement.first_alike, placement.first_classes, snapshot.machine_names
-        )
+        first = placement.first
+        files |= encode_network(first.outcome, first.alike, first.classes, snapshot.machine_names)
     return files
 
 
@@ -103,7 +101,7 @@ def _described(
         models=tuple(ModelUse(each.model.name, each.weight) for each in configuration.models),
         options=configuration.options.passes,
         stats=record.result.stats,
-        bound=None if first is None else first.bound,
+        bound=None if first is None else first.outcome.bound,
         versions=dict(versions),
     )
 

@@ -27,7 +27,7 @@ def replay(path: Path, output: str) -> None:
     Same problem, same options, solved in this process. Exit status: 0 if every placement is the same, 1 if one is not,
     2 if a round cannot be read or solved.
     """
-    from firmament.artefacts.errors import ArtefactError
+    from firmament.artefacts import ArtefactError
     from firmament.solvers.base import SolverError
 
     replays = []
@@ -53,7 +53,7 @@ def replay(path: Path, output: str) -> None:
 
 def _rounds(path: Path) -> list[Path]:
     """Folders of the rounds that ``path`` means: itself, or those in it; raises ``ArtefactError``, ``OSError``."""
-    from firmament.artefacts.errors import ArtefactError
+    from firmament.artefacts import ArtefactError
     from firmament.artefacts.saving import NEEDED
 
     if any((path / name).exists() for name in NEEDED):

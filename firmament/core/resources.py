@@ -144,25 +144,20 @@ class SaturatingSums:
         else:
             cells -= amounts
 
-    def add_all(self, rows: Int64, amounts: Int64, first: int = 0) -> None:
-        """Add a row of ``amounts`` (int64[N, <= K]) to each of ``rows`` (int64[N]), in columns from ``first`` on."""
-        if self._beyond or int(amounts.max(initial=0)) * len(rows) > CEILING // 2:
+    def add_all(self, rows: Int64, amounts: Int64, first: int = 0, count: int = 1) -> None:
+        """Add (``count`` 1) or take away (-1) a row of ``amounts`` (int64[N, <= K]) to or from each of ``rows``
+        (int64[N]), in columns from ``first`` on.
+        """
+        large = count > 0 and int(amounts.max(initial=0)) * len(rows) > CEILING // 2
+        if self._beyond or large:
             for row, each in zip(rows.tolist(), amounts, strict=True):
-                self._add_exactly(row, first, each, 1)
+                self._add_exactly(row, first, each, count)
             return
+        change = np.add if count > 0 else np.subtract
         for column in range(amounts.shape[1]):  # several times faster than all at once
-            np.add.at(self.cells[:, first + column], rows, amounts[:, column])
-        if self.cells.max(initial=0) > CEILING:
+            change.at(self.cells[:, first + column], rows, amounts[:, column])
+        if count > 0 and self.cells.max(initial=0) > CEILING:
             self._settle()
-
-    def take_all(self, rows: Int64, amounts: Int64) -> None:
-        """Take a row of ``amounts`` (int64[N, <= K]) away from each of ``rows`` (int64[N])."""
-        if self._beyond:
-            for row, each in zip(rows.tolist(), amounts, strict=True):
-                self._add_exactly(row, 0, each, -1)
-            return
-        for column in range(amounts.shape[1]):
-            np.subtract.at(self.cells[:, column], rows, amounts[:, column])
 
     def without(self, row: int, amounts: Int64) -> Int64:
         """int64[K]: what a row would show with ``amounts`` (int64[<= K]) taken away; nothing changes."""
@@ -223,76 +218,68 @@ class ShapeRequests:
         """``shapes``: the table, which may grow. When its rows change, `forget` has to be called."""
         self._resources = resources
         self._shapes = shapes
-        self._rows = np.zeros((0, len(resources)), dtype=np.int64)
-        self._assumed = np.zeros((0, len(resources)), dtype=np.int64)
-        self._known = np.zeros(0, dtype=np.bool_)
-        self._version = resources.version
+        self._version = -1
+        self._look()
 
     def of(self, shape: int) -> Int64:
         """Requests of one shape, int64[<= K]; not to be written to."""
-        self._look()
-        if shape >= len(self._known) or not self._known[shape]:
-            self._learn(np.array([shape]))
-        return self._rows[shape]
+        return self._row(0, shape)
 
     def assumed_of(self, shape: int) -> Int64:
         """What a task of one shape is assumed to need beyond its requests, int64[<= K]; not to be written to."""
-        self.of(shape)
-        return self._assumed[shape]
+        return self._row(1, shape)
 
     def rows(self, shapes: Sequence[int]) -> Int64:
         """Requests of several shapes: int64[len(shapes), K]."""
-        asked = self._learnt(shapes)
-        return self._rows[asked]
+        return self._rows(0, shapes)
 
     def assumed_rows(self, shapes: Sequence[int]) -> Int64:
         """What tasks of several shapes are assumed to need beyond their requests: int64[len(shapes), K]."""
-        asked = self._learnt(shapes)
-        return self._assumed[asked]
-
-    def _learnt(self, shapes: Sequence[int]) -> Int64:
-        """``shapes`` as an array; their rows are written."""
-        asked = np.array(shapes, dtype=np.int64)
-        self._look()
-        self._fit()
-        if not self._known[asked].all():
-            self._learn(asked[~self._known[asked]])
-            self._fit()
-        return asked
+        return self._rows(1, shapes)
 
     def forget(self) -> None:
         """Shapes have other rows now."""
         self._known[:] = False
 
+    def _row(self, table: int, shape: int) -> Int64:
+        self._look()
+        if shape >= len(self._known) or not self._known[shape]:
+            self._learn(np.array([shape]))
+        return self._tables[table][shape]
+
+    def _rows(self, table: int, shapes: Sequence[int]) -> Int64:
+        asked = np.array(shapes, dtype=np.int64)
+        self._look()
+        self._fit()
+        if not self._known[asked].all():
+            self._learn(asked[~self._known[asked]])
+        return self._tables[table][asked]
+
     def _learn(self, shapes: Int64) -> None:
         """Write the rows of ``shapes`` (int64[N])."""
+        self._fit()
         contents = [self._shapes[shape] for shape in shapes.tolist()]
-        for name, stated in (
-            ("_rows", [content.requests for content in contents]),
-            ("_assumed", [content.assumed for content in contents]),
-        ):
-            named = [resource for amounts in stated for resource, _ in amounts]
+        stated = [content.requests for content in contents], [content.assumed for content in contents]
+        for table, by_shape in zip(self._tables, stated, strict=True):
+            named = [resource for amounts in by_shape for resource, _ in amounts]
             columns = np.array(self._resources.columns(named), dtype=np.int64)
-            self._fit()
-            rows = getattr(self, name)
-            rows[shapes] = 0
-            of_shape = np.repeat(shapes, [len(amounts) for amounts in stated])
-            asked = np.array([amount for amounts in stated for _, amount in amounts], dtype=np.int64)
+            table[shapes] = 0
+            of_shape = np.repeat(shapes, [len(amounts) for amounts in by_shape])
+            asked = np.array([amount for amounts in by_shape for _, amount in amounts], dtype=np.int64)
             offered = columns != NO_COLUMN
-            rows[of_shape[offered], columns[offered]] = asked[offered]
+            table[of_shape[offered], columns[offered]] = asked[offered]
         self._known[shapes] = True
 
     def _look(self) -> None:
         """Forget rows over other columns than there are now."""
         if self._version != self._resources.version:
             self._version = self._resources.version
-            self._rows = np.zeros((0, len(self._resources)), dtype=np.int64)
-            self._assumed = np.zeros((0, len(self._resources)), dtype=np.int64)
+            # What tasks of a shape request, and what they are assumed to need beyond.
+            self._tables = [np.zeros((0, len(self._resources)), dtype=np.int64) for _ in range(2)]
             self._known = np.zeros(0, dtype=np.bool_)
 
     def _fit(self) -> None:
         """Make room for all shapes and resources that there are."""
-        self._rows = widened(self._rows, len(self._shapes), len(self._resources))
-        self._assumed = widened(self._assumed, len(self._shapes), len(self._resources))
-        new = len(self._rows) - len(self._known)
+        self._tables = [widened(each, len(self._shapes), len(self._resources)) for each in self._tables]
+        new = len(self._tables[0]) - len(self._known)
         self._known = np.append(self._known, np.zeros(new, dtype=np.bool_)) if new else self._known

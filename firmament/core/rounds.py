@@ -9,13 +9,12 @@ from itertools import pairwise
 import numpy as np
 
 from cost_models.interface import Bool
-from firmament.core.flow.dual_prices import DualPrices
 from firmament.core.flow.outcome import FlowOutcome
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, PlacementProblem
-from firmament.core.flow.reduction.symmetry import AlikeMachines
+from firmament.core.flow.terms import DualPrices
 from firmament.core.placement.cost import network_cost, pair_figures, placed_cost
 from firmament.core.placement.local_search.size_exchange import levelled
-from firmament.core.placement.outcome import Means, PassOptions, Placed, Timer
+from firmament.core.placement.outcome import FirstFlow, Means, PassOptions, Placed, Timer
 from firmament.core.placement.placing import place
 from firmament.core.placement.spread.default_spread import spread_out
 from firmament.core.preemption.preemption import preempt
@@ -30,21 +29,22 @@ from firmament.solvers.base import Solver
 class Placement:
     """What was decided on a snapshot: assignments in terms of its indices, figures, the last pass's flow if any.
 
-    ``first``: the flow of the first pass, over what all tasks wait for; ``first_alike``: what the machine rows of its
-    network stand for, None if for themselves; ``first_classes``: the same of its classes. ``evictions``: places for
-    tasks that found none, for which others go. ``shortages``: by gang, why a group with rules found no place.
-    ``dual_prices``: what shapes were found to be worth, see ``FlowOutcome``.
+    ``first``: the flow of the first pass, over what all tasks wait for, in terms of the problem's classes.
+    ``evictions``: places for tasks that found none, for which others go. ``shortages``: by gang, why a group with rules
+    found no place.
     """
 
     assignments: Assignments
     stats: RoundStats
     last: FlowOutcome | None
-    first: FlowOutcome | None = None
-    first_alike: AlikeMachines | None = None
-    first_classes: Sequence[Sequence[int]] | None = None
+    first: FirstFlow | None = None
     evictions: tuple[Eviction, ...] = ()
     shortages: Mapping[int, str] = field(default_factory=dict)
-    dual_prices: DualPrices | None = None
+
+    @property
+    def dual_prices(self) -> DualPrices | None:
+        """What shapes were found to be worth, see ``FlowOutcome``."""
+        return None if self.first is None else self.first.outcome.dual_prices
 
 
 def decide(
@@ -75,17 +75,9 @@ def decide(
         )
     stats = _figures(problem, placed, assignments, watch.seconds())
     first = placed.first
-    return Placement(
-        assignments,
-        stats,
-        placed.last,
-        None if first is None else first.outcome,
-        None if first is None else first.alike,
-        _first_classes(placed),
-        evictions,
-        shortages,
-        None if first is None else first.outcome.dual_prices,
-    )
+    if first is not None:
+        first = replace(first, classes=_first_classes(placed))
+    return Placement(assignments, stats, placed.last, first, evictions, shortages)
 
 
 def _figures(

@@ -257,7 +257,8 @@ class Scheduler:
             mark_unschedulable(cluster, np.setdiff1d(idle, decided_rows(snapshot.members, assignments)))
         if (placed or deltas) and (self._requeue.reservations.held or cluster.tasks.any_unschedulable):
             self._requeue.reservations.count_round(cluster, self._clock())
-        self._drop_idle_rows()
+        left = np.unique(cluster.tasks.cls[cluster.tasks.in_state(State.PENDING)]).tolist()
+        rows.keep_only({cluster.classes.rows[cls].shape for cls in left})  # others are idle
         return placed, deltas, unscheduled, len(pending)
 
     def _drop_surplus(self) -> None:
@@ -271,12 +272,6 @@ class Scheduler:
             self._requeue.evictions.renumber(moved.classes)
         if self._cluster.resources.has_surplus:
             self._cluster.forget_resources()
-
-    def _drop_idle_rows(self) -> None:
-        """Drop rows over machines of shapes that no pending task has."""
-        tasks, classes = self._cluster.tasks, self._cluster.classes.rows
-        pending = np.unique(tasks.cls[tasks.in_state(State.PENDING)]).tolist()
-        self._static_rows.keep_only({classes[cls].shape for cls in pending})
 
     def run_round(self) -> RoundResult:
         """Open, solve and close a round."""

@@ -86,7 +86,8 @@ class SolverServer:
 
     ``start`` and ``stop`` in one event loop; usable in tests without signals. ``clock``: seconds since the epoch, by
     default those of the system as each snapshot began, and from then on steady. The constructor raises
-    ``ConfigurationError`` and ``ArtefactFolderError``.
+    ``ConfigurationError`` and ``ArtefactFolderError``. ``serving``: whether it takes sessions; may be asked from any
+    thread, as may ``metrics``.
     """
 
     def __init__(
@@ -99,8 +100,8 @@ class SolverServer:
         self._limits = configuration.limits
         self._core = build_core(configuration)
         self._clock = clock
-        self._metrics = Metrics()
-        self._solver = ProcessSolver(options.solver, on_restart=self._metrics.solver_restarted)
+        self.metrics = Metrics()
+        self._solver = ProcessSolver(options.solver, on_restart=self.metrics.solver_restarted)
         self._artefacts = ArtefactWriter(options.artefacts, self._core) if options.artefacts else None
         self._service = SchedulerService(
             ClusterRegistry(
@@ -108,17 +109,17 @@ class SolverServer:
                 recorder=self._artefacts.record if self._artefacts else None,
                 most=configuration.limits.clusters,
             ),
-            RoundRunner(self._metrics, traces=RoundTraces(options.tracer) if options.tracer else None),
+            RoundRunner(self.metrics, traces=RoundTraces(options.tracer) if options.tracer else None),
             SessionSettings(
                 batching_window=configuration.round.batching_window,
                 limits=configuration.limits,
                 needs=self._core.words,
                 record_kinds=self._core.needs.records,
             ),
-            self._metrics,
+            self.metrics,
             Clients(options.clients if options.tls else None),
         )
-        self._serving = False
+        self.serving = False
         self._health = health.aio.HealthServicer()  # type: ignore[attr-defined] # an alias that mypy does not see
         self._server: grpc.aio.Server | None = None
 
@@ -142,12 +143,12 @@ class SolverServer:
         else:
             port = self._server.add_secure_port(str(listen), server_credentials(self._options.tls))
         await self._server.start()
-        self._serving = True
+        self.serving = True
         return Address(listen.host, port)
 
     async def stop(self, drain_seconds: float = DRAIN_SECONDS) -> None:
         """Report NOT_SERVING, finish and send rounds in progress, close all streams and end the workers."""
-        self._serving = False
+        self.serving = False
         await self._health.enter_graceful_shutdown()
         try:
             async with asyncio.timeout(drain_seconds):
@@ -161,16 +162,6 @@ class SolverServer:
         if self._server is not None:
             await self._server.stop(grace=0.2)
             self._server = None
-
-    @property
-    def metrics(self) -> Metrics:
-        """The server's metrics."""
-        return self._metrics
-
-    @property
-    def serving(self) -> bool:
-        """Whether it takes sessions; may be asked from any thread."""
-        return self._serving
 
     def _new_scheduler(self) -> Scheduler:
         clock = self._clock or SteadyClock(time.time, time.monotonic)

@@ -57,24 +57,21 @@ class ProtocolError(Exception):
 
 def check_hello(message: pb.ClientMessage) -> pb.Hello:
     """Return the greeting if this server can talk to its sender; raises ``ProtocolError``."""
+    early, wrong = grpc.StatusCode.FAILED_PRECONDITION, grpc.StatusCode.INVALID_ARGUMENT
     if message.WhichOneof("body") != "hello":
-        raise ProtocolError(
-            grpc.StatusCode.FAILED_PRECONDITION, "the first message of a stream must be Hello"
-        )
+        raise ProtocolError(early, "the first message of a stream must be Hello")
     hello = message.hello
     if hello.version_major != VERSION_MAJOR or abs(hello.version_minor - VERSION_MINOR) > 1:
         raise ProtocolError(
-            grpc.StatusCode.FAILED_PRECONDITION,
+            early,
             f"protocol {hello.version_major}.{hello.version_minor} is not spoken here; this server speaks "
             f"{VERSION_MAJOR}.{VERSION_MINOR} and accepts one minor version more or less",
         )
     if not hello.cluster:
-        raise ProtocolError(grpc.StatusCode.INVALID_ARGUMENT, "Hello: cluster: is empty; name the cluster")
+        raise ProtocolError(wrong, "Hello: cluster: is empty; name the cluster")
     if len(hello.cluster) > _LONGEST_NAME or len(hello.client) > _LONGEST_NAME:
-        raise ProtocolError(
-            grpc.StatusCode.INVALID_ARGUMENT,
-            f"Hello: cluster or client: has more than {_LONGEST_NAME} characters; shorten it",
-        )
+        text = f"Hello: cluster or client: has more than {_LONGEST_NAME} characters; shorten it"
+        raise ProtocolError(wrong, text)
     return hello
 
 
@@ -207,7 +204,8 @@ class Session:
             case "events":
                 await self._apply(message.events)
             case "reports":
-                await asyncio.to_thread(self._report, message.reports)
+                reports = message.reports
+                await asyncio.to_thread(lambda: self._cluster.report(self, reports_from_proto(reports)))
             case "snapshot_begin":
                 await asyncio.to_thread(self._cluster.begin_snapshot, self)
             case "snapshot_end":
@@ -232,17 +230,11 @@ class Session:
                 f"EventBatch: sequence: {batch.sequence} follows {self._sequence}; send {self._sequence + 1}",
             )
         try:
-            await asyncio.to_thread(self._decode_and_apply, batch)
+            await asyncio.to_thread(lambda: self._cluster.apply(self, events_from_proto(batch.events)))
         except InvalidEventError as error:
             raise type(error)(f"EventBatch {batch.sequence}: {str(error)[:_LONGEST_FAULT]}") from error
         self._sequence = batch.sequence
         self._outbox.acknowledge(batch.sequence)
-
-    def _decode_and_apply(self, batch: pb.EventBatch) -> None:
-        self._cluster.apply(self, events_from_proto(batch.events))
-
-    def _report(self, reports: pb.BindingReports) -> None:
-        self._cluster.report(self, reports_from_proto(reports))
 
     # --- small things ------------------------------------------------------------------------------------------------
 

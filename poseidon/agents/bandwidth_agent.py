@@ -1,28 +1,37 @@
-"""Advertises a node's physical bandwidth as an extended resource of the node it runs on."""
+"""Advertises a node's physical bandwidth, as the kernel tells it, as an extended resource of the node it runs on."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from poseidon.agents.link_speed import LinkSpeedError
 from poseidon.kube.api.core import Node
 from poseidon.kube.api.decoding import decode_object
 from poseidon.kube.client.backoff import Backoff
 from poseidon.kube.client.errors import KubeError
 from poseidon.kube.client.media_types import MERGE_PATCH
 from poseidon.kube.parsing.quantities import QuantityError, amount
-from poseidon.pods.requests.bandwidth import BANDWIDTH
+from poseidon.pods.resources import BANDWIDTH
 
 if TYPE_CHECKING:
     from poseidon.kube.client.transport import Transport
 
 _log = logging.getLogger(__name__)
+
+SYSFS = Path("/sys/class/net")
+ROUTES = Path("/proc/net/route")
+
+_BITS = 1_000_000
+
+
+class LinkSpeedError(Exception):
+    """The speed cannot be told; the message says why and what to do."""
 
 
 class BandwidthAgent:
@@ -40,13 +49,11 @@ class BandwidthAgent:
         *,
         random: Random,
         interval: float = 60.0,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._transport = transport
         self._node = node
         self._speed = speed
         self._interval = interval
-        self._sleep = sleep
         self._backoff = Backoff(random)
 
     async def run(self) -> None:
@@ -60,7 +67,7 @@ class BandwidthAgent:
             else:
                 self._backoff.reset()
                 delay = self._interval
-            await self._sleep(delay)
+            await asyncio.sleep(delay)
 
     async def advertise(self) -> bool:
         """Bring the node up to date once. Returns whether it was not. Raises ``KubeError``, ``LinkSpeedError``."""
@@ -87,3 +94,35 @@ def _bits(value: Any) -> int | None:
         return amount(BANDWIDTH, value)
     except QuantityError:
         return None
+
+
+def default_interface(routes: Path = ROUTES) -> str:
+    """Return the interface of the default route with the lowest metric. Raises ``LinkSpeedError``."""
+    try:
+        lines = routes.read_text(encoding="ascii", errors="replace").splitlines()[1:]
+    except OSError as error:
+        raise LinkSpeedError(f"{routes}: {error.strerror}; name the interface with --interface") from None
+    # Iface Destination Gateway Flags RefCnt Use Metric Mask: a default route leads everywhere.
+    found = [
+        fields for line in lines if len(fields := line.split()) > 7 and fields[1] == fields[7] == "0" * 8
+    ]
+    if not found:
+        raise LinkSpeedError(f"{routes}: no default route; name the interface with --interface")
+    return min(found, key=lambda fields: int(fields[6]))[0]
+
+
+def link_speed(interface: str, sysfs: Path = SYSFS) -> int:
+    """Return bits per second. Raises ``LinkSpeedError``, also for virtual interfaces, which have no speed."""
+    file = sysfs / interface / "speed"
+    remedy = "name another one with --interface, or the speed with --speed"
+    try:
+        text = file.read_text(encoding="ascii", errors="replace").strip()
+    except FileNotFoundError:
+        raise LinkSpeedError(f"{file}: there is no such interface; {remedy}") from None
+    except OSError as error:
+        raise LinkSpeedError(f"{file}: {error.strerror}: the interface has no speed; {remedy}") from None
+    if not text.isdecimal() or int(text) == 0:
+        raise LinkSpeedError(
+            f"{file}: {text!r} is not a speed, as of a virtual interface or one without a link; {remedy}"
+        )
+    return int(text) * _BITS

@@ -1,22 +1,23 @@
-"""Measures latencies between zones and regions, and keeps them in a ConfigMap."""
+"""Measures latencies, by one pair of nodes per two zones and two regions, and keeps them in a ConfigMap."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import math
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from poseidon.agents.node_pairs import node_pairs
 from poseidon.agents.round_trip import Latency, MeasureError, ask
 from poseidon.app_network.spec.keys import domain_of
 from poseidon.app_network.spec.netperf import is_measurement, measurement_keys
 from poseidon.kube.api.app_network import ConfigMap
-from poseidon.kube.api.core import KubeStruct, Node, ObjectMeta
+from poseidon.kube.api.collections import NODES
+from poseidon.kube.api.core import KubeStruct, ObjectMeta
 from poseidon.kube.api.decoding import decode_object
 from poseidon.kube.api.resource import Resource
 from poseidon.kube.client.errors import ApiError
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_NODES = Resource("nodes", "/api/v1/nodes", Node)
 _PAGE = 500
 _LONGEST_KEY = 253
 """Characters of a key of a ConfigMap."""
@@ -72,16 +72,9 @@ class ProbeOptions:
 class NetperfProbe:
     """Measures one pair of nodes per pair of zones and of regions, one at a time."""
 
-    def __init__(
-        self,
-        transport: Transport,
-        options: ProbeOptions,
-        *,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    ) -> None:
+    def __init__(self, transport: Transport, options: ProbeOptions) -> None:
         self._transport = transport
         self._options = options
-        self._sleep = sleep
 
     async def probe(self) -> dict[NodePair, Latency]:
         """Measure all pairs once and write what was measured. Raises ``KubeError``.
@@ -91,7 +84,7 @@ class NetperfProbe:
         """
         servers = await self._servers()
         domains = {}
-        async for page in pages(self._transport, _NODES, _PAGE):
+        async for page in pages(self._transport, NODES, _PAGE):
             for node in page.items:
                 domains[node.metadata.name] = domain_of(node.metadata.labels)
         reachable = {name: domain for name, domain in domains.items() if name in servers}
@@ -132,7 +125,7 @@ class NetperfProbe:
             except ApiError as error:
                 if attempt == _ATTEMPTS or not (error.conflict or error.transient):
                     raise
-                await self._sleep(error.retry_after or 0.1 * attempt)
+                await asyncio.sleep(error.retry_after or 0.1 * attempt)
             else:
                 return
 
@@ -156,6 +149,29 @@ class NetperfProbe:
         metadata = {"resourceVersion": present.metadata.resource_version}
         change = {"metadata": metadata, "data": {**stale, **written}}
         await self._transport.patch(path, msgspec.json.encode(change), MERGE_PATCH)
+
+
+def node_pairs(domains: Mapping[str, Domain]) -> list[NodePair]:
+    """Return ordered pairs, both directions of each, out of the nodes that can be measured.
+
+    A zone is represented by its first node by name, a region by that of its first zone. Nodes without a region or
+    without a zone represent only what they have.
+    """
+    zones: dict[tuple[str, str], str] = {}
+    regions: dict[str, str] = {}
+    for name in sorted(domains, key=lambda node: (domains[node], node)):
+        region, zone = domains[name]
+        if zone:
+            zones.setdefault((region, zone), name)
+        if region:
+            regions.setdefault(region, name)
+    pairs = list(combinations(regions.values(), 2))
+    for (here, there), (one, other) in zip(
+        combinations(zones, 2), combinations(zones.values(), 2), strict=True
+    ):
+        if here[0] == there[0]:
+            pairs.append((one, other))
+    return [pair for one, other in pairs for pair in ((one, other), (other, one))]
 
 
 def entries(found: Mapping[NodePair, Latency]) -> dict[str, str]:

@@ -11,8 +11,8 @@ import asyncio
 import contextlib
 import json
 import socket
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 REQUEST_BYTES, ANSWER_BYTES = 32, 1024
@@ -20,6 +20,7 @@ REQUEST_BYTES, ANSWER_BYTES = 32, 1024
 
 MOST_SAMPLES = 100_000
 _LONGEST_LINE = 1024
+_PATIENCE = 10.0
 _ECHO = b"echo\n"
 _ANSWER = b"\0" * ANSWER_BYTES
 
@@ -46,23 +47,20 @@ def percentiles(samples: Sequence[float]) -> Latency:
 
 
 async def measure(
-    host: str, port: int, *, seconds: float, samples: int, clock: Callable[[], float], patience: float = 10.0
+    host: str,
+    port: int,
+    *,
+    seconds: float,
+    samples: int,
+    clock: Callable[[], float],
+    patience: float = _PATIENCE,
 ) -> Latency:
     """Return the latency to a server: of at most ``samples`` round trips within ``seconds``, at least one.
 
     ``clock`` is monotonic, in seconds. Raises ``MeasureError``, also when nothing is heard for ``patience`` seconds.
     """
-    try:
-        async with asyncio.timeout(patience + seconds):
-            reader, writer = await asyncio.open_connection(host, port)
-            try:
-                found = await _round_trips(reader, writer, seconds, samples, clock)
-            finally:
-                await _close(writer)
-    except (OSError, asyncio.IncompleteReadError, TimeoutError) as error:
-        what = "timed out" if isinstance(error, TimeoutError) else " ".join(str(error).split())
-        raise MeasureError(f"{host}:{port}: {what or type(error).__name__}") from error
-    return percentiles(found)
+    async with _connected(host, port, patience + seconds) as (reader, writer):
+        return percentiles(await _round_trips(reader, writer, seconds, samples, clock))
 
 
 async def _round_trips(
@@ -88,27 +86,34 @@ async def _round_trips(
     return found
 
 
-async def ask(
-    host: str, port: int, target: str, *, seconds: float, samples: int, patience: float = 10.0
-) -> Latency:
+async def ask(host: str, port: int, target: str, *, seconds: float, samples: int) -> Latency:
     """Let the server at ``host`` measure the way to the one at ``target``. Raises ``MeasureError``."""
     order = {"measure": target, "seconds": seconds, "samples": samples}
-    try:
-        async with asyncio.timeout(2 * patience + seconds):
-            reader, writer = await asyncio.open_connection(host, port)
-            try:
-                writer.write(json.dumps(order).encode() + b"\n")
-                answer: Any = json.loads(await reader.readline() or b"{}")
-            finally:
-                await _close(writer)
-    except (OSError, ValueError, TimeoutError) as error:
-        what = "timed out" if isinstance(error, TimeoutError) else " ".join(str(error).split())
-        raise MeasureError(f"{host}:{port}: {what or type(error).__name__}") from error
+    async with _connected(host, port, 2 * _PATIENCE + seconds) as (reader, writer):
+        writer.write(json.dumps(order).encode() + b"\n")
+        answer: Any = json.loads(await reader.readline() or b"{}")
     try:
         return Latency(float(answer["p50"]), float(answer["p90"]), float(answer["p99"]))
     except (KeyError, TypeError, ValueError):
         said = answer.get("error", answer) if isinstance(answer, dict) else answer
         raise MeasureError(f"{host}:{port}: {said or 'ended without an answer'}") from None
+
+
+@contextlib.asynccontextmanager
+async def _connected(
+    host: str, port: int, patience: float
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """Connect for at most so many seconds. Raises ``MeasureError`` for whatever goes wrong meanwhile."""
+    try:
+        async with asyncio.timeout(patience):
+            reader, writer = await asyncio.open_connection(host, port)
+            try:
+                yield reader, writer
+            finally:
+                await _close(writer)
+    except (OSError, EOFError, ValueError, TimeoutError) as error:
+        what = "timed out" if isinstance(error, TimeoutError) else " ".join(str(error).split())
+        raise MeasureError(f"{host}:{port}: {what or type(error).__name__}") from error
 
 
 class RoundTripServer:
@@ -176,7 +181,7 @@ class RoundTripServer:
             found = await measure(target, self.port, seconds=seconds, samples=samples, clock=self._clock)
         except MeasureError as error:
             return {"error": str(error)}
-        return {"p50": found.p50, "p90": found.p90, "p99": found.p99}
+        return asdict(found)
 
 
 def _send_at_once(writer: asyncio.StreamWriter) -> None:

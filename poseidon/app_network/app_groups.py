@@ -2,62 +2,50 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from poseidon.app_network.bandwidth import Demand
-from poseidon.app_network.findings import ORDERED, Finding, conditions, validity
 from poseidon.app_network.good_state import GoodStates, Kept
-from poseidon.app_network.proposals import Notice, ObjectKey, Proposal, notices, propose
+from poseidon.app_network.members import Demand, Members
+from poseidon.app_network.proposals import ORDERED, Finding, Notice, Proposal, propose, validity
 from poseidon.app_network.spec.app_groups import AppGroupSpec, Workload, read_app_group
-from poseidon.app_network.spec.keys import APP_GROUP_KIND
+from poseidon.app_network.spec.keys import APP_GROUP_KIND, ObjectKey
 from poseidon.app_network.spec.ordering import TopologyOrder, app_group_payload, topology_order
 from poseidon.kube.api.app_network import AppGroup
-from poseidon.kube.api.references import timestamp
-
-if TYPE_CHECKING:
-    from poseidon.app_network.good_state import ObjectName
-    from poseidon.app_network.members import Members
 
 
 class AppGroups(GoodStates[AppGroup, AppGroupSpec]):
     """All AppGroups."""
 
     def __init__(self) -> None:
-        super().__init__(read_app_group)
+        super().__init__(APP_GROUP_KIND, read_app_group)
 
-    def payload(self, name: ObjectName) -> bytes | None:
+    def payload(self, key: ObjectKey, _: Members) -> bytes | None:
         """Return the payload of an AppGroup's record, None if nothing is in force."""
-        kept = self.get(name)
-        if kept is None or kept.spec is None:
-            return None
-        return app_group_payload(kept.spec, topology_order(kept.spec))
+        spec = self.in_force(key)
+        return None if spec is None else app_group_payload(spec, topology_order(spec))
 
-    def demands(self, name: ObjectName) -> tuple[Demand, ...] | None:
+    def demands(self, key: ObjectKey) -> tuple[Demand, ...] | None:
         """Return what an AppGroup's workloads ask of links, None if nothing is in force."""
-        kept = self.get(name)
-        if kept is None or kept.spec is None:
+        spec = self.in_force(key)
+        if spec is None:
             return None
         return tuple(
             Demand(each.selector, other.selector, other.min_bandwidth)
-            for each in kept.spec.workloads
+            for each in spec.workloads
             for other in each.dependencies
             if other.min_bandwidth
         )
 
-    def reconcile(
-        self, name: ObjectName, members: Members, now: float
-    ) -> tuple[Proposal, list[Notice]] | None:
+    def reconcile(self, key: ObjectKey, members: Members, now: str) -> tuple[Proposal, list[Notice]] | None:
         """Return what is left to write of an AppGroup and to tell people, None if it does not exist."""
-        kept = self.get(name)
+        kept = self.get(key)
         if kept is None:
             return None
-        key = ObjectKey(APP_GROUP_KIND, *name)
         order = topology_order(kept.spec) if kept.spec is not None else None
         findings = [validity(kept.defects, in_force=kept.spec is not None)]
         if order is not None:
             findings.append(_ordered(order))
-        status = _status(kept, order, findings, members, timestamp(now))
-        return propose(key, kept, status), notices(key, kept, findings)
+        return propose(kept, findings, _status(kept, order, members, now), now)
 
 
 def _ordered(order: TopologyOrder) -> Finding:
@@ -68,17 +56,10 @@ def _ordered(order: TopologyOrder) -> Finding:
 
 
 def _status(
-    kept: Kept[AppGroup, AppGroupSpec],
-    order: TopologyOrder | None,
-    findings: list[Finding],
-    members: Members,
-    now: str,
+    kept: Kept[AppGroup, AppGroupSpec], order: TopologyOrder | None, members: Members, now: str
 ) -> dict[str, Any]:
-    former, name = kept.status, kept.object.metadata.name
-    status: dict[str, Any] = {
-        "runningWorkloads": members.running(name),
-        "conditions": conditions(former.get("conditions"), findings, now),
-    }
+    former, name = kept.status, kept.key.name
+    status: dict[str, Any] = {"runningWorkloads": members.running(name)}
     if former.get("scheduleStartTime") or members.has_pods(name):
         status["scheduleStartTime"] = former.get("scheduleStartTime") or now
     if kept.spec is not None and order is not None:

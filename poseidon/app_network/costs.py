@@ -7,12 +7,10 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from poseidon.app_network.spec.keys import REGION, ZONE
-from poseidon.app_network.spec.netperf import mean_rounded_up
+from poseidon.app_network.spec.keys import REGION, ZONE, Domain
+from poseidon.app_network.spec.netperf import NodePair, mean_rounded_up
 
 if TYPE_CHECKING:
-    from poseidon.app_network.spec.keys import Domain
-    from poseidon.app_network.spec.netperf import NodePair
     from poseidon.app_network.spec.topologies import Levels
 
 Edges = dict[str, dict[str, int]]
@@ -42,7 +40,11 @@ def domain_costs(measured: Mapping[NodePair, int], domains: Mapping[str, Domain]
         low, high = min(ends), max(ends)
         if low and low != high:
             samples[level][low, high].append(latency)
-    return {level: _shortest_paths(_edges(found)) for level, found in samples.items()}
+    found = {level: _edges(each) for level, each in samples.items()}
+    # The length of the shortest path between any two vertices that are joined by one.
+    return {
+        level: {origin: _from(origin, edges) for origin in sorted(edges)} for level, edges in found.items()
+    }
 
 
 def _edges(samples: Mapping[tuple[str, str], list[int]]) -> Edges:
@@ -50,11 +52,6 @@ def _edges(samples: Mapping[tuple[str, str], list[int]]) -> Edges:
     for (a, b), values in samples.items():
         edges[a][b] = edges[b][a] = mean_rounded_up(values)
     return edges
-
-
-def _shortest_paths(edges: Edges) -> Edges:
-    """Return the length of the shortest path between any two vertices that are joined by one."""
-    return {origin: _from(origin, edges) for origin in sorted(edges)}
 
 
 def _from(origin: str, edges: Edges) -> dict[str, int]:

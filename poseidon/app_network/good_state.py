@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from poseidon.app_network.spec.keys import ObjectKey
 from poseidon.app_network.spec.ordering import compact
 from poseidon.kube.parsing.strict_json import JsonError, loads
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from poseidon.kube.api.app_network import AppGroup, NetworkTopology
     from poseidon.kube.parsing.defects import Defect
 
@@ -23,14 +22,12 @@ _LARGEST_ANNOTATION = 100_000
 S = TypeVar("S")
 K = TypeVar("K", "AppGroup", "NetworkTopology")
 
-ObjectName = tuple[str, str]
-"""Namespace and name."""
-
 
 @dataclass(slots=True)
 class Kept(Generic[K, S]):
     """An object as it is now, and of its specs the last good one (None: there was none), read and as written."""
 
+    key: ObjectKey
     object: K
     defects: tuple[Defect, ...] = ()
     spec: S | None = None
@@ -58,52 +55,58 @@ class Kept(Generic[K, S]):
 
 
 class GoodStates(Generic[K, S]):
-    """Objects of one kind by namespace and name. ``read`` returns what a spec says, and its faults."""
+    """Objects of one ``kind``. ``read`` returns what a spec says, and its faults."""
 
-    def __init__(self, read: Callable[[Any], tuple[S, tuple[Defect, ...]]]) -> None:
+    def __init__(self, kind: str, read: Callable[[Any], tuple[S, tuple[Defect, ...]]]) -> None:
+        self._kind = kind
         self._read = read
-        self._kept: dict[ObjectName, Kept[K, S]] = {}
-        self._names: dict[str, ObjectName] = {}
-        self._alike: dict[str, dict[ObjectName, None]] = {}
+        self._kept: dict[ObjectKey, Kept[K, S]] = {}
+        self._keys: dict[str, ObjectKey] = {}
+        self._alike: dict[str, dict[ObjectKey, None]] = {}
 
-    def __iter__(self) -> Iterator[ObjectName]:
+    def __iter__(self) -> Iterator[ObjectKey]:
         return iter(self._kept)
 
-    def get(self, name: ObjectName) -> Kept[K, S] | None:
+    def get(self, key: ObjectKey) -> Kept[K, S] | None:
         """Return an object, None if there is none of this name."""
-        return self._kept.get(name)
+        return self._kept.get(key)
 
-    def named(self, name: str) -> Iterable[ObjectName]:
+    def in_force(self, key: ObjectKey) -> S | None:
+        """Return the spec that counts of an object, None if none does."""
+        kept = self._kept.get(key)
+        return kept.spec if kept is not None else None
+
+    def named(self, name: str) -> Iterable[ObjectKey]:
         """Return the objects of this name, of all namespaces."""
         return self._alike.get(name, ())
 
-    def put(self, found: K) -> ObjectName:
+    def put(self, found: K) -> ObjectKey:
         """Take an object as it is now."""
         metadata = found.metadata
-        name = (metadata.namespace or "default", metadata.name)
-        kept = self._kept.get(name)
+        key = ObjectKey(self._kind, metadata.namespace or "default", metadata.name)
+        kept = self._kept.get(key)
         if kept is None or kept.uid != metadata.uid:
             if kept is not None:
-                self._names.pop(kept.uid, None)
-            kept = self._kept[name] = Kept(found)
-            self._names[metadata.uid] = name
-            self._alike.setdefault(name[1], {})[name] = None
+                self._keys.pop(kept.uid, None)
+            kept = self._kept[key] = Kept(key, found)
+            self._keys[metadata.uid] = key
+            self._alike.setdefault(key.name, {})[key] = None
             self._recall(kept)
         kept.object = found
         spec, kept.defects = self._read(found.spec)
         if not kept.defects:
             kept.spec, kept.written = spec, found.spec
-        return name
+        return key
 
-    def remove(self, uid: str) -> ObjectName | None:
-        """Forget the object with this uid; returns its name, None if it was not known."""
-        name = self._names.pop(uid, None)
-        if name is not None:
-            del self._kept[name]
-            del self._alike[name[1]][name]
-            if not self._alike[name[1]]:
-                del self._alike[name[1]]
-        return name
+    def remove(self, uid: str) -> ObjectKey | None:
+        """Forget the object with this uid; returns its key, None if it was not known."""
+        key = self._keys.pop(uid, None)
+        if key is not None:
+            del self._kept[key]
+            del self._alike[key.name][key]
+            if not self._alike[key.name]:
+                del self._alike[key.name]
+        return key
 
     def _recall(self, kept: Kept[K, S]) -> None:
         """Take up the good spec that a former process has left."""

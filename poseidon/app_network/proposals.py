@@ -1,30 +1,77 @@
-"""What an object should say, as against what it says: the patch that makes it so, and what people are told."""
+"""What an object should say, as against what it says: conditions, the patch that makes it so, what people are told."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from poseidon.app_network.findings import Finding, condition_of
-from poseidon.app_network.good_state import LAST_GOOD
-from poseidon.app_network.spec.keys import APP_GROUP_KIND
+from poseidon.app_network.good_state import LAST_GOOD, Kept
+from poseidon.app_network.spec.keys import APP_GROUP_KIND, TOPOLOGY_KIND, ObjectKey
 from poseidon.app_network.spec.ordering import compact
 from poseidon.kube.api.collections import APP_GROUP_VERSION, TOPOLOGY_VERSION
 from poseidon.kube.api.references import ObjectRef
+from poseidon.kube.parsing.defects import Defect, listed
 
-if TYPE_CHECKING:
-    from poseidon.app_network.good_state import Kept
+VALID, ORDERED, MEASURED = "Valid", "Ordered", "Measured"
 
+MOST_SHOWN = 5
+"""Faults of an object that are told."""
+
+_VERSIONS = {APP_GROUP_KIND: APP_GROUP_VERSION, TOPOLOGY_KIND: TOPOLOGY_VERSION}
 _TIMES = ("topologyCalculationTime", "weightCalculationTime", "scheduleStartTime", "lastTransitionTime")
 
 
-class ObjectKey(NamedTuple):
-    """An object of one of the two kinds."""
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A condition: its type, whether it holds, a reason in one word, and a message. ``warns``: people are told."""
 
-    kind: str
-    namespace: str
-    name: str
+    type: str
+    holds: bool
+    reason: str
+    message: str
+    warns: bool = False
+
+
+def validity(defects: Sequence[Defect], *, in_force: bool) -> Finding:
+    """Say whether a spec is in order. ``in_force``: there is a former one that counts in its place."""
+    if not defects:
+        return Finding(VALID, True, "Accepted", "the spec is in force")
+    state = "the last good spec stays in force" if in_force else "nothing is in force"
+    return Finding(VALID, False, "InvalidSpec", f"{listed(defects, MOST_SHOWN)}; {state}", warns=True)
+
+
+def conditions(existing: Any, findings: Iterable[Finding], now: str) -> list[dict[str, Any]]:
+    """Return conditions that state the findings, among those of others that an object has.
+
+    The time of a transition stays as it is while the status does; ``now`` is RFC 3339.
+    """
+    former = [each for each in existing if isinstance(each, dict)] if isinstance(existing, list) else []
+    wanted = {each.type: each for each in findings}
+    result = [each for each in former if each.get("type") not in wanted]
+    for finding in wanted.values():
+        status = "True" if finding.holds else "False"
+        before = condition_of(former, finding.type)
+        since = before.get("lastTransitionTime") if before.get("status") == status else None
+        result.append(
+            {
+                "type": finding.type,
+                "status": status,
+                "reason": finding.reason,
+                "message": finding.message,
+                "lastTransitionTime": since or now,
+            }
+        )
+    return result
+
+
+def condition_of(existing: Any, kind: str) -> dict[str, Any]:
+    """Return an object's condition of a type, {} if it has none."""
+    if isinstance(existing, list):
+        for each in existing:
+            if isinstance(each, dict) and each.get("type") == kind:
+                return each
+    return {}
 
 
 class Notice(NamedTuple):
@@ -38,8 +85,8 @@ class Notice(NamedTuple):
     @property
     def about(self) -> ObjectRef:
         """The object."""
-        version = APP_GROUP_VERSION if self.key.kind == APP_GROUP_KIND else TOPOLOGY_VERSION
-        return ObjectRef(version, self.key.kind, self.uid, self.key.namespace, self.key.name)
+        kind, namespace, name = self.key
+        return ObjectRef(_VERSIONS[kind], kind, self.uid, namespace, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,29 +115,35 @@ class Proposal:
 
 
 def propose(
-    key: ObjectKey,
     kept: Kept[Any, Any],
+    findings: Sequence[Finding],
     status: Mapping[str, Any],
+    now: str,
     spec: Mapping[str, Any] | None = None,
-) -> Proposal:
-    """Return what is left to write of what an object should say; keys that are not given are not touched."""
+) -> tuple[Proposal, list[Notice]]:
+    """Return what is left to write of what an object should say, and to tell people; ``now`` is RFC 3339.
+
+    Its status states the findings as conditions; keys that are not given are not touched.
+    """
     metadata = kept.object.metadata
     given = kept.object.spec if isinstance(kept.object.spec, dict) else {}
+    status = {**status, "conditions": conditions(kept.status.get("conditions"), findings, now)}
     new_status = {name: value for name, value in status.items() if kept.status.get(name) != value}
     new_spec = {name: value for name, value in (spec or {}).items() if given.get(name) != value}
     annotation = kept.annotation()
     changed = annotation != metadata.annotations.get(LAST_GOOD)
-    return Proposal(
-        key=key,
+    proposal = Proposal(
+        key=kept.key,
         uid=metadata.uid,
         version=metadata.resource_version,
         spec=new_spec or None,
         status=new_status or None,
         annotations={LAST_GOOD: annotation} if changed else None,
     )
+    return proposal, notices(kept, findings)
 
 
-def notices(key: ObjectKey, kept: Kept[Any, Any], findings: Iterable[Finding]) -> list[Notice]:
+def notices(kept: Kept[Any, Any], findings: Iterable[Finding]) -> list[Notice]:
     """Return what people have not been told yet: neither by this process nor, as the object shows, by a former one."""
     existing = kept.status.get("conditions")
     news = []
@@ -101,7 +154,7 @@ def notices(key: ObjectKey, kept: Kept[Any, Any], findings: Iterable[Finding]) -
         current.add(finding.message)
         shown = condition_of(existing, finding.type).get("message") == finding.message
         if finding.message not in kept.told and not shown:
-            news.append(Notice(key, kept.uid, finding.reason, finding.message))
+            news.append(Notice(kept.key, kept.uid, finding.reason, finding.message))
     kept.told = current
     return news
 

@@ -6,18 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from poseidon.app_network.app_groups import AppGroups
-from poseidon.app_network.bandwidth import Demand
-from poseidon.app_network.members import Members
-from poseidon.app_network.proposals import Notice, ObjectKey, Proposal
-from poseidon.app_network.spec.keys import APP_GROUP_KIND, TOPOLOGY_KIND
-from poseidon.app_network.topologies import Topologies
-from poseidon.kube.api.app_network import AppGroup
+from poseidon.app_network.members import Demand, Members
+from poseidon.app_network.proposals import Notice, Proposal
+from poseidon.app_network.spec.keys import APP_GROUP_KIND, TOPOLOGY_KIND, ObjectKey
+from poseidon.app_network.topologies import MapName, Topologies
+from poseidon.kube.api.app_network import AppGroup, NetworkTopology
+from poseidon.kube.api.references import timestamp
 from poseidon.kube.watch.quarantine import Quarantine
 
 if TYPE_CHECKING:
-    from poseidon.app_network.good_state import ObjectName
     from poseidon.app_network.options import NetworkArguments, NetworkOptions
-    from poseidon.kube.api.app_network import NetworkTopology
     from poseidon.kube.api.core import Pod
     from poseidon.kube.watch.changes import Change
 
@@ -37,6 +35,10 @@ class NetworkBook:
         self._members = Members()
         self._app_groups = AppGroups()
         self._topologies = Topologies(options.percentile_by(arguments))
+        self._of_kind: dict[str, AppGroups | Topologies] = {
+            APP_GROUP_KIND: self._app_groups,
+            TOPOLOGY_KIND: self._topologies,
+        }
         self._dirty: set[ObjectKey] = set()
         self._records: dict[ObjectKey, None] = {}
         self._version = 0
@@ -66,44 +68,37 @@ class NetworkBook:
     def app_groups_changed(self, changes: Sequence[Change[AppGroup]]) -> None:
         """Take AppGroups as they are now."""
         for change in changes:
-            if change.object is not None:
-                name = self._app_groups.put(change.object)
-            elif (gone := self._app_groups.remove(change.uid)) is not None:
-                name = gone
-            else:
-                continue
-            self._mark(ObjectKey(APP_GROUP_KIND, *name))
-            self._members.set_demands(name[1], self._demands(name[1]))
+            found, groups = change.object, self._app_groups
+            key = groups.put(found) if found is not None else groups.remove(change.uid)
+            if key is not None:
+                self._mark(key)
+                self._members.set_demands(key.name, self._demands(key.name))
 
     def topologies_changed(self, changes: Sequence[Change[NetworkTopology]]) -> None:
         """Take NetworkTopologies as they are now."""
         for change in changes:
-            if change.object is not None:
-                self._mark(ObjectKey(TOPOLOGY_KIND, *self._topologies.put(change.object)))
-            elif (gone := self._topologies.remove(change.uid)) is not None:
-                self._mark(ObjectKey(TOPOLOGY_KIND, *gone))
+            found, known = change.object, self._topologies
+            key = known.put(found) if found is not None else known.remove(change.uid)
+            if key is not None:
+                self._mark(key)
 
-    def config_map_changed(self, name: ObjectName, data: Mapping[str, str] | None) -> None:
+    def config_map_changed(self, name: MapName, data: Mapping[str, str] | None) -> None:
         """Take a ConfigMap that is wanted as it is now, None if it is not there."""
-        self._topologies.config_map_changed(name, data)
-        for topology in self._topologies:
-            if self._topologies.config_map_of(topology) == name:
-                self._mark(ObjectKey(TOPOLOGY_KIND, *topology))
+        for key in self._topologies.config_map_changed(name, data):
+            self._mark(key)
 
-    def seen(self, key: ObjectKey, found: AppGroup | NetworkTopology) -> None:
+    def seen(self, found: AppGroup | NetworkTopology) -> None:
         """Take an object that was read or written just now."""
         if isinstance(found, AppGroup):
-            self._app_groups.put(found)
+            self._mark(self._app_groups.put(found))
         else:
-            self._topologies.put(found)
-        self._mark(key)
+            self._mark(self._topologies.put(found))
 
     # --- what is to be said and done -----------------------------------------------------------------------
 
-    def wanted_config_maps(self) -> frozenset[ObjectName]:
+    def wanted_config_maps(self) -> frozenset[MapName]:
         """Return the ConfigMaps that NetworkTopologies refer to."""
-        wanted = (self._topologies.config_map_of(name) for name in self._topologies)
-        return frozenset(name for name in wanted if name is not None)
+        return self._topologies.wanted_config_maps()
 
     def take_records(self) -> list[tuple[str, str, bytes | None]]:
         """Return kind, name and payload of records that may have changed, None for those that are gone."""
@@ -113,14 +108,8 @@ class NetworkBook:
         for key in records:
             address = f"{key.namespace}/{key.name}"
             with self._quarantine.attempt(f"records of {key.kind}", address):
-                found.append((key.kind, address, self._payload(key)))
+                found.append((key.kind, address, self._of_kind[key.kind].payload(key, self._members)))
         return found
-
-    def _payload(self, key: ObjectKey) -> bytes | None:
-        name = (key.namespace, key.name)
-        if key.kind == APP_GROUP_KIND:
-            return self._app_groups.payload(name)
-        return self._topologies.payload(name, self._members)
 
     def take_dirty(self) -> list[ObjectKey]:
         """Return the objects whose status may have to be written, in order of their names."""
@@ -135,19 +124,13 @@ class NetworkBook:
     def reconcile(self, key: ObjectKey, now: float) -> tuple[Proposal, list[Notice]] | None:
         """Return what is left to write of an object and to tell people, None if it is not there or makes no sense."""
         with self._quarantine.attempt(f"statuses of {key.kind}", f"{key.namespace}/{key.name}"):
-            return self._reconcile(key, now)
+            return self._of_kind[key.kind].reconcile(key, self._members, timestamp(now))
         return None
-
-    def _reconcile(self, key: ObjectKey, now: float) -> tuple[Proposal, list[Notice]] | None:
-        name = (key.namespace, key.name)
-        if key.kind == APP_GROUP_KIND:
-            return self._app_groups.reconcile(name, self._members, now)
-        return self._topologies.reconcile(name, self._members, now)
 
     def _demands(self, app_group: str) -> tuple[Demand, ...]:
         """Return what the AppGroup asks for that pods mean by this name."""
         for namespace in self._namespaces:
-            demands = self._app_groups.demands((namespace, app_group))
+            demands = self._app_groups.demands(ObjectKey(APP_GROUP_KIND, namespace, app_group))
             if demands is not None:
                 return demands
         return ()
@@ -159,10 +142,10 @@ class NetworkBook:
     def _spread(self) -> None:
         """Mark what follows from pods and nodes."""
         for changed in self._members.take_changed():
-            self._dirty.update(ObjectKey(APP_GROUP_KIND, *name) for name in self._app_groups.named(changed))
+            self._dirty.update(self._app_groups.named(changed))
         if self._members.take_moved():
-            self._dirty.update(ObjectKey(TOPOLOGY_KIND, *name) for name in self._topologies)
+            self._dirty.update(self._topologies)
         if self._members.version != self._version:
             self._version = self._members.version
-            for name in self._topologies:
-                self._mark(ObjectKey(TOPOLOGY_KIND, *name))
+            for key in self._topologies:
+                self._mark(key)

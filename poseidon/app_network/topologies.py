@@ -2,81 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from poseidon.app_network.costs import domain_costs
-from poseidon.app_network.findings import MEASURED, Finding, conditions, listed, validity
 from poseidon.app_network.good_state import GoodStates, Kept
-from poseidon.app_network.proposals import Notice, ObjectKey, Proposal, notices, propose
-from poseidon.app_network.spec.keys import KEY_OF_LEVEL, NETPERF_COSTS, REGION, TOPOLOGY_KIND, ZONE
+from poseidon.app_network.proposals import MEASURED, MOST_SHOWN, Finding, Notice, Proposal, propose, validity
+from poseidon.app_network.spec.keys import KEY_OF_LEVEL, NETPERF_COSTS, REGION, TOPOLOGY_KIND, ZONE, ObjectKey
 from poseidon.app_network.spec.netperf import read_measurements
-from poseidon.app_network.spec.topologies import NO_PAIRS, TopologySpec, read_topology
+from poseidon.app_network.spec.topologies import NO_PAIRS, Levels, TopologySpec, read_topology
 from poseidon.kube.api.app_network import NetworkTopology
-from poseidon.kube.api.references import timestamp
+from poseidon.kube.parsing.defects import listed
 
 if TYPE_CHECKING:
-    from poseidon.app_network.good_state import ObjectName
     from poseidon.app_network.members import Members
-    from poseidon.app_network.spec.topologies import Levels
+
+
+MapName: TypeAlias = tuple[str, str]
+"""Namespace and name of a ConfigMap."""
 
 
 class Topologies(GoodStates[NetworkTopology, TopologySpec]):
     """All NetworkTopologies, and the measurements that they refer to. ``percentile``: which of them count."""
 
     def __init__(self, percentile: str) -> None:
-        super().__init__(read_topology)
+        super().__init__(TOPOLOGY_KIND, read_topology)
         self._percentile = percentile
-        self._config_maps: dict[ObjectName, Mapping[str, str]] = {}
+        self._config_maps: dict[MapName, Mapping[str, str]] = {}
         self._measured: dict[str, Levels] = {}
         self._looked: dict[str, tuple[Mapping[str, str], int, Finding]] = {}
 
-    def config_map_changed(self, name: ObjectName, data: Mapping[str, str] | None) -> None:
-        """Take a ConfigMap with measurements as it is now, None if it is not there."""
+    def config_map_changed(self, name: MapName, data: Mapping[str, str] | None) -> Iterator[ObjectKey]:
+        """Take a ConfigMap with measurements as it is now, None if it is not there; return who refers to it."""
         if data is None:
             self._config_maps.pop(name, None)
         else:
             self._config_maps[name] = data
+        return (key for key in self if self._config_map_of(key) == name)
 
-    def config_map_of(self, name: ObjectName) -> ObjectName | None:
-        """Return the ConfigMap that a NetworkTopology refers to, None for none."""
-        kept = self.get(name)
-        if kept is None or kept.spec is None or not kept.spec.config_map:
-            return None
-        return (name[0], kept.spec.config_map)
+    def wanted_config_maps(self) -> frozenset[MapName]:
+        """Return the ConfigMaps that NetworkTopologies refer to."""
+        wanted = (self._config_map_of(key) for key in self)
+        return frozenset(name for name in wanted if name is not None)
 
-    def remove(self, uid: str) -> ObjectName | None:
+    def remove(self, uid: str) -> ObjectKey | None:
         """Forget an object and its costs."""
         self._measured.pop(uid, None)
         self._looked.pop(uid, None)
         return super().remove(uid)
 
-    def payload(self, name: ObjectName, members: Members) -> bytes | None:
+    def payload(self, key: ObjectKey, members: Members) -> bytes | None:
         """Return the payload of a NetworkTopology's record, None if nothing is in force."""
-        kept = self.get(name)
+        kept = self.get(key)
         if kept is None or kept.spec is None:
             return None
-        self._measure(name, kept, members)
+        self._measure(kept, members)
         return kept.spec.payload(self._measured.get(kept.uid))
 
-    def reconcile(
-        self, name: ObjectName, members: Members, now: float
-    ) -> tuple[Proposal, list[Notice]] | None:
+    def reconcile(self, key: ObjectKey, members: Members, now: str) -> tuple[Proposal, list[Notice]] | None:
         """Return what is left to write of a NetworkTopology and to tell people, None if it does not exist."""
-        kept = self.get(name)
+        kept = self.get(key)
         if kept is None:
             return None
-        key = ObjectKey(TOPOLOGY_KIND, *name)
-        findings = [
-            validity(kept.defects, in_force=kept.spec is not None),
-            self._measure(name, kept, members),
-        ]
+        in_force = kept.spec is not None
+        findings = [validity(kept.defects, in_force=in_force), self._measure(kept, members)]
         allocated = members.allocated()
         costs = self._costs(kept)
-        status: dict[str, Any] = {
-            "nodeCount": len(members.domains),
-            "conditions": conditions(kept.status.get("conditions"), findings, timestamp(now)),
-        }
+        status: dict[str, Any] = {"nodeCount": len(members.domains)}
         if kept.spec is not None:
             status["links"] = _links(kept.spec.capacity, allocated)
         spec: dict[str, Any] | None = None
@@ -84,9 +76,13 @@ class Topologies(GoodStates[NetworkTopology, TopologySpec]):
         if costs is not None and kept.spec is not None and not kept.defects:
             written = kept.spec.weights.get(NETPERF_COSTS)
             former = kept.status.get("weightCalculationTime")
-            status["weightCalculationTime"] = former if former and written == costs else timestamp(now)
+            status["weightCalculationTime"] = former if former and written == costs else now
             spec = {"weights": _with_costs(kept.object.spec, costs, kept.spec.capacity, allocated)}
-        return propose(key, kept, status, spec), notices(key, kept, findings)
+        return propose(kept, findings, status, now, spec)
+
+    def _config_map_of(self, key: ObjectKey) -> MapName | None:
+        spec = self.in_force(key)
+        return (key.namespace, spec.config_map) if spec is not None and spec.config_map else None
 
     def _costs(self, kept: Kept[NetworkTopology, TopologySpec]) -> Levels | None:
         """Return the computed costs that are in force: those of this process, else those that were written last."""
@@ -95,11 +91,9 @@ class Topologies(GoodStates[NetworkTopology, TopologySpec]):
             return kept.spec.weights.get(NETPERF_COSTS)
         return measured
 
-    def _measure(
-        self, name: ObjectName, kept: Kept[NetworkTopology, TopologySpec], members: Members
-    ) -> Finding:
+    def _measure(self, kept: Kept[NetworkTopology, TopologySpec], members: Members) -> Finding:
         """Compute costs out of measurements, unless these have faults; say how it went."""
-        config_map = self.config_map_of(name)
+        config_map = self._config_map_of(kept.key)
         if config_map is None:
             return Finding(MEASURED, False, "NotMeasured", "spec.configmapName names no ConfigMap")
         where = f"ConfigMap {config_map[0]}/{config_map[1]}"
@@ -116,7 +110,7 @@ class Topologies(GoodStates[NetworkTopology, TopologySpec]):
     def _compute(self, uid: str, where: str, data: Mapping[str, str], members: Members) -> Finding:
         latencies, defects = read_measurements(data, self._percentile)
         if defects:
-            message = f"{where}: {listed(defects)}; the last good costs stay in force"
+            message = f"{where}: {listed(defects, MOST_SHOWN)}; the last good costs stay in force"
             return Finding(MEASURED, False, "InvalidMeasurements", message, warns=True)
         costs = domain_costs(latencies, members.domains)
         if not any(costs.values()):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
+from poseidon.kube.write.claim_writer import GiveVolume, SelectNode
+from poseidon.kube.write.patch_writer import GroupConditionWrite, GroupStatusWrite, LabelWrite, MapWrite
 from poseidon.lifecycle.actions import (
     Action,
     AnnounceGroup,
@@ -13,11 +15,6 @@ from poseidon.lifecycle.actions import (
     AnnounceScheduled,
     AnnounceUnschedulable,
     WithdrawEviction,
-    WriteClaim,
-    WriteGroupCondition,
-    WriteGroupMap,
-    WriteGroupStatus,
-    WriteMemberLabels,
 )
 
 KEPT_SECONDS = 600.0
@@ -70,14 +67,10 @@ def _key(action: Action) -> _Key | None:
     match action:
         case AnnounceScheduled() | AnnouncePreempted() | AnnounceGroup() | AnnounceRefused():
             return None
-        case WriteClaim(write):
-            return WriteClaim, f"{write.namespace}/{write.claim}"
-        case WriteMemberLabels(labels):
-            return WriteMemberLabels, labels.pod.uid
-        case WriteGroupStatus() | WriteGroupCondition() | WriteGroupMap():
-            return type(action), action.write.uid
-        case WithdrawEviction(uid):
-            return WithdrawEviction, uid
+        case SelectNode() | GiveVolume():
+            return SelectNode, f"{action.namespace}/{action.claim}"
+        case WithdrawEviction() | GroupStatusWrite() | GroupConditionWrite() | MapWrite():
+            return type(action), action.uid
         case _:
             return type(action), action.pod.uid
 
@@ -85,9 +78,9 @@ def _key(action: Action) -> _Key | None:
 def _over(action: Action, former: Action) -> Action:
     """Return an action with what the former one about the same object adds."""
     match action, former:
-        case WriteGroupMap(write), WriteGroupMap(earlier):
-            return WriteGroupMap(write.over(earlier))
-        case WriteMemberLabels(labels), WriteMemberLabels(others):
-            return WriteMemberLabels(labels.over(others))
+        case MapWrite(), MapWrite():
+            return action.over(former)
+        case LabelWrite(), LabelWrite():
+            return action.over(former)
         case _:
             return action

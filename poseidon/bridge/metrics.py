@@ -1,13 +1,22 @@
-"""Figures of the bridge."""
+"""Figures of the bridge: what it counts, and how many pods wait by what they wait for."""
 
 from __future__ import annotations
 
+import collections
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import accumulate, repeat
 from operator import mul
+from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
+from prometheus_client.core import GaugeMetricFamily
 
 import poseidon
+from poseidon.lifecycle.phases import Phase
+
+if TYPE_CHECKING:
+    from poseidon.lifecycle.phases import PodRecord
 
 _DOUBLING = tuple(accumulate(repeat(2.0, 19), mul, initial=0.01))
 """Seconds from 10 ms to 87 minutes: kube-scheduler's buckets for the same."""
@@ -18,78 +27,110 @@ class BridgeMetrics:
     """The metrics of session and state, registered in ``registry``."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
+        counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
+        histogram = partial(Histogram, registry=registry)
         ProcessCollector(registry=registry)
-        Gauge(
-            "poseidon_build_info",
-            "Always 1; the label says which version runs.",
-            ["version"],
-            registry=registry,
-        ).labels(poseidon.__version__).set(1)
-        self.connected = Gauge("poseidon_solver_connected", "1 while a stream is open.", registry=registry)
-        self.refused = Gauge(
+        build = gauge("poseidon_build_info", "Always 1; the label says which version runs.", ["version"])
+        build.labels(poseidon.__version__).set(1)
+        self.connected = gauge("poseidon_solver_connected", "1 while a stream is open.")
+        self.refused = gauge(
             "poseidon_solver_refused",
             "1 while the solver turns this bridge away, as when another one drives the cluster.",
-            registry=registry,
         )
-        self.streams = Counter("poseidon_solver_streams", "Streams opened.", registry=registry)
-        self.stream_errors = Counter(
-            "poseidon_solver_stream_errors", "Streams lost or refused.", registry=registry
-        )
-        self.distrusted = Counter(
+        self.streams = counter("poseidon_solver_streams", "Streams opened.")
+        self.stream_errors = counter("poseidon_solver_stream_errors", "Streams lost or refused.")
+        self.distrusted = counter(
             "poseidon_solver_distrusted",
             "Streams ended because the solver asked again and again for what no honest one asks for.",
-            registry=registry,
         )
-        self.silences = Counter(
-            "poseidon_solver_silences",
-            "Streams given up because the solver acknowledged nothing any more.",
-            registry=registry,
+        self.silences = counter(
+            "poseidon_solver_silences", "Streams given up because the solver acknowledged nothing any more."
         )
-        self.events_sent = Counter("poseidon_solver_events", "Events sent to the solver.", registry=registry)
-        self.rounds = Counter("poseidon_rounds", "Rounds received.", registry=registry)
-        self.deltas = Counter("poseidon_deltas", "Deltas received.", ["kind"], registry=registry)
-        self.deltas_refused = Counter(
-            "poseidon_deltas_refused",
-            "Deltas of the solver that were not carried out.",
-            ["kind", "reason"],
-            registry=registry,
+        self.events_sent = counter("poseidon_solver_events", "Events sent to the solver.")
+        self.rounds = counter("poseidon_rounds", "Rounds received.")
+        self.deltas = counter("poseidon_deltas", "Deltas received.", ["kind"])
+        self.deltas_refused = counter(
+            "poseidon_deltas_refused", "Deltas of the solver that were not carried out.", ["kind", "reason"]
         )
-        self.pods_bound = Counter("poseidon_pods_bound", "Pods bound by this process.", registry=registry)
-        self.scheduling = Histogram(
+        self.pods_bound = counter("poseidon_pods_bound", "Pods bound by this process.")
+        self.scheduling = histogram(
             "poseidon_pod_scheduling_sli_duration_seconds",
             "Time from a pod's creation, which is known to the second, to its binding.",
             buckets=_DOUBLING,
-            registry=registry,
         )
-        self.answers = Histogram(
+        self.answers = histogram(
             "poseidon_solver_answer_duration_seconds",
             "Time from telling the solver of a pod to its placement; one pod of each message is followed.",
             buckets=_ANSWERS,
-            registry=registry,
         )
-        self.bindings_waiting = Gauge(
-            "poseidon_bind_queue_length", "Bindings that wait or are in flight.", registry=registry
-        )
-        self.pods_refused = Counter(
+        self.bindings_waiting = gauge("poseidon_bind_queue_length", "Bindings that wait or are in flight.")
+        self.pods_refused = counter(
             "poseidon_pods_refused",
             "Pods of ours that kubelets refused after they had been bound.",
             ["reason"],
-            registry=registry,
         )
-        self.kept_places = Counter(
+        self.kept_places = counter(
             "poseidon_kept_places",
             "Places kept for the replacements of moved pods, by what became of them.",
             ["outcome"],
-            registry=registry,
         )
-        self.set_aside = Counter(
+        self.set_aside = counter(
             "poseidon_set_aside",
             "Times that something could not be dealt with and was set aside until it changes.",
             ["kind"],
-            registry=registry,
         )
-        self.leader = Gauge(
-            "poseidon_leader", "1 while this process may change the cluster.", registry=registry
+        self.leader = gauge("poseidon_leader", "1 while this process may change the cluster.")
+        self.pending_pods = gauge("poseidon_pending_pods", "Pods that wait for a node.")
+        self.nodes = gauge("poseidon_nodes", "Nodes known.")
+
+
+QUEUES = ("active", "unschedulable", "group", "claims", "priority_class", "set_aside", "leaving_room")
+
+
+def queue_of(record: PodRecord) -> str:
+    """Return which queue a pod is in, "" for one that waits for nothing that a scheduler decides.
+
+    ``active``: the solver has not said yet why it gets no node; ``unschedulable``: it has. ``group``, ``claims``,
+    ``priority_class``: it is not offered before these are there, ``set_aside``: not at all. ``leaving_room``: it has a
+    node, where others are to go first.
+    """
+    if record.phase is Phase.WAITING:
+        return "leaving_room"
+    if not record.schedulable or record.place:
+        return ""
+    if record.fault:
+        return "set_aside"
+    held = (
+        ("priority_class", record.priority_wait),
+        ("group", record.group_wait),
+        ("claims", record.claims_wait),
+    )
+    for queue, wait in held:
+        if wait:
+            return queue
+    return "unschedulable" if record.message else "active"
+
+
+class QueueDepths:
+    """A collector of Prometheus': looks at every one of ``records`` when it is asked, from whichever thread."""
+
+    def __init__(self, records: Callable[[], Iterable[PodRecord]]) -> None:
+        self._records = records
+
+    def describe(self) -> Iterator[GaugeMetricFamily]:
+        """Yield what it collects, without looking."""
+        yield self._family()
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Yield the depths of all queues."""
+        counts = collections.Counter(map(queue_of, self._records()))
+        family = self._family()
+        for queue in QUEUES:
+            family.add_metric([queue], counts[queue])
+        yield family
+
+    @staticmethod
+    def _family() -> GaugeMetricFamily:
+        return GaugeMetricFamily(
+            "poseidon_queue_pods", "Pods that wait, by what they wait for.", labels=["queue"]
         )
-        self.pending_pods = Gauge("poseidon_pending_pods", "Pods that wait for a node.", registry=registry)
-        self.nodes = Gauge("poseidon_nodes", "Nodes known.", registry=registry)

@@ -6,29 +6,27 @@ import asyncio
 import logging
 import math
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
 
-from poseidon.app_network.controllers.controllers import NetworkController
+from poseidon.app_network.controller import NetworkController
 from poseidon.bridge.held_actions import HeldActions
-from poseidon.bridge.metrics import BridgeMetrics
-from poseidon.bridge.queues import QueueDepths
-from poseidon.bridge.rounds import RoundHistory, kind_of
-from poseidon.bridge.solver_stream.distrust import ROUNDS, SECONDS, Distrust
+from poseidon.bridge.metrics import BridgeMetrics, QueueDepths
+from poseidon.bridge.rounds import RoundHistory, kind_of, parts_of
 from poseidon.bridge.solver_stream.needs import NeedsChangedError
-from poseidon.bridge.solver_stream.round_parts import parts_of
 from poseidon.bridge.solver_stream.session import DistrustedError, Session
 from poseidon.bridge.state import BridgeState
 from poseidon.bridge.watching import Watching
 from poseidon.bridge.writers import Writers
 from poseidon.kube.client.metrics import KubeMetrics
-from poseidon.kube.watch.changes import Feed
 from poseidon.kube.watch.environment import Environment
 from poseidon.kube.watch.quarantine import Quarantine
 from poseidon.kube.write.event_writer import EventWriter
 from poseidon.leadership.election import Role
-from poseidon.leadership.leadership import Leadership, OnlyBridge
+from poseidon.leadership.elector import Leadership, OnlyBridge
+from poseidon.lifecycle.refusals import ROUNDS, SECONDS, Distrust
 from poseidon.pods.visibility import visible_to
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -39,7 +37,7 @@ if TYPE_CHECKING:
     from poseidon.bridge.options import BridgeOptions
     from poseidon.configuration.document import BridgeConfiguration
     from poseidon.kube.client.transport import Transport
-    from poseidon.lifecycle.stories import Stories
+    from poseidon.lifecycle.phases import Stories
 
 _log = logging.getLogger(__name__)
 
@@ -47,55 +45,69 @@ _PLENTY = 500
 """Bindings under way that keep the fastest API server busy for longer than a message to the solver is held back."""
 
 
-class Bridge:
-    """One cluster's bridge to a solver. ``clock`` is monotonic, ``wall`` tells seconds since the epoch.
+@dataclass(frozen=True, slots=True)
+class BridgeProcess:
+    """What a process has once, for all its bridges. ``random`` is for jitter.
 
-    Until ``leadership`` is this process's it follows the cluster, and neither talks to a solver nor writes anything;
-    None: no other bridge stands by. ``for_events`` is the way for events, None: ``transport``. ``stories`` are told
-    what becomes of pods, ``rounds`` of what the solver decides, and ``traces`` of both.
+    ``clock`` is monotonic, ``wall`` tells seconds since the epoch. ``stories`` are told what becomes of pods,
+    ``rounds`` of what the solver decides, and ``traces`` of both. ``leadership`` says whether this process may write;
+    None: no other bridge stands by. ``for_events`` is the way for events, None: ``transport``.
     """
 
-    def __init__(
-        self,
-        transport: Transport,
-        options: BridgeOptions,
-        *,
-        registry: CollectorRegistry,
-        random: Random,
-        clock: Callable[[], float],
-        wall: Callable[[], float],
-        stories: Stories | None = None,
-        rounds: RoundHistory | None = None,
-        traces: BindingTraces | None = None,
-        leadership: Leadership | None = None,
-        for_events: Transport | None = None,
-    ) -> None:
-        self._leadership = leadership if leadership is not None else OnlyBridge(options.fencing)
+    transport: Transport
+    random: Random
+    clock: Callable[[], float]
+    wall: Callable[[], float]
+    stories: Stories | None = None
+    rounds: RoundHistory | None = None
+    traces: BindingTraces | None = None
+    leadership: Leadership | None = None
+    for_events: Transport | None = None
+
+
+class Bridge:
+    """One cluster's bridge to a solver, with metrics in ``registry``.
+
+    Until the leadership is this process's it follows the cluster, and neither talks to a solver nor writes anything.
+    """
+
+    def __init__(self, process: BridgeProcess, options: BridgeOptions, registry: CollectorRegistry) -> None:
+        clock, wall, random = process.clock, process.wall, process.random
+        self._leadership = process.leadership or OnlyBridge(options.fencing)
         self._held = HeldActions(clock)
         self._leads = False
         self._distrust = Distrust(clock)
         self._metrics = metrics = BridgeMetrics(registry)
         quarantine = Quarantine(lambda kind: metrics.set_aside.labels(kind).inc())
         self._environment = environment = Environment(
-            transport,
+            process.transport,
             KubeMetrics(registry),
             random,
             clock,
             wall,
             quarantine=quarantine,
-            for_events=for_events,
+            for_events=process.for_events,
             reconcile_seconds=options.configuration.watch.reconcile_period or math.inf,
         )
         self._options = options
         self._started = clock()
         self._draining = False
         self._synced = False
-        self._rounds = rounds
-        self._traces = traces
+        self._rounds, self._traces = process.rounds, process.traces
         self.state = BridgeState(
-            _patient(options), options.needs, clock=clock, wall=wall, quarantine=quarantine, stories=stories
+            _patient(options),
+            options.needs,
+            clock=clock,
+            wall=wall,
+            quarantine=quarantine,
+            stories=process.stories,
         )
-        self._metrics.nodes.set_function(lambda: self.state.node_count)
+        self.snapshot, self.take_events = (
+            self.state.event_stream.snapshot,
+            self.state.event_stream.take_events,
+        )
+        self.refused, self.take_reports = self.state.event_stream.refused, self.state.take_reports
+        self._metrics.nodes.set_function(lambda: len(self.state.machines))
         self._metrics.leader.set_function(self._leadership.may_write)
         self._metrics.pending_pods.set_function(self.state.pending_count)
         registry.register(QueueDepths(self.state.records))
@@ -103,12 +115,10 @@ class Bridge:
             environment,
             options,
             self.state,
-            lambda resource, take: environment.reflector(
-                resource, Feed(take, self._on_changed), options.optional_reflector
-            ),
+            lambda: self._watching.pod_groups_path,
             self._on_changed,
             self._metrics,
-            traces,
+            process.traces,
         )
         self._session = Session(
             options.firmament,
@@ -131,7 +141,6 @@ class Bridge:
             self.state,
             self._on_changed,
             registry=registry,
-            groups_known=self._writers.groups_known,
             network=self._network,
         )
 
@@ -171,22 +180,6 @@ class Bridge:
 
     # --- what a session asks its peer ----------------------------------------------------------------------
 
-    def snapshot(self) -> Iterable[pb.Event]:
-        """Return everything, for a solver that knows nothing."""
-        return self.state.event_stream.snapshot()
-
-    def take_events(self) -> Iterable[pb.Event]:
-        """Return what the solver has to be told."""
-        return self.state.event_stream.take_events()
-
-    def refused(self, event: pb.Event, reason: str) -> None:
-        """Leave an event out that the solver does not take."""
-        self.state.refused(event, reason)
-
-    def take_reports(self) -> Sequence[pb.BindingReport]:
-        """Return what has become of the solver's deltas."""
-        return self.state.take_reports()
-
     def has_plenty_to_do(self) -> bool:
         """Whether so many bindings are under way that no more are needed at once."""
         return self._writers.unfinished > _PLENTY
@@ -194,7 +187,8 @@ class Bridge:
     async def on_round(self, result: pb.RoundResult) -> None:
         """Carry out a round, letting bindings leave in between."""
         self._note_round(result)
-        suspicious = self.state.suspicious_deltas
+        refusals = self.state.refusals
+        suspicious = refusals.suspicious
         for part in parts_of(result):
             if self._draining:
                 return
@@ -202,7 +196,7 @@ class Bridge:
                 self.state.on_round(part)
             self._on_changed()
             await asyncio.sleep(0)
-        if self.state.suspicious_deltas > suspicious and self._distrust.suspect():
+        if refusals.suspicious > suspicious and self._distrust.suspect():
             self._distrust.forget()
             raise DistrustedError(
                 f"asked for what no honest solver asks for in {ROUNDS} rounds within {SECONDS:g} s"
@@ -267,7 +261,7 @@ class Bridge:
             with self.state.quarantine.attempt("what is due", ""):
                 self.state.expire()
                 if self._leads:
-                    self.state.solver_answers(self._session.is_open)
+                    self.state.pending_reasons.look(solver_answers=self._session.is_open)
             self._on_changed()
 
     async def _stand_by(self) -> None:
@@ -304,8 +298,8 @@ class Bridge:
             self._synced = True
             _log.info(
                 "cluster is known nodes=%d pods=%d pending=%d seconds=%.1f",
-                self.state.node_count,
-                self.state.pod_count,
+                len(self.state.machines),
+                len(self.state.tasks),
                 self.state.pending_count(),
                 self._environment.clock() - self._started,
             )
@@ -315,15 +309,18 @@ class Bridge:
                 self.state.gangs.begin()
             self._writers.dispatch(self._held.take(self.state.is_pending))
             self._session.start(self._leadership.fencing)
-        self._writers.wake()
+        if self.state.gangs.wanted_kinds:
+            self._watching.follow_owners(self.state.gangs.wanted_kinds)
         if self._leads:
             self._writers.dispatch(self.state.take_actions())
         else:
             self._held.add(self.state.take_actions())
-        for (kind, reason), count in self.state.take_refusals().items():
-            self._metrics.deltas_refused.labels(kind.value, reason.value).inc(count)
-        for outcome, times in self.state.take_place_outcomes().items():
-            self._metrics.kept_places.labels(outcome).inc(times)
+        if self.state.refusals.counts:
+            for (kind, reason), count in self.state.refusals.take().items():
+                self._metrics.deltas_refused.labels(kind.value, reason.value).inc(count)
+        if self.state.kept_places is not None:
+            for outcome, times in self.state.kept_places.take_outcomes().items():
+                self._metrics.kept_places.labels(outcome).inc(times)
         if self._network is not None:
             self._network.wake()
         if self._leads:

@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from poseidon.app_network.options import NetworkArguments
 from poseidon.app_network.state import NetworkBook
 from poseidon.bridge.groups.gangs import Gangs
-from poseidon.configuration.document import BridgeConfiguration
+from poseidon.bridge.groups.notes import TopologyRecords
 from poseidon.custom_records import CustomRecords
 from poseidon.group_trees.spec.options import TreeArguments, trees_are_read
-from poseidon.kube.watch.quarantine import Quarantine
-from poseidon.lifecycle.bind_check import BindCheck
-from poseidon.lifecycle.binding.claims import Storage
-from poseidon.lifecycle.binding.nominations import Nominations
-from poseidon.lifecycle.binding.placements import Placements
-from poseidon.lifecycle.evictions.gang_view import GangView
-from poseidon.lifecycle.evictions.rate import EvictionRate
-from poseidon.lifecycle.evictions.review import EvictionReview
-from poseidon.lifecycle.evictions.under_way import Evictions
+from poseidon.lifecycle.actions import Action
+from poseidon.lifecycle.bind_check import BindCheck, Requested
+from poseidon.lifecycle.claims import Storage
+from poseidon.lifecycle.eviction_review import EvictionRate, EvictionReview, GangView
+from poseidon.lifecycle.evictions import Evictions
 from poseidon.lifecycle.jobs import Jobs
-from poseidon.lifecycle.kept_places import KeptPlaces
-from poseidon.lifecycle.outages import Outages
+from poseidon.lifecycle.nominations import KeptPlaces, Nominations
+from poseidon.lifecycle.pending_bindings import PendingBindings
 from poseidon.lifecycle.pending_reasons import PendingReasons
+from poseidon.lifecycle.placements import Placements
 from poseidon.lifecycle.pods import Tasks
 from poseidon.lifecycle.recovery import RefusedPods
 from poseidon.lifecycle.refusals import Refusals
-from poseidon.lifecycle.requested import Requested
-from poseidon.lifecycle.stories import Stories
 from poseidon.metrics_sources.samples import SOURCES, SampleBook
 from poseidon.nodes.images import NodeImages
 from poseidon.nodes.machines import Machines
@@ -37,125 +32,86 @@ from poseidon.pod_groups.groups import Groups
 from poseidon.pod_rules.default_spread import Spreading
 from poseidon.pods.classes import ClassTable
 from poseidon.pods.daemon_sets import DaemonSets
-from poseidon.pods.runtime_history import RuntimeHistory
+from poseidon.pods.programs import RuntimeHistory
 from poseidon.pods.visibility import visible_to
 from poseidon.volumes.state import VolumeState
 
+if TYPE_CHECKING:
+    from poseidon.configuration.document import BridgeConfiguration
+    from poseidon.kube.watch.quarantine import Quarantine
+    from poseidon.lifecycle.phases import PodRecord, Stories
 
-@dataclass(frozen=True, slots=True)
+
 class Stores:
-    """All books. ``applications`` is None if nobody looks at applications and networks.
+    """All books, empty at first. ``needs``: what the solver's models look at, in the words of ``Welcome``.
 
-    ``quarantine`` takes what cannot be dealt with.
+    ``applications`` is None if nobody looks at applications and networks. ``first_records`` are told the solver before
+    tasks, ``custom_records`` after them. ``actions`` are to be carried out, ``quarantine`` takes what cannot be dealt
+    with. ``clock`` is monotonic, ``wall`` tells seconds since the epoch.
     """
 
-    classes: ClassTable
-    daemon_sets: DaemonSets
-    machines: Machines
-    namespaces: Namespaces
-    tasks: Tasks
-    stories: Stories
-    jobs: Jobs
-    gangs: Gangs
-    requested: Requested
-    bind_check: BindCheck
-    placements: Placements
-    outages: Outages
-    storage: Storage
-    volumes: VolumeState
-    images: NodeImages
-    history: RuntimeHistory
-    refused: RefusedPods
-    refusals: Refusals
-    spreading: Spreading
-    samples: SampleBook
-    custom_records: CustomRecords
-    nominations: Nominations
-    kept_places: KeptPlaces
-    applications: NetworkBook | None
-    quarantine: Quarantine
-
-
-def open_stores(
-    configuration: BridgeConfiguration,
-    needs: Collection[str],
-    clock: Callable[[], float],
-    wall: Callable[[], float],
-    quarantine: Quarantine,
-    stories: Stories,
-) -> Stores:
-    """Return empty books. ``needs``: what the solver's models look at, in the words of ``Welcome``.
-
-    ``clock`` is monotonic, ``wall`` tells seconds since the epoch.
-    """
-    daemon_sets, network = DaemonSets(), configuration.network
-    visibility = visible_to(needs, bandwidth=network.bandwidth_annotations)
-    classes = ClassTable(visibility, daemon_sets.owns)
-    machines, requested, jobs = Machines(), Requested(), Jobs()
-    volumes = VolumeState(configuration.volumes, quarantine)
-    bind_check = BindCheck(machines, requested, classes)
-    tasks = Tasks(machines, requested, bind_check, volumes.move_pod, stories)
-    pending_reasons = PendingReasons(tasks, clock, configuration.announcements)
-    groups, refusals = Groups(quarantine), Refusals()
-    review = EvictionReview(
-        tasks,
-        GangView(groups, jobs, tasks),
-        EvictionRate(configuration.evictions, clock),
-        lambda record: not classes.message(record.task.task_class).never_preempts,
-    )
-    evictions = Evictions(tasks, review, refusals)
-    custom_records = CustomRecords()
-    nominations = Nominations(custom_records)
-    placements = Placements(
-        tasks,
-        machines,
-        bind_check,
-        volumes,
-        pending_reasons,
-        evictions,
-        refusals,
-        clock,
-        nominations,
-        quarantine,
-    )
-    return Stores(
-        classes=classes,
-        daemon_sets=daemon_sets,
-        machines=machines,
-        namespaces=Namespaces(),
-        tasks=tasks,
-        stories=stories,
-        jobs=jobs,
-        gangs=Gangs(
+    def __init__(
+        self,
+        configuration: BridgeConfiguration,
+        needs: Collection[str],
+        clock: Callable[[], float],
+        wall: Callable[[], float],
+        quarantine: Quarantine,
+        stories: Stories,
+    ) -> None:
+        network = configuration.network
+        visibility = visible_to(needs, bandwidth=network.bandwidth_annotations)
+        self.quarantine, self.stories = quarantine, stories
+        actions = self.actions = list[Action]()
+        self.first_records, self.custom_records = CustomRecords(), CustomRecords()
+        self.namespaces, self.history = Namespaces(self.first_records), RuntimeHistory()
+        self.samples, self.images = SampleBook(SOURCES), NodeImages()
+        self.spreading = Spreading(enabled=configuration.pod_topology_spread.enabled)
+        self.daemon_sets = DaemonSets()
+        classes = self.classes = ClassTable(visibility, self.daemon_sets.owns)
+        machines, requested = self.machines, self.requested = Machines(), Requested()
+        jobs, groups = self.jobs, self.groups = Jobs(), Groups(quarantine)
+        volumes = self.volumes = VolumeState(configuration.volumes, quarantine)
+        bind_check = self.bind_check = BindCheck(machines, requested, classes)
+        tasks = self.tasks = Tasks(machines, requested, bind_check, volumes, stories)
+        refusals = self.refusals = Refusals()
+        self.refused_pods = RefusedPods(configuration.recovery, actions)
+        self.nominations = Nominations(self.custom_records)
+        moves = configuration.moves
+        self.kept_places = KeptPlaces(moves, self.custom_records, wall) if moves.keep_places else None
+        reasons = self.pending_reasons = PendingReasons(tasks, actions, clock, configuration.announcements)
+        pending = self.pending_bindings = PendingBindings(
+            tasks, volumes, reasons, self.nominations, actions, clock
+        )
+        review = EvictionReview(
+            tasks, GangView(groups, jobs, tasks), EvictionRate(configuration.evictions, clock), self._evicts
+        )
+        evictions = Evictions(tasks, review, refusals, actions)
+        placements = self.placements = Placements(
+            tasks, machines, bind_check, volumes, pending, reasons, evictions, refusals, actions, quarantine
+        )
+        self.storage = Storage(
+            volumes, tasks, machines, placements, reasons, classes, actions, clock, quarantine
+        )
+        self.gangs = Gangs(
             groups,
             tasks,
             jobs,
             placements,
+            reasons,
             machines,
             classes,
+            TopologyRecords(self.first_records, wanted=trees_are_read(visibility.records)),
+            actions,
             wall,
             configuration.gangs,
             configuration.arguments(TreeArguments),
-            tree_is_read=trees_are_read(visibility.records),
-            quarantine=quarantine,
-        ),
-        requested=requested,
-        bind_check=bind_check,
-        placements=placements,
-        outages=Outages(tasks, pending_reasons, clock),
-        storage=Storage(volumes, tasks, machines, placements, classes, clock, quarantine),
-        volumes=volumes,
-        images=NodeImages(),
-        history=RuntimeHistory(),
-        refused=RefusedPods(configuration.recovery),
-        refusals=refusals,
-        spreading=Spreading(enabled=configuration.pod_topology_spread.enabled),
-        samples=SampleBook(SOURCES),
-        custom_records=custom_records,
-        nominations=nominations,
-        kept_places=KeptPlaces(configuration.moves, custom_records, wall),
-        applications=NetworkBook(network, configuration.arguments(NetworkArguments), quarantine)
-        if network.follows(visibility.records)
-        else None,
-        quarantine=quarantine,
-    )
+            quarantine,
+        )
+        follows = network.follows(visibility.records)
+        arguments = configuration.arguments(NetworkArguments)
+        self.applications = NetworkBook(network, arguments, quarantine) if follows else None
+
+    def _evicts(self, record: PodRecord) -> bool:
+        """Whether a pod may have others evicted at all."""
+        return not self.classes.message(record.task.task_class).never_preempts

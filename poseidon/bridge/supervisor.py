@@ -4,26 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
 from dataclasses import replace
-from random import Random
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
 
-from poseidon.bridge.runner import Bridge
+from poseidon.bridge.runner import Bridge, BridgeProcess
 from poseidon.bridge.solver_stream.needs import NeedsChangedError, ask, needs_of
 from poseidon.leadership.election import Role
 from poseidon.pods.visibility import not_understood
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
-    from poseidon.bridge.binding_traces import BindingTraces
     from poseidon.bridge.options import BridgeOptions
-    from poseidon.bridge.rounds import RoundHistory
-    from poseidon.kube.client.transport import Transport
-    from poseidon.leadership.leadership import Leadership
-    from poseidon.lifecycle.stories import Stories
 
 _log = logging.getLogger(__name__)
 
@@ -42,39 +35,23 @@ class Supervisor:
     to their ends, and the next one reads the cluster anew. One that stands by asks from time to time, so that it need
     not do so when it takes over.
 
-    ``observer`` is a name of a cluster that is nobody's, ``wall`` tells seconds since the epoch, ``clock`` is
-    monotonic. The others are as in ``Bridge``.
+    ``observer`` is a name of a cluster that is nobody's.
     """
 
     def __init__(
         self,
-        transport: Transport,
+        process: BridgeProcess,
         options: BridgeOptions,
         observer: str,
         *,
-        random: Random,
-        clock: Callable[[], float],
-        wall: Callable[[], float],
-        stories: Stories,
-        rounds: RoundHistory | None = None,
-        traces: BindingTraces | None = None,
-        leadership: Leadership | None = None,
-        for_events: Transport | None = None,
         ask_seconds: float = ASK_SECONDS,
         standby_seconds: float = STANDBY_SECONDS,
     ) -> None:
-        self._transport = transport
+        self._process = process
         self._options = options
         self._observer = observer
-        self._random = random
-        self._clock = clock
-        self._wall = wall
-        self._stories = stories
-        self._rounds = rounds
-        self._traces = traces
+        self._leadership = process.leadership
         self._present: Bridge | None = None
-        self._leadership = leadership
-        self._for_events = for_events
         self._ask_seconds = ask_seconds
         self._standby_seconds = standby_seconds
         self.registry = CollectorRegistry()
@@ -143,7 +120,7 @@ class Supervisor:
         return self._leadership is not None and self._leadership.role is Role.STANDBY
 
     def _now(self) -> int:
-        return int(self._wall() * 1000)
+        return int(self._process.wall() * 1000)
 
     async def _first_needs(self, stop: asyncio.Event) -> frozenset[str]:
         asked = asyncio.create_task(self._ask())
@@ -169,23 +146,11 @@ class Supervisor:
             self._observer,
             options.client,
             self._ask_seconds,
-            random=self._random,
+            random=self._process.random,
             tls=options.session.tls,
         )
 
     def _bridge(self, options: BridgeOptions) -> Bridge:
         self.registry = CollectorRegistry()
-        self._present = Bridge(
-            self._transport,
-            options,
-            registry=self.registry,
-            random=self._random,
-            clock=self._clock,
-            wall=self._wall,
-            stories=self._stories,
-            rounds=self._rounds,
-            traces=self._traces,
-            leadership=self._leadership,
-            for_events=self._for_events,
-        )
+        self._present = Bridge(self._process, options, self.registry)
         return self._present

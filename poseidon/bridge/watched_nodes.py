@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from poseidon.nodes import machine as node_translation
+from poseidon.nodes.machines import machine as machine_of
 
 if TYPE_CHECKING:
     from poseidon.bridge.stores import Stores
@@ -54,7 +54,7 @@ class Nodes:
             stores.images.forget,
             stores.volumes.node_gone,
             stores.bind_check.forget,
-            stores.placements.node_gone,
+            stores.pending_bindings.node_gone,
             stores.tasks.mark_node,
             stores.samples.mark,
         ]
@@ -67,7 +67,7 @@ class Nodes:
 
     def _changed(self, uid: str, node: Node) -> None:
         stores = self._stores
-        machine, defects = node_translation.machine(node, stores.classes.visibility.node_annotations)
+        machine, defects = machine_of(node, stores.classes.visibility.node_annotations)
         name = machine.name
         if not name:
             return

@@ -7,21 +7,22 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from poseidon.lifecycle.binding.nominations import foreign_nomination
-from poseidon.lifecycle.phases import Event
-from poseidon.lifecycle.records import PodRecord
+from poseidon.lifecycle.nominations import foreign_nomination
+from poseidon.lifecycle.phases import Event, PodRecord
 from poseidon.pods import tasks as pod_translation
-from poseidon.pods.bare import bare
 from poseidon.pods.daemon_sets import claimed
-from poseidon.pods.priority import PriorityResolver, UnknownPriorityClassError
-from poseidon.pods.tasks import Disposition
+from poseidon.pods.tasks import Disposition, PriorityResolver, UnknownPriorityClassError, bare
+from poseidon.volumes.claims import claims_of
 from poseidon.volumes.requirements import VolumeNeeds
+from poseidon.volumes.resolution import NOTHING
 
 if TYPE_CHECKING:
     from poseidon.bridge.stores import Stores
     from poseidon.kube.api.core import Pod, PriorityClass, Service
     from poseidon.kube.api.pod_groups import ScaledOwner
     from poseidon.kube.watch.changes import Change
+    from poseidon.lifecycle.nominations import KeptPlaces
+    from poseidon.pods.tasks import Task
 
 ANY_SCHEDULER = "*"
 KIND = "pods"
@@ -104,7 +105,8 @@ class Pods:
                 tasks.touch(uid)
 
     def _settle(self) -> None:
-        self._stores.storage.apply()
+        if self._stores.storage.in_use:
+            self._stores.storage.apply()
         self._stores.gangs.apply()
 
     def _take(self, uid: str, pod: Pod) -> None:
@@ -131,12 +133,13 @@ class Pods:
         stores = self._stores
         leave = [
             stores.history.gone,
-            stores.refused.gone,
+            stores.refused_pods.gone,
             stores.gangs.pod_gone,
-            stores.kept_places.gone,
             self._no_longer_nominated,
             self._ended,
         ]
+        if stores.kept_places is not None:
+            leave.append(stores.kept_places.gone)
         if stores.applications is not None:
             leave.append(stores.applications.pod_gone)
         for forget in leave:
@@ -150,37 +153,29 @@ class Pods:
         disposition = pod_translation.disposition(pod)
         known = stores.tasks.get(uid)
         ours = ANY_SCHEDULER in self._ours or pod_translation.scheduler_of(pod) in self._ours
-        if ours:
-            stores.gangs.pod_changed(uid, pod)
-        else:
+        group = stores.gangs.pod_changed(uid, pod) if ours else None
+        if not ours:
             stores.nominations.foreign(uid, foreign_nomination(pod, self._priorities))
         schedulable = ours and disposition is Disposition.PENDING
         placed = disposition is Disposition.BOUND or (known is not None and bool(known.place))
         if disposition is Disposition.FINISHED or not (placed or schedulable):
             # Not for us, or not now. One that is being bound stays until the outcome is known.
             if disposition is Disposition.FINISHED:
-                stores.history.finished(uid, pod)
-                if ours:
-                    stores.refused.finished(uid, pod, known)
+                self._finished(uid, pod, known, ours=ours)
             self._ended(uid)
             return
-        task = pod_translation.task(pod, stores.classes, self._priorities)
-        self._note_owner(uid, pod)
-        spread = stores.spreading.group(uid, pod)
-        if spread:
-            task = replace(task, spread=spread)
-        if not ours:
-            # Nothing is decided about pods of other schedulers, so their jobs do not matter.
-            task = replace(task, job="")
+        task = self._translated(uid, pod, ours=ours)
         place = pod.spec.node_name or (known.place if known is not None else "")
-        task, resolution = stores.storage.translated(pod, task, place)
-        task, group_wait = stores.gangs.translated(task) if ours else (task, "")
-        if ours and disposition is Disposition.BOUND:
-            stores.kept_places.take(pod, task)
-        elif schedulable:
-            task = self._at_kept_place(task)
+        claims, resolution, group_wait = claims_of(pod), NOTHING, ""
+        if claims:
+            task, resolution = stores.storage.translated(claims, task, place)
+        if group is not None:
+            task, group_wait = stores.gangs.translated(group, task)
+        if stores.kept_places is not None:
+            task = self._with_kept_place(stores.kept_places, pod, task, disposition, ours=ours)
         record = PodRecord(task, schedulable) if known is None else known
-        stores.storage.note(record, resolution)
+        if claims or record.uses_claims:
+            stores.storage.note(record, resolution)
         stores.tasks.hold(
             record,
             group=group_wait,
@@ -195,16 +190,42 @@ class Pods:
             self._update(pod, record, task, ours=ours)
         if disposition is Disposition.BOUND and pod.metadata.deletion_timestamp is not None:
             stores.tasks.move(record, Event.DELETED)
-        stores.storage.announce(record)
+        if record.waits_for:
+            stores.pending_reasons.consider_wait(record)
 
-    def _at_kept_place(self, task: pod_translation.Task) -> pod_translation.Task:
-        """The task, which may go to the place alone that is kept for it, if one is."""
-        node = self._stores.kept_places.node_for(task)
-        return replace(task, traits=self._stores.classes.with_node(task.traits, node)) if node else task
+    def _translated(self, uid: str, pod: Pod, *, ours: bool) -> Task:
+        """Return what a pod comes to by itself."""
+        stores = self._stores
+        task = pod_translation.task(pod, stores.classes, self._priorities)
+        if stores.classes.visibility.daemons:
+            self._note_owner(uid, pod)
+        spread = stores.spreading.group(uid, pod)
+        if spread:
+            task = replace(task, spread=spread)
+        # Nothing is decided about pods of other schedulers, so their jobs do not matter.
+        return task if ours else replace(task, job="")
+
+    def _finished(self, uid: str, pod: Pod, known: PodRecord | None, *, ours: bool) -> None:
+        self._stores.history.finished(uid, pod)
+        if ours:
+            self._stores.refused_pods.finished(uid, pod, known)
+
+    def _with_kept_place(
+        self, places: KeptPlaces, pod: Pod, task: Task, disposition: Disposition, *, ours: bool
+    ) -> Task:
+        """The task; if a place is kept for it, it may go there alone."""
+        if ours and disposition is Disposition.BOUND:
+            places.take(pod, task)
+        elif ours and disposition is Disposition.PENDING:
+            node = places.node_for(task)
+            if node:
+                return replace(task, traits=self._stores.classes.with_node(task.traits, node))
+        return task
 
     def without_kept_place(self, uid: str) -> None:
         """A pod has found no place: let it go anywhere, if it might have gone to its kept place alone."""
-        if not self._stores.kept_places.refused(uid):
+        places = self._stores.kept_places
+        if places is None or not places.refused(uid):
             return
         record = self._stores.tasks.get(uid)
         if record is not None:
@@ -221,7 +242,7 @@ class Pods:
         self._join(pod, record)
         self._stores.tasks.add(record, pod.spec.node_name)
 
-    def _update(self, pod: Pod, record: PodRecord, task: pod_translation.Task, *, ours: bool) -> None:
+    def _update(self, pod: Pod, record: PodRecord, task: Task, *, ours: bool) -> None:
         if task != record.task:
             former, record.task = record.task.job, task
             # In this order: what is known of a job is forgotten with its last member.
@@ -242,8 +263,10 @@ class Pods:
         jobs, job_id = self._stores.jobs, record.task.job
         if not job_id:
             return
-        group_job = self._stores.gangs.job(record.task.uid)
-        if group_job is not None:
+        groups = self._stores.groups
+        group = groups.group_of(record.task.uid)
+        if group is not None:
+            group_job = groups.job(group)
             jobs.join(group_job)
             # Others of the same owner may have been met before.
             jobs.replace(group_job)
@@ -253,13 +276,8 @@ class Pods:
                 jobs.join(job)
 
     def _note_owner(self, uid: str, pod: Pod) -> None:
-        """Keep a pod whose DaemonSet is not known yet, if that makes a difference."""
-        stores = self._stores
-        if (
-            stores.classes.visibility.daemons
-            and claimed(pod) is not None
-            and not stores.daemon_sets.owns(pod)
-        ):
+        """Keep a pod whose DaemonSet is not known yet."""
+        if claimed(pod) is not None and not self._stores.daemon_sets.owns(pod):
             self._unowned[uid] = pod
         else:
             self._unowned.pop(uid, None)
@@ -281,12 +299,13 @@ class Pods:
         record = self._stores.tasks.remove(uid)
         self._unranked.pop(uid, None)
         self._unowned.pop(uid, None)
-        self._stores.volumes.remove_pod(uid)
+        if self._stores.storage.in_use:
+            self._stores.volumes.remove_pod(uid)
         self._stores.spreading.gone(uid)
         if record is not None:
             self._stores.jobs.leave(record.task.job)
             self._stores.nominations.end(uid)
-            self._stores.placements.ended(uid)
+            self._stores.pending_bindings.ended(uid)
 
 
 def _reported_reason(pod: Pod) -> str:

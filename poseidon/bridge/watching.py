@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from poseidon.kube.api.collections import (
@@ -11,22 +11,29 @@ from poseidon.kube.api.collections import (
     CSI_DRIVERS,
     CSI_NODES,
     DAEMON_SETS,
+    GROUP_MAPS,
     NAMESPACES,
+    NATIVE_POD_GROUPS,
     NODES,
+    POD_GROUPS,
     PODS,
     PRIORITY_CLASSES,
+    SCALED_OWNERS,
     SERVICES,
     STORAGE_CAPACITIES,
     STORAGE_CLASSES,
     VOLUMES,
+    WORKLOADS,
+    tree_maps,
 )
 from poseidon.kube.watch.changes import Feed
 from poseidon.metrics_sources.all_sources import Utilisation
+from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
-    from poseidon.app_network.controllers.controllers import NetworkController
+    from poseidon.app_network.controller import NetworkController
     from poseidon.bridge.options import BridgeOptions
     from poseidon.bridge.state import BridgeState
     from poseidon.kube.api.resource import Resource
@@ -38,8 +45,8 @@ if TYPE_CHECKING:
 class Watching:
     """Feeds ``state`` from the API server and from sources of measured use; calls ``changed`` when it has.
 
-    ``groups_known`` returns once the objects that pods may name as their group are known. ``network`` looks after
-    applications and networks, None if nobody looks at them.
+    Owners of pods are followed from the moment in which a gang is a share of one's pods (``follow_owners``).
+    ``network`` looks after applications and networks, None if nobody looks at them.
     """
 
     def __init__(
@@ -50,12 +57,10 @@ class Watching:
         changed: Callable[[], None],
         *,
         registry: CollectorRegistry,
-        groups_known: Callable[[], Awaitable[None]],
         network: NetworkController | None,
     ) -> None:
         self._environment = environment
         self._changed = changed
-        self._groups_known = groups_known
         self._network = network
         always, optional = options.reflector, options.optional_reflector
         self._nodes = self._follow(NODES, state.nodes_changed, always)
@@ -75,6 +80,21 @@ class Watching:
         self._owners: tuple[Reflector[Any], ...] = ()
         if state.wants_daemon_sets:
             self._owners = (self._follow(DAEMON_SETS, state.daemon_sets_changed, optional),)
+        gangs = state.gangs
+        self._native_groups = self._follow(NATIVE_POD_GROUPS, gangs.taker(NATIVE_POD_GROUP), optional)
+        self._groups: list[Reflector[Any]] = [
+            self._follow(POD_GROUPS, gangs.taker(POD_GROUP), optional),
+            self._follow(WORKLOADS, gangs.taker(WORKLOAD), optional),
+            self._native_groups,
+            self._follow(GROUP_MAPS, gangs.group_maps_changed, optional),
+        ]
+        if gangs.topology.tree_is_read:
+            maps = tree_maps(gangs.topology.trees.namespace)
+            self._groups.append(self._follow(maps, gangs.topology.tree_maps_changed, optional))
+        self._scaled = {
+            kind: (asyncio.Event(), self._follow(resource, gangs.taker(kind), optional))
+            for kind, resource in SCALED_OWNERS.items()
+        }
         self._custom = [
             self._follow(resource, state.custom_records.taker(custom, version), optional)
             for custom in state.custom_resources
@@ -89,6 +109,17 @@ class Watching:
             registry=registry,
             reflector=optional,
         )
+
+    @property
+    def pod_groups_path(self) -> str:
+        """Under which path all PodGroups of Kubernetes itself are served, as far as is known."""
+        return self._native_groups.path
+
+    def follow_owners(self, kinds: Iterable[str]) -> None:
+        """Follow owners of these kinds: they have come to matter."""
+        for kind in kinds:
+            if kind in self._scaled:
+                self._scaled[kind][0].set()
 
     @property
     def has_settled(self) -> bool:
@@ -108,6 +139,10 @@ class Watching:
             yield "storage", each.run()
         for each in self._owners:
             yield "owners", each.run()
+        for each in self._groups:
+            yield "groups", each.run()
+        for wanted, reflector in self._scaled.values():
+            yield "owners of gangs", _once(wanted, reflector)
         yield "pods", self._follow_pods()
         yield "utilisation", self._follow_use()
         yield "applications", self._follow_applications()
@@ -131,10 +166,9 @@ class Watching:
         if self._spreads:
             await self._services.wait_synced()
         # A claim, or an owner, that is not known yet would count as one that does not exist.
-        for each in (*self._storage, *self._owners):
-            await each.wait_synced()
         # Nor should a pod be told that its group does not exist before all groups are known.
-        await self._groups_known()
+        for each in (*self._storage, *self._owners, *self._groups):
+            await each.wait_synced()
         await self._pods.run()
 
     async def _follow_use(self) -> None:
@@ -156,3 +190,8 @@ class Watching:
         # Likewise: an object may say which pods it counts.
         await self._pods.wait_synced()
         await reflector.run()
+
+
+async def _once(wanted: asyncio.Event, reflector: Reflector[Any]) -> None:
+    await wanted.wait()
+    await reflector.run()

@@ -1,18 +1,40 @@
-"""What the bridge writes with: bindings, claims, events, conditions, and what concerns groups and evictions."""
+"""What the bridge writes with: actions are handed to their writers, and what has become of them to the state."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from poseidon.bridge.dispatcher import Dispatcher, DryRunDispatcher, LiveDispatcher
-from poseidon.bridge.group_runtime import BatchRuntime, Follow
-from poseidon.kube.write.binder import Binder, BindOutcome, BindResult
-from poseidon.kube.write.claim_writer import ClaimWriter
-from poseidon.kube.write.condition_writer import ConditionWriter
+from poseidon.kube.write.binder import Binder, BindOutcome, BindRequest, BindResult
+from poseidon.kube.write.claim_writer import ClaimWriter, GiveVolume, SelectNode
 from poseidon.kube.write.event_writer import EventWriter
+from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest, Evictor
+from poseidon.kube.write.patch_writer import (
+    ConditionWriter,
+    GroupConditionWrite,
+    GroupConditionWriter,
+    GroupStatusWrite,
+    LabelWrite,
+    MapWrite,
+    Nomination,
+    PatchWriter,
+)
 from poseidon.kube.write.pod_recovery import PodRecovery
+from poseidon.lifecycle.actions import (
+    Action,
+    AnnounceGroup,
+    AnnouncePreempted,
+    AnnounceRefused,
+    AnnounceScheduled,
+    AnnounceUnschedulable,
+    Bind,
+    DeleteRefused,
+    Evict,
+    RecreateRefused,
+    WithdrawEviction,
+)
 from poseidon.lifecycle.recovery import RECREATIONS
 
 if TYPE_CHECKING:
@@ -22,14 +44,18 @@ if TYPE_CHECKING:
     from poseidon.bridge.state import BridgeState
     from poseidon.kube.watch.environment import Environment
     from poseidon.kube.write.claim_writer import ClaimWrite
-    from poseidon.kube.write.evictor import EvictionOutcome
-    from poseidon.lifecycle.actions import Action
+
+_log = logging.getLogger(__name__)
+
+_SHOWN = 200
+"""Characters of an action that are logged."""
 
 
 class Writers:
     """Carries out actions, and tells ``state`` what has become of them; calls ``changed`` when it has.
 
-    ``follow`` makes reflectors of what is only followed for writing about it. ``traces`` are told how bindings end.
+    ``pod_groups_path``: where all PodGroups of Kubernetes itself are at present. ``traces`` are told how bindings end.
+    In a dry run actions are logged: bindings stay under way for ever, so that the solver keeps their places.
     """
 
     def __init__(
@@ -37,91 +63,95 @@ class Writers:
         environment: Environment,
         options: BridgeOptions,
         state: BridgeState,
-        follow: Follow,
+        pod_groups_path: Callable[[], str],
         changed: Callable[[], None],
         metrics: BridgeMetrics,
         traces: BindingTraces | None = None,
     ) -> None:
-        self._traces = traces
         transport, kube_metrics, random = environment.transport, environment.metrics, environment.random
         self._state = state
         self._quarantine = environment.quarantine
         self._changed = changed
+        self._metrics = metrics
+        self._traces = traces
+        self._wall, clock = environment.wall, environment.clock
+        self._dry_run = options.dry_run
         self._ended = asyncio.Event()
         self._newly_bound = 0
-        self._metrics = metrics
-        self._wall = environment.wall
         self._binder = Binder(
             transport,
             self._on_bound,
             metrics=kube_metrics,
             random=random,
-            clock=environment.clock,
+            clock=clock,
             refusal=lambda request: state.refusal(request.uid, request.node),
             options=options.binder,
         )
         metrics.bindings_waiting.set_function(lambda: self.unfinished)
+        behind: dict[str, Any] = {
+            "wait_quiet": self.wait_quiet,
+            "metrics": kube_metrics,
+            "random": random,
+            "options": options.writes,
+        }
         self._events = EventWriter(
             environment.for_events or transport,
             component=options.component,
             instance=options.instance,
-            wait_quiet=self.wait_quiet,
-            metrics=kube_metrics,
-            random=random,
-            wall=environment.wall,
-            options=options.writes,
+            wall=self._wall,
+            **behind,
         )
         self._conditions = ConditionWriter(
-            transport,
-            wait_quiet=self.wait_quiet,
-            metrics=kube_metrics,
-            random=random,
-            wall=environment.wall,
-            options=options.conditions,
+            transport, wall=self._wall, **behind | {"options": options.conditions}
         )
         self._recovery = PodRecovery(transport, annotation=RECREATIONS, metrics=kube_metrics, random=random)
         self._claims = ClaimWriter(transport, self._on_claim_refused, random=random)
-        self._batch = BatchRuntime(
-            environment,
-            state.gangs,
-            follow,
-            self._events,
-            self._on_evicted,
-            wait_quiet=self.wait_quiet,
-            writes=options.writes,
+        self._evictor = Evictor(
+            transport, self._on_evicted, metrics=kube_metrics, random=random, clock=clock, wall=self._wall
         )
-        self._dispatcher = self._new_dispatcher(dry_run=options.dry_run)
+        self._nominations = PatchWriter("nomination", transport, **behind)
+        self._topology = PatchWriter("topology group", transport, **behind)
+        self._statuses = PatchWriter("pod group", transport, **behind)
+        self._group_conditions = GroupConditionWriter(pod_groups_path, transport, **behind)
+        self._how = self._table()
 
-    def _new_dispatcher(self, *, dry_run: bool) -> Dispatcher:
-        if dry_run:
-            return DryRunDispatcher()
-        return LiveDispatcher(
-            self._binder,
-            self._events,
-            self._conditions,
-            self._claims,
-            self._recovery,
-            self._batch,
-            self._metrics,
-            self._quarantine,
-        )
+    def _table(self) -> dict[type[Action], Callable[[Any], None]]:
+        """Return what carries out each kind of action."""
+        return {
+            Bind: self._bind,
+            AnnounceScheduled: self._announce_scheduled,
+            AnnounceUnschedulable: self._announce_unschedulable,
+            Evict: lambda action: self._evictor.submit(EvictionRequest(*action)),
+            WithdrawEviction: lambda action: self._evictor.withdraw(action.uid),
+            AnnouncePreempted: lambda action: self._events.preempted(*action),
+            Nomination: self._nominations.submit,
+            AnnounceGroup: lambda action: self._events.about_group(*action),
+            AnnounceRefused: self._announce_refused,
+            RecreateRefused: lambda action: self._recovery.recreate(*action),
+            DeleteRefused: lambda action: self._recovery.delete(action.pod),
+            SelectNode: self._claims.submit,
+            GiveVolume: self._claims.submit,
+            GroupStatusWrite: self._statuses.submit,
+            GroupConditionWrite: self._group_conditions.submit,
+            MapWrite: self._topology.submit,
+            LabelWrite: self._topology.submit,
+        }
 
     @property
     def unfinished(self) -> int:
         """How many bindings wait or are in flight."""
         return self._binder.unfinished
 
-    def wake(self) -> None:
-        """Follow what has come to matter."""
-        self._batch.wake()
-
     def dispatch(self, actions: Iterable[Action]) -> None:
-        """Queue what has to be done."""
-        self._dispatcher.dispatch(actions)
-
-    async def groups_known(self) -> None:
-        """Wait until the objects that pods may name as their group are known."""
-        await self._batch.wait_synced()
+        """Queue what has to be done; what cannot be queued holds up nothing else."""
+        for action in actions:
+            try:
+                if self._dry_run:
+                    _say(action)
+                else:
+                    self._how[type(action)](action)
+            except Exception as error:  # noqa: BLE001 - whatever it is, others must not wait for it
+                self._quarantine.set_aside("actions", type(action).__name__, error, name=str(action)[:_SHOWN])
 
     async def wait_bound(self) -> None:
         """Wait until no binding waits or is in flight."""
@@ -137,12 +167,10 @@ class Writers:
 
     async def wait_drained(self) -> None:
         """Wait until nothing that tells people waits to be written, and no pod is between two writes."""
-        await asyncio.gather(
-            self._events.wait_drained(),
-            self._conditions.wait_drained(),
-            self._recovery.wait_settled(),
-            self._batch.wait_drained(),
-        )
+        telling = (
+            self._events, self._conditions, self._statuses, self._group_conditions, self._topology,
+        )  # fmt: skip
+        await asyncio.gather(self._recovery.wait_settled(), *(each.wait_drained() for each in telling))
 
     def parts(self) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:
         """Yield what has to run until it is cancelled, with names."""
@@ -150,9 +178,37 @@ class Writers:
         yield "bindings", self._follow_up()
         yield "claims", self._claims.run()
         yield "recovery", self._recovery.run()
-        yield "groups", self._batch.run()
+        yield "evictions", self._evictor.run()
+        yield "nominations", self._nominations.run()
+        for each in (self._statuses, self._group_conditions, self._topology):
+            yield "groups", each.run()
         yield "events", self._events.run()
         yield "conditions", self._conditions.run()
+
+    # --- carrying out --------------------------------------------------------------------------------------
+
+    def _bind(self, action: Bind) -> None:
+        pod, node = action
+        _log.debug("binding pod=%s node=%s", pod, node)
+        # A failure that has not been written yet would contradict the binding.
+        self._conditions.withdraw(pod.uid)
+        self._events.withdraw_failure(pod.uid)
+        self._binder.submit(BindRequest(pod.uid, pod.namespace, pod.name, node))
+
+    def _announce_scheduled(self, action: AnnounceScheduled) -> None:
+        self._events.scheduled(*action)
+        self._nominations.withdraw(action.pod.uid)
+
+    def _announce_unschedulable(self, action: AnnounceUnschedulable) -> None:
+        pod, message, was_unschedulable, undecided = action
+        self._events.failed_scheduling(pod, message)
+        self._conditions.unschedulable(pod, message, was_unschedulable=was_unschedulable, undecided=undecided)
+
+    def _announce_refused(self, action: AnnounceRefused) -> None:
+        pod, reason, message = action
+        _log.info('refused pod=%s message="%s"', pod, message)
+        self._metrics.pods_refused.labels(reason).inc()
+        self._events.refused(pod, message)
 
     # --- what has become of it -----------------------------------------------------------------------------
 
@@ -187,3 +243,22 @@ class Writers:
         with self._quarantine.attempt("claims", f"{write.namespace}/{write.claim}"):
             self._state.claim_refused(write, reason)
         self._changed()
+
+
+def _say(action: Action) -> None:
+    """Log what would be done."""
+    match action:
+        case Bind(pod, node):
+            _log.info("would bind pod=%s node=%s", pod, node)
+        case SelectNode() | GiveVolume():
+            _log.info("would have a claim bound claim=%s/%s", action.namespace, action.claim)
+        case AnnounceUnschedulable(pod, message, _):
+            _log.info('would report pod=%s reason="%s"', pod, message)
+        case Evict(pod, node, _, message):
+            _log.info('would evict pod=%s node=%s message="%s"', pod, node, message)
+        case AnnounceGroup(group, reason, message):
+            _log.info('would report group=%s reason=%s message="%s"', group, reason, message)
+        case RecreateRefused(pod, _, delay):
+            _log.info("would create a refused pod again pod=%s in=%.0fs", pod, delay)
+        case DeleteRefused(pod):
+            _log.info("would delete a refused pod pod=%s", pod)

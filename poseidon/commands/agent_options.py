@@ -6,34 +6,27 @@ import asyncio
 import logging
 import signal
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from poseidon.commands.options import together
 
 if TYPE_CHECKING:
     from poseidon.kube.client.transport import Transport
 
-F = TypeVar("F", bound=Callable[..., Any])
 
-
-def repetition_options(interval: float) -> Callable[[F], F]:
-    """Add the options that say how often the work is done: every ``interval`` seconds by default."""
-
-    def add(command: F) -> F:
-        for option in (
-            click.option("--once", is_flag=True, help="Do it once, and end."),
-            click.option(
-                "--interval",
-                type=click.FloatRange(min=1.0),
-                default=interval,
-                show_default=True,
-                help="Seconds from one time to the next.",
-            ),
-        ):
-            command = option(command)
-        return command
-
-    return add
+def repetition_options(interval: float) -> Callable[[Any], Any]:
+    """Return what adds the options that say how often work is done: every ``interval`` seconds by default."""
+    return together(
+        click.option(
+            "--interval",
+            type=click.FloatRange(min=1.0),
+            default=interval,
+            help="Seconds from one time to the next.",
+        ),
+        click.option("--once", is_flag=True, help="Do it once, and end."),
+    )
 
 
 async def work_off(
@@ -49,7 +42,7 @@ async def work_off(
             await until_stopped(for_ever())
 
 
-async def until_stopped(work: Awaitable[None]) -> None:
+async def until_stopped(work: Awaitable[object]) -> None:
     """Await ``work``, but no longer than until SIGTERM or SIGINT. Raises what it raises."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from poseidon.commands.connection import connect, connection_options, fault
-from poseidon.commands.live_input import read_live
-from poseidon.commands.move_options import hot_option, move_cost_option
-from poseidon.commands.offline_options import (
-    offline_options,
-    read_configuration,
-    read_input,
-    warn,
-)
+from poseidon.commands.connection import connection_options, names_cluster
+from poseidon.commands.endings import fault, print_json, warn
+from poseidon.commands.offline_input import Source, offline_options
+from poseidon.commands.options import hot_option, move_cost_option
 
 if TYPE_CHECKING:
     from poseidon.offline.audit.findings import Audit
@@ -41,7 +35,6 @@ _HEADINGS = {
     "--tries",
     type=click.IntRange(min=1),
     default=500,
-    show_default=True,
     help="How often a choice of nodes is tried, each by rounds of the solver.",
 )
 @click.option(
@@ -56,13 +49,8 @@ _HEADINGS = {
 @click.option("--most-moves", type=click.IntRange(min=0), help="How many pods may move; default: any number.")
 def audit(
     *,
-    paths: tuple[str, ...],
-    config: Path | None,
-    print_config: bool,
-    now: float | None,
+    source: Source,
     output: str,
-    kubeconfig: Path | None,
-    context: str | None,
     tries: int,
     page_file: Path | None,
     move_cost: float,
@@ -74,23 +62,12 @@ def audit(
     With -f, of the cluster that files describe, such as the folder `cluster` of a support bundle; without, of the live
     one. It does not matter which scheduler has placed the pods, and no solver has to run.
     """
-    if print_config:
-        click.echo(read_configuration(config).effective_yaml(), nl=False)
-        return
-    if paths and (kubeconfig or context):
+    if source.paths and names_cluster():
         raise click.UsageError("--kubeconfig and --context are for a live cluster; leave -f away")
-    given = read_input(paths, config, now) if paths else read_live(connect(kubeconfig, context), config, now)
+    given = source.read() if source.paths else source.read_live()
     from poseidon.offline.audit.looking import make_audit
 
-    made = make_audit(
-        given.manifests,
-        given.configuration,
-        given.now,
-        tries=tries,
-        budget=most_moves,
-        move_cost=move_cost,
-        hot=dict(hot),
-    )
+    made = make_audit(*given, tries=tries, budget=most_moves, move_cost=move_cost, hot=dict(hot))
     warn(made.warnings)
     if page_file is not None:
         from poseidon.offline.audit.page import page
@@ -100,9 +77,9 @@ def audit(
         except OSError as error:
             raise fault(f"--html: {page_file}: {error.strerror}") from None
     if output == "json":
-        click.echo(json.dumps(made.as_json(), indent=2, ensure_ascii=False))
-        return
-    _print(made)
+        print_json(made.as_json())
+    else:
+        _print(made)
 
 
 def _print(made: Audit) -> None:

@@ -11,7 +11,8 @@ from random import Random
 import click
 
 from poseidon.commands.agent_options import repetition_options, work_off
-from poseidon.commands.connection import connect, connection_options, fault
+from poseidon.commands.connection import connect, connection_options
+from poseidon.commands.endings import fault
 
 
 @click.command("bandwidth-agent")
@@ -23,29 +24,19 @@ from poseidon.commands.connection import connect, connection_options, fault
     "--sysfs",
     type=click.Path(path_type=Path),
     default=Path("/sys/class/net"),
-    show_default=True,
     help="Where the kernel describes interfaces.",
 )
 @repetition_options(60.0)
 def bandwidth_agent(
-    *,
-    kubeconfig: Path | None,
-    context: str | None,
-    node: str,
-    interface: str | None,
-    speed: int | None,
-    sysfs: Path,
-    interval: float,
-    once: bool,
+    *, node: str, interface: str | None, speed: int | None, sysfs: Path, interval: float, once: bool
 ) -> None:
     """Advertise the bandwidth of a node as its extended resource network.aware.com/bandwidth, in bits per second."""
-    from poseidon.agents.bandwidth_agent import BandwidthAgent
-    from poseidon.agents.link_speed import LinkSpeedError
+    from poseidon.agents.bandwidth_agent import BandwidthAgent, LinkSpeedError
     from poseidon.kube.client.errors import KubeError
     from protos.conventions.logs import configure
 
     configure("info")
-    transport = connect(kubeconfig, context)
+    transport = connect()
     measured = partial(_speed, speed, interface, sysfs)
     agent = BandwidthAgent(
         transport,
@@ -61,7 +52,7 @@ def bandwidth_agent(
 
 
 def _speed(speed: int | None, interface: str | None, sysfs: Path) -> int:
-    from poseidon.agents.link_speed import default_interface, link_speed
+    from poseidon.agents.bandwidth_agent import default_interface, link_speed
 
     if speed is not None:
         return speed * 1_000_000

@@ -3,39 +3,32 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from poseidon.commands.endings import fault
+from poseidon.commands.options import HostPort, together
 from protos.conventions.logs import one_line
 from protos.conventions.tls import TlsError
 
 if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication
 
+    from poseidon.kube.client.settings import ConnectionSettings
     from poseidon.kube.client.transport import Transport
 
-F = TypeVar("F", bound=Callable[..., Any])
+_META = "poseidon.connection"
 
 
-class HostPort(click.ParamType[tuple[str, int]]):
-    """``HOST:PORT``; an IPv6 host stands in brackets."""
+class Solvers(NamedTuple):
+    """``targets``: where solvers listen, in the order in which they are asked; ``cluster``: what they call this one."""
 
-    name = "HOST:PORT"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, int]:
-        """Return host and port, or end the command."""
-        if isinstance(value, tuple):
-            return value
-        host, _, port = str(value).rpartition(":")
-        if not host or not port.isdecimal() or int(port) > 65535:
-            self.fail(f"{value!r} is not HOST:PORT; write for example 127.0.0.1:9090", param, ctx)
-        return host.removeprefix("[").removesuffix("]"), int(port)
+    targets: tuple[str, ...]
+    cluster: str
 
 
 def joined(address: tuple[str, int]) -> str:
@@ -44,54 +37,84 @@ def joined(address: tuple[str, int]) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def solver_options(command: F) -> F:
-    """Add the options that say which solver is meant, and by what name it knows the cluster."""
-    for option in (
-        click.option(
-            "--cluster-name",
-            default="default",
-            show_default=True,
-            help="Name of this cluster in the solver.",
-        ),
-        click.option(
-            "--firmament",
-            type=HostPort(),
-            multiple=True,
-            default=["127.0.0.1:9090"],
-            show_default=True,
-            help="Address of the solver. Repeatable: when one does not answer, the next is asked.",
-        ),
-    ):
-        command = option(command)
-    return command
+def _remember(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+    context.meta.setdefault(_META, {})[parameter.name] = value
 
 
-def connection_options(command: F) -> F:
-    """Add the options that say which API server is meant."""
-    for option in (
-        click.option("--context", help="Context of the kubeconfig; default: its current one."),
-        click.option(
-            "--kubeconfig",
-            type=click.Path(path_type=Path),
-            metavar="FILE",
-            help="Kubeconfig file; default as kubectl, then in-cluster.",
-        ),
-    ):
-        command = option(command)
-    return command
+def _given(name: str) -> Any:
+    return click.get_current_context().meta[_META][name]
 
 
-def connect(kubeconfig: Path | None, context: str | None) -> Transport:
-    """Return a client of the API server; settings that cannot be used end the command with status 2."""
+solver_options = together(
+    click.option(
+        "--firmament",
+        type=HostPort(),
+        multiple=True,
+        default=["127.0.0.1:9090"],
+        expose_value=False,
+        callback=_remember,
+        help="Address of the solver. Repeatable: when one does not answer, the next is asked.",
+    ),
+    click.option(
+        "--cluster-name",
+        default="default",
+        expose_value=False,
+        callback=_remember,
+        help="Name of this cluster in the solver.",
+    ),
+)
+"""Which solver is meant, and by what name it knows the cluster: ``chosen_solvers`` tells."""
+
+connection_options = together(
+    click.option(
+        "--kubeconfig",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        expose_value=False,
+        callback=_remember,
+        help="Kubeconfig file; default as kubectl, then in-cluster.",
+    ),
+    click.option(
+        "--context",
+        expose_value=False,
+        callback=_remember,
+        help="Context of the kubeconfig; default: its current one.",
+    ),
+)
+"""Which API server is meant: ``connect`` connects to it."""
+
+
+def chosen_solvers() -> Solvers:
+    """Return which solvers the command was told of."""
+    return Solvers(tuple(map(joined, _given("firmament"))), _given("cluster_name"))
+
+
+def names_cluster() -> bool:
+    """Whether the command was told of an API server, and not left to find one."""
+    return any(chosen_context())
+
+
+def chosen_context() -> tuple[Path | None, str | None]:
+    """Return the kubeconfig and the context of it that the command was told of."""
+    return _given("kubeconfig"), _given("context")
+
+
+def connection_settings() -> ConnectionSettings:
+    """Return how to reach the API server; what cannot be used ends the command with status 2."""
     from poseidon.kube.client.errors import SettingsError
     from poseidon.kube.client.settings import load_settings
-    from poseidon.kube.client.transport import Transport
 
     try:
-        settings = load_settings(kubeconfig, context)
+        return load_settings(*chosen_context())
     except SettingsError as error:
         raise fault(str(error)) from None
-    return Transport(settings, clock=time.monotonic)
+
+
+def connect() -> Transport:
+    """Return a client of the API server; settings that cannot be used end the command with status 2."""
+    from poseidon.kube.client.transport import Transport
+
+    return Transport(connection_settings(), clock=time.monotonic)
 
 
 @contextmanager
@@ -116,15 +139,8 @@ def serve_metrics(address: tuple[str, int] | None, answer: WSGIApplication) -> N
         return
     from protos.conventions.probes import serve
 
-    host, port = address
     try:
-        serve(host, port, answer)
+        serve(*address, answer)
     except OSError as error:
-        click.echo(f"--metrics {joined(address)}: cannot listen: {error.strerror or error}", err=True)
-        raise SystemExit(2) from None
-
-
-def fault(message: str, status: int = 2) -> SystemExit:
-    """Print a line to standard error, and return what ends the command."""
-    click.echo(message, err=True)
-    return SystemExit(status)
+        message = f"--metrics {joined(address)}: cannot listen: {error.strerror or error}"
+        raise fault(message) from None

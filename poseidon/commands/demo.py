@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import shutil
 import signal
 import sys
@@ -16,7 +15,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from poseidon.commands.offline_options import InputError, output_option, read_configuration, warn
+from poseidon.commands.endings import bad_input, print_json, warn
+from poseidon.commands.offline_input import read_configuration
+from poseidon.commands.options import config_option, output_option
 
 if TYPE_CHECKING:
     from poseidon.demo.workload import Workload
@@ -28,11 +29,10 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @click.command("demo")
-@click.option("--nodes", default=1000, show_default=True, type=click.IntRange(1, 20_000), help="Nodes.")
+@click.option("--nodes", default=1000, type=click.IntRange(1, 20_000), help="Nodes.")
 @click.option(
     "--pods",
     default=2000,
-    show_default=True,
     type=click.IntRange(1, 200_000),
     help="Pods at least: replicas are multiplied until there are so many.",
 )
@@ -42,16 +42,8 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     metavar="PATH",
     help="Application and node shapes to use instead of the example. May be repeated.",
 )
-@click.option(
-    "--config", type=click.Path(path_type=Path), metavar="FILE", help="Scheduler configuration (YAML)."
-)
-@click.option(
-    "--timeout",
-    default=300.0,
-    show_default=True,
-    type=click.FloatRange(1.0),
-    help="Seconds until it gives up.",
-)
+@config_option
+@click.option("--timeout", default=300.0, type=click.FloatRange(1.0), help="Seconds until it gives up.")
 @output_option
 @click.option("--keep", is_flag=True, help="Leave everything running afterwards, until Ctrl-C.")
 @click.option(
@@ -127,8 +119,7 @@ def _run_in_folder(run: _Run) -> int:
 
 def _load(manifests: tuple[str, ...], nodes: int, pods: int) -> Workload:
     """Read the workload; bad manifests end the command with status 2."""
-    from poseidon.demo.example import ExampleMissingError, example_paths
-    from poseidon.demo.workload import load_workload
+    from poseidon.demo.workload import ExampleMissingError, example_paths, load_workload
     from poseidon.manifests.loader import ManifestError
 
     try:
@@ -136,9 +127,9 @@ def _load(manifests: tuple[str, ...], nodes: int, pods: int) -> Workload:
             manifests or example_paths(), nodes=nodes, pods=pods, scheduler_name=_SCHEDULER_NAME
         )
     except ManifestError as error:
-        raise InputError(error.lines) from None
+        raise bad_input(error.lines) from None
     except ExampleMissingError as error:
-        raise InputError([str(error)]) from None
+        raise bad_input([str(error)]) from None
 
 
 @dataclass(slots=True)
@@ -195,7 +186,7 @@ class _Run:
         options = DemoOptions(folder, self.config, self.timeout, self.page, _tell_address)
         async with demonstrate(self.workload, options, display, clock=time.monotonic) as done:
             if self.output == "json":
-                click.echo(json.dumps(done.summary.as_json(), indent=2, ensure_ascii=False))
+                print_json(done.summary.as_json())
             else:
                 print_summary(done.summary, Console())
             if self.keep:

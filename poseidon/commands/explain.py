@@ -3,32 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import TYPE_CHECKING
 
 import click
 
 from poseidon.commands.connection import (
+    chosen_solvers,
     connect,
     connection_options,
-    fault,
-    joined,
     live_faults,
     solver_options,
 )
-from poseidon.commands.offline_options import (
-    InputError,
-    offline_options,
-    read_configuration,
-    read_input,
-    warn,
-)
+from poseidon.commands.endings import bad_input, fault, print_json, warn
+from poseidon.commands.offline_input import Source, offline_options
 from protos.conventions.logs import one_line
 from protos.conventions.tls import chosen_tls, tls_options
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from poseidon.explanations import PodExplanation
 
 _LIVE_OPTIONS = ("kubeconfig", "context", "firmament", "cluster_name", "timeout")
@@ -43,7 +34,6 @@ _FILE_OPTIONS = ("config", "now")
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
     default=10.0,
-    show_default=True,
     help="Seconds that a solver may take to answer.",
 )
 @tls_options
@@ -51,46 +41,24 @@ _FILE_OPTIONS = ("config", "now")
     "--most",
     type=click.IntRange(min=0),
     default=100,
-    show_default=True,
     help="Nodes that the table shows, 0 for all; of the others it is counted what they say.",
 )
 @click.option(
     "--pod", metavar="NAMESPACE/NAME", help="The pod to explain; a bare name is in namespace default."
 )
-def explain(
-    *,
-    paths: tuple[str, ...],
-    config: Path | None,
-    print_config: bool,
-    now: float | None,
-    output: str,
-    kubeconfig: Path | None,
-    context: str | None,
-    firmament: tuple[tuple[str, int], ...],
-    cluster_name: str,
-    timeout: float,
-    most: int,
-    pod: str | None,
-) -> None:
+def explain(*, source: Source, output: str, timeout: float, most: int, pod: str | None) -> None:
     """Say, for one pod and every node: feasible or why not, and the cost of each model.
 
     With -f, of the cluster that the files describe; without, of the live one, whose solver is asked. A pod that runs
     already is explained as if it looked for another place.
     """
-    if print_config:
-        click.echo(read_configuration(config).effective_yaml(), nl=False)
-        return
     if not pod:
         raise click.UsageError("no pod given; name one with --pod NAMESPACE/NAME")
     name = pod if "/" in pod else f"default/{pod}"
-    _refuse_mixture(offline=bool(paths))
-    if paths:
-        explained = _of_files(paths, config, now, name)
-    else:
-        targets = [joined(address) for address in firmament]
-        explained = _of_cluster(kubeconfig, context, targets, cluster_name, name, timeout)
+    _refuse_mixture(offline=bool(source.paths))
+    explained = _of_files(source, name) if source.paths else _of_cluster(name, timeout)
     if output == "json":
-        click.echo(json.dumps(explained.as_json(), indent=2, ensure_ascii=False))
+        print_json(explained.as_json())
         return
     from poseidon.offline.tables import print_explanation
 
@@ -107,36 +75,34 @@ def _refuse_mixture(*, offline: bool) -> None:
             raise click.UsageError(f"{option} is for {which}")
 
 
-def _of_files(paths: tuple[str, ...], config: Path | None, now: float | None, name: str) -> PodExplanation:
-    given = read_input(paths, config, now)
+def _of_files(source: Source, name: str) -> PodExplanation:
+    given = source.read()
     from poseidon.explanations import UnknownPodError
     from poseidon.offline.explain import explain_pod
 
     try:
-        explained = explain_pod(given.manifests, given.configuration, given.now, name)
+        explained = explain_pod(*given, name)
     except UnknownPodError as error:
-        raise InputError([f"--pod: {error}"]) from None
+        raise bad_input([f"--pod: {error}"]) from None
     warn(explained.warnings)
     return explained
 
 
-def _of_cluster(
-    kubeconfig: Path | None, context: str | None, targets: list[str], cluster: str, name: str, seconds: float
-) -> PodExplanation:
+def _of_cluster(name: str, seconds: float) -> PodExplanation:
     from poseidon.explanations import UnknownPodError
     from poseidon.kube.api.decoding import MalformedObjectError
     from poseidon.live.explain import explain_live
 
-    transport = connect(kubeconfig, context)
+    transport = connect()
 
     async def asked() -> PodExplanation:
         async with transport:
-            return await explain_live(transport, targets, cluster, name, seconds, chosen_tls())
+            return await explain_live(transport, *chosen_solvers(), name, seconds, chosen_tls())
 
     try:
         with live_faults(transport):
             return asyncio.run(asked())
     except UnknownPodError as error:
-        raise InputError([f"--pod: {error}"]) from None
+        raise bad_input([f"--pod: {error}"]) from None
     except MalformedObjectError as error:
         raise fault(one_line(f"pod {name}: {error}"), 1) from None

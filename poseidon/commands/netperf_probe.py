@@ -6,15 +6,13 @@ import asyncio
 import logging
 import time
 from functools import partial
-from typing import TYPE_CHECKING
 
 import click
 
 from poseidon.commands.agent_options import repeat, repetition_options, until_stopped, work_off
-from poseidon.commands.connection import HostPort, connect, connection_options, fault
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from poseidon.commands.connection import connect, connection_options
+from poseidon.commands.endings import fault
+from poseidon.commands.options import HostPort
 
 _log = logging.getLogger("poseidon.netperf-probe")
 
@@ -22,43 +20,29 @@ _log = logging.getLogger("poseidon.netperf-probe")
 @click.command("netperf-probe")
 @connection_options
 @click.option("--serve", type=HostPort(), help="Answer at this address, and measure nothing.")
-@click.option("--namespace", default="default", show_default=True, help="Of the servers and the ConfigMap.")
+@click.option("--namespace", default="default", help="Of the servers and the ConfigMap.")
 @click.option(
     "--label",
     "labels",
     multiple=True,
     metavar="KEY=VALUE",
     default=("app.kubernetes.io/name=netperf-server",),
-    show_default=True,
     help="Labels of the servers' pods. May be repeated.",
 )
-@click.option(
-    "--port",
-    type=click.IntRange(1, 65535),
-    default=12865,
-    show_default=True,
-    help="Where the servers answer.",
-)
-@click.option("--config-map", default="netperf-metrics", show_default=True, help="Where latencies are kept.")
+@click.option("--port", type=click.IntRange(1, 65535), default=12865, help="Where the servers answer.")
+@click.option("--config-map", default="netperf-metrics", help="Where latencies are kept.")
 @click.option(
     "--seconds",
     type=click.FloatRange(0.0, 60.0),
     default=2.0,
-    show_default=True,
     help="How long each pair of nodes is measured.",
 )
 @click.option(
-    "--samples",
-    type=click.IntRange(1, 100_000),
-    default=1000,
-    show_default=True,
-    help="Round trips per pair at most.",
+    "--samples", type=click.IntRange(1, 100_000), default=1000, help="Round trips per pair at most."
 )
 @repetition_options(300.0)
 def netperf_probe(
     *,
-    kubeconfig: Path | None,
-    context: str | None,
     serve: tuple[str, int] | None,
     namespace: str,
     labels: tuple[str, ...],
@@ -87,15 +71,10 @@ def netperf_probe(
     wanted = dict(label.partition("=")[::2] for label in labels)
     options = ProbeOptions(namespace, wanted, port, config_map, seconds, samples)
     try:
-        transport = connect(kubeconfig, context)
+        transport = connect()
         probe = NetperfProbe(transport, options)
-        asyncio.run(
-            work_off(
-                transport,
-                probe.probe,
-                None if once else partial(repeat, probe.probe, interval, _log, (KubeError,)),
-            )
-        )
+        for_ever = None if once else partial(repeat, probe.probe, interval, _log, (KubeError,))
+        asyncio.run(work_off(transport, probe.probe, for_ever))
     except KubeError as error:
         raise fault(str(error), 1) from None
 
@@ -105,8 +84,4 @@ async def _serve(host: str, port: int) -> None:
 
     async with RoundTripServer(host, port, clock=time.perf_counter) as server:
         _log.info("serving address=%s:%d", host, server.port)
-        await until_stopped(_forever())
-
-
-async def _forever() -> None:
-    await asyncio.Event().wait()
+        await until_stopped(asyncio.Event().wait())

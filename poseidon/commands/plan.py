@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING
-
 import click
 
-from poseidon.commands.move_options import move_cost_option
-from poseidon.commands.offline_options import offline_options, read_configuration, read_input, warn
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from poseidon.commands.endings import print_json, warn
+from poseidon.commands.offline_input import Source, offline_options
+from poseidon.commands.options import move_cost_option
 
 
 @click.command("plan")
@@ -28,36 +23,19 @@ if TYPE_CHECKING:
 )
 @move_cost_option("With --reschedule: what a move has to save, in points of cost models.")
 def plan(
-    *,
-    paths: tuple[str, ...],
-    config: Path | None,
-    print_config: bool,
-    now: float | None,
-    output: str,
-    scheduler_names: tuple[str, ...],
-    reschedule: bool,
-    move_cost: float,
+    *, source: Source, output: str, scheduler_names: tuple[str, ...], reschedule: bool, move_cost: float
 ) -> None:
     """Say which pods of the manifests would be bound to which nodes, and why the others would wait.
 
     Reads what `kubectl get nodes,pods,deployments,... -o yaml` prints, or manifests as people write them.
     """
-    if print_config:
-        click.echo(read_configuration(config).effective_yaml(), nl=False)
-        return
-    given = read_input(paths, config, now)
+    given = source.read()
     from poseidon.offline.plan import make_plan
 
-    made = make_plan(
-        given.manifests,
-        given.configuration,
-        given.now,
-        frozenset(scheduler_names),
-        move_cost if reschedule else None,
-    )
+    made = make_plan(*given, frozenset(scheduler_names), move_cost if reschedule else None)
     warn(made.warnings)
     if output == "json":
-        click.echo(json.dumps(made.as_json(), indent=2, ensure_ascii=False))
+        print_json(made.as_json())
         return
     from poseidon.offline.tables import print_plan
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import time
 from pathlib import Path
@@ -12,50 +11,48 @@ from typing import TYPE_CHECKING
 
 import click
 
-from poseidon.commands.connection import HostPort, connect, connection_options, live_faults, serve_metrics
-from poseidon.commands.durations import seconds_option
-from poseidon.commands.live_input import read_live
-from poseidon.commands.move_options import hot_option, move_cost_option
-from poseidon.commands.offline_options import output_option, warn
+from poseidon.commands.connection import connect, connection_options, live_faults, serve_metrics
+from poseidon.commands.endings import print_json, warn
+from poseidon.commands.offline_input import Source
+from poseidon.commands.options import (
+    HostPort,
+    config_option,
+    hot_option,
+    move_cost_option,
+    output_option,
+    seconds_option,
+)
 
 if TYPE_CHECKING:
     from poseidon.kube.client.transport import Transport
-    from poseidon.rescheduling.move import MoveOutcome
-    from poseidon.rescheduling.objectives import ObjectiveOptions
+    from poseidon.rescheduling.moves import MoveOutcome
     from poseidon.rescheduling.planning import PlannedMoves
 
 
 @click.command("reschedule")
 @connection_options
-@click.option(
-    "--config", type=click.Path(path_type=Path), metavar="FILE", help="Scheduler configuration (YAML)."
-)
+@config_option
 @click.option("--dry-run", is_flag=True, help="Say what would be moved, and move nothing.")
 @click.option(
     "--objective",
     type=click.Choice(("lower-cost", "relieve-load", "free-nodes", "make-room")),
     default="lower-cost",
-    show_default=True,
     help="What moves are for.",
 )
 @hot_option
 @click.option("--node", "nodes", multiple=True, help="For free-nodes: which. Repeatable; default: any.")
 @move_cost_option("For lower-cost: what a move has to save, in points of cost models.", free=False)
-@click.option(
-    "--most-moves", type=click.IntRange(min=1), default=100, show_default=True, help="How many pods may move."
-)
+@click.option("--most-moves", type=click.IntRange(min=1), default=100, help="How many pods may move.")
 @click.option(
     "--at-once",
     type=click.IntRange(min=1),
     default=10,
-    show_default=True,
     help="How many of them in one wave; the first wave is a single one.",
 )
 @click.option(
     "--patience",
     callback=seconds_option,
     default="2m",
-    show_default=True,
     metavar="DURATION",
     help="How long a replacement may take to get a node before no further pod is moved.",
 )
@@ -73,8 +70,6 @@ if TYPE_CHECKING:
 @output_option
 def reschedule(
     *,
-    kubeconfig: Path | None,
-    context: str | None,
     config: Path | None,
     dry_run: bool,
     objective: str,
@@ -96,38 +91,28 @@ def reschedule(
     """
     from poseidon.rescheduling.metrics import MoveMetrics
     from poseidon.rescheduling.objectives import Objective, ObjectiveOptions
+    from poseidon.rescheduling.planning import plan_moves
     from protos.conventions.probes import application
 
     options = ObjectiveOptions(Objective(objective), move_cost, hot, nodes, most=most_moves)
     counts = MoveMetrics()
-    if metrics is not None:
-        serve_metrics(metrics, application(lambda: counts.registry, {}))
+    serve_metrics(metrics, application(lambda: counts.registry, {}))
     while True:
-        planned = _planned(kubeconfig, context, config, options, at_once)
+        planned = plan_moves(*Source(config=config).read_live(), options, at_once)
+        warn((*planned.warnings, *planned.notes))
         if output == "table":
             _tell(planned)
         outcomes: list[MoveOutcome] = []
         if not dry_run and (planned.waves.waves or planned.freed or planned.given_back):
-            transport = connect(kubeconfig, context)
+            transport = connect()
             with live_faults(transport):
                 outcomes = asyncio.run(_carry_out(transport, planned, patience))
         counts.note(planned, outcomes)
         if output == "json":
-            click.echo(json.dumps(_as_json(planned, outcomes), indent=2, ensure_ascii=False))
+            print_json(_as_json(planned, outcomes))
         if every is None:
             return
         time.sleep(every)
-
-
-def _planned(
-    kubeconfig: Path | None, context: str | None, config: Path | None, options: ObjectiveOptions, at_once: int
-) -> PlannedMoves:
-    from poseidon.rescheduling.planning import plan_moves
-
-    given = read_live(connect(kubeconfig, context), config, None)
-    planned = plan_moves(given.manifests, given.configuration, given.now, options, at_once)
-    warn((*planned.warnings, *planned.notes))
-    return planned
 
 
 async def _carry_out(transport: Transport, planned: PlannedMoves, patience: float) -> list[MoveOutcome]:
@@ -135,9 +120,8 @@ async def _carry_out(transport: Transport, planned: PlannedMoves, patience: floa
 
     from poseidon.kube.client.metrics import KubeMetrics
     from poseidon.kube.write.event_writer import EventWriter
-    from poseidon.rescheduling.cluster_access import ApiAccess
-    from poseidon.rescheduling.freeing import carry_out
-    from poseidon.rescheduling.mover import Mover
+    from poseidon.rescheduling.cluster_access import ClusterAccess
+    from poseidon.rescheduling.mover import Mover, carry_out
 
     random = Random()  # noqa: S311 - jitter, not secrets
     async with transport:
@@ -152,7 +136,7 @@ async def _carry_out(transport: Transport, planned: PlannedMoves, patience: floa
         )
         writing = asyncio.create_task(events.run())
         try:
-            access = ApiAccess(transport, random)
+            access = ClusterAccess(transport, random)
             mover = Mover(access, patience, told=_tell_outcome, say=events.moved, wall=time.time)
             outcomes = await carry_out(planned, mover, access)
             await events.wait_drained()

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -20,9 +19,19 @@ from uuid import uuid4
 
 import click
 
-from poseidon.commands.connection import HostPort, connection_options, joined, serve_metrics, solver_options
+import poseidon
+from poseidon.commands.connection import (
+    Solvers,
+    chosen_solvers,
+    connection_options,
+    connection_settings,
+    serve_metrics,
+    solver_options,
+)
+from poseidon.commands.endings import fault
+from poseidon.commands.options import HostPort, config_option
 from protos.conventions.logs import configure, logging_options
-from protos.conventions.tls import chosen_tls, tls_options
+from protos.conventions.tls import TlsFiles, chosen_tls, tls_options
 from protos.conventions.tracing import tracer_of, tracing_option
 
 if TYPE_CHECKING:
@@ -32,7 +41,6 @@ if TYPE_CHECKING:
     from poseidon.configuration.document import BridgeConfiguration
     from poseidon.kube.client.settings import ConnectionSettings
     from poseidon.kube.client.transport import Transport
-    from protos.conventions.tls import TlsFiles
 
 _log = logging.getLogger("poseidon.run")
 
@@ -42,16 +50,13 @@ class _Arguments:
     settings: ConnectionSettings
     options: BridgeOptions
     metrics: tuple[str, int] | None
-    cluster_name: str
     tracer: Tracer | None
 
 
 @click.command("run")
 @connection_options
 @solver_options
-@click.option(
-    "--config", type=click.Path(path_type=Path), metavar="FILE", help="Scheduler configuration (YAML)."
-)
+@config_option
 @click.option("--print-config", is_flag=True, help="Print the configuration with all defaults, and end.")
 @click.option(
     "--dry-run",
@@ -73,12 +78,8 @@ class _Arguments:
 @logging_options("debug has a line per pod, info one per round.")
 def run(
     *,
-    kubeconfig: Path | None,
-    context: str | None,
-    firmament: tuple[tuple[str, int], ...],
     config: Path | None,
     print_config: bool,
-    cluster_name: str,
     dry_run: bool,
     leader_elect: bool | None,
     metrics: tuple[str, int] | None,
@@ -89,8 +90,7 @@ def run(
     """Bridge a Kubernetes cluster to a solver: pods and nodes out, bindings back."""
     from poseidon.configuration.document import load
     from poseidon.kube.client.errors import SettingsError
-    from poseidon.kube.client.settings import load_settings
-    from poseidon.metrics_sources.prometheus.queries import connection
+    from poseidon.metrics_sources.prometheus import connection
 
     configure(log_level, log_format)
     try:
@@ -98,36 +98,23 @@ def run(
         if print_config:
             click.echo(configuration.effective_yaml(), nl=False)
             return
-        settings = load_settings(kubeconfig, context)
+        settings = connection_settings()
         prometheus = configuration.utilisation.prometheus
         if prometheus is not None:
             connection(prometheus)  # files that cannot be used are told before anything runs
-        tls = chosen_tls()
-        tracer = tracer_of(traces, "poseidon", _version())
+        options = _options(configuration, chosen_solvers(), dry_run=dry_run, tls=chosen_tls())
+        tracer = tracer_of(traces, "poseidon", poseidon.__version__)
     except (ValueError, SettingsError) as error:
-        click.echo(str(error), err=True)
-        raise SystemExit(2) from None
-    options = _options(
-        configuration, solvers=tuple(map(joined, firmament)), cluster=cluster_name, dry_run=dry_run, tls=tls
-    )
-    _start(_Arguments(settings, options, metrics, cluster_name, tracer))
+        raise fault(str(error)) from None
+    _start(_Arguments(settings, options, metrics, tracer))
 
 
-def bridge_options(
-    config: Path | None,
-    leader_elect: bool | None,
-    firmament: tuple[tuple[str, int], ...],
-    cluster: str,
-    *,
-    tls: TlsFiles | None = None,
-) -> BridgeOptions:
-    """Return what a bridge would do by a file and these options. Raises ``ConfigurationError``."""
+def bridge_options(config: Path | None, leader_elect: bool | None) -> BridgeOptions:
+    """Return what a bridge would do by a file and the options of the command. Raises ``ValueError``."""
     from poseidon.configuration.document import load
 
     configuration = _with_election(load(config), leader_elect)
-    return _options(
-        configuration, solvers=tuple(map(joined, firmament)), cluster=cluster, dry_run=False, tls=tls
-    )
+    return _options(configuration, chosen_solvers(), dry_run=False, tls=chosen_tls())
 
 
 def _with_election(configuration: BridgeConfiguration, leader_elect: bool | None) -> BridgeConfiguration:
@@ -139,24 +126,19 @@ def _with_election(configuration: BridgeConfiguration, leader_elect: bool | None
 
 
 def _options(
-    configuration: BridgeConfiguration,
-    *,
-    solvers: tuple[str, ...],
-    cluster: str,
-    dry_run: bool,
-    tls: TlsFiles | None = None,
+    configuration: BridgeConfiguration, solvers: Solvers, *, dry_run: bool, tls: TlsFiles | None = None
 ) -> BridgeOptions:
-    """What the bridge takes from the configuration and the command line."""
+    """Return what the bridge takes from the configuration and the command line."""
     from poseidon.bridge.options import BridgeOptions
     from poseidon.bridge.solver_stream.session import SessionOptions
 
     return BridgeOptions(
-        firmament=solvers,
+        firmament=solvers.targets,
         configuration=configuration,
-        cluster=observer_of(cluster) if dry_run else cluster,
+        cluster=observer_of(solvers.cluster) if dry_run else solvers.cluster,
         # Process starts are ordered in time, so a later driver always outbids an earlier one.
         fencing=0 if dry_run else int(time.time() * 1000),
-        client=f"poseidon {_version()}",
+        client=f"poseidon {poseidon.__version__}",
         instance=socket.gethostname(),
         dry_run=dry_run,
         session=SessionOptions(tls=tls),
@@ -183,9 +165,10 @@ async def _bridge(arguments: _Arguments) -> None:
     from poseidon.bridge.binding_traces import BindingTraces
     from poseidon.bridge.options import describe
     from poseidon.bridge.rounds import RoundHistory
+    from poseidon.bridge.runner import BridgeProcess
     from poseidon.bridge.supervisor import Supervisor
     from poseidon.leadership.elector import Elector, LeadershipLostError
-    from poseidon.lifecycle.stories import Stories
+    from poseidon.lifecycle.phases import Stories
     from protos.conventions.probes import Heartbeat, application
 
     heartbeat, stories = Heartbeat(time.monotonic), Stories(time.monotonic)
@@ -210,19 +193,18 @@ async def _bridge(arguments: _Arguments) -> None:
                 wall=time.time,
             )
             transport = await stack.enter_async_context(_transport(arguments, elector.may_write))
-        supervisor = Supervisor(
+        process = BridgeProcess(
             transport,
-            options,
-            observer_of(arguments.cluster_name, "needs"),
-            random=random,
-            clock=time.monotonic,
-            wall=time.time,
-            stories=stories,
-            rounds=rounds,
+            random,
+            time.monotonic,
+            time.time,
+            stories,
+            rounds,
             traces=BindingTraces(arguments.tracer) if arguments.tracer else None,
             leadership=elector,
             for_events=free,
         )
+        supervisor = Supervisor(process, options, observer_of(chosen_solvers().cluster, "needs"))
         serve_metrics(
             arguments.metrics,
             application(
@@ -250,10 +232,3 @@ def _transport(arguments: _Arguments, permit: Callable[[], bool] = lambda: True)
 
     options = arguments.options
     return Transport(arguments.settings, clock=time.monotonic, user_agent=options.client, permit=permit)
-
-
-def _version() -> str:
-    try:
-        return version("poseidon-firmament")
-    except PackageNotFoundError:
-        return "unknown"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
 import time
 from contextlib import suppress
@@ -12,13 +11,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from poseidon.commands.connection import connect, connection_options, joined, live_faults, solver_options
-from poseidon.commands.durations import seconds_option
+from poseidon.commands.connection import (
+    chosen_solvers,
+    connect,
+    connection_options,
+    live_faults,
+    solver_options,
+)
+from poseidon.commands.endings import print_json
+from poseidon.commands.options import output_option, seconds_option
 from protos.conventions.tls import chosen_tls, tls_options
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from poseidon.kube.client.transport import Transport
     from poseidon.live.shadow import Observation, Report, Shadow
 
@@ -32,7 +36,6 @@ _SHOWN = 20
     "--scheduler-name",
     multiple=True,
     default=["default-scheduler"],
-    show_default=True,
     help="Whose pods are looked at. Repeatable.",
 )
 @click.option(
@@ -46,22 +49,11 @@ _SHOWN = 20
     "--rate",
     type=click.FloatRange(min=0, min_open=True),
     default=2.0,
-    show_default=True,
     help="Pods a second that the solver is asked about at most.",
 )
 @tls_options
-@click.option("-o", "--output", type=click.Choice(("table", "json")), default="table", show_default=True)
-def shadow(
-    *,
-    kubeconfig: Path | None,
-    context: str | None,
-    firmament: tuple[tuple[str, int], ...],
-    cluster_name: str,
-    scheduler_name: tuple[str, ...],
-    period: float | None,
-    rate: float,
-    output: str,
-) -> None:
+@output_option
+def shadow(*, scheduler_name: tuple[str, ...], period: float | None, rate: float, output: str) -> None:
     """Watch another scheduler, and tell where its pods would have been cheaper. Places nothing, writes nothing.
 
     Both programs have to run; none of the pods need be for them. Each pod that is bound is judged by the solver's cost
@@ -69,18 +61,17 @@ def shadow(
     """
     from poseidon.live.shadow import Shadow
 
-    transport = connect(kubeconfig, context)
-    targets = [joined(address) for address in firmament]
+    transport = connect()
 
     async def watched() -> Report:
-        found = Shadow(targets, cluster_name, frozenset(scheduler_name), rate, chosen_tls(), _told)
+        found = Shadow(*chosen_solvers(), frozenset(scheduler_name), rate, chosen_tls(), _told)
         await _watch(transport, found, period)
         return found.report
 
     with live_faults(transport):
         report = asyncio.run(watched())
     if output == "json":
-        click.echo(json.dumps(report.as_json(), indent=2, ensure_ascii=False))
+        print_json(report.as_json())
     else:
         _print(report)
 

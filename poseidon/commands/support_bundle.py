@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from poseidon.commands.connection import connect, connection_options, fault, solver_options
+from poseidon.commands.connection import chosen_solvers, connect, connection_options, solver_options
 from poseidon.commands.doctor import examined
+from poseidon.commands.endings import fault
+from poseidon.commands.options import config_option
 from poseidon.commands.run import bridge_options
-from protos.conventions.tls import chosen_tls, tls_options
+from protos.conventions.tls import tls_options
 
 if TYPE_CHECKING:
     from poseidon.bridge.options import BridgeOptions
     from poseidon.kube.client.transport import Transport
     from poseidon.live.bundle import Part
-    from protos.conventions.tls import TlsFiles
 
 
 _SOLVER_SECONDS = 30.0
@@ -28,9 +29,7 @@ _SOLVER_SECONDS = 30.0
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @connection_options
 @solver_options
-@click.option(
-    "--config", type=click.Path(path_type=Path), metavar="FILE", help="Scheduler configuration (YAML)."
-)
+@config_option
 @click.option("--bridge-url", metavar="URL", help="Where the bridge serves its metrics, to be asked as well.")
 @click.option("--solver-url", metavar="URL", help="Where the solver serves its metrics, to be asked as well.")
 @click.option(
@@ -46,11 +45,7 @@ _SOLVER_SECONDS = 30.0
 def support_bundle(
     *,
     file: Path,
-    kubeconfig: Path | None,
-    context: str | None,
-    firmament: tuple[tuple[str, int], ...],
     config: Path | None,
-    cluster_name: str,
     bridge_url: str | None,
     solver_url: str | None,
     annotation: tuple[str, ...],
@@ -62,14 +57,13 @@ def support_bundle(
     """
     from poseidon.live.bundle import archive, round_parts
 
-    transport = connect(kubeconfig, context)
+    transport = connect()
     try:
-        tls = chosen_tls()
-        options = bridge_options(config, None, firmament, cluster_name, tls=tls)
+        options = bridge_options(config, None)
     except ValueError as error:
         raise fault(str(error)) from None
     urls = {"bridge": bridge_url, "solver": solver_url}
-    parts = asyncio.run(_gather(transport, options, cluster_name, tls, urls, annotation))
+    parts = asyncio.run(_gather(transport, options, urls, annotation))
     parts += round_parts(rounds) if rounds is not None else ()
     for part in parts:
         if part.problem:
@@ -85,22 +79,16 @@ def support_bundle(
 
 
 async def _gather(
-    transport: Transport,
-    options: BridgeOptions,
-    cluster: str,
-    tls: TlsFiles | None,
-    urls: dict[str, str | None],
-    annotations: tuple[str, ...],
+    transport: Transport, options: BridgeOptions, urls: dict[str, str | None], annotations: tuple[str, ...]
 ) -> list[Part]:
     from poseidon.live.bundle import cluster_parts, doctor_part, page_parts, solver_part, version_part
 
-    targets = options.firmament
     async with transport:
         parts = [await version_part(transport)]
         parts += [each async for each in cluster_parts(transport, annotations)]
-        parts.append(await solver_part(targets, cluster, _SOLVER_SECONDS, tls))
+        parts.append(await solver_part(*chosen_solvers(), _SOLVER_SECONDS, options.session.tls))
         for program, url in urls.items():
             if url:
                 parts += [each async for each in page_parts(program, url)]
-        parts.append(doctor_part(await examined(transport, options, cluster)))
+        parts.append(doctor_part(await examined(transport, options)))
     return parts

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from poseidon.commands.connection import fault
-from poseidon.commands.durations import seconds_option
-from poseidon.commands.offline_options import output_option
+from poseidon.commands.endings import fault
+from poseidon.commands.options import output_option, seconds_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,24 +27,17 @@ _PATIENCE = 5.0
 @click.option(
     "--bridge",
     default="http://127.0.0.1:9092/metrics",
-    show_default=True,
     metavar="URL",
     help="Where the bridge serves its metrics.",
 )
 @click.option(
     "--solver",
     default="http://127.0.0.1:9091/metrics",
-    show_default=True,
     metavar="URL",
     help="Where the solver serves its metrics; without an answer its figures stay empty.",
 )
 @click.option(
-    "--interval",
-    callback=seconds_option,
-    default="2s",
-    show_default=True,
-    metavar="DURATION",
-    help="Between two looks.",
+    "--interval", callback=seconds_option, default="2s", metavar="DURATION", help="Between two looks."
 )
 @click.option("--once", is_flag=True, help="Look twice, print, and end.")
 @output_option
@@ -104,7 +96,8 @@ def _read(bridge: str, solver: str) -> Values:
     try:
         found = dict(parsed(_page(bridge)))
     except (OSError, ValueError) as error:
-        raise fault(f"no bridge answers at {bridge}: {_words(error)}; start it with --metrics", 1) from None
+        why = error.reason if isinstance(error, urllib.error.URLError) else error
+        raise fault(f"no bridge answers at {bridge}: {why}; start it with --metrics", 1) from None
     with suppress(OSError, ValueError):  # without an answer its figures stay empty
         found.update(
             (key, value) for key, value in parsed(_page(solver)).items() if key[0].startswith("firmament_")
@@ -115,8 +108,3 @@ def _read(bridge: str, solver: str) -> Values:
 def _page(url: str) -> str:
     with urllib.request.urlopen(url, timeout=_PATIENCE) as answer:  # noqa: S310 - the scheme has been looked at
         return str(answer.read(_MOST_BYTES).decode())
-
-
-def _words(error: Exception) -> str:
-    reason = error.reason if isinstance(error, urllib.error.URLError) else error
-    return str(reason)

@@ -18,14 +18,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from poseidon.commands.connection import (
-    HostPort,
+    chosen_context,
+    chosen_solvers,
     connect,
     connection_options,
-    fault,
     joined,
     solver_options,
 )
-from poseidon.commands.offline_options import InputError, Moment, read_input
+from poseidon.commands.endings import bad_input, fault
+from poseidon.commands.offline_input import Moment, Source
+from poseidon.commands.options import HostPort
 from poseidon.ui.cures import Cures
 from poseidon.ui.work.inputs import ClusterInput
 from poseidon.ui.work.process import Worker
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     from poseidon.ui.server.access import Access
     from poseidon.ui.sources.files import FileInput
     from poseidon.ui.sources.live import LiveOptions
-    from poseidon.ui.sources.source import Source
+    from poseidon.ui.sources.source import Source as PageSource
 
 
 class NetworkRange(click.ParamType[Any]):
@@ -125,10 +127,6 @@ def ui(
     trust_proxy: tuple[Any, ...],
     host_name: tuple[str, ...],
     most_clients: int,
-    kubeconfig: Path | None,
-    context: str | None,
-    firmament: tuple[tuple[str, int], ...],
-    cluster_name: str,
     bridge: str,
     solver: str,
     config: Path | None,
@@ -159,10 +157,10 @@ def ui(
         return
     if now is not None:
         raise click.UsageError("--now is for files; name some with --snapshot")
-    options = _live_options(firmament, cluster_name, bridge, solver, config)
-    transport = connect(kubeconfig, context)
+    options = _live_options(bridge, solver, config)
+    kubeconfig, context = chosen_context()
     given = ClusterInput((), str(kubeconfig or ""), context or "", str(config or ""))
-    _run(_serve_live(transport, options, given, serving))
+    _run(_serve_live(connect(), options, given, serving))
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +191,7 @@ def _read_files(paths: tuple[str, ...], config: Path | None, now: float | None, 
     manifests = configuration = None
     moment = time.time() if now is None else now
     if found.manifests:
-        read = read_input(tuple(found.manifests), config, moment)
+        read = Source(tuple(found.manifests), config, moment).read()
         manifests, configuration = read.manifests, read.configuration
         found.warnings += manifests.warnings
     elif not found.rounds:
@@ -211,12 +209,10 @@ def _bridge_configuration(config: Path) -> BridgeConfiguration:
     try:
         return load(config)
     except ConfigurationError as error:
-        raise InputError(error.lines) from None
+        raise bad_input(error.lines) from None
 
 
-def _live_options(
-    firmament: tuple[tuple[str, int], ...], cluster: str, bridge: str, solver: str, config: Path | None
-) -> LiveOptions:
+def _live_options(bridge: str, solver: str, config: Path | None) -> LiveOptions:
     from poseidon.ui.sources.live import LiveOptions
 
     for name, url in (("--bridge", bridge), ("--solver", solver)):
@@ -225,8 +221,8 @@ def _live_options(
                 f"{name}: {url!r} is no address; write for example http://127.0.0.1:9092/metrics"
             )
     return LiveOptions(
-        targets=[joined(address) for address in firmament],
-        cluster=cluster,
+        targets=chosen_solvers().targets,
+        cluster=chosen_solvers().cluster,
         bridge_url=bridge,
         solver_url=solver,
         configuration=None if config is None else _bridge_configuration(config),
@@ -282,7 +278,9 @@ def _run(work: Any) -> None:
         uvloop.run(work)
 
 
-async def _serve(source: Source, audience: Audience, worker: Worker, cures: Cures, serving: _Serving) -> None:
+async def _serve(
+    source: PageSource, audience: Audience, worker: Worker, cures: Cures, serving: _Serving
+) -> None:
     """Serve until the program is to end."""
     from poseidon.ui.server.application import Server, serve
     from poseidon.ui.server.limits import Limits

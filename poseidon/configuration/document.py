@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, TypeAlias, TypeVar
+from types import MappingProxyType
+from typing import Annotated, Any, TypeAlias, TypeVar
 
-from pydantic import BeforeValidator, Field, StrictStr
+from pydantic import BeforeValidator, Field, StrictStr, ValidationError
 
-from poseidon.app_network.options import NetworkOptions
-from poseidon.configuration.model_arguments import argument_faults, arguments_for
+from poseidon.app_network.options import NetworkArguments, NetworkOptions
+from poseidon.group_trees.spec.options import TreeArguments
 from poseidon.kube.watch.changes import WatchOptions
 from poseidon.leadership.options import LeaderElectionOptions
-from poseidon.lifecycle.evictions.rate import EvictionLimits
-from poseidon.lifecycle.kept_places import MoveOptions
+from poseidon.lifecycle.eviction_review import EvictionLimits
+from poseidon.lifecycle.nominations import MoveOptions
 from poseidon.lifecycle.pending_reasons import AnnouncementOptions
 from poseidon.lifecycle.recovery import RecoveryOptions
 from poseidon.metrics_sources.options import UtilisationOptions
@@ -22,6 +24,11 @@ from protos.conventions.configuration_file import load_part
 from protos.conventions.configuration_shared import GangSection, ModelSection, PodTopologySpreadSection
 
 Arguments = TypeVar("Arguments", bound=Section)
+
+_HEEDED: Mapping[type[Section], str] = MappingProxyType(
+    {NetworkArguments: "network_overhead", TreeArguments: "topology"}
+)
+"""Arguments that the bridge heeds, as they say where objects are that only it reads, and the models that have them."""
 
 
 def _listed(value: object) -> object:
@@ -67,7 +74,8 @@ class BridgeConfiguration(Document):
 
     def arguments(self, kind: type[Arguments]) -> Arguments:
         """Return the arguments of a cost model that the bridge heeds, their defaults without the model."""
-        return arguments_for(kind, self.cost_models)
+        models = (each.args for each in self.cost_models if each.name == _HEEDED[kind])
+        return _read(kind, next(models, {}))
 
 
 def load(path: Path | None) -> BridgeConfiguration:
@@ -76,3 +84,30 @@ def load(path: Path | None) -> BridgeConfiguration:
     Models need not be installed for that, and are not checked. Raises ``ConfigurationError``.
     """
     return load_part(path, BridgeConfiguration, argument_faults)
+
+
+def argument_faults(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what is wrong in a raw document with arguments that the bridge heeds; their models may not be installed."""
+    models = document.get("costModels")
+    given = [each for each in models if isinstance(each, Mapping)] if isinstance(models, list) else []
+    for kind, name in _HEEDED.items():
+        for each in given:
+            args = each.get("args")
+            if each.get("name") == name and isinstance(args, Mapping):
+                yield from (f"costModels: {name}: {fault}" for fault in _faults(kind, args))
+
+
+def _faults(kind: type[Section], args: Mapping[str, Any]) -> Iterator[str]:
+    try:
+        _read(kind, args)
+    except ValidationError as error:
+        found = error.errors()
+        texts = {each["loc"][0] for each in found if each["loc"][1:] or each["type"] == "tuple_type"}
+        for key in dict.fromkeys(each["loc"][0] for each in found):
+            wanted = "a list of texts" if key in texts else "a text"
+            yield f"args.{key}: is {args[str(key)]!r}; write {wanted}"
+
+
+def _read(kind: type[Arguments], given: Mapping[str, Any]) -> Arguments:
+    stated = {key: each for key, each in given.items() if each not in (None, "", [])}
+    return kind.model_validate(stated, by_alias=True, by_name=False)

@@ -1,8 +1,11 @@
-"""What a demonstration shows while it works: a bar on a terminal, an occasional line elsewhere."""
+"""What a demonstration shows while it works: a bar on a terminal, an occasional line elsewhere.
+
+A display is used as a context: at its end it is closed.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -12,27 +15,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _LINE_SECONDS = 2.0
-
-
-class Display(Protocol):
-    """Shows how far things are. Used as a context: at its end the display is closed."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, *_: object) -> None: ...
-
-    def stage(self, text: str) -> None:
-        """Something begins."""
-
-    def bound(self, count: int, total: int) -> None:
-        """So many pods are bound."""
-
-
-def make_display(console: Console, clock: Callable[[], float]) -> Display:
-    """Return the display that suits the console; ``clock`` gives seconds."""
-    if console.is_terminal:
-        return BarDisplay(console)
-    return LineDisplay(console, clock)
 
 
 class BarDisplay:
@@ -98,3 +80,11 @@ class LineDisplay:
     def _print(self, text: str) -> None:
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)
         self._last = self._clock()
+
+
+Display: TypeAlias = BarDisplay | LineDisplay
+
+
+def make_display(console: Console, clock: Callable[[], float]) -> Display:
+    """Return the display that suits the console; ``clock`` gives seconds."""
+    return BarDisplay(console) if console.is_terminal else LineDisplay(console, clock)

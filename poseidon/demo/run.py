@@ -18,7 +18,8 @@ from poseidon.demo.report import Summary, summarise
 from poseidon.demo.seeding import create_cluster, create_pods
 from poseidon.demo.solver_client import SolverClient
 from poseidon.demo.tracker import PodName, PodTracker
-from poseidon.demo.verification import PODS, read_occupancy
+from poseidon.demo.verification import read_occupancy
+from poseidon.kube.api.collections import PODS
 from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.client.settings import load_settings
 from poseidon.kube.client.transport import Transport

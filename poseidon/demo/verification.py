@@ -6,18 +6,16 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from poseidon.kube.api.core import Node, Pod
-from poseidon.kube.api.resource import Resource
+from poseidon.kube.api.collections import NODES, PODS
 from poseidon.kube.watch.listing import pages
-from poseidon.pods.requests.resources import amounts, effective_requests
+from poseidon.pods.resources import amounts, effective_requests
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from poseidon.kube.api.core import Node, Pod
     from poseidon.kube.client.transport import Transport
 
-NODES = Resource("nodes", "/api/v1/nodes", Node)
-PODS = Resource("pods", "/api/v1/pods", Pod)
 _PAGE = 1000
 
 

@@ -7,7 +7,9 @@ the same number. Pods are what their controllers would create, since a simulated
 from __future__ import annotations
 
 import copy
+import sysconfig
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -30,6 +32,7 @@ OwnerKey = tuple[str, str, str]
 _REPLICATED = ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet")
 _WORKLOADS = (*_REPLICATED, "Job", "DaemonSet")
 _HOSTNAME = "kubernetes.io/hostname"
+_EXAMPLE = Path("examples", "01-online-boutique")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,26 @@ class Workload:
         """How many zones the nodes are in."""
         labels = (node["metadata"]["labels"] for node in self.nodes)
         return len({each.get("topology.kubernetes.io/zone", "") for each in labels})
+
+
+class ExampleMissingError(Exception):
+    """The example was not found; the text says where it was looked for and what to do."""
+
+
+def example_paths() -> tuple[str, ...]:
+    """Return the manifests of the example: of the source checkout, else as installed with the package.
+
+    Raises ``ExampleMissingError``.
+    """
+    checkout = Path(__file__).resolve().parents[2] / _EXAMPLE
+    installed = Path(sysconfig.get_path("data"), "share", "poseidon", _EXAMPLE)
+    for folder in (checkout, installed):
+        found = [folder / name for name in ("nodes.yaml", "app.yaml")]
+        if all(path.is_file() for path in found):
+            return tuple(map(str, found))
+    raise ExampleMissingError(
+        f"the example's manifests are neither in {checkout} nor in {installed}; name manifests with --manifests"
+    )
 
 
 def load_workload(paths: Sequence[str], *, nodes: int, pods: int, scheduler_name: str) -> Workload:

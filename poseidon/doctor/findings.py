@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Verdict(Enum):
@@ -21,3 +21,7 @@ class Finding(NamedTuple):
     check: str
     verdict: Verdict
     message: str
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the documented JSON object."""
+        return {"check": self.check, "verdict": self.verdict.value, "message": self.message}

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 from prometheus_client import CollectorRegistry
@@ -203,6 +203,33 @@ class Elector:
             _log.info("%s", said)
         if election.role is Role.LEADER:
             self._elected.set()
+
+
+class OnlyBridge:
+    """The leadership of a bridge that no other stands by: it leads from the start, until its process ends."""
+
+    role = Role.LEADER
+
+    def __init__(self, fencing: int) -> None:
+        self.fencing = fencing
+
+    def may_write(self) -> bool:
+        """Return whether it may change the cluster: at any time."""
+        return True
+
+    async def wait_elected(self) -> None:
+        """Return at once."""
+
+    async def run(self) -> None:
+        """Do nothing until cancelled."""
+        await asyncio.Event().wait()
+
+    async def release(self) -> None:
+        """Do nothing: solvers know how long to wait for who comes next."""
+
+
+Leadership: TypeAlias = Elector | OnlyBridge
+"""What the rest of a bridge asks whether this process is the one that decides for its cluster."""
 
 
 def own_namespace(path: Path = _NAMESPACE_FILE) -> str:

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from poseidon.kube.write.claim_writer import GiveVolume, SelectNode
+from poseidon.kube.write.patch_writer import (
+    GroupConditionWrite,
+    GroupStatusWrite,
+    LabelWrite,
+    MapWrite,
+    Nomination,
+)
+
 if TYPE_CHECKING:
     from poseidon.kube.api.references import ObjectRef, PodRef
-    from poseidon.kube.write.claim_writer import ClaimWrite
-    from poseidon.kube.write.group_tree_writers import LabelWrite, MapWrite
-    from poseidon.kube.write.pod_group_writers import GroupConditionWrite, GroupStatusWrite
 
 
 class Bind(NamedTuple):
@@ -38,12 +44,6 @@ class AnnounceUnschedulable(NamedTuple):
     undecided: bool = False
 
 
-class WriteClaim(NamedTuple):
-    """Write what begins the binding of a claim."""
-
-    write: ClaimWrite
-
-
 class Evict(NamedTuple):
     """Have a pod on ``node`` make way; ``beyond_budget``: also where a disruption budget forbids it."""
 
@@ -66,43 +66,12 @@ class AnnouncePreempted(NamedTuple):
     message: str
 
 
-class Nominate(NamedTuple):
-    """Write on which node pods make way for a pod, "" for none."""
-
-    pod: PodRef
-    node: str
-
-
-class WriteGroupStatus(NamedTuple):
-    """Write the status of a PodGroup."""
-
-    write: GroupStatusWrite
-
-
-class WriteGroupCondition(NamedTuple):
-    """Write a condition of a PodGroup of Kubernetes itself."""
-
-    write: GroupConditionWrite
-
-
 class AnnounceGroup(NamedTuple):
     """Write an event about a group on the object that describes it."""
 
     group: ObjectRef
     reason: str
     message: str
-
-
-class WriteGroupMap(NamedTuple):
-    """Write what is new about a topology group, or about the tree, into its ConfigMap."""
-
-    write: MapWrite
-
-
-class WriteMemberLabels(NamedTuple):
-    """Write what is new about a member of a topology group as labels of the pod."""
-
-    write: LabelWrite
 
 
 class AnnounceRefused(NamedTuple):
@@ -127,9 +96,23 @@ class DeleteRefused(NamedTuple):
     pod: PodRef
 
 
-Recovery: TypeAlias = AnnounceRefused | RecreateRefused | DeleteRefused
-Grouped: TypeAlias = (
-    WriteGroupStatus | WriteGroupCondition | AnnounceGroup | WriteGroupMap | WriteMemberLabels
+Action: TypeAlias = (
+    Bind
+    | AnnounceScheduled
+    | AnnounceUnschedulable
+    | Evict
+    | WithdrawEviction
+    | AnnouncePreempted
+    | Nomination
+    | AnnounceGroup
+    | AnnounceRefused
+    | RecreateRefused
+    | DeleteRefused
+    | SelectNode
+    | GiveVolume
+    | GroupStatusWrite
+    | GroupConditionWrite
+    | MapWrite
+    | LabelWrite
 )
-Batch: TypeAlias = Evict | WithdrawEviction | AnnouncePreempted | Nominate | Grouped
-Action: TypeAlias = Bind | AnnounceScheduled | AnnounceUnschedulable | WriteClaim | Recovery | Batch
+"""What is only written stands for itself: what begins the binding of a claim, and what is said on objects of groups."""

@@ -16,13 +16,13 @@ class _Entry:
 
 
 class Jobs:
-    """Jobs by id, kept as long as they have members here."""
+    """Jobs by id, kept as long as they have members here. ``changed`` and ``ended`` are news for the solver."""
 
     def __init__(self) -> None:
         self._entries: dict[str, _Entry] = {}
         self._told: set[str] = set()
-        self._ended: dict[str, None] = {}
-        self._changed: dict[str, None] = {}
+        self.ended: dict[str, None] = {}
+        self.changed: dict[str, None] = {}
         self._been_whole: set[str] = set()
 
     def __len__(self) -> int:
@@ -32,7 +32,7 @@ class Jobs:
         """Count one more member of a job."""
         if not self.join_known(job.id):
             self._entries[job.id] = _Entry(job, 1)
-            self._ended.pop(job.id, None)
+            self.ended.pop(job.id, None)
 
     def join_known(self, job_id: str) -> bool:
         """Count one more member of a job that has members; returns whether it has."""
@@ -49,7 +49,7 @@ class Jobs:
             return
         entry.job = job
         if job.id in self._told:
-            self._changed[job.id] = None
+            self.changed[job.id] = None
 
     def leave(self, job_id: str) -> None:
         """Count one member less; the last one ends the job."""
@@ -61,13 +61,13 @@ class Jobs:
             del self._entries[job_id]
             self._been_whole.discard(job_id)
             if job_id in self._told:
-                self._ended[job_id] = None
+                self.ended[job_id] = None
 
     def forget_told(self) -> None:
         """Begin a stream: its solver knows no job."""
         self._told.clear()
-        self._ended.clear()
-        self._changed.clear()
+        self.ended.clear()
+        self.changed.clear()
 
     def define(self, job_id: str) -> pb.Job | None:
         """Return the description of a job unless the solver has it already."""
@@ -99,11 +99,11 @@ class Jobs:
 
     def take_changed(self) -> list[pb.Job]:
         """Return the jobs that are described anew, once."""
-        changed, self._changed = self._changed, {}
+        changed, self.changed = self.changed, {}
         return [self._as_told(job_id) for job_id in changed if job_id in self._entries]
 
     def take_ended(self) -> list[str]:
         """Return the jobs that the solver knows and that have ended, once."""
-        ended, self._ended = list(self._ended), {}
+        ended, self.ended = list(self.ended), {}
         self._told.difference_update(ended)
         return ended

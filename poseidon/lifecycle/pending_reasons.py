@@ -15,8 +15,9 @@ from poseidon.lifecycle.actions import AnnounceUnschedulable
 from protos.conventions.configuration import Duration, Section
 
 if TYPE_CHECKING:
+    from poseidon.lifecycle.actions import Action
+    from poseidon.lifecycle.phases import PodRecord
     from poseidon.lifecycle.pods import Tasks
-    from poseidon.lifecycle.records import PodRecord
 
 _GRAMMAR = re.compile(r"0/\d+ nodes are available: ")
 _COUNT = re.compile(r"^\d+ ")
@@ -42,45 +43,58 @@ class AnnouncementOptions(Section):
     counts_after: Duration = 60.0
 
 
-class PendingReasons:
-    """Decides what is said of pending pods, and when. ``clock`` is monotonic."""
+OUTAGE_SECONDS = 30.0
+"""How long no solver answers before pods are told: a restart takes a few seconds, and is no news."""
+_LOOK_SECONDS = 5.0
 
-    def __init__(self, tasks: Tasks, clock: Callable[[], float], options: AnnouncementOptions) -> None:
+MESSAGE = "no node chosen: the solver has not answered for a while; the pod is placed when it does"
+"""What pods are told that wait while no solver answers, since nobody else says why they stay pending."""
+
+
+class PendingReasons:
+    """Decides what is said of pending pods, and when; that is added to ``actions``. ``clock`` is monotonic."""
+
+    def __init__(
+        self, tasks: Tasks, actions: list[Action], clock: Callable[[], float], options: AnnouncementOptions
+    ) -> None:
         self._tasks = tasks
+        self._actions = actions
         self._clock = clock
         self._counts_seconds = options.counts_after
         # What is said later: the newest message by uid, and when each is due.
         self._later: dict[str, str] = {}
         self._due: list[tuple[float, str]] = []
+        self._outage_since: float | None = None
+        self._look_at = 0.0
 
-    def consider(self, record: PodRecord, message: str) -> AnnounceUnschedulable | None:
-        """Take why a pod stays pending; return what is to be said of it now."""
+    def consider(self, record: PodRecord, message: str) -> None:
+        """Take why a pod stays pending; it is said now, later or not at all."""
         uid = record.task.uid
         if record.place or record.message == message:
             self._later.pop(uid, None)
-            return None
+            return
         now = self._clock()
         due = record.announced_at + self._counts_seconds
         if record.message and now < due and reasons_of(record.message) == reasons_of(message):
             if uid not in self._later:
                 heapq.heappush(self._due, (due, uid))
             self._later[uid] = message
-            return None
-        return self._say(record, message, now)
+            return
+        self._say(record, message, now)
 
-    def waiting_for(self, record: PodRecord, message: str) -> AnnounceUnschedulable | None:
-        """Take what has to happen before a pod is bound to the node that it has got; return what is to be said."""
-        return None if record.message == message else self._say(record, message, self._clock())
+    def consider_wait(self, record: PodRecord) -> None:
+        """Take why a pod is not offered to the solver, if it is for this scheduler to place."""
+        if record.waits_for and record.schedulable:
+            self.consider(record, record.waits_for)
 
-    def undecided(self, record: PodRecord, message: str) -> AnnounceUnschedulable:
-        """Take why no solver looks at a pod; return what is to be said. One found unschedulable still counts so."""
-        found_before = bool(record.message)
-        return self._say(record, message, self._clock())._replace(undecided=not found_before)
+    def waiting_for(self, record: PodRecord, message: str) -> None:
+        """Take what has to happen before a pod is bound to the node that it has got."""
+        if record.message != message:
+            self._say(record, message, self._clock())
 
-    def take_due(self) -> list[AnnounceUnschedulable]:
-        """Return what was put off and is to be said by now, of pods that still wait, once."""
+    def say_due(self) -> None:
+        """Say what was put off and is to be said by now, of pods that still wait."""
         now = self._clock()
-        said = []
         while self._due and self._due[0][0] <= now:
             _, uid = heapq.heappop(self._due)
             message = self._later.get(uid)
@@ -91,13 +105,32 @@ class PendingReasons:
             elif record.announced_at + self._counts_seconds > now:
                 heapq.heappush(self._due, (record.announced_at + self._counts_seconds, uid))
             else:
-                said.append(self._say(record, message, now))
-        return said
+                self._say(record, message, now)
 
-    def _say(self, record: PodRecord, message: str, now: float) -> AnnounceUnschedulable:
+    def look(self, *, solver_answers: bool) -> None:
+        """Take whether a solver answers at present. To be called about every second.
+
+        Each waiting pod is told of an outage once, until a solver has said something else of it. One that was found
+        unschedulable before still counts so.
+        """
+        now = self._clock()
+        if solver_answers:
+            self._outage_since = None
+            return
+        if self._outage_since is None:
+            self._outage_since = now
+            self._look_at = now + OUTAGE_SECONDS
+        if now < self._look_at:
+            return
+        self._look_at = now + _LOOK_SECONDS
+        for record in self._tasks:
+            waits = record.schedulable and not record.place and not record.waits_for
+            if waits and record.message != MESSAGE:
+                self._say(record, MESSAGE, now, undecided=not record.message)
+
+    def _say(self, record: PodRecord, message: str, now: float, *, undecided: bool = False) -> None:
         self._later.pop(record.task.uid, None)
-        said = AnnounceUnschedulable(record.ref, message, bool(record.message))
+        self._actions.append(AnnounceUnschedulable(record.ref, message, bool(record.message), undecided))
         record.message = message
         record.said_here = True
         record.announced_at = now
-        return said

@@ -5,21 +5,17 @@ Who is on which node, what is requested there and which pods have changed is der
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from itertools import chain
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from poseidon.lifecycle.phases import UNPLACED, Event, Phase, next_phase
-from poseidon.pods.task_events import bound, submitted
-from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
-    from poseidon.lifecycle.bind_check import BindCheck
-    from poseidon.lifecycle.records import PodRecord, SentState
-    from poseidon.lifecycle.requested import Requested
-    from poseidon.lifecycle.stories import Stories
+    from poseidon.lifecycle.bind_check import BindCheck, Requested
+    from poseidon.lifecycle.phases import PodRecord, SentState, Stories
     from poseidon.nodes.machines import Machines
     from poseidon.pods.tasks import Task
+    from poseidon.volumes.state import VolumeState
 
 
 class Tasks:
@@ -27,8 +23,8 @@ class Tasks:
 
     What has to be told is found by comparison: of how a task should stand with what was told last. Any order
     and any repetition of the events that led there gives the same messages. What each task takes where it
-    runs, or is being bound to, is kept in ``requested``; ``on_moved`` is told of uid and place,
-    ``stories`` of each step.
+    runs, or is being bound to, is kept in ``requested``; ``volumes`` are told where those
+    are that use claims, ``stories`` of each step.
     """
 
     def __init__(
@@ -36,14 +32,14 @@ class Tasks:
         machines: Machines,
         requested: Requested,
         bind_check: BindCheck,
-        on_moved: Callable[[str, str], None],
+        volumes: VolumeState,
         stories: Stories,
     ) -> None:
         self._stories = stories
         self._machines = machines
         self._requested = requested
         self._bind_check = bind_check
-        self._on_moved = on_moved
+        self._volumes = volumes
         self._records: dict[str, PodRecord] = {}
         self._uids: dict[str, str] = {}
         self._on_node: dict[str, dict[str, None]] = {}  # in the order in which they came
@@ -101,7 +97,8 @@ class Tasks:
         if now != place:
             self._leave(uid, place)
             self._occupy(uid, now)
-            self._on_moved(uid, now)
+            if record.uses_claims:
+                self._volumes.move_pod(uid, now)
         if now != place or event is Event.SHOWN:  # with which its requests may have changed
             self._charge(record)
         if phase is not before:
@@ -146,10 +143,6 @@ class Tasks:
     def on_node(self, node: str) -> list[PodRecord]:
         """Return the records of a node, in the order in which they came to it."""
         return [self._records[uid] for uid in self._on_node.get(node, ())]
-
-    def nodes(self) -> list[str]:
-        """Return the names of the nodes that have pods, whether or not the nodes are known."""
-        return list(self._on_node)
 
     def mark_moved(self) -> None:
         """Compare all tasks anew whose class is no longer the one that the solver was told."""
@@ -196,10 +189,9 @@ class Tasks:
             record.told = None
         self._changed = dict.fromkeys(self._records)
 
-    def take(self) -> tuple[Iterator[pb.Event], list[Task]]:
-        """Return what brings the solver up to date, once, and the tasks that this defines or changes.
-
-        The events are made while they are gone through.
+    def take(self) -> tuple[list[str], list[tuple[Task, str, bool]], list[Task]]:
+        """Return what brings the solver up to date, once: the tasks (uids) that are to be removed first, those that are
+        on a machine, with that and whether their bindings are still under way, and those that wait for one.
         """
         removed = list(self._removed)
         waiting: list[Task] = []
@@ -221,18 +213,12 @@ class Tasks:
         self._changed.clear()
         self._removed.clear()
         self._to_resync.clear()
-        events = chain((pb.Event(task_removed=uid) for uid in removed), bound(placed), submitted(waiting))
-        return events, [*(task for task, _, _ in placed), *waiting]
+        return removed, placed, waiting
 
     def _desired_state(self, record: PodRecord) -> SentState | None:
-        desired_state = record.desired_state()
-        if (
-            desired_state is not None
-            and desired_state.machine
-            and desired_state.machine not in self._machines
-        ):
-            return None
-        return desired_state
+        desired = record.desired_state()
+        known = desired is None or not desired.machine or desired.machine in self._machines
+        return desired if known else None
 
     @staticmethod
     def _report_will_do(record: PodRecord) -> bool:

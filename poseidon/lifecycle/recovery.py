@@ -13,12 +13,11 @@ from pydantic import Field, StrictBool, StrictInt
 
 from poseidon.kube.api.references import PodRef
 from poseidon.lifecycle.actions import Action, AnnounceRefused, DeleteRefused, RecreateRefused
-from poseidon.pods.kubelet_refusals import may_have_run, refused
 from protos.conventions.configuration import Section
 
 if TYPE_CHECKING:
-    from poseidon.kube.api.core import Pod
-    from poseidon.lifecycle.records import PodRecord
+    from poseidon.kube.api.core import ContainerStatus, Pod
+    from poseidon.lifecycle.phases import PodRecord
 
 RECREATIONS = "poseidon.firmament.io/recreations"
 """Annotation: how often a pod has been created again under its name because kubelets refused it."""
@@ -47,17 +46,12 @@ class RecoveryOptions(Section):
 
 
 class RefusedPods:
-    """Decides about refused pods, once for each; sans I/O, like the rest of the state."""
+    """Decides about refused pods, once for each; what has to be done is added to ``actions``."""
 
-    def __init__(self, options: RecoveryOptions) -> None:
+    def __init__(self, options: RecoveryOptions, actions: list[Action]) -> None:
         self._options = options
+        self._actions = actions
         self._handled: set[str] = set()
-        self._actions: list[Action] = []
-
-    def take_actions(self) -> list[Action]:
-        """Return what has to be done, once."""
-        actions, self._actions = self._actions, []
-        return actions
 
     def finished(self, uid: str, pod: Pod, known: PodRecord | None) -> None:
         """Take one of our pods that has ended; ``known`` is what was known of it when it had not.
@@ -115,3 +109,46 @@ def _recreations(pod: Pod) -> int:
     if not (text.isascii() and text.isdecimal()):
         return 0
     return int(text) if len(text) <= _LONGEST_COUNT else _MOST_COUNTED
+
+
+INSUFFICIENT_PREFIX = "OutOf"
+"""Reasons that begin so name a resource: ``OutOfcpu``, ``OutOfpods``, ``OutOfnvidia.com/gpu``."""
+
+REASONS = frozenset(
+    {
+        "NodeAffinity",
+        "NodeName",
+        "NodePorts",
+        "TopologyAffinityError",
+        "UnexpectedAdmissionError",
+        "VolumeAttachmentLimitExceeded",
+        "node(s) had taints that the pod didn't tolerate",
+    }
+)
+"""Reasons, beside lack of a resource, that another node may cure. Kubelets give them at admission (their
+``pkg/kubelet/lifecycle`` and ``pkg/kubelet/cm/topologymanager``). Those that would be the same on every node,
+such as an unsupported feature, are left out, and so are evictions: an evicted pod has run."""
+
+
+def refused(pod: Pod) -> bool:
+    """Whether the kubelet of its node refused the pod for a reason that another node may cure."""
+    status = pod.status
+    return (
+        status.phase == "Failed"
+        and bool(pod.spec.node_name)
+        and (status.reason.startswith(INSUFFICIENT_PREFIX) or status.reason in REASONS)
+    )
+
+
+def may_have_run(pod: Pod) -> bool:
+    """Whether anything of the pod may ever have run: a kubelet that restarts also refuses pods that did."""
+    status = pod.status
+    initialized = pod.condition("Initialized")
+    return (initialized is not None and initialized.status == "True") or any(
+        _started(each) for each in (*status.container_statuses, *status.init_container_statuses)
+    )
+
+
+def _started(container: ContainerStatus) -> bool:
+    state = container.state
+    return container.restart_count > 0 or state.terminated is not None or state.running is not None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
+from collections import Counter, deque
+from collections.abc import Callable
 from enum import StrEnum
 
 _log = logging.getLogger(__name__)
@@ -40,17 +41,17 @@ _WARNED_OF = _SUSPICIOUS | {Reason.RATE}
 
 
 class Refusals:
-    """Counts what was refused."""
+    """Counts what was refused; ``counts``: since they were taken."""
 
     def __init__(self) -> None:
         self.suspicious = 0
         """How many deltas no honest solver asks for."""
-        self._counts: Counter[tuple[Kind, Reason]] = Counter()
+        self.counts: Counter[tuple[Kind, Reason]] = Counter()
         self._logged: set[tuple[Kind, Reason]] = set()
 
     def note(self, kind: Kind, reason: Reason, pod: str, words: str) -> None:
         """Take note that something was not done with ``pod`` (its name, or uid), and why in ``words``."""
-        self._counts[kind, reason] += 1
+        self.counts[kind, reason] += 1
         self.suspicious += reason in _SUSPICIOUS
         if (kind, reason) not in self._logged:
             self._logged.add((kind, reason))
@@ -59,5 +60,30 @@ class Refusals:
 
     def take(self) -> Counter[tuple[Kind, Reason]]:
         """Return how often each has come about since the last call."""
-        counts, self._counts = self._counts, Counter()
+        counts, self.counts = self.counts, Counter()
         return counts
+
+
+ROUNDS = 30
+SECONDS = 60.0
+"""An honest solver that has missed something backs off, twice as long each time: it comes to a few rounds a minute."""
+
+
+class Distrust:
+    """Counts the rounds of one stream that hold something suspicious. ``clock`` is monotonic."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._rounds: deque[float] = deque()
+
+    def suspect(self) -> bool:
+        """Take note of a suspicious round; return whether that makes ``ROUNDS`` within ``SECONDS``."""
+        now = self._clock()
+        self._rounds.append(now)
+        while self._rounds[0] <= now - SECONDS:
+            self._rounds.popleft()
+        return len(self._rounds) >= ROUNDS
+
+    def forget(self) -> None:
+        """Begin anew, with another stream."""
+        self._rounds.clear()

@@ -1,6 +1,8 @@
 """What somebody needs who helps from afar, in one archive: the cluster, what the programs say, what doctor finds.
 
-No secrets: see ``cluster_dump``. A part that cannot be had is told, and the rest goes on.
+Objects are as ``poseidon plan`` reads them, each cut down to the fields that the bridge decodes: containers'
+environments, commands and probes, parameters of storage classes, and whatever else may hold secrets, are left behind.
+Annotations stay that schedulers define. A part that cannot be had is told, and the rest goes on.
 """
 
 from __future__ import annotations
@@ -15,21 +17,117 @@ import aiohttp
 import msgspec
 
 import poseidon
-from poseidon.kube.client.errors import KubeError
-from poseidon.live.cluster_dump import COLLECTIONS, objects_of
+from poseidon.kube.api import collections
+from poseidon.kube.api.decoding import MalformedObjectError, decode_object
+from poseidon.kube.client.errors import ApiError, KubeError
 from poseidon.live.solver import NoAnswerError, state_of
-from protos.conventions.tls import TlsError
+from poseidon.metrics_sources.koordinator import NODE_METRICS
+from protos.conventions.tls import TlsError, TlsFiles
 
 if TYPE_CHECKING:
     from poseidon.doctor.findings import Finding
+    from poseidon.kube.api.core import KubeStruct
+    from poseidon.kube.api.resource import Resource
     from poseidon.kube.client.transport import Transport
-    from protos.conventions.tls import TlsFiles
+
+COLLECTIONS: tuple[Resource[Any], ...] = (
+    collections.NODES,
+    collections.NAMESPACES,
+    collections.PRIORITY_CLASSES,
+    collections.SERVICES,
+    collections.STORAGE_CLASSES,
+    collections.CSI_NODES,
+    collections.CSI_DRIVERS,
+    collections.STORAGE_CAPACITIES,
+    collections.VOLUMES,
+    collections.CLAIMS,
+    collections.BUDGETS,
+    collections.POD_GROUPS,
+    collections.WORKLOADS,
+    collections.NATIVE_POD_GROUPS,
+    collections.GROUP_MAPS,
+    collections.APP_GROUPS,
+    collections.NETWORK_TOPOLOGIES,
+    collections.NODE_TOPOLOGIES,
+    NODE_METRICS,
+    collections.PODS,
+)
+
+_DOMAINS = ("kubernetes.io", "k8s.io", "karpenter.sh", "koordinator.sh", "firmament.io", "network.aware.com")
+_KEYS = ("firmament-gang-scheduling", "sakkara.group.constraints")
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+"""Holds all that the object has, secrets included."""
+
+_PAGE = 500
 
 FOLDER = "support-bundle"
 PAGES = ("configz", "metrics", "readyz")
 MOST_ROUNDS = 20
 _PAGE_SECONDS = 10.0
 _MOST_BYTES = 64 << 20
+
+
+class _Page(msgspec.Struct):
+    items: list[msgspec.Raw] = msgspec.field(default_factory=list)
+    metadata: dict[str, Any] = msgspec.field(default_factory=dict)
+    apiVersion: str = ""  # noqa: N815 - the API's name
+    kind: str = ""
+
+
+async def objects_of(
+    transport: Transport, resource: Resource[Any], annotations: Sequence[str] = ()
+) -> list[dict[str, Any]]:
+    """Return the objects of a collection in the first version that is served, none if none is.
+
+    ``annotations``: keys that stay beside those of schedulers. Raises ``KubeError`` and ``msgspec.DecodeError``.
+    """
+    for version in resource.versions():
+        try:
+            return await _pages(transport, version, frozenset(annotations))
+        except ApiError as error:
+            if not error.not_found:
+                raise
+    return []
+
+
+async def _pages(
+    transport: Transport, resource: Resource[Any], annotations: frozenset[str]
+) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    more = {"limit": str(_PAGE)}
+    while True:
+        page = msgspec.json.decode(await transport.get(resource.path, resource.query(**more)), type=_Page)
+        kind = page.kind.removesuffix("List")
+        for raw in page.items:
+            cut = _cut(raw, resource.kind, annotations)
+            if cut is not None:
+                found.append({"apiVersion": page.apiVersion, "kind": kind, **cut})
+        token = page.metadata.get("continue")
+        if not token:
+            return found
+        more["continue"] = token
+
+
+def _cut(raw: msgspec.Raw, kind: type[KubeStruct], annotations: frozenset[str]) -> dict[str, Any] | None:
+    try:
+        cut: dict[str, Any] = msgspec.to_builtins(decode_object(raw, kind))
+    except MalformedObjectError:
+        return None  # the bridge sets it aside as well
+    metadata = cut.get("metadata", {})
+    kept = {
+        key: value
+        for key, value in metadata.pop("annotations", {}).items()
+        if key in annotations or _is_known(key)
+    }
+    if kept:
+        metadata["annotations"] = kept
+    return cut
+
+
+def _is_known(key: str) -> bool:
+    domain = key.partition("/")[0]
+    known = key in _KEYS or any(domain == each or domain.endswith(f".{each}") for each in _DOMAINS)
+    return known and key != _LAST_APPLIED
 
 
 class Part(NamedTuple):
@@ -55,15 +153,12 @@ async def cluster_parts(transport: Transport, annotations: Sequence[str]) -> Asy
 
 async def version_part(transport: Transport) -> Part:
     """Return which versions these are."""
-    return await _attempt(
-        "versions.json",
-        lambda: _versions(transport),
-    )
 
+    async def versions() -> bytes:
+        served = msgspec.json.decode(await transport.get("/version"))
+        return _json({"poseidon": poseidon.__version__, "kubernetes": served})
 
-async def _versions(transport: Transport) -> bytes:
-    served = msgspec.json.decode(await transport.get("/version"))
-    return _json({"poseidon": poseidon.__version__, "kubernetes": served})
+    return await _attempt("versions.json", versions)
 
 
 async def solver_part(targets: Sequence[str], cluster: str, seconds: float, tls: TlsFiles | None) -> Part:
@@ -101,10 +196,7 @@ def round_parts(folder: Path, most: int = MOST_ROUNDS) -> Iterator[Part]:
 
 def doctor_part(findings: Iterable[Finding]) -> Part:
     """Return what ``poseidon doctor`` has found."""
-    found = [
-        {"check": each.check, "verdict": each.verdict.value, "message": each.message} for each in findings
-    ]
-    return Part("doctor.json", _json(found))
+    return Part("doctor.json", _json([each.as_json() for each in findings]))
 
 
 async def _attempt(name: str, make: Callable[[], Awaitable[bytes]]) -> Part:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rich.console import RenderableType
-
-    from poseidon.live.figures import Figures, Quantiles
+    from poseidon.live.figures import Figures
 
 _WAITING: Mapping[str, str] = {
     "active": "for the next round",
@@ -59,17 +57,13 @@ def _times(found: Figures) -> Table:
         ("until the solver answers", found.answer),
         ("a binding", found.binding),
     ):
-        table.add_row(name, *_both(each))
+        table.add_row(name, _time(each.median), _time(each.most))
     table.add_section()
     for stage, spent in found.stages.items():
         table.add_row(f"a round: {stage}", _time(spent), "")
     table.add_row("rounds per second", f"{found.rounds:,.2f}", "")
     table.add_row("arcs of the largest network", f"{found.arcs:,}", "")
     return table
-
-
-def _both(found: Quantiles) -> tuple[str, str]:
-    return _time(found.median), _time(found.most)
 
 
 def _time(seconds: float) -> str:

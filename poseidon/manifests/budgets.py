@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from poseidon.kube.api.pod_groups import DisruptionBudgetStatus
+from poseidon.kube.api.pod_groups import DisruptionBudget, DisruptionBudgetStatus
 from poseidon.kube.parsing.defects import Defect
 from poseidon.pod_rules.label_selectors import requirements
+from poseidon.volumes.matching import holds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from poseidon.kube.api.core import Number, Pod
-    from poseidon.kube.api.pod_groups import DisruptionBudget
-    from protos.firmament.v1 import scheduler_pb2 as pb
 
 
 def counted(budgets: Iterable[DisruptionBudget], pods: Sequence[Pod]) -> list[DisruptionBudget]:
@@ -49,13 +48,14 @@ def covered_by(budget: DisruptionBudget, pods: Iterable[Pod]) -> list[Pod]:
     """Return the pods that a budget is about and that have not ended."""
     if budget.spec.selector is None:
         return []
-    selector = requirements(budget.spec.selector, "", [])
+    found = requirements(budget.spec.selector, "", [])
+    selector = [(each.key, each.operator, tuple(each.values)) for each in found]
     return [
         pod
         for pod in pods
         if pod.metadata.namespace == budget.metadata.namespace
         and not pod.terminal
-        and all(_holds(each, pod.metadata.labels) for each in selector)
+        and all(holds(each, pod.metadata.labels) for each in selector)
     ]
 
 
@@ -92,12 +92,3 @@ def _is_healthy(pod: Pod) -> bool:
         and pod.metadata.deletion_timestamp is None
         and (ready is None or ready.status == "True")
     )
-
-
-def _holds(requirement: pb.Requirement, labels: dict[str, str]) -> bool:
-    value = labels.get(requirement.key)
-    if requirement.operator == "In":
-        return value in requirement.values
-    if requirement.operator == "NotIn":
-        return value not in requirement.values
-    return (value is not None) == (requirement.operator == "Exists")

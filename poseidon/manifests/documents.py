@@ -1,30 +1,73 @@
 """From paths to parsed documents: files, folders and standard input, YAML or JSON, Lists taken apart.
 
 What a user names is expected to hold Kubernetes objects, and anything else in it is a defect. Folders hold all sorts of
-files: there, what is no Kubernetes object is left out with a warning (`foreign_files`).
+files: values of Helm charts, kustomizations with their patches, dashboards and configuration of other programs. There,
+what is no Kubernetes object is left out with a warning; what is meant to be one and cannot be read stays an error.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from poseidon.manifests.foreign_files import (
-    ForeignFiles,
-    has_template_actions,
-    patches_of,
-    resembles_manifest,
-)
+from poseidon.manifests.wording import RENDER_FIRST, listed
 from poseidon.manifests.yaml_text import YamlTextError, parse_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+_NAMED = 5
+"""So many files are named; of the others it is said how many they are."""
+
+_OTHER = ("hold no Kubernetes objects", "")
+_TEMPLATES = ("are templates", f"; {RENDER_FIRST}")
+_PATCHES = ("are patches", "; kubectl kustomize prints what becomes of the objects")
+"""Why files of folders, or documents of them, are left out, and what to do."""
+
+_KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+_API_VERSION = re.compile(r"""^\s*["'{]*apiVersion["']?\s*:""", re.MULTILINE)
+_KIND = re.compile(r"""^\s*["'{]*kind["']?\s*:""", re.MULTILINE)
+_ACTION = re.compile(r"\{\{.*?\}\}", re.DOTALL)
+
 STANDARD_INPUT = "-"
 SUFFIXES = (".yaml", ".yml", ".json")
+
+
+def resembles_manifest(text: str) -> bool:
+    """Whether text that cannot be parsed was meant to hold an object: it names an API version and a kind."""
+    return bool(_API_VERSION.search(text) and _KIND.search(text))
+
+
+def has_template_actions(text: str) -> bool:
+    """Whether text has places that a template engine fills in, as those of Helm charts have."""
+    return bool(_ACTION.search(text))
+
+
+def patches_of(files: Iterable[Path]) -> frozenset[Path]:
+    """Return the files that kustomizations among ``files`` apply to others: parts of objects, which are none by
+    themselves. A kustomization that cannot be read names none."""
+    return frozenset(patch for file in files if file.name in _KUSTOMIZATIONS for patch in _patches(file))
+
+
+def _patches(kustomization: Path) -> Iterator[Path]:
+    try:
+        values = parse_yaml(kustomization.read_text(encoding="utf-8"))
+    except (OSError, ValueError, YamlTextError, RecursionError):
+        return
+    for value in values:
+        if not isinstance(value, dict):
+            continue
+        for field in ("patches", "patchesStrategicMerge", "patchesJson6902"):
+            entries = value.get(field)
+            for entry in entries if isinstance(entries, list) else ():
+                path = entry.get("path") if isinstance(entry, dict) else entry
+                # What is written out in place has several lines.
+                if isinstance(path, str) and path and "\n" not in path and "\0" not in path:
+                    yield (kustomization.parent / path).resolve()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +129,14 @@ def _of_folder(folder: Path, defects: list[str], warnings: list[str]) -> Iterato
     files = sorted(file for file in folder.rglob("*") if file.suffix in SUFFIXES and file.is_file())
     if not files:
         defects.append(f"{folder}: the folder holds no {', '.join(SUFFIXES)} files; name another one")
-    foreign = ForeignFiles(folder)
+    left_out: dict[tuple[str, str], dict[str, None]] = {_OTHER: {}, _TEMPLATES: {}, _PATCHES: {}}
     patches = patches_of(files)
     for file in files:
-        content = None if file.resolve() in patches else _content(file, defects)
+        if file.resolve() in patches:
+            left_out[_PATCHES][str(file)] = None
+            continue
+        content = _content(file, defects)
         if content is None:
-            if file.resolve() in patches:
-                foreign.patch(str(file))
             continue
         faults: list[_Fault] = []
         text = _decode(str(file), content, faults)
@@ -100,14 +144,16 @@ def _of_folder(folder: Path, defects: list[str], warnings: list[str]) -> Iterato
         template = text is not None and has_template_actions(text)
         for fault in faults:
             if template:
-                foreign.template(str(file))
+                left_out[_TEMPLATES][str(file)] = None
             elif fault.foreign:
-                foreign.other(fault.where)
+                left_out[_OTHER][fault.where] = None
             else:
                 defects.append(str(fault))
-        for each in found:
-            yield Document(each.source, each.api_version, each.kind, each.value, template)
-    warnings.extend(foreign.warnings())
+        yield from (replace(each, template=template) for each in found)
+    for (what, remedy), names in left_out.items():
+        if names:
+            shown = listed((each.removeprefix(f"{folder}/") for each in names), _NAMED)
+            warnings.append(f"{folder}: left out, as they {what}: {shown}{remedy}")
 
 
 def _content(file: Path, defects: list[str]) -> bytes | None:

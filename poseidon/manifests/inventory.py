@@ -23,9 +23,8 @@ from poseidon.kube.api.storage import (
     StorageClass,
 )
 from poseidon.kube.api.workloads import CronJob, DaemonSet, Job, ReplicaWorkload
-from poseidon.manifests.storage import STORAGE_KINDS
-from poseidon.manifests.unread import Unread
-from poseidon.manifests.validation import Validator
+from poseidon.manifests.left_out import Unread
+from poseidon.manifests.validation import STORAGE_KINDS, Validator
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -70,6 +69,19 @@ _MODEL_KINDS: dict[tuple[str, str], type[KubeStruct]] = {
 One that makes no sense is left out with a warning, and the rest goes on.
 """
 
+_LISTS: dict[type[KubeStruct], str] = {
+    Node: "nodes",
+    Namespace: "namespaces",
+    Pod: "pods",
+    CronJob: "cron_jobs",
+    PriorityClass: "priority_classes",
+    DisruptionBudget: "budgets",
+    Service: "services",
+    **dict.fromkeys(STORAGE_KINDS, "storage"),
+    **dict.fromkeys(_MODEL_KINDS.values(), "for_models"),
+}
+"""Where objects are kept, see ``Inventory``; others are workloads."""
+
 _CLUSTER_SCOPED = (
     "CSIDriver",
     "CSINode",
@@ -113,24 +125,33 @@ def take_inventory(documents: Iterable[Document], defects: list[str], warnings: 
     to ``warnings`` for what is odd but usable, and for objects that only models look at. Of two identical objects
     one is kept; different ones of the same name are a defect.
     """
-    inventory = Inventory()
+    inventory, validator, unread = Inventory(), Validator(), Unread()
     seen: dict[_Name, Document] = {}
-    validator = Validator()
-    unread = Unread()
     for document in documents:
         group_kind = (document.api_version.rpartition("/")[0], document.kind)
-        model_kind = _MODEL_KINDS.get(group_kind)
-        kind = _KINDS.get(group_kind)
-        if model_kind is not None:
-            _take_for_models(inventory, document, model_kind, seen, warnings)
-        elif kind is not None:
-            faults = _take(inventory, document, kind, seen, validator, warnings)
+        kind = _MODEL_KINDS.get(group_kind) or _KINDS.get(group_kind)
+        if kind is None:
+            unread.take(document)
+            continue
+        found, problem, remedy = _converted(document, kind, seen)
+        if group_kind in _MODEL_KINDS:
+            if found is not None and not found.metadata.name:
+                found, problem = None, "metadata.name: missing"
+            if problem:
+                warnings.append(f"{_identity(document)}: {problem}; the object is left out")
+        else:
+            faults = [f"{problem}; {remedy}"] if problem else []
+            if found is not None:
+                faults = [str(defect) for defect in validator.defects(found)]
+                odd = validator.warnings(found) if not faults else ()
+                warnings.extend(f"{_identity(document)}: {warning}" for warning in odd)
             if faults and document.template:
                 unread.template(document)
             else:
                 defects.extend(f"{_identity(document)}: {fault}" for fault in faults)
-        else:
-            unread.take(document)
+            found = None if faults else found
+        if found is not None:
+            _file(inventory, document.kind, found)
     warnings.extend(unread.warnings())
     return inventory
 
@@ -139,90 +160,44 @@ _Name = tuple[str, str, str, str]
 """API group, kind, namespace and name."""
 
 
-def _name_of(document: Document, metadata: ObjectMeta) -> _Name:
-    namespace = "" if document.kind in _CLUSTER_SCOPED else metadata.namespace or "default"
-    return document.api_version.rpartition("/")[0], document.kind, namespace, metadata.name
+def _namespace_of(kind: str, metadata: ObjectMeta) -> str:
+    return "" if kind in _CLUSTER_SCOPED else metadata.namespace or "default"
 
 
-def _take(
-    inventory: Inventory,
-    document: Document,
-    kind: type[KubeStruct],
-    seen: dict[_Name, Document],
-    validator: Validator,
-    warnings: list[str],
-) -> list[str]:
-    """Convert, check and file an object; returns what is wrong with it, and then files nothing."""
+def _converted(
+    document: Document, kind: type[KubeStruct], seen: dict[_Name, Document]
+) -> tuple[Any, str, str]:
+    """Return an object, what is wrong with it, and what to do; None for one that is wrong, and for a mere copy."""
     try:
-        found = convert_object(document.value, kind)
+        found: Any = convert_object(document.value, kind)
     except (MalformedObjectError, RecursionError) as error:
-        problem = str(error) if isinstance(error, MalformedObjectError) else "nested too deeply"
-        return [f"{problem}; correct it"]
-    metadata: ObjectMeta = found.metadata  # type: ignore[attr-defined]  # every kind in the table has it
-    name = _name_of(document, metadata)
+        return (
+            None,
+            str(error) if isinstance(error, MalformedObjectError) else "nested too deeply",
+            "correct it",
+        )
+    metadata: ObjectMeta = found.metadata
+    group = document.api_version.rpartition("/")[0]
+    name = (group, document.kind, _namespace_of(document.kind, metadata), metadata.name)
     earlier = seen.setdefault(name, document)
-    if metadata.name and earlier is not document:
-        if earlier.value == document.value:
-            return []
-        return [
-            f"metadata.name: given differently in {earlier.source} as well; remove one of the two",
-        ]
-    faults = [str(defect) for defect in validator.defects(found)]
-    if not faults:
-        warnings.extend(f"{_identity(document)}: {warning}" for warning in validator.warnings(found))
-        _file(inventory, document.kind, found, replace(metadata, namespace=name[2]))
-    return faults
+    if not metadata.name or earlier is document:
+        return found, "", ""
+    if earlier.value == document.value:
+        return None, "", ""
+    return None, f"metadata.name: given differently in {earlier.source} as well", "remove one of the two"
 
 
-def _take_for_models(
-    inventory: Inventory,
-    document: Document,
-    kind: type[KubeStruct],
-    seen: dict[_Name, Document],
-    warnings: list[str],
-) -> None:
-    """Convert an object that only models look at; the first of a name counts."""
-    problem = ""
-    try:
-        found = convert_object(document.value, kind)
-    except (MalformedObjectError, RecursionError) as error:
-        problem = str(error) if isinstance(error, MalformedObjectError) else "nested too deeply"
+def _file(inventory: Inventory, kind: str, found: Any) -> None:
+    namespace, name = _namespace_of(kind, found.metadata), found.metadata.name
+    struct = type(found)
+    uid = found.metadata.uid
+    if struct is Pod or struct in _MODEL_KINDS.values():
+        uid = f"{namespace}/{name}"
+    found = replace(found, metadata=replace(found.metadata, namespace=namespace, uid=uid))
+    if struct in _LISTS:
+        getattr(inventory, _LISTS[struct]).append(found)
     else:
-        metadata: ObjectMeta = found.metadata  # type: ignore[attr-defined]  # every kind in the table has it
-        name = _name_of(document, metadata)
-        earlier = seen.setdefault(name, document)
-        if not metadata.name:
-            problem = "metadata.name: missing"
-        elif earlier is not document and earlier.value != document.value:
-            problem = f"metadata.name: given differently in {earlier.source} as well"
-        elif earlier is document:
-            uid = f"{name[2]}/{metadata.name}"
-            metadata = replace(metadata, namespace=name[2], uid=uid)
-            inventory.for_models.append(replace(found, metadata=metadata))
-    if problem:
-        warnings.append(f"{_identity(document)}: {problem}; the object is left out")
-
-
-def _file(inventory: Inventory, kind: str, found: Any, metadata: ObjectMeta) -> None:
-    if isinstance(found, Pod):
-        metadata = replace(metadata, uid=f"{metadata.namespace}/{metadata.name}")
-        inventory.pods.append(replace(found, metadata=metadata))
-    elif isinstance(found, Node):
-        inventory.nodes.append(replace(found, metadata=metadata))
-    elif isinstance(found, Namespace):
-        inventory.namespaces.append(found)
-    elif isinstance(found, PriorityClass):
-        inventory.priority_classes.append(found)
-    elif isinstance(found, DisruptionBudget):
-        inventory.budgets.append(replace(found, metadata=metadata))
-    elif isinstance(found, CronJob):
-        inventory.cron_jobs.append(replace(found, metadata=metadata))
-    elif isinstance(found, Service):
-        inventory.services.append(replace(found, metadata=metadata))
-    elif isinstance(found, STORAGE_KINDS):
-        inventory.storage.append(replace(found, metadata=metadata))
-    else:
-        inventory.workloads.append((kind, replace(found, metadata=metadata)))
+        inventory.workloads.append((kind, found))
 
 
 def _identity(document: Document) -> str:

@@ -5,31 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from poseidon.kube.api.workloads import DaemonSet
+from poseidon.kube.api.workloads import CronJob, DaemonSet
 from poseidon.manifests.budgets import counted
-from poseidon.manifests.controllers.expansion import expand
-from poseidon.manifests.controllers.groups import scaled_owners
-from poseidon.manifests.defaulting import as_held
+from poseidon.manifests.controllers.expansion import expand, scaled_owners
+from poseidon.manifests.defaulting import as_held, with_default_class
 from poseidon.manifests.documents import read_documents
 from poseidon.manifests.inventory import take_inventory
 from poseidon.manifests.missing import missing_references
-from poseidon.manifests.storage import with_default_class
+from poseidon.manifests.wording import listed
 from poseidon.pods.tasks import qualified_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from poseidon.kube.api.core import (
-        KubeStruct,
-        Namespace,
-        Node,
-        ObjectMeta,
-        Pod,
-        PriorityClass,
-        Service,
-    )
+    from poseidon.kube.api.core import KubeStruct, Namespace, Node, ObjectMeta, Pod, PriorityClass, Service
     from poseidon.kube.api.pod_groups import DisruptionBudget, ScaledOwner
-    from poseidon.kube.api.workloads import CronJob
 
 
 class ManifestError(ValueError):
@@ -98,9 +88,9 @@ def _not_due(cron_jobs: Sequence[CronJob]) -> Iterator[str]:
     if not cron_jobs:
         return
     first = cron_jobs[0].metadata
-    more = f" and {len(cron_jobs) - 1} more" if len(cron_jobs) > 1 else ""
+    names = listed((qualified_name(each.metadata) for each in cron_jobs), 1)
     yield (
-        f"CronJob {qualified_name(first)}{more}: starts pods when it is due, none of which are planned; "
+        f"CronJob {names}: starts pods when it is due, none of which are planned; "
         f"to plan a run, add the Job that `kubectl create job NAME --from=cronjob/{first.name} -n {first.namespace} "
         "--dry-run=client -o yaml` prints"
     )

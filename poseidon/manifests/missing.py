@@ -1,4 +1,4 @@
-"""What pods and claims of an input refer to and the input lacks, and which command prints it.
+"""What an input refers to and lacks, and which command prints it; what it says of groups in vain.
 
 Dumps are rarely complete. What is not there makes pods wait, or rules mean less, for reasons that do not hold in the
 cluster; so it is said, with a command that brings it.
@@ -6,11 +6,12 @@ cluster; so it is said, with a command that brings it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from poseidon.kube.api.pod_groups import NativePodGroup
 from poseidon.kube.api.storage import (
     LEGACY_CLASS,
     CsiNode,
@@ -18,28 +19,31 @@ from poseidon.kube.api.storage import (
     PersistentVolumeClaim,
     StorageClass,
 )
+from poseidon.manifests.wording import listed, printed_by
+from poseidon.pod_groups.demands import ignored_by_native
+from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, TOPOLOGY_GROUP, WORKLOAD
 from poseidon.pods.daemon_sets import DaemonSets, claimed
-from poseidon.pods.priority import PriorityResolver, UnknownPriorityClassError
-from poseidon.pods.tasks import qualified_name
+from poseidon.pods.tasks import PriorityResolver, UnknownPriorityClassError, qualified_name
 from poseidon.pods.visibility import APP_GROUP_LABEL
 from poseidon.volumes.claims import claims_of
 
 if TYPE_CHECKING:
     from poseidon.kube.api.core import KubeStruct, Namespace, ObjectMeta, Pod, PodAffinityTerm, PriorityClass
+    from poseidon.pod_groups.groups import Groups
 
-_NAMED = 3
+_WAITS = "so its pods wait"
+_NO_DAEMON_SET = (
+    "metadata.ownerReferences: DaemonSet",
+    "thresholds of use hold as for any pod",
+    "add it with -f",
+)
 
-
-def printed_by(resources: str, *, namespaced: bool = True) -> str:
-    """Return what to do to have objects in the input: ``add what `kubectl get …` prints``."""
-    scope = "--all-namespaces " if namespaced else ""
-    return f"add what `kubectl get {resources} {scope}-o yaml` prints"
-
-
-def listed(names: Sequence[str]) -> str:
-    """Return the first of some names, and how many more there are."""
-    more = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+_RESOURCES = {
+    POD_GROUP: "podgroups.scheduling.x-k8s.io",
+    NATIVE_POD_GROUP: "podgroups.scheduling.k8s.io",
+    WORKLOAD: "workloads.scheduling.k8s.io",
+    TOPOLOGY_GROUP: "configmaps",
+}
 
 
 @dataclass(slots=True)
@@ -58,13 +62,17 @@ class _Missing:
 
     def lines(self) -> Iterator[str]:
         if self.names:
-            users = list(self.users)
-            more = f" and {len(users) - 1} more" if len(users) > 1 else ""
+            users = f"{listed(self.users, 1)}: " if self.users else ""
             be = "is" if len(self.names) == 1 else "are"
             yield (
-                f"{users[0]}{more}: {self.kind} {listed(sorted(self.names))} {be} not in the input, "
+                f"{users}{self.kind} {listed(sorted(self.names))} {be} not in the input, "
                 f"{self.consequence}; {self.remedy}"
             )
+
+
+def _lines(missing: Mapping[str, _Missing]) -> Iterator[str]:
+    for _, each in sorted(missing.items()):
+        yield from each.lines()
 
 
 def missing_references(
@@ -98,18 +106,14 @@ def missing_daemon_sets(pods: Iterable[Pod], known: Iterable[ObjectMeta]) -> Ite
     daemon_sets = DaemonSets()
     for each in known:
         daemon_sets.put(qualified_name(each), each)
-    users: dict[str, list[str]] = {}
+    missing: dict[str, _Missing] = {}
     for pod in pods:
         owner = None if pod.terminal or daemon_sets.owns(pod) else claimed(pod)
         if owner is not None:
             name = f"{pod.metadata.namespace}/{owner.name}"
-            users.setdefault(name, []).append(qualified_name(pod.metadata))
-    for name, found in sorted(users.items()):
-        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
-        yield (
-            f"Pod {found[0]}{more}: metadata.ownerReferences: DaemonSet {name} is not in the input, thresholds of "
-            "use hold as for any pod; add it with -f"
-        )
+            found = missing.setdefault(name, _Missing(*_NO_DAEMON_SET))
+            found.add(name, _pod(pod))
+    yield from _lines(missing)
 
 
 def _priority_classes(pods: Iterable[Pod], priorities: PriorityResolver) -> Iterator[str]:
@@ -120,10 +124,9 @@ def _priority_classes(pods: Iterable[Pod], priorities: PriorityResolver) -> Iter
             priorities.priority(pod.spec)
         except UnknownPriorityClassError as error:
             kind = "spec.priorityClassName: PriorityClass"
-            found = missing.setdefault(error.name, _Missing(kind, "so its pods wait", remedy))
+            found = missing.setdefault(error.name, _Missing(kind, _WAITS, remedy))
             found.add(repr(error.name), _pod(pod))
-    for _, found in sorted(missing.items()):
-        yield from found.lines()
+    yield from _lines(missing)
 
 
 def _namespaces(pods: Sequence[Pod], known: set[str]) -> Iterator[str]:
@@ -160,18 +163,17 @@ def _storage(pods: Sequence[Pod], storage: Sequence[KubeStruct]) -> Iterator[str
     }
     volumes = {each.metadata.name: each for each in storage if isinstance(each, PersistentVolume)}
     classes = {each.metadata.name for each in storage if isinstance(each, StorageClass)}
-    waits = "so its pods wait"
     no_claim = _Missing(
         "PersistentVolumeClaim",
-        waits,
+        _WAITS,
         printed_by(
             "persistentvolumeclaims,persistentvolumes,storageclasses,csinodes,csidrivers,csistoragecapacities"
         ),
     )
     no_volume = _Missing(
-        "PersistentVolume", waits, printed_by("persistentvolumes,csinodes", namespaced=False)
+        "PersistentVolume", _WAITS, printed_by("persistentvolumes,csinodes", namespaced=False)
     )
-    no_class = _Missing("StorageClass", waits, printed_by("storageclasses", namespaced=False))
+    no_class = _Missing("StorageClass", _WAITS, printed_by("storageclasses", namespaced=False))
     no_limits = _Missing(
         "CSINode", "so attach limits are not known", printed_by("csinodes", namespaced=False)
     )
@@ -203,3 +205,24 @@ def _class_of(claim: PersistentVolumeClaim) -> str:
 
 def _pod(pod: Pod) -> str:
     return f"Pod {qualified_name(pod.metadata)}"
+
+
+def not_honoured(objects: Iterable[KubeStruct]) -> list[str]:
+    """Return a line for people per group that asks for what it does not get."""
+    return [
+        f"PodGroup {each.metadata.namespace or 'default'}/{each.metadata.name}: {ignored}"
+        for each in objects
+        if isinstance(each, NativePodGroup) and (ignored := ignored_by_native(each))
+    ]
+
+
+def missing_groups(groups: Groups) -> Iterator[str]:
+    """Yield a line for people per kind of which objects are not known that say how many pods go together."""
+    missing: dict[str, _Missing] = {}
+    for group in groups:
+        if groups.demand(group) is None:
+            kind, namespace, name = group.member.source
+            what = "the ConfigMap of topology group" if kind == TOPOLOGY_GROUP else kind.split()[0]
+            remedy = printed_by(_RESOURCES.get(kind, f"{kind.lower()}s"))
+            missing.setdefault(kind, _Missing(what, _WAITS, remedy)).names[f"{namespace}/{name}"] = None
+    yield from _lines(missing)

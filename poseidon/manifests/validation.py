@@ -1,29 +1,58 @@
-"""What the API server would refuse in a core object, and what makes it useless for scheduling."""
+"""What the API server would refuse in an object, and what makes it useless for scheduling."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
-from poseidon.kube.api.core import KubeStruct, Namespace, Node, ObjectMeta, Pod, PriorityClass, Service
+from poseidon.kube.api.core import (
+    KubeStruct,
+    Namespace,
+    Node,
+    ObjectMeta,
+    Pod,
+    PriorityClass,
+    Resources,
+    Service,
+)
 from poseidon.kube.api.pod_groups import DisruptionBudget
+from poseidon.kube.api.storage import (
+    CsiDriver,
+    CsiNode,
+    CsiStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
 from poseidon.kube.api.workloads import CronJob, DaemonSet, Job, PodTemplate, ReplicaWorkload
 from poseidon.kube.parsing.defects import Defect
 from poseidon.kube.parsing.label_syntax import label_defects
+from poseidon.kube.parsing.quantities import QuantityError, amount
 from poseidon.kube.parsing.times import seconds
 from poseidon.manifests.budgets import budget_defects
-from poseidon.manifests.storage import STORAGE_KINDS, storage_defects
-from poseidon.nodes.machine import machine
+from poseidon.nodes.machines import machine
 from poseidon.pods.classes import ClassTable
-from poseidon.pods.priority import HIGHEST, LOWEST
+from poseidon.pods.tasks import HIGHEST, LOWEST
+from poseidon.volumes.requirements import volume_rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
 
 MAX_PODS = 1_000_000
 """More pods than any cluster runs (Kubernetes supports 150,000); a larger number is a slip."""
 
 _NAME = re.compile(r"[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?", re.ASCII)
+
+STORAGE_KINDS = (
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    CsiNode,
+    CsiDriver,
+    CsiStorageCapacity,
+)
+_BINDING_MODES = ("", "Immediate", "WaitForFirstConsumer")
 
 
 class Validator:
@@ -126,3 +155,32 @@ def _count_defects(found: KubeStruct) -> Iterator[Defect]:
             yield Defect(field, f"{count} is negative; give 0 or more")
         elif count is not None and count > MAX_PODS:
             yield Defect(field, f"{count} is absurdly large; at most {MAX_PODS} are accepted")
+
+
+def storage_defects(found: KubeStruct) -> Iterator[Defect]:
+    """Yield what the API server would refuse in a storage object, as far as it matters here."""
+    if isinstance(found, PersistentVolume):
+        yield from _size_defects(found.spec.capacity, "spec.capacity")
+        rules: list[Defect] = []
+        volume_rules(found, rules)
+        for defect in rules:
+            # The checks are those of a pod's affinity, which is the same type elsewhere.
+            path = defect.field.replace(
+                "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution",
+                "spec.nodeAffinity.required",
+            )
+            yield Defect(path, defect.problem)
+    elif isinstance(found, PersistentVolumeClaim):
+        yield from _size_defects(found.spec.resources.requests, "spec.resources.requests")
+    elif isinstance(found, StorageClass) and found.volume_binding_mode not in _BINDING_MODES:
+        problem = f"unknown mode {found.volume_binding_mode!r}; use Immediate or WaitForFirstConsumer"
+        yield Defect("volumeBindingMode", problem)
+
+
+def _size_defects(amounts: Resources, path: str) -> Iterator[Defect]:
+    if "storage" not in amounts:
+        return
+    try:
+        amount("storage", amounts["storage"])
+    except QuantityError as error:
+        yield Defect(f"{path}.storage", str(error))

@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING
 
 from poseidon.kube.client.transport import Transport
 from poseidon.kube.watch.changes import ReflectorOptions
-from poseidon.metrics_sources.intake import Intake
-from poseidon.metrics_sources.koordinator.follower import NODE_METRICS, NodeMetricHandler
-from poseidon.metrics_sources.metrics import SourceMetrics
-from poseidon.metrics_sources.metrics_server.poller import MetricsServerSource
+from poseidon.metrics_sources.intake import ClusterView, Intake, SourceMetrics
+from poseidon.metrics_sources.koordinator import NODE_METRICS, NodeMetricHandler
+from poseidon.metrics_sources.metrics_server import MetricsServerSource
 from poseidon.metrics_sources.polling import Poller
-from poseidon.metrics_sources.prometheus.poller import PrometheusSource
-from poseidon.metrics_sources.prometheus.queries import connection
-from poseidon.metrics_sources.samples import METRICS_SERVER, NODE_METRIC, PROMETHEUS
+from poseidon.metrics_sources.prometheus import PrometheusSource, connection
+from poseidon.metrics_sources.samples import METRICS_SERVER, NODE_METRIC, PROMETHEUS, SampleBook
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -26,8 +24,6 @@ if TYPE_CHECKING:
     from poseidon.kube.watch.environment import Environment
     from poseidon.kube.watch.reflector import Reflector
     from poseidon.metrics_sources.options import UtilisationOptions
-    from poseidon.metrics_sources.samples import SampleBook
-    from poseidon.metrics_sources.view import ClusterView
 
 _log = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from poseidon.kube.parsing.quantities import MAX_AMOUNT, QuantityError, amount
-from poseidon.metrics_sources.faults import Fault
+from poseidon.metrics_sources.intake import Fault
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 _NANO = 1_000_000
 """Nano-cores per milli-core."""
 
-_DURATION = re.compile(r"(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h)")
 _DURATION_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
 _LONGEST_DURATION = 100
 _LARGEST_DURATION = 2**63 / 1e9
@@ -83,14 +82,8 @@ def go_duration(text: str) -> float | None:
     """
     if text in ("", "0"):
         return 0.0
-    if len(text) > _LONGEST_DURATION:
+    parts = _DURATION_PART.findall(text) if len(text) <= _LONGEST_DURATION else []
+    if "".join(number + unit for number, unit in parts) != text:
         return None
-    seconds, rest = 0.0, text
-    while rest:
-        match = _DURATION.match(rest)
-        if match is None:
-            return None
-        number, unit = _DURATION_PART.fullmatch(match.group()).groups()  # type: ignore[union-attr]  # just matched
-        seconds += float(number) * _UNIT_SECONDS[unit]
-        rest = rest[match.end() :]
+    seconds = sum(float(number) * _UNIT_SECONDS[unit] for number, unit in parts)
     return seconds if seconds <= _LARGEST_DURATION else None

@@ -1,20 +1,106 @@
-"""Takes in the readings of one source: faults counted and told, samples written in the book."""
+"""Takes in the readings of one source: faults counted always and told once per object, samples written in the book."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import logging
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from poseidon.metrics_sources.faults import FaultLog
-from poseidon.metrics_sources.messages import machine_sample
+from prometheus_client import CollectorRegistry, Counter, Gauge
+
+from poseidon.kube.parsing.defects import LONGEST_FIELD, LONGEST_PROBLEM, shortened
+from poseidon.metrics_sources.readings import NodeReading, machine_sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from poseidon.metrics_sources.faults import Fault
-    from poseidon.metrics_sources.metrics import SourceMetrics
-    from poseidon.metrics_sources.readings import NodeReading
     from poseidon.metrics_sources.samples import SampleBook
-    from poseidon.metrics_sources.view import ClusterView
+
+_log = logging.getLogger(__name__)
+_MOST_OBJECTS = 100_000
+
+
+class SourceMetrics:
+    """The metrics of all sources, registered in ``registry``."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.readings = Counter(
+            "poseidon_utilisation_readings", "Readings of nodes taken in.", ["source"], registry=registry
+        )
+        self.faults = Counter(
+            "poseidon_utilisation_faults",
+            "Parts of readings that made no sense, by kind.",
+            ["source", "fault"],
+            registry=registry,
+        )
+        self.polls = Counter(
+            "poseidon_utilisation_polls",
+            "Polls of a source, by outcome.",
+            ["source", "result"],
+            registry=registry,
+        )
+        self.nodes = Gauge(
+            "poseidon_utilisation_nodes", "Nodes with a reading, from any source.", registry=registry
+        )
+
+
+class ClusterView(Protocol):
+    """Nodes and pods as the bridge knows them at the moment."""
+
+    def knows_node(self, name: str) -> bool:
+        """Whether there is a node of this name."""
+        ...
+
+    def node_of(self, namespace: str, name: str) -> str:
+        """Return where a pod runs or is being bound to, "" for nowhere and for a pod that is not known."""
+        ...
+
+    def uid_of(self, namespace: str, name: str, node: str) -> str:
+        """Return the uid of the pod of this name if it is on ``node``, else ""."""
+        ...
+
+
+class Fault(NamedTuple):
+    """One thing that is wrong. ``kind`` is a word for a metric's label; ``problem`` says what is done about it."""
+
+    kind: str
+    field: str
+    problem: str
+
+    def __str__(self) -> str:
+        return f"{shortened(self.field, LONGEST_FIELD)}: {shortened(self.problem, LONGEST_PROBLEM)}"
+
+
+class FaultLog:
+    """Counts the faults of one source, and logs each kind of an object's faults once, until the object is sound."""
+
+    def __init__(self, source: str, metrics: SourceMetrics) -> None:
+        self._source = source
+        self._metrics = metrics
+        self._told: dict[str, frozenset[tuple[str, str]]] = {}
+
+    def take(self, name: str, faults: Sequence[Fault]) -> None:
+        """Take the faults of one object's latest reading; none means that it is sound."""
+        if not faults:
+            self._told.pop(name, None)
+            return
+        for fault in faults:
+            self._metrics.faults.labels(self._source, fault.kind).inc()
+        told = self._told.get(name, frozenset())
+        new = [fault for fault in faults if (fault.kind, fault.field) not in told]
+        if not new or (not told and len(self._told) >= _MOST_OBJECTS):
+            return
+        self._told[name] = told | {(fault.kind, fault.field) for fault in new}
+        _log.warning(
+            'a reading has a fault source=%s object=%s fault="%s" further=%d',
+            self._source,
+            name,
+            new[0],
+            len(new) - 1,
+        )
+
+    def forget(self, name: str) -> None:
+        """The object is gone."""
+        self._told.pop(name, None)
 
 
 class Intake:

@@ -14,7 +14,7 @@ from poseidon.kube.client.backoff import Backoff
 from poseidon.kube.client.errors import ApiError, KubeError
 
 if TYPE_CHECKING:
-    from poseidon.metrics_sources.metrics import SourceMetrics
+    from poseidon.metrics_sources.intake import SourceMetrics
 
 _log = logging.getLogger(__name__)
 

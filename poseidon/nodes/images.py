@@ -8,6 +8,7 @@ travelled, every application would be a class of its own, and what is said about
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -24,16 +25,14 @@ MOST_CONTAINERS = 64
 """Containers of a pod, as a power of two, beyond which no image is looked for that counts only together."""
 
 
+@dataclass(slots=True, eq=False)
 class _Held:
     """An image as some nodes report it; those that report the same share one object."""
 
-    __slots__ = ("heavy", "holders", "names", "size")
-
-    def __init__(self, names: tuple[str, ...], size: int) -> None:
-        self.names = names
-        self.size = size
-        self.holders = 0
-        self.heavy = False
+    names: tuple[str, ...]
+    size: int
+    holders: int = 0
+    heavy: bool = False
 
 
 class NodeImages:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from poseidon.custom_records import CustomRecords
-from poseidon.outbox import NameIndex
+from poseidon.custom_records import CustomRecords, NameIndex
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from poseidon.kube.api.core import Namespace
-    from protos.firmament.v1 import scheduler_pb2 as pb
+    from poseidon.kube.watch.changes import Change
 
 KIND = "Namespace"
 NAME_LABEL = "kubernetes.io/metadata.name"
@@ -30,29 +29,22 @@ def payload(name: str, labels: Mapping[str, str]) -> bytes:
 
 
 class Namespaces:
-    """Labels of namespaces by name, with the changes that the current stream has not been told yet."""
+    """Tells ``records`` of the labels of namespaces."""
 
-    def __init__(self) -> None:
+    def __init__(self, records: CustomRecords) -> None:
         self._names = NameIndex()
-        self._records = CustomRecords()
+        self._records = records
 
-    def put(self, uid: str, namespace: Namespace) -> None:
-        """Take a namespace as it is now. One that is being deleted keeps its labels until it is gone."""
-        name = namespace.metadata.name
-        if name:
-            self._names.put(uid, name)
-            self._records.tell(KIND, name, payload(name, namespace.metadata.labels))
-
-    def remove(self, uid: str) -> None:
-        """Forget a namespace; one that is unknown, or that a namesake has replaced, is ignored."""
-        name = self._names.remove(uid)
-        if name:
-            self._records.tell(KIND, name, None)
-
-    def forget_told(self) -> None:
-        """Begin a stream: its solver knows no namespace."""
-        self._records.forget_told()
-
-    def take(self) -> list[pb.Event]:
-        """Return the records that are new to the solver, have changed, or are gone, once."""
-        return self._records.take()
+    def take(self, changes: Sequence[Change[Namespace]]) -> None:
+        """Take namespaces as they are now. One that is being deleted keeps its labels until it is gone."""
+        for uid, namespace in changes:
+            if namespace is None:
+                name = self._names.remove(uid)  # "": it is unknown, or a namesake has replaced it
+                payload_now = None
+            else:
+                name = namespace.metadata.name
+                payload_now = payload(name, namespace.metadata.labels)
+                if name:
+                    self._names.put(uid, name)
+            if name:
+                self._records.tell(KIND, name, payload_now)

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from poseidon.custom_records import CustomResource, Reading
+from poseidon.kube.api.collections import NODE_TOPOLOGIES, NODE_TOPOLOGIES_ALPHA1
 from poseidon.kube.parsing.defects import Defect
 from poseidon.kube.parsing.quantities import QuantityError, milli_units, whole_units
 from poseidon.kube.parsing.times import seconds
@@ -18,10 +21,10 @@ from poseidon.numa.fingerprints import of_hashes, pod_hash
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     from poseidon.kube.api.core import Number
     from poseidon.kube.api.node_topology import NodeResourceTopology, Zone, ZoneResource
+    from poseidon.lifecycle.phases import PodRecord
+    from poseidon.pods.classes import ClassTable
 
 RECORD_KIND = "NodeResourceTopology"
 
@@ -230,3 +233,27 @@ def has_exclusive(task_class: pb.TaskClass, devices: frozenset[str]) -> bool:
 
 def _is_native(resource: str) -> bool:
     return resource in ("cpu", "memory") or resource.startswith("hugepages-")
+
+
+class NodeTopologies:
+    """Reads objects; ``on_node`` returns a node's pods in the order in which they came to it."""
+
+    def __init__(self, on_node: Callable[[str], Sequence[PodRecord]], classes: ClassTable) -> None:
+        self._on_node = on_node
+        self._classes = classes
+
+    def custom_resource(self) -> CustomResource[NodeResourceTopology]:
+        """Return how the objects are followed."""
+        return CustomResource(RECORD_KIND, (NODE_TOPOLOGIES, NODE_TOPOLOGIES_ALPHA1), self.read)
+
+    def read(self, found: NodeResourceTopology) -> Reading:
+        """Return the record of an object."""
+        name = found.metadata.name
+        payload, defects = described(found, lambda: self._pods(name))
+        return Reading(name, payload, defects)
+
+    def _pods(self, node: str) -> list[CountedPod]:
+        return [
+            CountedPod(each.task.uid, each.task.name, self._classes.message(each.task.task_class))
+            for each in self._on_node(node)
+        ]

@@ -15,12 +15,12 @@ from poseidon.embedding import EmbeddedScheduler
 from poseidon.group_trees.spec.options import trees_are_read
 from poseidon.kube.watch.changes import Change
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
+from poseidon.kube.write.claim_writer import GiveVolume, SelectNode
 from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest
-from poseidon.lifecycle.actions import Bind, Evict, WithdrawEviction, WriteClaim
-from poseidon.manifests.controllers.applications import read_applications
-from poseidon.manifests.controllers.groups import missing_groups, not_honoured
+from poseidon.lifecycle.actions import Bind, Evict, WithdrawEviction
+from poseidon.manifests.controllers.applications import OrderedAppGroup, read_applications
 from poseidon.manifests.left_out import LeftOut
-from poseidon.manifests.missing import missing_app_groups, missing_daemon_sets
+from poseidon.manifests.missing import missing_app_groups, missing_daemon_sets, missing_groups, not_honoured
 from poseidon.metrics_sources.listed import take_listed
 from poseidon.numa.node_topology import RECORD_KIND
 from poseidon.offline.feeding import as_created, as_pending, feed
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from poseidon.configuration.document import BridgeConfiguration
     from poseidon.kube.api.core import Pod
-    from poseidon.manifests.controllers.applications import OrderedAppGroup
     from poseidon.manifests.loader import Manifests
     from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -89,8 +88,8 @@ class OfflineCluster:
                 elif isinstance(action, Evict):
                     self._evictions[action.pod.uid] = action
                     self.victims[action.pod.uid] = action.node
-                elif isinstance(action, WriteClaim):
-                    self.state.claim_granted(action.write)
+                elif isinstance(action, SelectNode | GiveVolume):
+                    self.state.claim_refused(action, "")
                 elif isinstance(action, WithdrawEviction) and self.victims.pop(action.uid, ""):
                     request = EvictionRequest(*self._evictions.pop(action.uid))
                     self.state.eviction_ended(EvictionOutcome(request, _STAYS))

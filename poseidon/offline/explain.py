@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from poseidon.explanations import PodExplanation, UnknownPodError, verdicts
 from poseidon.offline.audit.looking import cures_of
 from poseidon.offline.cluster import build
-from poseidon.offline.migrations import MOVE_COST
-from poseidon.offline.movable import running_pods
-from poseidon.offline.plan import make_plan, plan_of
+from poseidon.offline.movable import WORTH_MOVING, running_pods
+from poseidon.offline.plan import Binding, Plan, make_plan, plan_of
 from poseidon.pods.tasks import Disposition, disposition
 
 if TYPE_CHECKING:
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from poseidon.configuration.document import BridgeConfiguration
     from poseidon.manifests.loader import Manifests
     from poseidon.offline.audit.findings import Cure
-    from poseidon.offline.plan import Binding, Plan
 
 
 def explain_pod(
@@ -41,7 +39,7 @@ def explain_pod(
     warnings = (*cluster.warnings, *cluster.scheduler.notes)
     cures: tuple[Cure, ...] = ()
     if explanation.machine:
-        plan = make_plan(manifests, configuration, now, move_cost=MOVE_COST)
+        plan = make_plan(manifests, configuration, now, move_cost=WORTH_MOVING)
     else:
         plan, cures = _waiting(manifests, configuration, now, pod)
     outlook = (*_outlook(plan, pod), *(f"It would get node {each.node}: {each.text}." for each in cures))

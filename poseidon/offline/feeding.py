@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
-from poseidon.disruption_budgets.records import BUDGET_RECORD
+from poseidon.disruption_budgets import BUDGET_RECORD
 from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
-from poseidon.kube.api.core import KubeStruct, Namespace, ObjectMeta
+from poseidon.kube.api.core import KubeStruct, Namespace, ObjectMeta, Pod
 from poseidon.kube.api.node_topology import NodeResourceTopology
 from poseidon.kube.api.pod_groups import NativePodGroup, PodGroup, ScaledOwner, Workload
 from poseidon.kube.api.storage import (
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from poseidon.bridge.state import BridgeState
-    from poseidon.kube.api.core import Pod
     from poseidon.manifests.loader import Manifests
     from poseidon.pod_groups.sources import Source
 

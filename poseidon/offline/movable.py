@@ -1,8 +1,9 @@
-"""Which pods could be moved to another node, and what keeps the others where they are."""
+"""Which pods could be moved to another node, what keeps the others where they are, and which moves would pay."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,13 +14,11 @@ from poseidon.pods.tasks import Disposition, disposition
 if TYPE_CHECKING:
     from poseidon.kube.api.core import Pod
     from poseidon.manifests.loader import Manifests
+    from poseidon.offline.cluster import OfflineCluster
 
 MIRROR = "kubernetes.io/config.mirror"
 REFUSALS: Mapping[str, str] = MappingProxyType(
-    {
-        "karpenter.sh/do-not-disrupt": "true",
-        "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
-    }
+    {"karpenter.sh/do-not-disrupt": "true", "cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
 )
 """Annotations, of Karpenter and of cluster-autoscaler, that forbid to move a pod, and the values by which they do."""
 
@@ -27,6 +26,9 @@ MOVE_COST = "firmament.io/move-cost"
 """Annotation: points that moving the pod costs, beside what every move costs."""
 
 _MOST_PRICE = 10_000_000
+
+WORTH_MOVING = 20.0
+"""Points that a move saves at least to be worth it, unless asked for otherwise."""
 
 
 def goes_with_its_node(pod: Pod) -> bool:
@@ -101,3 +103,26 @@ def _own(pod: Pod) -> Iterator[tuple[str, str]]:
             yield pod.metadata.uid, f"has the annotation {key}: {value}"
     if pod.metadata.controller() is None:
         yield pod.metadata.uid, "has no controller that would replace it"
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """A running pod that would be better off elsewhere, and the points that its move saves."""
+
+    pod: str
+    source: str
+    target: str
+    saves: float
+
+
+def find_migrations(
+    cluster: OfflineCluster, manifests: Manifests, leaving: Collection[str], move_cost: float
+) -> tuple[tuple[Migration, ...], list[str]]:
+    """Return moves that each save more than ``move_cost`` points, those that save most first.
+
+    Also returns faults of annotations. ``leaving``: uids of pods that have to go anyway.
+    """
+    running = running_pods(cluster.pods, manifests)
+    prices, faults = move_prices(running.pods[uid] for uid in running.movable if uid not in leaving)
+    moves = cluster.scheduler.cheaper(prices, move_cost, None).moves
+    return tuple(Migration(each.uid, each.source, each.target, each.gain) for each in moves), faults

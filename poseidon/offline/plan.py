@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from poseidon.manifests.missing import printed_by
+from poseidon.manifests.wording import printed_by
 from poseidon.offline.cluster import OfflineCluster, build
-from poseidon.offline.migrations import Migration, find_migrations
-from poseidon.offline.planned_groups import PlannedGroup, planned_groups
+from poseidon.offline.movable import Migration, find_migrations
+from poseidon.offline.planned_groups import Decided, PlannedGroup, planned_groups
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
@@ -120,11 +120,13 @@ class Plan:
 
     def as_json(self) -> dict[str, Any]:
         """Return the documented JSON object; every key is always there, but ``networkCost``."""
-        figures = self.round
+        figures = asdict(self.round)
+        network_cost, seconds = figures.pop("network_cost"), figures.pop("seconds")
+        figures["gap"] = round(self.round.gap, 9)
+        if network_cost is not None:
+            figures["networkCost"] = round(network_cost)
         return {
-            "bindings": [
-                {"pod": each.pod, "node": each.node, "after": list(each.after)} for each in self.bindings
-            ],
+            "bindings": [asdict(each) for each in self.bindings],
             "preemptions": [
                 {"pod": each.pod, "node": each.node, "for": each.preemptor} for each in self.preemptions
             ],
@@ -132,13 +134,13 @@ class Plan:
                 {"pod": each.pod, "from": each.source, "to": each.target, "saves": round(each.saves, 2)}
                 for each in self.migrations
             ],
-            "pending": [{"pod": each.pod, "reason": each.reason} for each in self.pending],
+            "pending": [asdict(each) for each in self.pending],
             "groups": [
                 {
                     "group": each.group,
                     "status": each.status,
-                    "placement": each.placement_json(),
-                    "ranks": dict(each.ranks),
+                    "placement": each.placement,
+                    "ranks": each.ranks,
                     "message": each.message,
                     "priority": each.priority,
                     "statedPriority": each.stated,
@@ -148,27 +150,11 @@ class Plan:
             "appGroups": [
                 {
                     "appGroup": each.app_group,
-                    "topologyOrder": [
-                        {"workload": workload.workload, "index": workload.index}
-                        for workload in each.workloads
-                    ],
+                    "topologyOrder": [asdict(workload) for workload in each.workloads],
                 }
                 for each in self.app_groups
             ],
-            "round": {
-                "machines": figures.machines,
-                "tasks": figures.tasks,
-                "classes": figures.classes,
-                "arcs": figures.arcs,
-                "waves": figures.waves,
-                "passes": figures.passes,
-                "solves": figures.solves,
-                "certified": figures.certified,
-                "gap": round(figures.gap, 9),
-                "cost": figures.cost,
-                **({} if figures.network_cost is None else {"networkCost": round(figures.network_cost)}),
-                "seconds": {name: round(spent, 6) for name, spent in figures.seconds.items()},
-            },
+            "round": {**figures, "seconds": {name: round(spent, 6) for name, spent in seconds.items()}},
         }
 
 
@@ -206,7 +192,8 @@ def plan_of(cluster: OfflineCluster, manifests: Manifests) -> Plan:
     tasks = list(scheduler.tasks())
     pending.extend(_left_waiting(tasks, outcome, has_nodes=bool(manifests.nodes)))
     tree = known.topology.trees.tree()
-    groups = planned_groups(known.groups, tree, tasks, outcome, cluster.held)
+    decided = Decided(outcome.gangs, outcome.reasons, outcome.preemptors, cluster.held)
+    groups = planned_groups(known.groups, tree, tasks, decided)
     # What is shown of nodes is how they are once everybody has gone who has to.
     cluster.let_go()
     return Plan(
@@ -280,10 +267,8 @@ def _budgets_unknown(manifests: Manifests, outcome: _Outcome) -> Iterable[str]:
         pod.metadata.uid in outcome.victims and pod.metadata.resource_version for pod in manifests.pods
     )
     if dumped and not manifests.budgets:
-        yield (
-            "no PodDisruptionBudget is in the input, so pods are evicted as if there were none; "
-            + printed_by("poddisruptionbudgets")
-        )
+        what = "no PodDisruptionBudget is in the input, so pods are evicted as if there were none"
+        yield f"{what}; {printed_by('poddisruptionbudgets')}"
 
 
 def _left_waiting(tasks: Iterable[pb.TaskState], outcome: _Outcome, *, has_nodes: bool) -> Iterable[Pending]:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
-from poseidon.group_trees.status.placement import Placement, pods_of
+from poseidon.group_trees.status.placement import Placement, ranks
 from poseidon.group_trees.status.placement import placement as placement_of
-from poseidon.group_trees.status.ranks import ranks
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from poseidon.group_trees.spec.cluster_tree import ClusterTree
+    from poseidon.group_trees.spec.trees import ClusterTree
     from poseidon.pod_groups.groups import Group, Groups
 
 BOUND, WAITING, FAILED = "Bound", "Waiting", "Failed"
@@ -47,54 +46,29 @@ class PlannedGroup:
     priority: int | None = None
     stated: int | None = None
 
-    def pods_by_node(self) -> dict[str, tuple[str, ...]]:
-        """Return the names of its pods by node."""
-        return pods_of(self.placement)
 
-    def placement_json(self) -> dict[str, Any]:
-        """Return the placement in plain JSON values."""
-        return _plain(self.placement)
+class Decided(NamedTuple):
+    """What rounds have decided: the latest state of each gang, by job; why pods stay pending, by uid; pods that get a
+    node which others have to leave first. ``held`` says why pods were not offered at all.
+    """
 
-
-class Decided(Protocol):
-    """What rounds have decided, by job and by uid."""
-
-    @property
-    def gangs(self) -> Mapping[str, pb.GangState]:
-        """The latest state of each gang."""
-        ...
-
-    @property
-    def reasons(self) -> Mapping[str, str]:
-        """Why pods stay pending."""
-        ...
-
-    @property
-    def preemptors(self) -> frozenset[str]:
-        """Pods that get a node which others have to leave first."""
-        ...
+    gangs: Mapping[str, pb.GangState]
+    reasons: Mapping[str, str]
+    preemptors: frozenset[str]
+    held: Mapping[str, str]
 
 
 def planned_groups(
-    groups: Groups,
-    tree: ClusterTree,
-    tasks: Iterable[pb.TaskState],
-    decided: Decided,
-    held: Mapping[str, str],
+    groups: Groups, tree: ClusterTree, tasks: Iterable[pb.TaskState], decided: Decided
 ) -> tuple[PlannedGroup, ...]:
-    """Return all groups that have pods, sorted. ``held`` says why pods were not offered at all."""
+    """Return all groups that have pods, sorted."""
     known = {task.uid: task for task in tasks}
-    found = (_planned(groups, tree, each, known, decided, held) for each in groups)
+    found = (_planned(groups, tree, each, known, decided) for each in groups)
     return tuple(sorted(found, key=lambda each: each.group))
 
 
 def _planned(
-    groups: Groups,
-    tree: ClusterTree,
-    group: Group,
-    known: Mapping[str, pb.TaskState],
-    decided: Decided,
-    held: Mapping[str, str],
+    groups: Groups, tree: ClusterTree, group: Group, known: Mapping[str, pb.TaskState], decided: Decided
 ) -> PlannedGroup:
     spec = groups.topology(group)
     by_tree = spec is not None
@@ -113,7 +87,7 @@ def _planned(
         status = PREEMPTING
     message = groups.waits_for(group)
     if not message and status != BOUND:
-        waiting = (held.get(uid) or decided.reasons.get(uid, "") for uid in sorted(group.progress))
+        waiting = (decided.held.get(uid) or decided.reasons.get(uid, "") for uid in sorted(group.progress))
         message = (state.message if state is not None else "") or next(filter(None, waiting), "")
     return PlannedGroup(
         group=group.member.name,
@@ -125,9 +99,3 @@ def _planned(
         priority=max((task.priority for task in tasks), default=None),
         stated=spec.priority if spec is not None else None,
     )
-
-
-def _plain(placement: Placement) -> dict[str, Any]:
-    return {
-        unit: list(below) if isinstance(below, tuple) else _plain(below) for unit, below in placement.items()
-    }

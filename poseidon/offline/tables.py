@@ -1,4 +1,4 @@
-"""Plans and explanations as tables for people."""
+"""Plans and explanations as tables for people, and groups as trees."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING
 import click
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 from rich.tree import Tree
 
-from poseidon.explanations import plain
-from poseidon.offline.tree_view import group_tree
+from poseidon.explanations import PodExplanation, plain
+from poseidon.group_trees.status.placement import Placement, pods_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from poseidon.explanations import PodExplanation
     from poseidon.offline.plan import NodeUse, Plan
+    from poseidon.offline.planned_groups import PlannedGroup
 
 _MOST_TEXTS = 10
 _UNWRAPPED = 10_000
@@ -28,49 +29,29 @@ _UNWRAPPED = 10_000
 def print_plan(plan: Plan) -> None:
     """Print what would happen, the nodes that it touches, and a summary."""
     console = _Printer()
-    if plan.bindings:
-        table = (
-            _table("POD", "NODE", "AFTER")
-            if any(each.after for each in plan.bindings)
-            else _table("POD", "NODE")
-        )
-        for binding in plan.bindings:
-            table.add_row(*(binding.pod, binding.node, ", ".join(binding.after))[: len(table.columns)])
-        console.print(table)
-        console.print()
-    if plan.preemptions:
-        table = _table("PREEMPTED POD", "NODE", "FOR")
-        for preemption in plan.preemptions:
-            table.add_row(preemption.pod, preemption.node, preemption.preemptor)
-        console.print(table)
-        console.print()
-    if plan.migrations:
-        table = _table("MIGRATED POD", "FROM", "TO", "SAVES")
-        for migration in plan.migrations:
-            table.add_row(migration.pod, migration.source, migration.target, f"{migration.saves:,.0f}")
-        console.print(table)
-        console.print()
-    if plan.groups:
-        _print_groups(console, plan)
-    if plan.pending:
-        table = _table("PENDING POD", "REASON")
-        for pending in plan.pending:
-            table.add_row(pending.pod, pending.reason)
-        console.print(table)
-        console.print()
-    _print_nodes(console, plan)
+    columns = 3 if any(each.after for each in plan.bindings) else 2
+    bindings = [(each.pod, each.node, ", ".join(each.after))[:columns] for each in plan.bindings]
+    console.print_part(("POD", "NODE", "AFTER")[:columns], bindings)
+    preemptions = [(each.pod, each.node, each.preemptor) for each in plan.preemptions]
+    console.print_part(("PREEMPTED POD", "NODE", "FOR"), preemptions)
+    moves = [(each.pod, each.source, each.target, f"{each.saves:,.0f}") for each in plan.migrations]
+    console.print_part(("MIGRATED POD", "FROM", "TO", "SAVES"), moves)
+    console.print_part(("GROUP", "STATUS", "PODS", "NODES", "MESSAGE"), list(map(_group_row, plan.groups)))
+    for group in plan.groups:
+        if group.ranks:
+            console.print(group_tree(group))
+            console.print()
+    console.print_part(("PENDING POD", "REASON"), [(each.pod, each.reason) for each in plan.pending])
+    console.print_part(("NODE", "NEW PODS", "PODS", "CPU", "MEMORY"), _node_rows(plan))
     console.print(_summary(plan))
 
 
 def print_rows(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table behind an empty line, or nothing if it has no rows."""
-    if not rows:
-        return
-    console, table = _Printer(), _table(*headings)
-    for row in rows:
-        table.add_row(*row)
-    console.print()
-    console.print(table)
+    if rows:
+        console = _Printer()
+        console.print()
+        console.print(_table(headings, rows))
 
 
 def print_explanation(explanation: PodExplanation, most: int = 0) -> None:
@@ -91,30 +72,15 @@ def print_explanation(explanation: PodExplanation, most: int = 0) -> None:
         console.print("\n".join(explanation.outlook))
 
 
-def _print_groups(console: _Printer, plan: Plan) -> None:
-    """Print how groups stand, and where those are that a tree has placed."""
-    table = _table("GROUP", "STATUS", "PODS", "NODES", "MESSAGE")
-    for group in plan.groups:
-        nodes = group.pods_by_node()
-        placed = sum(map(len, nodes.values()))
-        table.add_row(
-            group.group,
-            group.status,
-            f"{placed} of {len(group.members)}",
-            str(len(nodes)),
-            group.message,
-        )
-    console.print(table)
-    console.print()
-    for group in plan.groups:
-        if group.ranks:
-            console.print(group_tree(group))
-            console.print()
+def _group_row(group: PlannedGroup) -> Sequence[str]:
+    nodes = pods_of(group.placement)
+    placed = sum(map(len, nodes.values()))
+    return group.group, group.status, f"{placed} of {len(group.members)}", str(len(nodes)), group.message
 
 
 def _print_verdicts(console: _Printer, explanation: PodExplanation, most: int) -> None:
     models = list(dict.fromkeys(name for each in explanation.nodes.values() for name in each.models))
-    table = _table("NODE", "FEASIBLE", "COST", *(name.upper() for name in models), "REASONS")
+    table = _table(("NODE", "FEASIBLE", "COST", *(name.upper() for name in models), "REASONS"))
     ranked = sorted(explanation.nodes.items(), key=lambda each: (not each[1].feasible, each[1].cost, each[0]))
     for name, verdict in ranked[:most]:
         costs = (verdict.models.get(model) for model in models)
@@ -138,7 +104,7 @@ def _print_verdicts(console: _Printer, explanation: PodExplanation, most: int) -
 
 def _print_details(console: _Printer, shown: set[str], explanation: PodExplanation) -> None:
     """Print what models have to say of the nodes that are shown beyond figures, if anything."""
-    table = _table("NODE", "MODEL", "RAW", "SCORE", "DETAIL")
+    table = _table(("NODE", "MODEL", "RAW", "SCORE", "DETAIL"))
     for node, verdict in ((name, explanation.nodes[name]) for name in explanation.nodes if name in shown):
         for model, charge in verdict.models.items():
             score = "-" if charge.score is None else str(plain(charge.score))
@@ -149,21 +115,13 @@ def _print_details(console: _Printer, shown: set[str], explanation: PodExplanati
         console.print(table)
 
 
-def _print_nodes(console: _Printer, plan: Plan) -> None:
-    touched = {each.node for each in plan.bindings}
-    if not touched:
-        return
-    new: dict[str, int] = {}
-    for binding in plan.bindings:
-        new[binding.node] = new.get(binding.node, 0) + 1
-    table = _table("NODE", "NEW PODS", "PODS", "CPU", "MEMORY")
-    for use in plan.nodes:
-        if use.node in touched:
-            table.add_row(
-                use.node, str(new[use.node]), str(use.pods), _share(use, "cpu"), _share(use, "memory")
-            )
-    console.print(table)
-    console.print()
+def _node_rows(plan: Plan) -> list[Sequence[str]]:
+    new = Counter(each.node for each in plan.bindings)
+    return [
+        (use.node, str(new[use.node]), str(use.pods), _share(use, "cpu"), _share(use, "memory"))
+        for use in plan.nodes
+        if use.node in new
+    ]
 
 
 def _share(use: NodeUse, resource: str) -> str:
@@ -195,6 +153,12 @@ class _Printer:
         self._width = None if sys.stdout.isatty() else _UNWRAPPED
         self._console = Console(width=self._width, highlight=False, markup=False, emoji=False)
 
+    def print_part(self, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Print a table before an empty line, or nothing if it has no rows."""
+        if rows:
+            self.print(_table(headings, rows))
+            self.print()
+
     def print(self, what: str | Table | Tree = "") -> None:
         """Print text, a table or a tree, without the blanks that pad the last column."""
         with self._console.capture() as captured:
@@ -203,8 +167,31 @@ class _Printer:
             click.echo(line.rstrip())
 
 
-def _table(*columns: str) -> Table:
+def _table(headings: Sequence[str], rows: Iterable[Sequence[str]] = ()) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
-    for column in columns:
-        table.add_column(column, overflow="fold")
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    for row in rows:
+        table.add_row(*row)
     return table
+
+
+def group_tree(group: PlannedGroup) -> Tree:
+    """Return where a group's pods are; each is followed by its rank."""
+    tree = Tree(Text(f"{group.group} ({group.status})"))
+    _grow(tree, group.placement, group)
+    return tree
+
+
+def _grow(tree: Tree, placement: Placement, group: PlannedGroup) -> None:
+    for unit, below in placement.items():
+        if isinstance(below, tuple):
+            pods = (f"{name} ({group.ranks[name]})" if name in group.ranks else name for name in below)
+            tree.add(Text(f"{unit}: {', '.join(pods)}"))
+        else:
+            _grow(tree.add(Text(f"{unit} ({_pods_below(below)})")), below, group)
+
+
+def _pods_below(placement: Placement) -> int:
+    """Return how many pods are below a unit."""
+    return sum(len(below) if isinstance(below, tuple) else _pods_below(below) for below in placement.values())

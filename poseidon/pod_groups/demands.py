@@ -6,20 +6,13 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from poseidon.group_trees.spec.groups import read_pod_group
+from poseidon.group_trees.spec.groups import GroupSpec, read_pod_group
 from poseidon.kube.parsing.defects import shortened
 from poseidon.kube.parsing.label_syntax import key_fault
 
 if TYPE_CHECKING:
     from poseidon.group_trees.spec.described_maps import DescribedMap
-    from poseidon.group_trees.spec.groups import GroupSpec
-    from poseidon.kube.api.pod_groups import (
-        GroupPolicy,
-        NativePodGroup,
-        PodGroup,
-        ScaledOwner,
-        Workload,
-    )
+    from poseidon.kube.api.pod_groups import GroupPolicy, NativePodGroup, PodGroup, ScaledOwner, Workload
     from poseidon.pod_groups.membership import Membership
 
 MAX_MEMBERS = 2**31 - 1

@@ -17,13 +17,15 @@ from poseidon.pod_groups.membership import (
     TOPOLOGY_GROUP,
     Membership,
     ObjectKey,
+    Progress,
     is_mirror,
     membership,
+    placed_since,
+    progress_of,
 )
-from poseidon.pod_groups.progress import Progress, placed_since, progress_of
 from poseidon.pod_groups.sources import Described, Known, Source, Sources, places
 from poseidon.pods import tasks as pod_translation
-from poseidon.pods.colocation import ANYWHERE, Colocation
+from poseidon.pods.class_numbers import ANYWHERE, Colocation
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The status of PodGroups, in the words and counts of scheduler-plugins' controller.
+"""The status of PodGroups, in the words and counts of scheduler-plugins' controller, and what one that is found tells.
 
 Phases are those of ``pkg/controllers/podgroup_controller.go``, with one difference: a phase says how the group stands
 now. There Failed is final; here a group whose failed pods have been replaced is Running again.
@@ -6,21 +6,23 @@ now. There Failed is final; here a group whose failed pods have been replaced is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from poseidon.kube.api.pod_groups import PodGroup, PodGroupStatus
 from poseidon.kube.api.references import timestamp
 from poseidon.kube.watch.quarantine import Quarantine
-from poseidon.kube.write.pod_group_writers import GroupStatusWrite
+from poseidon.kube.write.patch_writer import GroupStatusWrite
 from poseidon.pod_groups.groups import Group, Groups
-from poseidon.pod_groups.progress import Progress
+from poseidon.pod_groups.membership import Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from poseidon.pod_groups.sources import Source
 
 PENDING, SCHEDULING, SCHEDULED = "Pending", "Scheduling", "Scheduled"
 RUNNING, FAILED, FINISHED = "Running", "Failed", "Finished"
+
+_WHOLE_PHASES = frozenset({SCHEDULED, RUNNING, FAILED, FINISHED})
 
 
 class PodGroupStatuses:
@@ -113,3 +115,39 @@ def phase_of(counts: Mapping[Progress, int], needed: int) -> str:
         return PENDING
     placed = counts.get(Progress.PLACED, 0) + active
     return SCHEDULED if placed >= needed else SCHEDULING
+
+
+class FormerWholeness:
+    """Gathers what objects say, until ``take`` is called.
+
+    ``timeout`` is how many seconds a gang may take to be whole that does not say so itself; ``wall`` tells seconds
+    since the epoch.
+    """
+
+    def __init__(self, groups: Groups, timeout: float, wall: Callable[[], float]) -> None:
+        self._groups = groups
+        self._timeout = timeout
+        self._wall = wall
+        self._phases: dict[str, str] | None = {}
+
+    def object_seen(self, uid: str, found: Source) -> None:
+        """Take an object as it is now; nothing of it has been written by this process before ``take``."""
+        if self._phases is not None and isinstance(found, PodGroup):
+            self._phases[uid] = found.status.phase
+
+    def take(self) -> list[str]:
+        """Return the jobs of gangs that have been whole, once all objects and pods are known; later, none."""
+        if self._phases is None:
+            return []
+        jobs = list(self._whole(self._phases, self._wall()))
+        self._phases = None
+        return jobs
+
+    def _whole(self, phases: dict[str, str], now: float) -> Iterator[str]:
+        for group in self._groups:
+            demand, known = self._groups.demand(group), self._groups.source(group)
+            if demand is None or demand.min_members <= 1:
+                continue
+            written = phases.get(known[0], "") if known is not None else ""
+            if written in _WHOLE_PHASES or now - group.first_placed > (demand.seconds or self._timeout):
+                yield group.job.id

@@ -1,64 +1,124 @@
-"""Which group of pods each pod is to be kept apart from by default, while services come and go."""
+"""Which pods default topology spread keeps apart: those of one owner, or of the same services.
+
+kube-scheduler gives pods that state no topologySpreadConstraints default ones. Their selector is that of the services
+that select the pod and of the ReplicaSet, StatefulSet or ReplicationController that controls it, put together
+(``helper.DefaultSelector``). The pods that such a selector finds are those of that owner: its own selector finds no
+others, and its pods are copies of one template. So the owner stands for the selector, and nothing has to be known of
+it. For pods without such an owner it is the labels that the services ask for together; the pods of one group are those
+for which that comes to the same.
+"""
 
 from __future__ import annotations
 
+from sys import intern
 from typing import TYPE_CHECKING
 
-from poseidon.pod_rules.spread_groups import ServiceSelectors, may_spread, owner_group
-
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from poseidon.kube.api.core import Pod, Service
     from poseidon.kube.watch.changes import Change
 
+_OWNERS = {
+    "ReplicaSet": "apps/",
+    "StatefulSet": "apps/",
+    "ReplicationController": "v1",
+    "Deployment": "apps/",
+}
+"""Owners by kind whose pods are spread, and how their apiVersion begins. A Deployment is that of pods which a plan
+makes before there is a ReplicaSet.
+"""
+
 
 class Spreading:
-    """Groups of pods; see ``translate.spread_groups``. Without ``enabled`` there are none.
+    """Groups of pods that are kept apart by default, while services come and go. Without ``enabled`` there are none.
 
     Pods without an owner that says it are remembered with their labels, as services decide about them.
     """
 
     def __init__(self, *, enabled: bool) -> None:
         self.enabled = enabled
-        self._services = ServiceSelectors()
-        self._loose: dict[str, dict[str, dict[str, str]]] = {}
-        self._namespace_of: dict[str, str] = {}
+        self._selectors = _LabelsByNamespace()
+        self._loose = _LabelsByNamespace()
 
     def group(self, uid: str, pod: Pod) -> str:
-        """Take a pod as it is now; returns its group, "" for none."""
+        """Take a pod as it is now; returns its group, "" for none.
+
+        One that states constraints of its own, or is going, gets no default ones, and does not count for others.
+        """
         self.gone(uid)
-        if not self.enabled or not may_spread(pod):
+        metadata = pod.metadata
+        if (
+            not self.enabled
+            or pod.spec.topology_spread_constraints
+            or metadata.deletion_timestamp is not None
+        ):
             return ""
-        group = owner_group(pod)
-        if group:
-            return group
-        namespace, labels = pod.metadata.namespace or "default", pod.metadata.labels
-        if not labels:
+        namespace = metadata.namespace or "default"
+        owner = metadata.controller()
+        begins = _OWNERS.get(owner.kind) if owner is not None else None
+        if owner is not None and begins and (owner.api_version or begins).startswith(begins):
+            return intern(f"{namespace}/{owner.kind}/{owner.name}")
+        if not metadata.labels:
             return ""
-        self._namespace_of[uid] = namespace
-        self._loose.setdefault(namespace, {})[uid] = labels
-        return self._services.group(namespace, labels)
+        self._loose.put(uid, namespace, metadata.labels)
+        return self._of_services(namespace, metadata.labels)
 
     def gone(self, uid: str) -> None:
         """Forget a pod, if it is known."""
-        namespace = self._namespace_of.pop(uid, "")
-        if namespace:
-            there = self._loose[namespace]
-            del there[uid]
-            if not there:
-                del self._loose[namespace]
+        self._loose.remove(uid)
 
     def take_services(self, changes: Sequence[Change[Service]]) -> dict[str, str]:
         """Take services as they are now; returns the groups of the pods, by uid, that this may have changed."""
-        touched = {
-            self._services.remove(change.uid)
-            if change.object is None
-            else self._services.put(change.uid, change.object)
-            for change in changes
-        }
+        touched = set()
+        for uid, service in changes:
+            namespace, selector = "", {}
+            if service is not None:
+                namespace, selector = service.metadata.namespace or "default", dict(service.spec.selector)
+                if self._selectors.of(namespace).get(uid, {}) == selector:
+                    continue
+            touched |= {namespace, self._selectors.remove(uid)}
+            if selector:
+                self._selectors.put(uid, namespace, selector)
         return {
-            uid: self._services.group(namespace, labels)
+            uid: self._of_services(namespace, labels)
             for namespace in touched
-            for uid, labels in self._loose.get(namespace, {}).items()
+            for uid, labels in self._loose.of(namespace).items()
         }
+
+    def _of_services(self, namespace: str, labels: Mapping[str, str]) -> str:
+        """Return the group of pods with such labels, "" if no service selects them."""
+        merged: dict[str, str] = {}
+        for selector in self._selectors.of(namespace).values():
+            if selector.items() <= labels.items():
+                merged |= selector
+        if not merged:
+            return ""
+        return intern(f"{namespace}/Service/" + ",".join(f"{key}={merged[key]}" for key in sorted(merged)))
+
+
+class _LabelsByNamespace:
+    """Labels by namespace and uid."""
+
+    def __init__(self) -> None:
+        self._labels: dict[str, dict[str, dict[str, str]]] = {}
+        self._namespace_of: dict[str, str] = {}
+
+    def of(self, namespace: str) -> Mapping[str, dict[str, str]]:
+        """Return what is known in a namespace, by uid."""
+        return self._labels.get(namespace, {})
+
+    def put(self, uid: str, namespace: str, labels: dict[str, str]) -> None:
+        """Take up what is not known, or has been removed."""
+        self._namespace_of[uid] = namespace
+        self._labels.setdefault(namespace, {})[uid] = labels
+
+    def remove(self, uid: str) -> str:
+        """Forget something, if it is known. Returns its namespace, "" if it is not."""
+        namespace = self._namespace_of.pop(uid, "")
+        if namespace:
+            there = self._labels[namespace]
+            del there[uid]
+            if not there:
+                del self._labels[namespace]
+        return namespace

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from poseidon.kube.parsing.defects import Defect
 from poseidon.kube.parsing.label_syntax import key_fault, label_defects, value_fault
-from poseidon.pod_rules.canonical import canonical, one_of
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from poseidon.kube.api.core import LabelSelector, LabelSelectorRequirement
+    from google.protobuf.message import Message
+
+    from poseidon.kube.api.core import LabelSelector, LabelSelectorRequirement, NodeSelectorRequirement
 
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 
+_INTEGER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 _MATCH, _MISMATCH = "matchLabelKeys", "mismatchLabelKeys"
 
 
@@ -84,24 +88,53 @@ def _mentions(selector: LabelSelector, key: str) -> bool:
     return key in selector.match_labels or any(each.key == key for each in selector.match_expressions)
 
 
+def checked(
+    given: LabelSelectorRequirement | NodeSelectorRequirement,
+    path: str,
+    defects: list[Defect],
+    operators: Sequence[str] = OPERATORS,
+) -> pb.Requirement:
+    """Return a condition on a label; what is wrong with it goes to ``defects``."""
+    count = len(given.values)
+    fault = key_fault(given.key)
+    if fault:
+        defects.append(Defect(f"{path}.key", fault))
+    if given.operator not in operators:
+        problem = f"unknown operator {given.operator!r}; use {one_of(operators)}"
+        defects.append(Defect(f"{path}.operator", problem))
+    elif given.operator in ("In", "NotIn") and not count:
+        defects.append(Defect(f"{path}.values", f"{given.operator} needs at least one value"))
+    elif given.operator in ("Exists", "DoesNotExist") and count:
+        defects.append(Defect(f"{path}.values", f"{given.operator} takes no values; remove them"))
+    elif given.operator in ("Gt", "Lt") and (count != 1 or not _INTEGER.fullmatch(given.values[0])):
+        problem = f"{given.operator} needs exactly one integer, got {list(given.values)}"
+        defects.append(Defect(f"{path}.values", problem))
+    return requirement(given)
+
+
+def requirement(given: LabelSelectorRequirement | NodeSelectorRequirement) -> pb.Requirement:
+    """Return a condition as it is."""
+    return pb.Requirement(key=given.key, operator=given.operator, values=sorted(set(given.values)))
+
+
 def _expressions(
     given: tuple[LabelSelectorRequirement, ...], path: str, defects: list[Defect]
 ) -> Iterable[pb.Requirement]:
     for index, each in enumerate(given):
         where = f"{path}[{index}]"
-        fault = key_fault(each.key)
-        if fault:
-            defects.append(Defect(f"{where}.key", fault))
-        if each.operator not in OPERATORS:
-            problem = f"unknown operator {each.operator!r}; use {one_of(OPERATORS)}"
-            defects.append(Defect(f"{where}.operator", problem))
-        elif each.operator in ("In", "NotIn") and not each.values:
-            defects.append(Defect(f"{where}.values", f"{each.operator} needs at least one value"))
-        elif each.operator in ("Exists", "DoesNotExist") and each.values:
-            defects.append(Defect(f"{where}.values", f"{each.operator} takes no values; remove them"))
+        yield checked(each, where, defects)
         defects.extend(
             Defect(f"{where}.values[{place}]", fault)
             for place, value in enumerate(each.values)
             if (fault := value_fault(value))
         )
-        yield pb.Requirement(key=each.key, operator=each.operator, values=sorted(set(each.values)))
+
+
+def canonical(message: Message) -> bytes:
+    """Return bytes that are equal for equal content; they serve as keys and to put messages in order."""
+    return message.SerializeToString(deterministic=True)
+
+
+def one_of(words: Sequence[str]) -> str:
+    """Return ``a, b or c``."""
+    return f"{', '.join(words[:-1])} or {words[-1]}"

@@ -1,4 +1,4 @@
-"""Node selectors, node affinity and tolerations, checked as the API server checks them."""
+"""What pods ask of nodes, checked as the API server checks it: selectors, affinity, tolerations, declared features."""
 
 from __future__ import annotations
 
@@ -6,20 +6,19 @@ import re
 from typing import TYPE_CHECKING
 
 from poseidon.kube.parsing.defects import Defect
-from poseidon.kube.parsing.label_syntax import key_fault, label_defects
-from poseidon.pod_rules.canonical import canonical, one_of
-from poseidon.pod_rules.toleration import OPERATORS as TOLERATING
-from poseidon.pod_rules.toleration import decimal
+from poseidon.kube.parsing.label_syntax import label_defects
+from poseidon.pod_rules.label_selectors import canonical, checked, one_of, requirement
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from poseidon.kube.api.core import (
         NodeAffinity,
         NodeSelectorRequirement,
         NodeSelectorTerm,
         PodSpec,
+        Taint,
         Toleration,
     )
 
@@ -27,8 +26,17 @@ OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 FIELD_OPERATORS = ("In", "NotIn")
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 NAME_FIELD = "metadata.name"
+TOLERATING = ("Equal", "Exists", "Gt", "Lt")
 
-_INTEGER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
+RESTART_ALL = "RestartAllContainersOnContainerExits"
+USER_NAMESPACES = "UserNamespacesHostNetworkSupport"
+"""Features that kubelets declare and some pods need (KEP-5328, kube-scheduler's NodeDeclaredFeatures)."""
+
+REASON = "node(s) didn't match Pod's required features"
+
+_DECIMAL = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
+_FEATURE = "status.declaredFeatures/"
+"""No label of a node can begin like this: prefixes of labels are in lower case."""
 _AFFINITY = "spec.affinity.nodeAffinity"
 _REQUIRED = f"{_AFFINITY}.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
 _PREFERRED = f"{_AFFINITY}.preferredDuringSchedulingIgnoredDuringExecution"
@@ -36,7 +44,8 @@ _PREFERRED = f"{_AFFINITY}.preferredDuringSchedulingIgnoredDuringExecution"
 
 def node_selector(spec: PodSpec, defects: list[Defect]) -> dict[str, str]:
     """Return the labels that a node must have."""
-    defects.extend(label_defects(spec.node_selector, "spec.nodeSelector"))
+    if spec.node_selector:
+        defects.extend(label_defects(spec.node_selector, "spec.nodeSelector"))
     return spec.node_selector
 
 
@@ -98,7 +107,7 @@ def tolerations(given: Iterable[Toleration], defects: list[Defect]) -> list[pb.T
 
 def _term(term: NodeSelectorTerm, path: str, defects: list[Defect]) -> pb.NodeSelectorTerm:
     labels = [
-        _label_requirement(requirement, f"{path}.matchExpressions[{index}]", defects)
+        checked(requirement, f"{path}.matchExpressions[{index}]", defects, OPERATORS)
         for index, requirement in enumerate(term.match_expressions)
     ]
     fields = [
@@ -106,27 +115,6 @@ def _term(term: NodeSelectorTerm, path: str, defects: list[Defect]) -> pb.NodeSe
         for index, requirement in enumerate(term.match_fields)
     ]
     return pb.NodeSelectorTerm(labels=sorted(labels, key=canonical), fields=sorted(fields, key=canonical))
-
-
-def _label_requirement(given: NodeSelectorRequirement, path: str, defects: list[Defect]) -> pb.Requirement:
-    problem = ""
-    values = len(given.values)
-    fault = key_fault(given.key)
-    if fault:
-        defects.append(Defect(f"{path}.key", fault))
-    if given.operator not in OPERATORS:
-        defects.append(
-            Defect(f"{path}.operator", f"unknown operator {given.operator!r}; use {one_of(OPERATORS)}")
-        )
-    elif given.operator in ("In", "NotIn") and not values:
-        problem = f"{given.operator} needs at least one value"
-    elif given.operator in ("Exists", "DoesNotExist") and values:
-        problem = f"{given.operator} takes no values; remove them"
-    elif given.operator in ("Gt", "Lt") and (values != 1 or not _INTEGER.fullmatch(given.values[0])):
-        problem = f"{given.operator} needs exactly one integer, got {list(given.values)}"
-    if problem:
-        defects.append(Defect(f"{path}.values", problem))
-    return _requirement(given)
 
 
 def _field_requirement(given: NodeSelectorRequirement, path: str, defects: list[Defect]) -> pb.Requirement:
@@ -138,8 +126,57 @@ def _field_requirement(given: NodeSelectorRequirement, path: str, defects: list[
     elif len(given.values) != 1:
         problem = f"{given.operator} on a field needs exactly one value, got {len(given.values)}"
         defects.append(Defect(f"{path}.values", problem))
-    return _requirement(given)
+    return requirement(given)
 
 
-def _requirement(given: NodeSelectorRequirement) -> pb.Requirement:
-    return pb.Requirement(key=given.key, operator=given.operator, values=sorted(set(given.values)))
+def feature_labels(declared: Iterable[str]) -> dict[str, str]:
+    """Return what a machine bears for the declared features of its node that pods may need."""
+    return {f"{_FEATURE}{each}": "" for each in declared if each in (RESTART_ALL, USER_NAMESPACES)}
+
+
+def feature_rules(spec: PodSpec) -> list[pb.VolumeRule]:
+    """Return where the features are that a pod needs; nearly always nothing."""
+    needed = [pb.Requirement(key=f"{_FEATURE}{each}", operator="Exists") for each in _needed(spec)]
+    return [pb.VolumeRule(terms=[pb.NodeSelectorTerm(labels=needed)], reason=REASON)] if needed else []
+
+
+def _needed(spec: PodSpec) -> Iterator[str]:
+    containers = (*spec.containers, *spec.init_containers)
+    if any(
+        rule.action == "RestartAllContainers" for each in containers for rule in each.restart_policy_rules
+    ):
+        yield RESTART_ALL
+    if spec.host_network and spec.host_users is False:
+        yield USER_NAMESPACES
+
+
+def tolerated(taint: Taint | pb.Taint, tolerations: Iterable[Toleration | pb.Toleration]) -> bool:
+    """Whether one of the tolerations lets a pod onto a node with the taint; the protocol's have the API's fields."""
+    return any(_tolerates(each, taint) for each in tolerations)
+
+
+def decimal(text: str) -> int | None:
+    """Return the integer that Gt and Lt take a text for, None if it is none: no sign but a minus, no leading zeros."""
+    number = int(text) if _DECIMAL.fullmatch(text) else None
+    return number if number is not None and -(2**63) <= number < 2**63 else None
+
+
+def _tolerates(toleration: Toleration | pb.Toleration, taint: Taint | pb.Taint) -> bool:
+    """core/v1 ``Toleration.ToleratesTaint``."""
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    if toleration.operator == "Exists":
+        return True
+    return bool(toleration.key) and _matches(toleration, taint.value)
+
+
+def _matches(toleration: Toleration | pb.Toleration, value: str) -> bool:
+    """Whether the value of a taint is the toleration's, or an integer above (Gt) or below (Lt) it (KEP-5471)."""
+    if toleration.operator not in ("Gt", "Lt"):
+        return toleration.value == value
+    bound, found = decimal(toleration.value), decimal(value)
+    if bound is None or found is None:
+        return False
+    return found > bound if toleration.operator == "Gt" else found < bound

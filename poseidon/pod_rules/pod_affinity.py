@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from poseidon.kube.parsing.defects import Defect
 from poseidon.kube.parsing.label_syntax import key_fault, namespace_fault
-from poseidon.pod_rules.canonical import canonical
-from poseidon.pod_rules.label_selectors import distinct, label_key_requirements, requirements
+from poseidon.pod_rules.label_selectors import canonical, distinct, label_key_requirements, requirements
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:

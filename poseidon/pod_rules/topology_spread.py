@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from poseidon.kube.parsing.defects import Defect
-from poseidon.pod_rules.canonical import one_of
-from poseidon.pod_rules.label_selectors import distinct, label_key_requirements, requirements
+from poseidon.pod_rules.label_selectors import distinct, label_key_requirements, one_of, requirements
 from poseidon.pod_rules.pod_affinity import topology_key_defects
 from protos.firmament.v1 import scheduler_pb2 as pb
 

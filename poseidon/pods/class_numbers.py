@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from poseidon.volumes.requirements import VolumeNeeds, with_needs
+from poseidon.volumes.requirements import NO_NEEDS, VolumeNeeds, with_needs
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from poseidon.kube.parsing.defects import Defect
-    from poseidon.pods.colocation import Colocation
-    from poseidon.pods.selector_index import VisibleLabels
     from poseidon.pods.templates import Plain
-    from poseidon.pods.visibility import Visibility
+    from poseidon.pods.visibility import Visibility, VisibleLabels
 
 LEAST_SURPLUS = 256
 """New classes after which it is worth looking which are still borne by a pod."""
@@ -93,7 +91,11 @@ class ClassNumbers:
         message = self._messages.get(number)
         if message is None:
             plain, needs, images, borne, colocation, node = self._keys[number]
-            message = with_needs(plain.message, needs)
+            if needs == NO_NEEDS:
+                message = pb.TaskClass()
+                message.CopyFrom(plain.message)
+            else:
+                message = with_needs(plain.message, needs)
             message.id = number
             if node:
                 message.machine = node
@@ -117,3 +119,32 @@ class ClassNumbers:
             self._messages.pop(number, None)
         self._look_at = len(self._keys) + max(LEAST_SURPLUS, len(self._keys) // 4)
         return gone
+
+
+GROUP_LABEL = "group of pods"
+"""A label that classes bear for this alone. No pod can have one of this name: it has blanks."""
+
+
+class Colocation(NamedTuple):
+    """The pods of ``group`` go to nodes with one value of each of the labels ``topology_keys``.
+
+    As Kubernetes' ``schedulingConstraints.topology`` does; a required affinity of the pods to each other, so that the
+    first may go anywhere, nodes without the label take none, and those that come later follow those that run.
+    """
+
+    group: str
+    topology_keys: tuple[str, ...]
+
+    def add_to(self, message: pb.TaskClass) -> None:
+        """Let a class have it."""
+        if not self.topology_keys:
+            return
+        message.labels[GROUP_LABEL] = self.group
+        own = pb.TaskSelector(
+            labels=[pb.Requirement(key=GROUP_LABEL, operator="In", values=[self.group])],
+            namespaces_by_label=pb.NamespaceSelector(),
+        )
+        message.affinity.extend(pb.TaskTerm(topology_key=key, selector=own) for key in self.topology_keys)
+
+
+ANYWHERE = Colocation("", ())

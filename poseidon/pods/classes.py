@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from sys import intern
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
-from poseidon.pods.class_numbers import ClassKey, ClassNumbers, shown
-from poseidon.pods.colocation import ANYWHERE, Colocation
+from poseidon.pods.class_numbers import ANYWHERE, ClassKey, ClassNumbers, Colocation, shown
 from poseidon.pods.daemon_sets import nobodys
-from poseidon.pods.selector_index import SelectorIndex, VisibleLabels
 from poseidon.pods.templates import Template, TemplateTable
-from poseidon.pods.visibility import Visibility
+from poseidon.pods.visibility import SelectorIndex, Visibility, VisibleLabels
 from poseidon.volumes.requirements import NO_NEEDS, VolumeNeeds
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -23,55 +22,31 @@ if TYPE_CHECKING:
     from poseidon.kube.parsing.defects import Defect
 
 
+@dataclass(slots=True, weakref_slot=True, eq=False)
 class Scene:
     """Pods of one namespace with labels of the same names: the selectors of others see the same of them all."""
 
-    __slots__ = ("__weakref__", "labels", "namespace", "visible_labels")
-
-    def __init__(self, namespace: str, labels: tuple[str, ...], visible_labels: VisibleLabels) -> None:
-        self.namespace = namespace
-        self.labels = labels
-        self.visible_labels = visible_labels
+    namespace: str
+    labels: tuple[str, ...]
+    visible_labels: VisibleLabels
 
 
+@dataclass(slots=True, weakref_slot=True, eq=False)
 class Traits:
     """All that can come to tell a pod from others; pods that agree in it share one object.
 
-    ``task_class`` is the number of their class, which says less: only what someone looks at. It changes when more
-    is looked at. ``values`` are those of the scene's labels. ``node`` is the only one that they may go to, "" for any.
+    ``values`` are those of the scene's labels. ``node`` is the only one that they may go to, "" for any. ``task_class``
+    is the number of their class, which says less: only what someone looks at. It changes when more is looked at.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "colocation",
-        "ending",
-        "needs",
-        "node",
-        "scene",
-        "task_class",
-        "template",
-        "values",
-    )
-
-    def __init__(
-        self,
-        template: Template,
-        scene: Scene,
-        values: tuple[str, ...],
-        *,
-        ending: bool,
-        needs: VolumeNeeds,
-        colocation: Colocation,
-        node: str,
-    ) -> None:
-        self.template = template
-        self.scene = scene
-        self.values = values
-        self.ending = ending
-        self.needs = needs
-        self.colocation = colocation
-        self.node = node
-        self.task_class = 0
+    template: Template
+    scene: Scene
+    values: tuple[str, ...]
+    ending: bool
+    needs: VolumeNeeds
+    colocation: Colocation
+    node: str
+    task_class: int = 0
 
 
 class ClassTable:
@@ -116,11 +91,11 @@ class ClassTable:
         template = self._templates.intern(pod, priority=priority)
         if template not in self._observed:
             self._observe(template)
-        labels = pod.metadata.labels
+        metadata, labels = pod.metadata, pod.metadata.labels
         names = tuple(sorted(labels))
-        scene = self._scene(_namespace(pod), names)
+        scene = self._scene(metadata.namespace or "default", names)
         values = tuple([labels[name] for name in names])
-        return self._interned(template, scene, values, ending=_is_ending(pod), needs=needs)
+        return self._interned(template, scene, values, metadata.deletion_timestamp is not None, needs)
 
     def watch(self, selector: pb.TaskSelector) -> None:
         """A selector that is no pod's looks at pods, from the next ``refresh`` on."""
@@ -129,33 +104,21 @@ class ClassTable:
 
     def with_needs(self, traits: Traits, needs: VolumeNeeds) -> Traits:
         """Return the traits of the same pod whose volumes ask for something else now."""
-        return traits if traits.needs == needs else self._like(traits, needs=needs)
+        return traits if traits.needs == needs else self._like(traits, needs, traits.colocation, traits.node)
 
     def with_colocation(self, traits: Traits, colocation: Colocation) -> Traits:
         """Return the traits of the same pod whose group asks for something else now."""
-        return traits if traits.colocation == colocation else self._like(traits, colocation=colocation)
+        same = traits.colocation == colocation
+        return traits if same else self._like(traits, traits.needs, colocation, traits.node)
 
     def with_node(self, traits: Traits, node: str) -> Traits:
         """Return the traits of the same pod, which may go to one node alone; "" for any."""
-        return traits if traits.node == node else self._like(traits, node=node)
+        return traits if traits.node == node else self._like(traits, traits.needs, traits.colocation, node)
 
-    def _like(
-        self,
-        traits: Traits,
-        *,
-        needs: VolumeNeeds | None = None,
-        colocation: Colocation | None = None,
-        node: str | None = None,
-    ) -> Traits:
+    def _like(self, traits: Traits, needs: VolumeNeeds, colocation: Colocation, node: str) -> Traits:
         """Return the traits of the same pod with what is given instead."""
         return self._interned(
-            traits.template,
-            traits.scene,
-            traits.values,
-            ending=traits.ending,
-            needs=traits.needs if needs is None else needs,
-            colocation=traits.colocation if colocation is None else colocation,
-            node=traits.node if node is None else node,
+            traits.template, traits.scene, traits.values, traits.ending, needs, colocation, node
         )
 
     def intern(self, pod: Pod) -> int:
@@ -273,20 +236,16 @@ class ClassTable:
         template: Template,
         scene: Scene,
         values: tuple[str, ...],
-        *,
         ending: bool,
         needs: VolumeNeeds,
         colocation: Colocation = ANYWHERE,
         node: str = "",
     ) -> Traits:
-        key = (template, scene, values, ending, needs, colocation, node)
-        traits = self._traits.get(key)
+        traits = self._traits.get((template, scene, values, ending, needs, colocation, node))
         if traits is None:
             # Values are often unique as a whole and shared one by one.
             values = tuple([intern(value) for value in values])
-            traits = Traits(
-                template, scene, values, ending=ending, needs=needs, colocation=colocation, node=node
-            )
+            traits = Traits(template, scene, values, ending, needs, colocation, node)
             traits.task_class = self._number(traits)
             self._traits[template, scene, values, ending, needs, colocation, node] = traits
         return traits
@@ -300,14 +259,6 @@ class ClassTable:
         return self._numbers.number(
             ClassKey(traits.template.plain, traits.needs, images, borne, traits.colocation, traits.node)
         )
-
-
-def _namespace(pod: Pod) -> str:
-    return pod.metadata.namespace or "default"
-
-
-def _is_ending(pod: Pod) -> bool:
-    return pod.metadata.deletion_timestamp is not None
 
 
 if TYPE_CHECKING:

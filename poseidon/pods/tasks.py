@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from enum import Enum
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from poseidon.kube.api.core import Container, ObjectMeta, Pod, PodSpec, PodStatus
 from poseidon.kube.parsing.times import seconds
-from poseidon.pods.identities import OWNER, identity
-from poseidon.pods.priority import NEVER, UnknownPriorityClassError
-from poseidon.pods.requests.resizes import as_counted
+from poseidon.pods.resizes import as_counted
+from poseidon.pods.templates import NEVER
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
-    from poseidon.kube.api.core import ObjectMeta, Pod
+    from collections.abc import Iterable
+
+    from poseidon.kube.api.core import PriorityClass
     from poseidon.pods.classes import ClassTable, Traits
-    from poseidon.pods.priority import PriorityResolver
 
 GATED_REASON = "Scheduling is blocked due to non-empty scheduling gates"
 """kube-scheduler's words for a pod with scheduling gates."""
@@ -79,7 +81,9 @@ def task(pod: Pod, classes: ClassTable, priorities: PriorityResolver) -> Task:
 
     A PriorityClass that does not exist (deleted since admission, or never there) counts as priority 0.
     """
-    metadata, pod = pod.metadata, as_counted(pod)
+    metadata, status = pod.metadata, pod.status
+    if status.container_statuses or status.init_container_statuses or status.resources:
+        pod = as_counted(pod)
     if not pod.spec.preemption_policy and priorities.never_preempts(pod.spec):
         pod = replace(pod, spec=replace(pod.spec, preemption_policy=NEVER))
     try:
@@ -139,3 +143,131 @@ def job(metadata: ObjectMeta) -> pb.Job | None:
         return None
     namespace = metadata.namespace or "default"
     return pb.Job(id=job_id(metadata), name=f"{namespace}/{owner.kind}/{owner.name}", namespace=namespace)
+
+
+OWNER = "Owner"
+"""What the ids of jobs begin with that are the pods of an owner; those of groups begin with the group's kind."""
+
+LONGEST = 1000
+"""Characters of an identity; solvers take names of up to 1,024."""
+
+
+def identity(*parts: str) -> str:
+    """Return one text for ``parts``, such as ``a/b/c``; slashes within a part are escaped.
+
+    Parts may be whatever somebody wrote into an object: other parts, or more of them, give another text. Of what would
+    be longer than ``LONGEST`` the first part is left, and a digest.
+    """
+    text = "/".join([part if "/" not in part and "%" not in part else _escaped(part) for part in parts])
+    if len(text) <= LONGEST:
+        return text
+    return f"{_escaped(parts[0])[: LONGEST // 2]}/{sha256(text.encode(errors='surrogatepass')).hexdigest()}"
+
+
+def parts_of(text: str) -> list[str]:
+    """Return what ``identity`` was made of, as far as it is short enough to be told."""
+    return [part.replace("%2F", "/").replace("%25", "%") for part in text.split("/")]
+
+
+def _escaped(part: str) -> str:
+    return part.replace("%", "%25").replace("/", "%2F")
+
+
+SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+"""Classes that every cluster has (k8s.io/kubernetes/pkg/apis/scheduling)."""
+
+LOWEST, HIGHEST = -(2**31), 2**31 - 1
+
+
+class UnknownPriorityClassError(LookupError):
+    """A pod names a PriorityClass that does not exist; ``name`` is that name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"no PriorityClass {name!r} exists")
+        self.name = name
+
+
+class PriorityResolver:
+    """Knows a cluster's priority classes."""
+
+    def __init__(self, classes: Iterable[PriorityClass] = ()) -> None:
+        self._values = dict(SYSTEM_CLASSES)
+        self._defaults: dict[str, int] = {}
+        self._peaceful: set[str] = set()
+        for priority_class in classes:
+            self.upsert(priority_class)
+
+    def upsert(self, priority_class: PriorityClass) -> None:
+        """Learn of a class or of its new value."""
+        name = priority_class.metadata.name
+        self.remove(name)
+        self._values[name] = _clipped(priority_class.value)
+        if priority_class.global_default:
+            self._defaults[name] = self._values[name]
+        if priority_class.preemption_policy == NEVER:
+            self._peaceful.add(name)
+
+    def remove(self, name: str) -> None:
+        """Forget a class; unknown names are ignored."""
+        self._values.pop(name, None)
+        self._defaults.pop(name, None)
+        self._peaceful.discard(name)
+        if name in SYSTEM_CLASSES:
+            self._values[name] = SYSTEM_CLASSES[name]
+
+    def priority(self, spec: PodSpec) -> int:
+        """Return ``spec.priority``, else that of its class, else of the global default class, else 0.
+
+        Of several default classes the lowest counts, as in Kubernetes. Raises ``UnknownPriorityClassError``.
+        """
+        if spec.priority is not None:
+            return _clipped(spec.priority)
+        name = spec.priority_class_name
+        if not name:
+            return min(self._defaults.values()) if self._defaults else 0
+        if name not in self._values:
+            raise UnknownPriorityClassError(name)
+        return self._values[name]
+
+    def never_preempts(self, spec: PodSpec) -> bool:
+        """Return whether a pod evicts nobody: as its spec says, else its class, else the global default class."""
+        if spec.preemption_policy or spec.priority is not None:
+            return spec.preemption_policy == NEVER
+        name = spec.priority_class_name or min(self._defaults, key=self._defaults.__getitem__, default="")
+        return name in self._peaceful
+
+
+def _clipped(value: int) -> int:
+    return min(max(value, LOWEST), HIGHEST)
+
+
+def bare(pod: Pod) -> Pod:
+    """Return what has to be known of a pod in any case: who it is, where it runs, and what it takes there."""
+    metadata, spec = pod.metadata, pod.spec
+    return Pod(
+        metadata=ObjectMeta(
+            name=metadata.name,
+            namespace=metadata.namespace,
+            uid=metadata.uid,
+            deletion_timestamp=metadata.deletion_timestamp,
+        ),
+        spec=PodSpec(
+            node_name=spec.node_name,
+            scheduler_name=spec.scheduler_name,
+            priority=spec.priority,
+            priority_class_name=spec.priority_class_name,
+            preemption_policy=spec.preemption_policy,
+            containers=tuple(_resources_only(each) for each in spec.containers),
+            init_containers=tuple(_resources_only(each) for each in spec.init_containers),
+            overhead=spec.overhead,
+            resources=spec.resources,
+            scheduling_gates=spec.scheduling_gates,
+        ),
+        status=PodStatus(phase=pod.status.phase),
+    )
+
+
+def _resources_only(container: Container) -> Container:
+    return Container(
+        name=container.name, resources=container.resources, restart_policy=container.restart_policy
+    )

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from poseidon.kube.parsing.defects import Defect, listed
 from poseidon.pod_rules import pod_affinity
-from poseidon.pod_rules.canonical import canonical
-from poseidon.pod_rules.node_affinity import node_selector, preferred_terms, required_terms, tolerations
-from poseidon.pod_rules.node_features import feature_rules
+from poseidon.pod_rules.node_affinity import (
+    feature_rules,
+    node_selector,
+    preferred_terms,
+    required_terms,
+    tolerations,
+)
 from poseidon.pod_rules.topology_spread import spread_rules
-from poseidon.pods.priority import NEVER
-from poseidon.pods.requests.bandwidth import with_annotated_bandwidth
-from poseidon.pods.requests.container_requests import container_messages, quantities
-from poseidon.pods.requests.containers import host_ports, images
-from poseidon.pods.requests.disks import disks
-from poseidon.pods.requests.estimates import service_class
-from poseidon.pods.requests.quality import quality_of_service
-from poseidon.pods.requests.resources import amounts, assumed_requests, effective_limits, effective_requests
+from poseidon.pods.containers import disks, host_ports, images
+from poseidon.pods.estimates import service_class
+from poseidon.pods.resources import (
+    amounts,
+    assumed_requests,
+    container_messages,
+    effective_limits,
+    effective_requests,
+    quality_of_service,
+    quantities,
+    with_annotated_bandwidth,
+)
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
@@ -33,6 +42,9 @@ UNSUPPORTED_CLAIMS = (
     "or request an extended resource"
 )
 """Why a pod with device claims stays pending. Once it runs, whoever placed it, it counts like any other."""
+
+NEVER = "Never"
+"""The preemption policy of pods that wait rather than evict others."""
 
 _SPEC_CACHE_LIMIT = 50_000
 
@@ -73,14 +85,12 @@ def describe(
     return message, tuple(defects)
 
 
+@dataclass(slots=True, eq=False)
 class Plain:
     """A class without labels, namespace and images. Two are equal only if they are the same object."""
 
-    __slots__ = ("defects", "message")
-
-    def __init__(self, message: pb.TaskClass, defects: tuple[Defect, ...]) -> None:
-        self.message = message
-        self.defects = defects
+    message: pb.TaskClass
+    defects: tuple[Defect, ...]
 
 
 class Template(NamedTuple):
@@ -115,7 +125,8 @@ class TemplateTable:
         message, defects = describe(pod, self._visibility, priority=priority, daemon=daemon)
         own = tuple(message.images)
         del message.images[:]
-        plain = self._by_content.setdefault(canonical(message), Plain(message, defects))
+        content = message.SerializeToString(deterministic=True)
+        plain = self._by_content.setdefault(content, Plain(message, defects))
         template = Template(plain, own)
         template = self._templates.setdefault(template, template)
         if len(self._by_spec) >= _SPEC_CACHE_LIMIT:
@@ -185,7 +196,7 @@ def _rules(pod: Pod, defects: list[Defect]) -> pb.TaskClass:
     message = pb.TaskClass(
         node_selector=node_selector(spec, defects),
         tolerations=tolerations(spec.tolerations, defects),
-        spread=spread_rules(spec, metadata, defects),
+        spread=spread_rules(spec, metadata, defects) if spec.topology_spread_constraints else (),
         images=images(spec),
         volumes=feature_rules(spec),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
@@ -46,39 +46,11 @@ class Eviction(NamedTuple):
     for_now: bool = False
 
 
-class ClusterAccess(Protocol):
-    """Every method raises ``KubeError`` if there is no answer after several tries."""
+class ClusterAccess:
+    """Every method raises ``KubeError`` if there is no answer after several tries, between which ``sleep`` is awaited.
 
-    async def pod(self, namespace: str, name: str) -> Pod | None:
-        """Return a pod as it is, None for none of that name."""
-
-    async def node(self, name: str) -> Node | None:
-        """Return a node as it is, None for none of that name."""
-
-    async def pods_on(self, node: str) -> list[Pod]:
-        """Return the pods that are assigned to a node, those that have ended among them."""
-
-    async def siblings(self, pod: Pod) -> list[Pod]:
-        """Return the pods of a pod's controller, itself among them if it is there."""
-
-    async def announce(self, pod: PodRef, node: str, until: float) -> None:
-        """Say that a pod's replacement is meant for a node, and until when (seconds since the epoch)."""
-
-    async def take_back(self, pod: PodRef) -> None:
-        """Say that a pod stays."""
-
-    async def evict(self, pod: PodRef) -> Eviction:
-        """Have a pod leave its node."""
-
-    async def cordon(self, node: str) -> None:
-        """Let a node take no more pods, since it is to be freed."""
-
-    async def uncordon(self, node: str) -> None:
-        """Let a node that was to be freed take pods again."""
-
-
-class ApiAccess:
-    """``ClusterAccess`` by an API server. ``random`` is for jitter; ``sleep`` is awaited between tries."""
+    ``random`` is for jitter.
+    """
 
     def __init__(
         self,
@@ -93,21 +65,24 @@ class ApiAccess:
         self._options = options or RetryOptions()
 
     async def pod(self, namespace: str, name: str) -> Pod | None:
-        """As in ``ClusterAccess``."""
+        """Return a pod as it is, None for none of that name."""
         raw = await self._found(f"/api/v1/namespaces/{namespace}/pods/{name}")
         return None if raw is None else decode_object(raw, PODS.kind)
 
     async def node(self, name: str) -> Node | None:
-        """As in ``ClusterAccess``."""
+        """Return a node as it is, None for none of that name."""
         raw = await self._found(f"{NODES.path}/{name}")
         return None if raw is None else decode_object(raw, NODES.kind)
 
     async def pods_on(self, node: str) -> list[Pod]:
-        """As in ``ClusterAccess``."""
+        """Return the pods that are assigned to a node, those that have ended among them."""
         return await self._listed(PODS.path, {"fieldSelector": f"spec.nodeName={node}"})
 
     async def siblings(self, pod: Pod) -> list[Pod]:
-        """As in ``ClusterAccess``; the server is asked for pods with the same labels, where the pod has any."""
+        """Return the pods of a pod's controller, itself among them if it is there.
+
+        The server is asked for pods with the same labels, where the pod has any.
+        """
         metadata = pod.metadata
         same = [
             f"{key}={value}" for key, value in sorted(metadata.labels.items()) if key not in _ITS_OWN_LABELS
@@ -117,15 +92,15 @@ class ApiAccess:
         return [each for each in found if each.metadata.controller() == metadata.controller()]
 
     async def announce(self, pod: PodRef, node: str, until: float) -> None:
-        """As in ``ClusterAccess``."""
+        """Say that a pod's replacement is meant for a node, and until when (seconds since the epoch)."""
         await self._annotate(pod, {MOVE_TO: node, MOVE_UNTIL: timestamp(until)})
 
     async def take_back(self, pod: PodRef) -> None:
-        """As in ``ClusterAccess``."""
+        """Say that a pod stays."""
         await self._annotate(pod, {MOVE_TO: None, MOVE_UNTIL: None})
 
     async def evict(self, pod: PodRef) -> Eviction:
-        """As in ``ClusterAccess``."""
+        """Have a pod leave its node."""
         try:
             await self._tried(lambda: post_eviction(self._transport, pod))
         except ApiError as error:
@@ -135,11 +110,11 @@ class ApiAccess:
         return Eviction()
 
     async def cordon(self, node: str) -> None:
-        """As in ``ClusterAccess``."""
+        """Let a node take no more pods, since it is to be freed."""
         await self._mark(node, {"unschedulable": True}, {FREED: "true"})
 
     async def uncordon(self, node: str) -> None:
-        """As in ``ClusterAccess``."""
+        """Let a node that was to be freed take pods again."""
         await self._mark(node, {"unschedulable": None}, {FREED: None})
 
     async def _mark(

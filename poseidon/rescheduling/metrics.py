@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
-from poseidon.rescheduling.move import Result
+from poseidon.rescheduling.moves import MoveOutcome, Result
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from poseidon.rescheduling.move import MoveOutcome
     from poseidon.rescheduling.planning import PlannedMoves
 
 

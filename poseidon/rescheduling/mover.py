@@ -2,26 +2,30 @@
 
 A plan is older than the cluster: right before each move the pod has to be where the plan has it, and its target has to
 take pods and to have room. If a pod has no replacement in time, or one without a node, no further wave begins: whatever
-is wrong, it costs no more pods than one wave has.
+is wrong, it costs no more pods than one wave has. Nodes that moves are to free are cordoned before, and stay so once
+they are empty.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from poseidon.kube.api.references import PodRef
 from poseidon.kube.client.errors import ApiError
 from poseidon.kube.parsing.times import seconds
-from poseidon.rescheduling.checks import changed, refusal_of
-from poseidon.rescheduling.move import MoveOutcome, PlannedMove, Result
+from poseidon.pods.moves import announced_move
+from poseidon.pods.resources import amounts, effective_requests
+from poseidon.pods.tasks import qualified_name
+from poseidon.rescheduling.moves import MoveOutcome, PlannedMove, Result, Waves
 
 if TYPE_CHECKING:
-    from poseidon.kube.api.core import Pod
+    from poseidon.kube.api.core import Node, Pod
     from poseidon.rescheduling.cluster_access import ClusterAccess
-    from poseidon.rescheduling.waves import Waves
+    from poseidon.rescheduling.planning import PlannedMoves
 
 _FIRST_LOOK, _LAST_LOOK = 0.25, 2.0
 """Seconds between looks for a replacement, at first and at last."""
@@ -31,6 +35,44 @@ _BUDGET_PAUSE = 1.0
 
 _KEPT_SECONDS = 600.0
 """How long a place is asked for; it ends when the replacement has it."""
+
+_GONE = (Result.MOVED, Result.ELSEWHERE)
+
+
+def changed(pod: Pod, move: PlannedMove, now: float) -> str:
+    """Return what is otherwise with a pod than planned, "" for nothing; ``now``: seconds since the epoch."""
+    owner = pod.metadata.controller()
+    if pod.terminal or pod.metadata.deletion_timestamp is not None:
+        return "the pod is ending"
+    if pod.spec.node_name != move.source:
+        return f"the pod is on {pod.spec.node_name or 'no node'} now"
+    if owner is None or (pod.metadata.namespace, owner.kind, owner.name) != move.controller:
+        return "the pod has another controller now"
+    if announced_move(pod, now)[0]:
+        return "the pod is being moved already"
+    return ""
+
+
+def refusal_of(node: Node, there: Iterable[Pod], pod: Pod) -> str:
+    """Return why a node does not take a pod beside those that are ``there``, or coming; "" if it does.
+
+    Of resources and what is said of the node as a whole; all else is for the scheduler, which places the replacement.
+    """
+    name = node.metadata.name
+    if node.spec.unschedulable:
+        return f"node {name} is cordoned"
+    if not any(each.type == "Ready" and each.status == "True" for each in node.status.conditions):
+        return f"node {name} is not ready"
+    free = Counter(amounts(node.status.allocatable or {}, "", [], down=True))
+    for each in there:
+        if not each.terminal:
+            free.subtract(_requests(each))
+    lacking = sorted(key for key, amount in _requests(pod).items() if free[key] < amount)
+    return f"node {name} has not enough {lacking[0]} now" if lacking else ""
+
+
+def _requests(pod: Pod) -> Counter[str]:
+    return Counter({**effective_requests(pod.spec, []), "pods": 1})
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +197,7 @@ class Mover:
                 reason = (
                     f"no node for {self._patience:.0f} s" if new else "its controller has not replaced it"
                 )
-                name = _name(new[0]) if new else ""
+                name = qualified_name(new[0].metadata) if new else ""
                 return MoveOutcome(move, Result.UNPLACED, name, reason)
             await self._sleep(pause)
             pause = min(pause * 2, _LAST_LOOK)
@@ -165,9 +207,28 @@ class Mover:
         ref = PodRef(metadata.uid, metadata.namespace, metadata.name)
         self._say(ref, f"Replaces {move.pod}, which ran on {move.source}")
         if node == move.target:
-            return MoveOutcome(move, Result.MOVED, _name(pod))
-        return MoveOutcome(move, Result.ELSEWHERE, _name(pod), f"its replacement got {node}")
+            return MoveOutcome(move, Result.MOVED, qualified_name(metadata))
+        return MoveOutcome(move, Result.ELSEWHERE, qualified_name(metadata), f"its replacement got {node}")
 
 
-def _name(pod: Pod) -> str:
-    return f"{pod.metadata.namespace}/{pod.metadata.name}"
+async def carry_out(planned: PlannedMoves, mover: Mover, access: ClusterAccess) -> list[MoveOutcome]:
+    """Make the moves of a plan; returns what became of those that were begun. Raises ``KubeError``.
+
+    Freed nodes stay cordoned, for whoever takes machines away; one that could not be freed takes pods again.
+    """
+    for node in planned.given_back:
+        await access.uncordon(node)
+    for node in planned.freed:
+        await access.cordon(node)
+    outcomes = await mover.carry_out(planned.waves)
+    for node in unfreed(planned, outcomes):
+        await access.uncordon(node)
+    return outcomes
+
+
+def unfreed(planned: PlannedMoves, outcomes: Sequence[MoveOutcome]) -> list[str]:
+    """Return the nodes that were to be freed and that some pod has not left."""
+    moves = [move for wave in planned.waves.waves for move in wave]
+    gone = {outcome.move.pod for outcome in outcomes if outcome.result in _GONE}
+    staying: Iterable[str] = {move.source for move in moves if move.pod not in gone}
+    return sorted(set(planned.freed).intersection(staying))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from poseidon.embedding import EmbeddedTrials
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection
 
     from poseidon.rescheduling.standing import Standing
 
@@ -61,26 +61,12 @@ class Choice:
     notes: tuple[str, ...] = ()
 
 
-def choose(standing: Standing, options: ObjectiveOptions) -> Choice:
-    """Return the moves for an objective."""
-    match options.objective:
-        case Objective.LOWER_COST:
-            return _lower_cost(standing, options)
-        case Objective.RELIEVE_LOAD:
-            return _relieve_load(standing, options)
-        case Objective.FREE_NODES:
-            return _free_nodes(standing, options)
-        case Objective.MAKE_ROOM:
-            return _make_room(standing, options)
-
-
 def _lower_cost(standing: Standing, options: ObjectiveOptions) -> Choice:
     found = standing.scheduler.cheaper(standing.prices, options.move_cost, options.most)
-    return Choice(
-        tuple(
-            Wanted(each.uid, each.target, f"saves {each.gain:,.0f} points", each.gain) for each in found.moves
-        )
+    moves = (
+        Wanted(each.uid, each.target, f"saves {each.gain:,.0f} points", each.gain) for each in found.moves
     )
+    return Choice(tuple(moves))
 
 
 def _relieve_load(standing: Standing, options: ObjectiveOptions) -> Choice:
@@ -93,21 +79,19 @@ def _relieve_load(standing: Standing, options: ObjectiveOptions) -> Choice:
 
 
 def _free_nodes(standing: Standing, options: ObjectiveOptions) -> Choice:
-    trials = _trials(standing, standing.goes)
-    keeping = {standing.running[uid].spec.node_name for uid in standing.staying} | set(
-        standing.placed.values()
-    )
+    trials = _trials(standing, standing.running.goes)
+    nodes = standing.running.nodes
+    keeping = {nodes[uid] for uid in standing.staying}.union(standing.placed.values())
     known = {each.node for each in standing.plan.nodes}
     candidates = (known if not options.nodes else known & set(options.nodes)) - keeping
     found = trials.consolidate(candidates, options.tries, options.most)
-    nodes = {uid: standing.running[uid].spec.node_name for uid in found.moves}
     order = sorted(found.moves, key=lambda uid: (nodes[uid], uid))
     moves = tuple(Wanted(uid, found.moves[uid], f"node {nodes[uid]} is to be freed") for uid in order)
     kept = sorted((set(options.nodes) & known) - set(found.machines))
     notes = [f"node {name} cannot be freed now" for name in kept]
     notes += [f"node {name} is not known" for name in sorted(set(options.nodes) - known)]
     # Nodes that are empty already are nobody's target, and need no cordon.
-    return Choice(moves, tuple(sorted(set(nodes.values()))), tuple(notes))
+    return Choice(moves, tuple(sorted({nodes[uid] for uid in order})), tuple(notes))
 
 
 def _make_room(standing: Standing, options: ObjectiveOptions) -> Choice:
@@ -115,7 +99,7 @@ def _make_room(standing: Standing, options: ObjectiveOptions) -> Choice:
     waiting = [each.pod for each in standing.plan.pending]
     if not waiting:
         return Choice(())
-    trials = _trials(standing, standing.goes | standing.staying)
+    trials = _trials(standing, standing.running.goes | standing.staying)
     found = trials.room(waiting, options.tries)
     if found is None or len(found.moves) > options.most:
         return Choice((), notes=("no few moves give anyone a place who waits",))
@@ -132,5 +116,18 @@ def _room_for(waiting: str, moved: str) -> str:
 
 
 def _trials(standing: Standing, goes: Collection[str]) -> EmbeddedTrials:
-    places: Mapping[str, str] = standing.placed
-    return EmbeddedTrials(standing.configuration, lambda: standing.now, standing.events, goes, places)
+    now = standing.now
+    return EmbeddedTrials(standing.configuration, lambda: now, standing.events, goes, standing.placed)
+
+
+_CHOICES = {
+    Objective.LOWER_COST: _lower_cost,
+    Objective.RELIEVE_LOAD: _relieve_load,
+    Objective.FREE_NODES: _free_nodes,
+    Objective.MAKE_ROOM: _make_room,
+}
+
+
+def choose(standing: Standing, options: ObjectiveOptions) -> Choice:
+    """Return the moves for an objective."""
+    return _CHOICES[options.objective](standing, options)

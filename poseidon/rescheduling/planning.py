@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from poseidon.pods.requests.resources import effective_requests
+from poseidon.pods.resources import effective_requests
 from poseidon.rescheduling.cluster_access import FREED
-from poseidon.rescheduling.move import PlannedMove
+from poseidon.rescheduling.moves import PlannedMove, Waves, in_waves
 from poseidon.rescheduling.objectives import Objective, ObjectiveOptions, Wanted, choose
 from poseidon.rescheduling.standing import Standing, standing
-from poseidon.rescheduling.waves import Waves, in_waves
 
 if TYPE_CHECKING:
     from poseidon.configuration.document import BridgeConfiguration
@@ -44,7 +43,7 @@ def plan_moves(
     found = standing(manifests, configuration, now)
     chosen = choose(found, options)
     free = {each.node: each.free for each in found.plan.nodes}
-    moves = [_planned(found.running[each.uid], each) for each in chosen.moves]
+    moves = [_planned(found.running.pods[each.uid], each) for each in chosen.moves]
     waves, freed = in_waves(moves, free, at_once), chosen.freed
     given_back: tuple[str, ...] = ()
     if options.objective is Objective.FREE_NODES:
@@ -56,7 +55,7 @@ def plan_moves(
 
 def _half_freed(manifests: Manifests, found: Standing) -> set[str]:
     """Nodes that an earlier plan has cordoned, and that still have pods which would have to move."""
-    busy = {pod.spec.node_name for uid, pod in found.running.items() if uid not in found.goes}
+    busy = {node for uid, node in found.running.nodes.items() if uid not in found.running.goes}
     return {
         node.metadata.name
         for node in manifests.nodes

@@ -7,29 +7,64 @@ from typing import TYPE_CHECKING
 
 from poseidon.bridge.watched_pods import ANY_SCHEDULER
 from poseidon.offline.cluster import build
-from poseidon.offline.movable import move_prices, running_pods
-from poseidon.offline.plan import plan_of
+from poseidon.offline.movable import RunningPods, move_prices, running_pods
+from poseidon.offline.plan import Plan, plan_of
 from poseidon.pods.moves import announced_move
 from poseidon.pods.tasks import scheduler_of
-from poseidon.rescheduling.permission import Permission
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from poseidon.configuration.document import BridgeConfiguration
     from poseidon.embedding import EmbeddedScheduler
-    from poseidon.kube.api.core import Pod
+    from poseidon.kube.api.core import Namespace, Pod
     from poseidon.manifests.loader import Manifests
-    from poseidon.offline.plan import Plan
     from protos.firmament.v1 import scheduler_pb2 as pb
+
+RESCHEDULE = "firmament.io/reschedule"
+"""Label of a namespace, and annotation of a pod, which goes before it."""
+
+ALLOW, DENY = "allow", "deny"
+
+
+class Permission:
+    """``faults``: what was said that makes no sense; it allows nothing. Pods of nobody who says anything stay."""
+
+    def __init__(self, namespaces: Iterable[Namespace]) -> None:
+        self.faults: list[str] = []
+        self._allowed = {
+            each.metadata.name
+            for each in namespaces
+            if self._allows(f"namespace {each.metadata.name}: label", each.metadata.labels, default=False)
+        }
+
+    def allows(self, pod: Pod) -> bool:
+        """Whether a pod may be moved as far as its owners are concerned."""
+        metadata = pod.metadata
+        return self._allows(
+            f"pod {metadata.namespace}/{metadata.name}: annotation",
+            metadata.annotations,
+            default=metadata.namespace in self._allowed,
+        )
+
+    def _allows(self, where: str, said: Mapping[str, str], *, default: bool) -> bool:
+        value = said.get(RESCHEDULE)
+        if value in (ALLOW, DENY):
+            return value == ALLOW
+        if value is None:
+            return default
+        fault = f"{where} {RESCHEDULE} is {value!r}; write {ALLOW} or {DENY}; nothing of it moves"
+        if fault not in self.faults:
+            self.faults.append(fault)
+        return False
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
     """Everything by uid, ``namespace/name``. ``scheduler`` knows the cluster once all are placed whom ``plan`` places.
 
-    ``events`` describe it as it is. ``goes``: pods that end with their nodes; ``prices``: of those that may be moved,
-    in points. ``released``: how many pods are, whatever else keeps them.
+    ``events`` describe it as it is. ``prices``: of those that may be moved, in points. ``released``: how many pods are,
+    whatever else keeps them.
     """
 
     configuration: BridgeConfiguration
@@ -37,8 +72,7 @@ class Standing:
     scheduler: EmbeddedScheduler
     events: tuple[pb.Event, ...]
     plan: Plan
-    running: Mapping[str, Pod]
-    goes: frozenset[str]
+    running: RunningPods
     prices: Mapping[str, float]
     released: int
     warnings: tuple[str, ...]
@@ -51,7 +85,7 @@ class Standing:
     @property
     def staying(self) -> frozenset[str]:
         """Pods that run, do not end with their nodes, and may not be moved."""
-        return frozenset(self.running.keys() - self.goes - self.prices.keys())
+        return frozenset(self.running.pods.keys() - self.running.goes - self.prices.keys())
 
 
 def standing(manifests: Manifests, configuration: BridgeConfiguration, now: float) -> Standing:
@@ -77,8 +111,7 @@ def standing(manifests: Manifests, configuration: BridgeConfiguration, now: floa
         scheduler=cluster.scheduler,
         events=events,
         plan=plan,
-        running=running.pods,
-        goes=running.goes,
+        running=running,
         prices=prices,
         released=len(released),
         warnings=(*plan.warnings, *permission.faults, *faults),

@@ -14,13 +14,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from poseidon.testbed.api_server.flow_control import WriteLimits
-from poseidon.testbed.api_server.koordlet import KoordletSimulation, ReportOptions
-from poseidon.testbed.api_server.metrics_server import MetricsServer
 from poseidon.testbed.api_server.options import ClusterOptions
+from poseidon.testbed.api_server.reports import (
+    KoordletSimulation,
+    MetricsServer,
+    Reporter,
+    ReportOptions,
+    run_reporters,
+)
 from poseidon.testbed.api_server.server import SimulatedCluster
 from poseidon.testbed.controllers.kubelet import KubeletSimulation, run_kubelets
 from poseidon.testbed.controllers.replacement import PodReplacement, run_replacement
-from poseidon.testbed.controllers.reporting import Reporter, run_reporters
 from poseidon.testbed.controllers.true_use import TrueUse
 from poseidon.testbed.controllers.volumes import VolumeSimulation, run_volumes
 from poseidon.testbed.kubeconfig import write_kubeconfig
@@ -29,7 +33,11 @@ from poseidon.testbed.seeding import create_nodes
 from protos.conventions.command_line import OneLineCommand
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Coroutine, Iterator
+
+
+_NODES, _POSITIVE, _AMOUNT = click.IntRange(0, 100_000), click.IntRange(1), click.FloatRange(0.0)
+_PEM, _FILE = click.Path(exists=True, dir_okay=False), click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command("simulated", cls=OneLineCommand)
@@ -37,18 +45,12 @@ if TYPE_CHECKING:
 @click.option(
     "--port", default=0, show_default=True, type=click.IntRange(0, 65535), help="0 takes a free one."
 )
-@click.option(
-    "--nodes", default=0, show_default=True, type=click.IntRange(0, 100_000), help="Nodes to begin with."
-)
-@click.option(
-    "--history", default=50_000, show_default=True, type=click.IntRange(1), help="Changes kept per kind."
-)
+@click.option("--nodes", default=0, show_default=True, type=_NODES, help="Nodes to begin with.")
+@click.option("--history", default=50_000, show_default=True, type=_POSITIVE, help="Changes kept per kind.")
 @click.option("--token", default=None, help="Bearer token that clients must send; none lets everyone in.")
 @click.option("--seed", default=None, type=int, help="Gives the same UIDs in every run.")
 @click.option("--kubelets/--no-kubelets", default=False, help="Whether bound pods start, finish and stop.")
-@click.option(
-    "--start-delay", default=0.0, type=click.FloatRange(0.0), help="Seconds from binding to running."
-)
+@click.option("--start-delay", default=0.0, type=_AMOUNT, help="Seconds from binding to running.")
 @click.option(
     "--replace-pods/--no-replace-pods",
     default=False,
@@ -63,35 +65,29 @@ if TYPE_CHECKING:
     type=click.FloatRange(1.0),
     help="Seconds between measurements of a node.",
 )
-@click.option(
-    "--report-lag", default=0.0, type=click.FloatRange(0.0), help="Seconds from measuring to reporting."
-)
+@click.option("--report-lag", default=0.0, type=_AMOUNT, help="Seconds from measuring to reporting.")
 @click.option(
     "--volumes/--no-volumes", default=False, help="Whether claims are bound and volumes provisioned."
 )
 @click.option(
     "--write-rate",
     default=0.0,
-    type=click.FloatRange(0.0),
+    type=_AMOUNT,
     help="Writes per second that the server can take; 0, the default, for as many as there are.",
 )
-@click.option(
-    "--write-latency", default=0.0, type=click.FloatRange(0.0), help="Seconds that each write takes on top."
-)
+@click.option("--write-latency", default=0.0, type=_AMOUNT, help="Seconds that each write takes on top.")
 @click.option(
     "--max-writes",
     default=0,
     type=click.IntRange(0),
     help="Writes in flight from which on others are turned away (429); 0 for no limit.",
 )
-@click.option("--tls-cert", type=click.Path(exists=True, dir_okay=False), help="Certificate: serve HTTPS.")
-@click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), help="Private key of --tls-cert.")
-@click.option(
-    "--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), help="File to write for clients."
-)
+@click.option("--tls-cert", type=_PEM, help="Certificate: serve HTTPS.")
+@click.option("--tls-key", type=_PEM, help="Private key of --tls-cert.")
+@click.option("--kubeconfig", type=_FILE, help="File to write for clients.")
 @click.option(
     "--journal",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=_FILE,
     help="File for all writes: a cluster that was killed goes on from there when it is started again.",
 )
 def main(host: str, port: int, history: int, token: str | None, seed: int | None, **rest: Any) -> None:
@@ -127,15 +123,8 @@ async def _serve(
     *,
     tls: ssl.SSLContext | None,
     nodes: int,
-    kubelets: bool,
-    start_delay: float,
-    volumes: bool,
-    replace_pods: bool,
-    koordlets: bool,
-    metrics_server: bool,
-    report_interval: float,
-    report_lag: float,
     kubeconfig: Path | None,
+    **simulated: Any,
 ) -> None:
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -145,24 +134,7 @@ async def _serve(
     if not len(cluster.operations.store.collection(NODES.collection)):  # else a journal has brought them
         await create_nodes(cluster.operations, nodes)
     await cluster.start(host, port, tls=tls)
-    background: list[asyncio.Task[None]] = []
-    store = cluster.operations.store
-    if kubelets:
-        simulation = KubeletSimulation(store, start_delay=start_delay)
-        background.append(asyncio.create_task(run_kubelets(simulation, store)))
-    if replace_pods:
-        replacement = PodReplacement(store, partial(cluster.operations.create, PODS))
-        background.append(asyncio.create_task(run_replacement(replacement, store)))
-    if volumes:
-        background.append(asyncio.create_task(run_volumes(VolumeSimulation(store))))
-    reporters = _reporters(
-        cluster,
-        ReportOptions(report_interval, report_lag),
-        koordlets=koordlets,
-        metrics_server=metrics_server,
-    )
-    if reporters:
-        background.append(asyncio.create_task(run_reporters(reporters, store.time)))
+    background = [asyncio.create_task(each) for each in _simulations(cluster, **simulated)]
     for task in background:
         # They end only by a defect; a cluster that silently stopped to run pods would be worse than none.
         task.add_done_callback(lambda _: stopping.set())
@@ -179,19 +151,36 @@ async def _serve(
                 await task
 
 
-def _reporters(
-    cluster: SimulatedCluster, options: ReportOptions, *, koordlets: bool, metrics_server: bool
-) -> list[Reporter]:
-    """Return what reports use; each follows the store by itself."""
+def _simulations(
+    cluster: SimulatedCluster,
+    *,
+    kubelets: bool,
+    start_delay: float,
+    volumes: bool,
+    replace_pods: bool,
+    koordlets: bool,
+    metrics_server: bool,
+    report_interval: float,
+    report_lag: float,
+) -> Iterator[Coroutine[Any, Any, None]]:
+    """Yield what runs beside the API server; each follows the store by itself."""
+    operations, store = cluster.operations, cluster.operations.store
+    if kubelets:
+        yield run_kubelets(KubeletSimulation(store, start_delay=start_delay), store)
+    if replace_pods:
+        yield run_replacement(PodReplacement(store, partial(operations.create, PODS)), store)
+    if volumes:
+        yield run_volumes(VolumeSimulation(store))
     reporters: list[Reporter] = []
-    operations = cluster.operations
+    options = ReportOptions(report_interval, report_lag)
     if koordlets:
-        reporters.append(KoordletSimulation(operations, TrueUse(operations.store), options))
+        reporters.append(KoordletSimulation(operations, TrueUse(store), options))
     if metrics_server:
-        server = MetricsServer(TrueUse(operations.store), options)
+        server = MetricsServer(TrueUse(store), options)
         cluster.serve_metrics(server)
         reporters.append(server)
-    return reporters
+    if reporters:
+        yield run_reporters(reporters, store.time)
 
 
 def _tls(certificate: str | None, key: str | None) -> ssl.SSLContext | None:

@@ -8,30 +8,38 @@ volumes which suit it suit as well: two small claims and a large one need three 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from poseidon.volumes.limits import NO_LIMIT
 from poseidon.volumes.matching import HOSTNAME, Rules, hosts, implies, reaches, suits
+from poseidon.volumes.reach import ANYWHERE, Pair, Reach
+from poseidon.volumes.requirements import NO_LIMIT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from poseidon.volumes.records import Profile, Volume
 
 
 @dataclass(eq=False, slots=True)
 class _Group:
-    """Volumes that the same machines reach. ``local``: only machines that their rules name do.
-
-    ``shown``: by profile whether some volume suits it, as last looked at; of a group that is not local.
+    """Volumes that the same machines reach. ``shown``: profiles that some volume suits, as last looked at; of a group
+    that is not local.
     """
 
     rules: Rules
-    local: bool
+    pairs: tuple[Pair, ...]
     nodes: set[str] = field(default_factory=set)
     volumes: dict[str, Volume] = field(default_factory=dict)
-    shown: dict[Profile, bool] = field(default_factory=dict)
+    shown: set[Profile] = field(default_factory=set)
+
+    @property
+    def local(self) -> bool:
+        """Whether only machines that the rules name reach them."""
+        return self.pairs != (ANYWHERE,)
+
+    def admits(self, name: str, labels: Mapping[str, str]) -> bool:
+        """Whether a machine reaches them."""
+        return reaches(self.rules, name, labels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +57,8 @@ class AvailableVolumes:
     """
 
     def __init__(self) -> None:
-        self._nodes: dict[str, Mapping[str, str]] = {}
-        self._named: dict[str, set[str]] = {}
+        self._reach: Reach[_Group] = Reach()
         self._groups: dict[Rules, _Group] = {}
-        self._at_host: dict[str, set[_Group]] = {}
-        self._anywhere: set[_Group] = set()
-        self._at_node: dict[str, set[_Group]] = {}
         self._group_of: dict[str, _Group] = {}
         self._wanted: dict[str, dict[Profile, None]] = {}
         self._reserved: dict[str, _Reservation] = {}
@@ -65,27 +69,22 @@ class AvailableVolumes:
 
     def put_node(self, name: str, labels: Mapping[str, str]) -> None:
         """Take a machine as it is now."""
-        if self._nodes.get(name) == labels:
-            return
-        self._leave(name)
-        self._nodes[name] = labels
-        self._named.setdefault(labels.get(HOSTNAME, ""), set()).add(name)
-        for group in (*self._at_host.get(labels.get(HOSTNAME, ""), ()), *self._anywhere):
-            self._let_reach(group, name, labels)
-        self._changed.add(name)
+        if self._reach.labels.get(name) != labels:
+            self._reach.put_node(name, labels)
+            self._changed.add(name)
 
     def remove_node(self, name: str) -> None:
         """A machine is gone."""
-        self._leave(name)
+        self._reach.remove_node(name)
         self._changed.discard(name)
 
     def nodes(self) -> Iterable[str]:
         """Return the names of all machines."""
-        return self._nodes.keys()
+        return self._reach.labels.keys()
 
     def labels(self, name: str) -> Mapping[str, str] | None:
         """Return the labels of a machine, None if there is none of this name."""
-        return self._nodes.get(name)
+        return self._reach.labels.get(name)
 
     # --- volumes -------------------------------------------------------------------------------------------
 
@@ -148,7 +147,7 @@ class AvailableVolumes:
             return volume if node in self._group_of[held.volume].nodes else None
         found = [
             volume
-            for group in self._at_node.get(node, ())
+            for group in self._reach.at(node)
             for volume in group.volumes.values()
             if volume.name not in self._holders and volume.offer is not None and suits(volume.offer, profile)
         ]
@@ -177,7 +176,7 @@ class AvailableVolumes:
     def amounts(self, node: str) -> Iterator[tuple[str, int]]:
         """Yield resource and amount of every profile that some volume suits which the machine reaches."""
         found: dict[Profile, int] = {}
-        for group in self._at_node.get(node, ()):
+        for group in self._reach.at(node):
             for profile in self._profiles(group):
                 count = sum(self._counts(volume, profile) for volume in group.volumes.values())
                 if count:
@@ -216,52 +215,26 @@ class AvailableVolumes:
     def _mark(self, group: _Group) -> None:
         """The machines of a group may offer something else now; of a wide one only if it runs out, or no more."""
         if not group.local:
-            profiles = [profile for wanted in self._wanted.values() for profile in wanted]
             shown = {
-                profile: any(self._counts(volume, profile) for volume in group.volumes.values())
-                for profile in profiles
+                profile
+                for wanted in self._wanted.values()
+                for profile in wanted
+                if any(self._counts(volume, profile) for volume in group.volumes.values())
             }
-            if {key for key, some in shown.items() if some} == {
-                key for key, some in group.shown.items() if some
-            }:
+            if shown == group.shown:
                 return
             group.shown = shown
         self._changed |= group.nodes
 
     def _group(self, rules: Rules) -> _Group:
         group = self._groups.get(rules)
-        if group is not None:
-            return group
-        values = hosts(rules)
-        group = self._groups[rules] = _Group(rules, local=values is not None)
-        if values is None:
-            self._anywhere.add(group)
-        for value in values or ():
-            self._at_host.setdefault(value, set()).add(group)
-        names = self._nodes if values is None else [n for value in values for n in self._named.get(value, ())]
-        for name in names:
-            self._let_reach(group, name, self._nodes[name])
+        if group is None:
+            values = hosts(rules)
+            pairs = (ANYWHERE,) if values is None else tuple((HOSTNAME, value) for value in values)
+            group = self._groups[rules] = _Group(rules, pairs)
+            self._reach.add(group)
         return group
 
     def _drop(self, group: _Group) -> None:
         del self._groups[group.rules]
-        self._anywhere.discard(group)
-        for value in hosts(group.rules) or ():
-            self._at_host[value].discard(group)
-            if not self._at_host[value]:
-                del self._at_host[value]
-        for name in group.nodes:
-            self._at_node[name].discard(group)
-
-    def _let_reach(self, group: _Group, name: str, labels: Mapping[str, str]) -> None:
-        if reaches(group.rules, name, labels):
-            group.nodes.add(name)
-            self._at_node.setdefault(name, set()).add(group)
-
-    def _leave(self, name: str) -> None:
-        labels = self._nodes.pop(name, None)
-        if labels is None:
-            return
-        self._named[labels.get(HOSTNAME, "")].discard(name)
-        for group in self._at_node.pop(name, ()):
-            group.nodes.discard(name)
+        self._reach.remove(group)

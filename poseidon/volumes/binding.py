@@ -16,10 +16,8 @@ from protos.conventions.configuration import PositiveDuration, Section
 
 if TYPE_CHECKING:
     from poseidon.volumes.available import AvailableVolumes
+    from poseidon.volumes.catalogue import Catalogue
     from poseidon.volumes.records import Claim
-    from poseidon.volumes.resolution import Storage
-
-NONE_LEFT = NONE_TO_BIND
 
 
 @dataclass(slots=True)
@@ -45,7 +43,7 @@ class VolumeOptions(Section):
 class VolumeBindings:
     """Pods whose claims are being bound."""
 
-    def __init__(self, storage: Storage, available: AvailableVolumes, options: VolumeOptions) -> None:
+    def __init__(self, storage: Catalogue, available: AvailableVolumes, options: VolumeOptions) -> None:
         self._storage = storage
         self._available = available
         self._seconds = options.bind_timeout
@@ -64,12 +62,12 @@ class VolumeBindings:
         """
         pod = _UnderWay(node, claims, now + self._seconds)
         writes: list[ClaimWrite] = []
-        reserved: list[str] = []
         for key in claims:
-            problem = self._begin_claim(uid, pod, key, writes, reserved)
+            problem = self._begin_claim(uid, pod, key, writes)
             if problem:
-                for each in reserved:
-                    self._available.release(each)
+                for each in claims:
+                    if each not in self._waiting:
+                        self._available.release(each)
                 return problem
         self._under_way[uid] = pod
         for key in claims:
@@ -129,9 +127,7 @@ class VolumeBindings:
 
     # --- inside --------------------------------------------------------------------------------------------
 
-    def _begin_claim(
-        self, uid: str, pod: _UnderWay, key: str, writes: list[ClaimWrite], reserved: list[str]
-    ) -> str:
+    def _begin_claim(self, uid: str, pod: _UnderWay, key: str, writes: list[ClaimWrite]) -> str:
         claim = self._storage.claim(key)
         if claim is None:
             return f'persistentvolumeclaim "{key.partition("/")[2]}" not found'
@@ -144,7 +140,7 @@ class VolumeBindings:
         provision = self._storage.provision(claim.storage_class)
         if provision is not None and provision.dynamic:
             return self._select(uid, pod, claim, writes)
-        return self._give(uid, pod, claim, writes, reserved)
+        return self._give(uid, pod, claim, writes)
 
     @staticmethod
     def _select(uid: str, pod: _UnderWay, claim: Claim, writes: list[ClaimWrite]) -> str:
@@ -155,19 +151,17 @@ class VolumeBindings:
             writes.append(SelectNode(uid, namespace, name, claim.uid, pod.node))
         return ""
 
-    def _give(
-        self, uid: str, pod: _UnderWay, claim: Claim, writes: list[ClaimWrite], reserved: list[str]
-    ) -> str:
+    def _give(self, uid: str, pod: _UnderWay, claim: Claim, writes: list[ClaimWrite]) -> str:
         if claim.profile is None:
             return ""
         volume = self._available.reserve(claim.key, claim.profile, pod.node)
         if volume is None:
-            return NONE_LEFT
+            return NONE_TO_BIND
         if claim.key not in self._waiting:
-            reserved.append(claim.key)
             namespace, _, name = claim.key.partition("/")
-            write = GiveVolume(uid, namespace, name, claim.uid, volume.name, volume.uid, volume.version)
-            writes.append(write)
+            writes.append(
+                GiveVolume(uid, namespace, name, claim.uid, volume.name, volume.uid, volume.version)
+            )
         return ""
 
     def _look(self, uid: str, pod: _UnderWay, key: str) -> None:

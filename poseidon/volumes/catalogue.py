@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
+from poseidon.custom_records import NameIndex
+from poseidon.volumes.claims import Users
 from poseidon.volumes.records import Claim, Provision, Volume, volume_record
-from poseidon.volumes.users import Users
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -13,18 +14,37 @@ if TYPE_CHECKING:
     from poseidon.kube.api.storage import PersistentVolume
 
 
-class Catalogue:
-    """What is known of a cluster's storage. Objects are told from earlier and later namesakes by uid."""
+R = TypeVar("R")
+
+
+class _Records(Generic[R]):
+    """Records of one kind by name. Objects are told from earlier and later namesakes by uid."""
 
     def __init__(self) -> None:
-        self._claims: dict[str, Claim] = {}
-        self._claim_keys: dict[str, str] = {}
-        self._volumes: dict[str, Volume] = {}
-        self._volume_names: dict[str, str] = {}
+        self.known: dict[str, R] = {}
+        self._names = NameIndex()
+
+    def put(self, uid: str, name: str, record: R) -> R | None:
+        """Take an object as it is now; returns its former record, None if there was none of this name."""
+        self._names.put(uid, name)
+        former, self.known[name] = self.known.get(name), record
+        return former
+
+    def remove(self, uid: str) -> tuple[str, R | None]:
+        """Forget an object; returns its name and record, None if nothing was known, or a namesake is."""
+        name = self._names.remove(uid)
+        return name, self.known.pop(name, None) if name else None
+
+
+class Catalogue:
+    """What is known of a cluster's storage."""
+
+    def __init__(self) -> None:
+        self._claims: _Records[Claim] = _Records()
+        self._volumes: _Records[Volume] = _Records()
+        self._provisions: _Records[Provision] = _Records()
         self._given = Users()
         self._named_by = Users()
-        self._provisions: dict[str, Provision] = {}
-        self._class_names: dict[str, str] = {}
         self._drivers: dict[str, str] = {}
         self._rules: dict[tuple[bytes, ...], tuple[bytes, ...]] = {}
 
@@ -32,15 +52,15 @@ class Catalogue:
 
     def claim(self, key: str) -> Claim | None:
         """Return a claim by ``namespace/name``."""
-        return self._claims.get(key)
+        return self._claims.known.get(key)
 
     def volume(self, name: str) -> Volume | None:
         """Return a volume."""
-        return self._volumes.get(name)
+        return self._volumes.known.get(name)
 
     def volume_for(self, claim: Claim) -> Volume | None:
         """Return the volume that has been given to a claim which is not bound yet."""
-        given = (self._volumes[name] for name in self._given.of(claim.key))
+        given = (self._volumes.known[name] for name in self._given.of(claim.key))
         fitting = [
             each for each in given if not (each.claim_uid and claim.uid) or each.claim_uid == claim.uid
         ]
@@ -48,7 +68,7 @@ class Catalogue:
 
     def provision(self, storage_class: str) -> Provision | None:
         """Return a storage class."""
-        return self._provisions.get(storage_class)
+        return self._provisions.known.get(storage_class)
 
     def states_capacity(self, driver: str) -> bool:
         """Whether a driver says how much it can make, and where; what it does not say it cannot make."""
@@ -56,7 +76,7 @@ class Catalogue:
 
     def is_unbound_of(self, key: str, storage_class: str) -> bool:
         """Whether a claim is of a class and not bound yet."""
-        claim = self._claims.get(key)
+        claim = self._claims.known.get(key)
         return claim is not None and not claim.bound and claim.storage_class == storage_class
 
     def claims_naming(self, volume: str) -> AbstractSet[str]:
@@ -68,22 +88,15 @@ class Catalogue:
     def put_claim(self, uid: str, record: Claim | None) -> str:
         """Take a claim, or its absence. Returns its key if anything that matters has changed, else ""."""
         if record is None:
-            key = self._claim_keys.pop(uid, "")
-            known = self._claims.get(key)
-            if known is None or known.uid != uid:
-                return ""
-            del self._claims[key]
-            self._named_by.remove(known.volume, key)
-            return key
-        key = self._claim_keys[uid] = record.key
-        known = self._claims.get(key)
+            key, known = self._claims.remove(uid)
+        else:
+            key, known = record.key, self._claims.put(uid, record.key, record)
         if known == record:
             return ""
         if known is not None and known.volume:
             self._named_by.remove(known.volume, key)
-        if record.volume:
+        if record is not None and record.volume:
             self._named_by.add(record.volume, key)
-        self._claims[key] = record
         return key
 
     def put_driver(self, uid: str, name: str) -> bool:
@@ -97,34 +110,22 @@ class Catalogue:
 
     def put_volume(self, uid: str, found: PersistentVolume | None) -> tuple[Volume | None, Volume | None]:
         """Take a volume, or its absence. Returns it as it was and as it is."""
+        record: Volume | None = None
         if found is None:
-            name = self._volume_names.pop(uid, "")
-            known = self._volumes.get(name)
-            if known is None or known.uid != uid:
-                return None, None
-            del self._volumes[name]
-            self._given.remove(known.claim, name)
-            return known, None
-        record = volume_record(found, self._rules)
-        name = self._volume_names[uid] = record.name
-        before = self._volumes.get(name)
-        self._volumes[name] = record
+            name, before = self._volumes.remove(uid)
+        else:
+            record = volume_record(found, self._rules)
+            name, before = record.name, self._volumes.put(uid, record.name, record)
         if before is not None and before.claim:
             self._given.remove(before.claim, name)
-        if record.claim:
+        if record is not None and record.claim:
             self._given.add(record.claim, name)
         return before, record
 
-    def put_provision(self, uid: str, found: tuple[str, Provision] | None) -> str:
-        """Take a storage class by name, or its absence. Returns its name if anything has changed, else ""."""
-        if found is None:
-            name = self._class_names.pop(uid, "")
-            if name in self._class_names.values():
-                return ""  # a namesake has taken its place
-            return name if self._provisions.pop(name, None) is not None else ""
-        name, record = found
-        self._class_names[uid] = name
-        if self._provisions.get(name) == record:
-            return ""
-        self._provisions[name] = record
-        return name
+    def put_provision(self, uid: str, name: str, record: Provision | None) -> str:
+        """Take a storage class, or its absence. Returns its name if anything has changed, else ""."""
+        if record is None:
+            name, known = self._provisions.remove(uid)
+        else:
+            known = self._provisions.put(uid, name, record)
+        return "" if known == record else name

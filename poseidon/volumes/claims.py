@@ -1,12 +1,17 @@
-"""Which claims a pod uses."""
+"""Which claims a pod uses, and which pods use a claim, and where."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from poseidon.kube.api.core import Pod
+
+Rank: TypeAlias = tuple[int, float, str]
+"""Order among pods that wait for one thing: higher priority negated, time of creation, uid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,3 +46,95 @@ def claims_of(pod: Pod) -> tuple[PodClaim, ...]:
             continue
         found.setdefault(claim.key, claim)
     return tuple(found.values())
+
+
+class Users:
+    """Users of claims by uid. Most claims have one user, so a set is made only for those that have more."""
+
+    def __init__(self) -> None:
+        self._users: dict[str, str | set[str]] = {}
+
+    def add(self, key: str, uid: str) -> None:
+        """A pod uses a claim."""
+        known = self._users.get(key)
+        if known is None or known == uid:
+            self._users[key] = uid
+        elif isinstance(known, set):
+            known.add(uid)
+        else:
+            self._users[key] = {known, uid}
+
+    def remove(self, key: str, uid: str) -> None:
+        """A pod does not use a claim any more."""
+        known = self._users.get(key)
+        if isinstance(known, set):
+            known.discard(uid)
+            if not known:
+                del self._users[key]
+        elif known == uid:
+            del self._users[key]
+
+    def has_several(self, key: str) -> bool:
+        """Whether more than one pod uses a claim."""
+        return isinstance(known := self._users.get(key), set) and len(known) > 1
+
+    def of(self, key: str) -> AbstractSet[str]:
+        """Return the users of a claim."""
+        known = self._users.get(key)
+        if known is None:
+            return frozenset()
+        return known if isinstance(known, set) else {known}
+
+
+class Holders:
+    """Who holds each claim on each machine: of several pods one, since a volume is attached once.
+
+    Of the pods of a machine that use a claim the one with the lowest uid holds it, so that the order of events
+    does not matter.
+    """
+
+    def __init__(self) -> None:
+        self._placed: dict[tuple[str, str], list[str]] = {}
+        self._on: dict[str, dict[str, None]] = {}
+
+    def add(self, key: str, node: str, uid: str) -> Iterable[str]:
+        """A pod has been placed. Returns the pods that hold the claim no longer, or have begun to."""
+        there = self._placed.setdefault((key, node), [])
+        if uid in there:
+            return ()
+        self._on.setdefault(node, {})[key] = None
+        first = not there or uid < there[0]
+        before = there[:1]
+        there.insert(0 if first else len(there), uid)
+        return (*before, uid) if first else ()
+
+    def remove(self, key: str, node: str, uid: str) -> Iterable[str]:
+        """A pod has left. Returns the pods that hold the claim no longer, or have begun to."""
+        there = self._placed.get((key, node), [])
+        if uid not in there:
+            return ()
+        held = there[0] == uid
+        there.remove(uid)
+        if not there:
+            del self._placed[key, node]
+            del self._on[node][key]
+            if not self._on[node]:
+                del self._on[node]
+            return (uid,)
+        if not held:
+            return ()
+        there.sort()
+        return (uid, there[0])
+
+    def on(self, node: str) -> Iterable[str]:
+        """Return the claims that pods on a machine use."""
+        return self._on.get(node, ())
+
+    def is_shared(self, key: str, node: str) -> bool:
+        """Whether several pods on a machine use a claim."""
+        return len(self._placed.get((key, node), ())) > 1
+
+    def holds(self, key: str, node: str, uid: str) -> bool:
+        """Whether a placed pod is the one that holds the claim on its machine."""
+        there = self._placed.get((key, node))
+        return there is not None and there[0] == uid

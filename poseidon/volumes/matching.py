@@ -62,9 +62,7 @@ def hosts(rules: Rules) -> frozenset[str] | None:
 
 
 def _hosts_of(conditions: tuple[Condition, ...]) -> tuple[str, ...] | None:
-    return next(
-        (values for key, operator, values in conditions if key == HOSTNAME and operator == "In"), None
-    )
+    return next((each[2] for each in conditions if each[:2] == (HOSTNAME, "In")), None)
 
 
 @lru_cache(maxsize=65_536)

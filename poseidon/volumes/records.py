@@ -17,19 +17,15 @@ from poseidon.kube.api.storage import (
     NO_PROVISIONER,
     READ_WRITE_ONCE_POD,
     SELECTED_NODE,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
 )
 from poseidon.kube.parsing.quantities import QuantityError, amount
-from poseidon.volumes.requirements import (
-    AVAILABLE,
-    driver_of,
-    driver_of_class,
-    topology_rule,
-    volume_rules,
-)
+from poseidon.volumes.requirements import AVAILABLE, driver_of, driver_of_class, topology_rule, volume_rules
 
 if TYPE_CHECKING:
-    from poseidon.kube.api.core import LabelSelector, ObjectMeta, Resources
-    from poseidon.kube.api.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+    from poseidon.kube.api.core import LabelSelector, Number, ObjectMeta
     from poseidon.kube.parsing.defects import Defect
 
 FILESYSTEM = "Filesystem"
@@ -185,10 +181,10 @@ def _profile(claim: PersistentVolumeClaim, storage_class: str) -> Profile:
     return Profile(
         storage_class=storage_class,
         attributes_class=intern(spec.volume_attributes_class_name),
-        size=_bytes(spec.resources.requests),
+        size=storage_bytes(spec.resources.requests.get("storage")) or 0,
         modes=tuple(sorted(set(spec.access_modes))),
         volume_mode=spec.volume_mode or FILESYSTEM,
-        conditions=_conditions(spec.selector),
+        conditions=conditions_of(spec.selector),
     )
 
 
@@ -197,14 +193,15 @@ def _offer(volume: PersistentVolume) -> Offer:
     return Offer(
         storage_class=intern(metadata.annotations.get(LEGACY_CLASS, spec.storage_class_name)),
         attributes_class=intern(spec.volume_attributes_class_name),
-        size=_bytes(spec.capacity),
+        size=storage_bytes(spec.capacity.get("storage")) or 0,
         modes=tuple(sorted(set(spec.access_modes))),
         volume_mode=spec.volume_mode or FILESYSTEM,
         labels=metadata.labels,
     )
 
 
-def _conditions(selector: LabelSelector | None) -> tuple[Condition, ...]:
+def conditions_of(selector: LabelSelector | None) -> tuple[Condition, ...]:
+    """Return the conditions of a selector, each once."""
     if selector is None:
         return ()
     equal = [(key, "In", (value,)) for key, value in selector.match_labels.items()]
@@ -212,9 +209,9 @@ def _conditions(selector: LabelSelector | None) -> tuple[Condition, ...]:
     return tuple(sorted({*equal, *other}))
 
 
-def _bytes(amounts: Resources) -> int:
-    """Return the storage among some amounts; what is missing or makes no sense counts as none."""
+def storage_bytes(quantity: Number | None) -> int | None:
+    """Return an amount of storage; what is missing or makes no sense is not known."""
     try:
-        return amount("storage", amounts.get("storage", 0))
+        return None if quantity is None else amount("storage", quantity)
     except QuantityError:
-        return 0
+        return None

@@ -1,7 +1,8 @@
-"""Volumes in the terms of the protocol: where they can be reached, and what attaching them uses up."""
+"""Volumes in the terms of the protocol: where they can be reached, what attaching them uses up, what there is."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
@@ -11,10 +12,9 @@ from poseidon.pod_rules.node_affinity import NAME_FIELD, required_terms
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from poseidon.kube.api.core import NodeSelector
-    from poseidon.kube.api.storage import PersistentVolume, StorageClass, TopologySelectorTerm
+    from poseidon.kube.api.storage import CsiNode, PersistentVolume, StorageClass, TopologySelectorTerm
     from poseidon.kube.parsing.defects import Defect
 
 ATTACHMENTS = "attachable-volumes-csi-"
@@ -58,6 +58,9 @@ _DRIVER_OF_PROVISIONER = {
     "kubernetes.io/vsphere-volume": "csi.vsphere.vmware.com",
     "kubernetes.io/portworx-volume": "pxd.portworx.com",
 }
+
+NO_LIMIT = 2**31
+"""What machines offer where there is no limit: more than any machine attaches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,16 +116,11 @@ def volume_rules(volume: PersistentVolume, defects: list[Defect]) -> tuple[bytes
     rules = []
     affinity = volume.spec.node_affinity
     if affinity is not None and affinity.required is not None:
-        rules.append(affinity_rule(affinity.required, defects))
+        rules.append(_encoded(required_terms(NodeAffinity(required=affinity.required), defects)))
     labels = {key: value for key, value in volume.metadata.labels.items() if key in _TOPOLOGY_LABELS}
     if labels:
         rules.append(_zone_rule(labels))
     return tuple(sorted(rules))
-
-
-def affinity_rule(selector: NodeSelector, defects: list[Defect]) -> bytes:
-    """Return the rule of a volume's node affinity."""
-    return _encoded(required_terms(NodeAffinity(required=selector), defects))
 
 
 def topology_rule(storage_class: StorageClass) -> bytes:
@@ -134,16 +132,6 @@ def topology_rule(storage_class: StorageClass) -> bytes:
 def node_rule(node: str) -> bytes:
     """Return the rule that admits one node alone, by name."""
     return _encoded([pb.NodeSelectorTerm(fields=[_among(NAME_FIELD, [node])])], NONE_TO_BIND)
-
-
-def in_use_rule() -> bytes:
-    """Return the rule that admits no node, since another pod uses the claim, which is for one pod."""
-    return pb.VolumeRule(reason=IN_USE, in_use=True).SerializeToString(deterministic=True)
-
-
-def absent_rule() -> bytes:
-    """Return the rule that admits no node, since there is no such volume."""
-    return _encoded((), NO_SUCH_VOLUME)
 
 
 def driver_of(volume: PersistentVolume) -> str:
@@ -188,3 +176,60 @@ def _among(key: str, values: Iterable[str]) -> pb.Requirement:
 
 def _encoded(terms: Iterable[pb.NodeSelectorTerm], reason: str = "") -> bytes:
     return pb.VolumeRule(terms=terms, reason=reason).SerializeToString(deterministic=True)
+
+
+IN_USE_RULE = pb.VolumeRule(reason=IN_USE, in_use=True).SerializeToString(deterministic=True)
+"""The rule that admits no node, since another pod uses the claim, which is for one pod."""
+
+ABSENT_RULE = _encoded((), NO_SUCH_VOLUME)
+"""The rule that admits no node, since there is no such volume."""
+
+
+class AttachLimits:
+    """Limits by machine and driver, as the machines' CSINode objects state them.
+
+    A driver that states no limit on any machine is not counted at all. Of a driver that does, machines without
+    a limit offer ``NO_LIMIT``, since a resource that a machine does not offer counts as 0.
+    """
+
+    def __init__(self) -> None:
+        self._limits: dict[str, dict[str, int]] = {}
+        self._stated: Counter[str] = Counter()
+
+    def put(self, csi_node: CsiNode) -> frozenset[str]:
+        """Take what one machine states. Returns the drivers that have become, or ceased to be, limited."""
+        stated = {
+            driver.name: min(max(0, driver.allocatable.count), NO_LIMIT)
+            for driver in csi_node.spec.drivers
+            if driver.name and driver.allocatable is not None and driver.allocatable.count is not None
+        }
+        return self._replace(csi_node.metadata.name, stated)
+
+    def remove(self, name: str) -> frozenset[str]:
+        """A machine states nothing any more."""
+        return self._replace(name, {})
+
+    def counts(self, driver: str) -> bool:
+        """Whether volumes of a driver are counted."""
+        return driver in self._stated
+
+    def amounts(self, name: str) -> Iterator[tuple[str, int]]:
+        """Yield resource and amount of every counted driver for a machine."""
+        limits = self._limits.get(name, {})
+        for driver in self._stated:
+            yield attachments(driver), limits.get(driver, NO_LIMIT)
+
+    def _replace(self, name: str, stated: dict[str, int]) -> frozenset[str]:
+        before = self._limits.pop(name, {})
+        if stated:
+            self._limits[name] = stated
+        counted = set(self._stated)
+        self._stated.update(list(stated))
+        self._stated.subtract(list(before))
+        self._stated = +self._stated
+        return frozenset(counted ^ set(self._stated))
+
+
+def attachments(driver: str) -> str:
+    """Return the resource that counts attached volumes of a driver."""
+    return ATTACHMENTS + driver

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from poseidon.volumes.limits import attachments
 from poseidon.volumes.requirements import (
+    ABSENT_RULE,
     IN_USE,
+    IN_USE_RULE,
     NO_NEEDS,
     NO_SUCH_VOLUME,
     VolumeNeeds,
-    absent_rule,
-    in_use_rule,
+    attachments,
     node_rule,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from poseidon.volumes.catalogue import Catalogue
     from poseidon.volumes.claims import PodClaim
-    from poseidon.volumes.records import Claim, Profile, Provision, Volume
+    from poseidon.volumes.records import Claim, Profile
 
 UNBOUND_IMMEDIATE = "pod has unbound immediate PersistentVolumeClaims"
 
@@ -49,30 +50,11 @@ class Resolution:
 
 
 NOTHING = Resolution()
-TAKEN = Resolution(VolumeNeeds(rules=(in_use_rule(),)), refused=IN_USE)
+TAKEN = Resolution(VolumeNeeds(rules=(IN_USE_RULE,)), refused=IN_USE)
 """Of a pod whose claim is for one pod and has another one. What it needs besides is looked at after that."""
 
 
-class Storage(Protocol):
-    """What is known of a cluster's storage."""
-
-    def claim(self, key: str) -> Claim | None:
-        """Return a claim."""
-
-    def volume(self, name: str) -> Volume | None:
-        """Return a volume."""
-
-    def volume_for(self, claim: Claim) -> Volume | None:
-        """Return the volume that has been given to a claim which is not bound yet."""
-
-    def provision(self, storage_class: str) -> Provision | None:
-        """Return a storage class."""
-
-    def states_capacity(self, driver: str) -> bool:
-        """Whether a driver says how much it can make, and where."""
-
-
-def obstacle(storage: Storage, uid: str, name: str, claims: tuple[PodClaim, ...]) -> Resolution | None:
+def obstacle(storage: Catalogue, uid: str, name: str, claims: tuple[PodClaim, ...]) -> Resolution | None:
     """Return what keeps a pod (``namespace/name``) from being placed at all, None if nothing does."""
     for each in claims:
         problem = _problem(storage.claim(each.key), each, uid, name)
@@ -89,7 +71,7 @@ def obstacle(storage: Storage, uid: str, name: str, claims: tuple[PodClaim, ...]
 
 
 def needs_of(
-    storage: Storage,
+    storage: Catalogue,
     claims: tuple[PodClaim, ...],
     charged: Callable[[str], bool],
     counted: Callable[[str], bool],
@@ -139,16 +121,16 @@ def needs_of(
     return Resolution(needs, unbound=tuple(unbound), profiles=tuple(profiles))
 
 
-def without_volume(storage: Storage, claims: tuple[PodClaim, ...], found: Resolution) -> Resolution:
+def without_volume(storage: Catalogue, claims: tuple[PodClaim, ...], found: Resolution) -> Resolution:
     """Return what holds for a pod that waits: ``found``, and that no node will do if a claim's volume is not there."""
     known = [claim for each in claims if (claim := storage.claim(each.key)) is not None]
     if not any(_is_without_volume(storage, claim) for claim in known):
         return found
-    rules = tuple(sorted({*found.needs.rules, absent_rule()}))
+    rules = tuple(sorted({*found.needs.rules, ABSENT_RULE}))
     return replace(found, needs=replace(found.needs, rules=rules), refused=NO_SUCH_VOLUME)
 
 
-def _needs_unbound(storage: Storage, claim: Claim, rules: set[bytes], profiles: list[Profile]) -> str:
+def _needs_unbound(storage: Catalogue, claim: Claim, rules: set[bytes], profiles: list[Profile]) -> str:
     """Add what a claim that nothing has been given to needs; returns the driver that will attach its volume."""
     provision = storage.provision(claim.storage_class)
     if claim.bound or claim.profile is None or provision is None:
@@ -180,7 +162,7 @@ def _problem(claim: Claim | None, wanted: PodClaim, uid: str, pod: str) -> str:
     return ""
 
 
-def _problem_of_volume(storage: Storage, wanted: PodClaim) -> str:
+def _problem_of_volume(storage: Catalogue, wanted: PodClaim) -> str:
     """Say what is wrong with the volume of a claim, "" if nothing is that keeps nodes from being looked at.
 
     kube-scheduler seeks the zones of all volumes beforehand, but for those of ephemeral claims.
@@ -196,12 +178,12 @@ def _problem_of_volume(storage: Storage, wanted: PodClaim) -> str:
     return ""
 
 
-def _is_without_volume(storage: Storage, claim: Claim) -> bool:
+def _is_without_volume(storage: Catalogue, claim: Claim) -> bool:
     """Whether a claim is bound to a volume that does not exist."""
     return claim.bound and storage.volume(claim.volume) is None
 
 
-def _waits(storage: Storage, claim: Claim) -> bool:
+def _waits(storage: Catalogue, claim: Claim) -> bool:
     """Whether an unbound claim is to be bound only once a node has been chosen."""
     provision = storage.provision(claim.storage_class)
     return provision is not None and provision.waits and not claim.volume

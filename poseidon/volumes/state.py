@@ -6,16 +6,17 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from poseidon.custom_records import NameIndex
 from poseidon.kube.watch.quarantine import Quarantine
 from poseidon.volumes.available import AvailableVolumes
 from poseidon.volumes.binding import VolumeBindings, VolumeOptions
 from poseidon.volumes.catalogue import Catalogue
-from poseidon.volumes.limits import AttachLimits, attachments
+from poseidon.volumes.claims import Holders, PodClaim, Rank, Users
 from poseidon.volumes.matching import implies
-from poseidon.volumes.records import claim_record, provision_record
+from poseidon.volumes.records import Profile, claim_record, provision_record
+from poseidon.volumes.requirements import AttachLimits, attachments
 from poseidon.volumes.resolution import NOTHING, TAKEN, Resolution, needs_of, obstacle, without_volume
 from poseidon.volumes.storage_capacity import StorageCapacities
-from poseidon.volumes.users import Holders, Rank, Users
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     )
     from poseidon.kube.watch.changes import Change
     from poseidon.kube.write.claim_writer import ClaimWrite
-    from poseidon.volumes.claims import PodClaim
-    from poseidon.volumes.records import Profile
     from protos.firmament.v1 import scheduler_pb2 as pb
 
 
@@ -58,7 +57,7 @@ class VolumeState:
         self._quarantine = quarantine if quarantine is not None else Quarantine()
         self._storage = Catalogue()
         self._limits = AttachLimits()
-        self._csi_names: dict[str, str] = {}
+        self._csi_names = NameIndex()
         self._available = AvailableVolumes()
         options = options or VolumeOptions()
         self._bindings = VolumeBindings(self._storage, self._available, options)
@@ -97,8 +96,10 @@ class VolumeState:
         """Take storage classes as they are now. Pods whose claims are not bound yet may be concerned."""
         for change in changes:
             found = change.object
-            record = (found.metadata.name, provision_record(found)) if found is not None else None
-            name = self._storage.put_provision(change.uid, record)
+            if found is None:
+                name = self._storage.put_provision(change.uid, "", None)
+            else:
+                name = self._storage.put_provision(change.uid, found.metadata.name, provision_record(found))
             if name:
                 concerned = (
                     uid
@@ -111,13 +112,13 @@ class VolumeState:
         """Take the limits of machines as they are now."""
         for change in changes:
             if change.object is not None:
-                name = self._csi_names[change.uid] = change.object.metadata.name
+                name = change.object.metadata.name
+                self._csi_names.put(change.uid, name)
                 drivers = self._limits.put(change.object)
-            else:
-                name = self._csi_names.pop(change.uid, "")
-                if name in self._csi_names.values():
-                    continue  # a namesake has taken its place
+            elif name := self._csi_names.remove(change.uid):
                 drivers = self._limits.remove(name)
+            else:
+                continue
             self._changed_nodes.add(name)
             if drivers:
                 self._changed_nodes.update(self._available.nodes())
@@ -263,15 +264,10 @@ class VolumeState:
         found: Counter[str] = Counter()
         for key in {each.key for each in pod.claims} if pod is not None else ():
             claim = self._storage.claim(key)
-            if (
-                claim is not None
-                and claim.bound
-                and pod is not None
-                and self._holders.is_shared(key, pod.place)
-            ):
-                volume = self._storage.volume(claim.volume)
-                if volume is not None and volume.driver:
-                    found[attachments(volume.driver)] += 1
+            shared = pod is not None and self._holders.is_shared(key, pod.place)
+            volume = self._storage.volume(claim.volume) if shared and claim and claim.bound else None
+            if volume is not None and volume.driver:
+                found[attachments(volume.driver)] += 1
         return found
 
     def offers(self, node: str) -> dict[str, int]:

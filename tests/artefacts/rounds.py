@@ -7,12 +7,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pytest
 
 from cost_models.interface import Assessment, JointRows, MachineColumns, ShapeBatch
+from firmament.artefacts import ArtefactError
+from firmament.artefacts.arrays import decode_arrays, encode_arrays
 from firmament.artefacts.saving import RoundRecord, encode_round
 from firmament.core.configuration import CoreConfiguration, RoundOptions, WeightedModel
 from firmament.core.events import Event, TasksBound
 from firmament.core.flow.column_generation import GenerationOptions
+from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.model import NodeSelectorTerm, PreferredTerm, Requirement
 from firmament.core.placement.outcome import PassOptions
 from firmament.core.scheduler import Scheduler
@@ -68,20 +72,31 @@ def record(config: CoreConfiguration, happened: list[Event] | None = None) -> Ro
     return RoundRecord("c", opened.snapshot, placement, scheduler.close_round(opened, placement))
 
 
-def columns(content: bytes) -> dict[str, np.ndarray]:
-    """The columns of a ``problem.npz``."""
+def entries(content: bytes) -> dict[str, np.ndarray]:
+    """The entries of a ``problem.npz``."""
     with np.load(io.BytesIO(content)) as archive:
         return {name: archive[name] for name in archive.files}
 
 
 def changed(content: bytes, changes: Mapping[str, Any]) -> bytes:
-    """A ``problem.npz`` with other columns; None leaves one out."""
+    """A ``problem.npz`` with other entries; None leaves one out."""
     given: dict[str, Any] = {
-        name: column for name, column in {**columns(content), **changes}.items() if column is not None
+        name: entry for name, entry in {**entries(content), **changes}.items() if entry is not None
     }
     written = io.BytesIO()
     np.savez(written, **given)
     return written.getvalue()
+
+
+def refusal(problem: PlacementProblem, placed: Assignments | None = None) -> str:
+    """With what message a problem that makes no sense is refused once it has been saved."""
+    with pytest.raises(ArtefactError) as refused:
+        decode_arrays(encode_arrays(problem, placed or Assignments.empty()))
+    message = str(refused.value)
+    assert message.startswith("problem.npz: ")
+    assert message.endswith("; save the round again")
+    assert "\n" not in message
+    return message.removeprefix("problem.npz: ").removesuffix("; save the round again")
 
 
 def files(config: CoreConfiguration | None = None) -> dict[str, bytes]:

@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from firmament.artefacts.errors import ArtefactError
+from firmament.artefacts import ArtefactError
 from firmament.artefacts.saving import decode_round, encode_round
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
 from firmament.core.model import TaskClass

@@ -13,7 +13,7 @@ from benchmarks.comparators.network_plugin import (
 )
 from benchmarks.network import NetworkOptions, measure_network, place_jointly
 from benchmarks.network_applications import Application, Site, random_application, random_site
-from poseidon.app_network.spec.sorting import ALGORITHMS
+from poseidon.app_network.spec.ordering import ALGORITHMS
 
 
 def site() -> Site:

@@ -12,12 +12,12 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from poseidon.bridge.options import BridgeOptions
-from poseidon.bridge.runner import Bridge
-from poseidon.bridge.solver_stream.distrust import ROUNDS
+from poseidon.bridge.runner import Bridge, BridgeProcess
 from poseidon.bridge.solver_stream.session import SessionOptions
 from poseidon.kube.client.credentials import HeaderCredentials
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
+from poseidon.lifecycle.refusals import ROUNDS
 from poseidon.testbed.api_server.server import SimulatedCluster
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge.scripted_solver import ScriptedSolver, running_solver
@@ -89,12 +89,9 @@ async def bridging(cluster, port, **options):
     registry = CollectorRegistry()
     async with Transport(ConnectionSettings(cluster.url), clock=time.monotonic) as transport:
         bridge = Bridge(
-            transport,
+            BridgeProcess(transport, Random(1), time.monotonic, time.time),
             BridgeOptions((f"127.0.0.1:{port}",), session=QUICK, **options),
-            registry=registry,
-            random=Random(1),
-            clock=time.monotonic,
-            wall=time.time,
+            registry,
         )
         stop = asyncio.Event()
         running = asyncio.create_task(bridge.run(stop))

@@ -13,8 +13,8 @@ from poseidon.kube.api.core import ClaimSource, PodVolume
 from poseidon.kube.api.storage import SELECTED_NODE
 from poseidon.kube.watch.changes import Change
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
-from poseidon.kube.write.claim_writer import SelectNode
-from poseidon.lifecycle.actions import Bind, WriteClaim
+from poseidon.kube.write.claim_writer import GiveVolume, SelectNode
+from poseidon.lifecycle.actions import Bind
 from poseidon.volumes.binding import VolumeOptions
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge import objects
@@ -158,8 +158,8 @@ class Cluster(RuleBasedStateMachine):
     @rule(fails=st.booleans())
     def act(self, fails):
         for action in self.state.take_actions():
-            if isinstance(action, WriteClaim):
-                self._write(action.write, fails=fails)
+            if isinstance(action, SelectNode | GiveVolume):
+                self._write(action, fails=fails)
             elif isinstance(action, Bind):
                 self._bind(action, fails=fails)
 

@@ -71,7 +71,7 @@ class Stream:
     def classes(self):
         """How many classes the bridge, the protocol and the core know."""
         return (
-            len(self.state.event_stream._stores.classes),
+            len(self.state.classes),
             len(self.view.classes),
             len(self.core._cluster.classes.rows),
         )

@@ -15,8 +15,8 @@ from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.kube.write.binder import BindResult
-from poseidon.kube.write.pod_group_writers import NominationWriter
-from poseidon.lifecycle.actions import AnnounceScheduled, Nominate
+from poseidon.kube.write.patch_writer import Nomination, PatchWriter
+from poseidon.lifecycle.actions import AnnounceScheduled
 from tests.bridge.objects import gone, node, pod, present
 from tests.bridge.solver_view import BOUND
 from tests.bridge.test_state import Harness
@@ -76,7 +76,7 @@ def test_pods_of_other_schedulers_and_pods_that_ran_already_are_not_announced():
 def test_a_nomination_ends_with_the_binding():
     harness = Harness()
     harness.pods(present(pod("v", node="n1", deleting=True)), present(pod("a")))
-    assert Nominate(POD, "n1") in harness.place("pod-a", "n1", depends_on=["pod-v"])
+    assert Nomination(POD, "n1") in harness.place("pod-a", "n1", depends_on=["pod-v"])
     assert seen(harness) == [SCHEDULED]
     harness.state.nodes_changed([gone(node("n1"))])
     assert harness.state.take_actions() == [], "nothing is taken back of a pod that is bound"
@@ -103,12 +103,16 @@ async def test_a_nomination_that_comes_too_late_is_no_fault(caplog, withdrawn):
         scripted(answer) as (api, url),
         Transport(ConnectionSettings(url), clock=time.monotonic) as transport,
     ):
-        writer = NominationWriter(
-            transport, wait_quiet=wait_quiet, metrics=KubeMetrics(CollectorRegistry()), random=Random(1)
+        writer = PatchWriter(
+            "nomination",
+            transport,
+            wait_quiet=wait_quiet,
+            metrics=KubeMetrics(CollectorRegistry()),
+            random=Random(1),
         )
         task = asyncio.create_task(writer.run())
         with caplog.at_level(logging.WARNING):
-            writer.nominate(POD, "n1")
+            writer.submit(Nomination(POD, "n1"))
             if withdrawn:
                 writer.withdraw(POD.uid)
             quiet.set()

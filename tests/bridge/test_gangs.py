@@ -8,7 +8,8 @@ from msgspec.structs import replace
 from poseidon.kube.api.core import ObjectMeta, PriorityClass
 from poseidon.kube.watch.changes import Change
 from poseidon.kube.write.binder import BindResult
-from poseidon.lifecycle.actions import AnnounceGroup, AnnounceUnschedulable, Bind, WriteGroupStatus
+from poseidon.kube.write.patch_writer import GroupStatusWrite
+from poseidon.lifecycle.actions import AnnounceGroup, AnnounceUnschedulable, Bind
 from poseidon.pod_groups.membership import POD_GROUP
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.batch.objects import owner, pod, pod_group
@@ -107,8 +108,8 @@ def test_a_new_stream_knows_groups_as_they_are(scene):
 def test_a_share_waits_for_its_owner_and_shares_its_job(scene):
     scene.pods(present(pod("plain", owner="web")), present(pod("a", share="50", owner="web")))
     assert set(scene.view.tasks) == {"pod-plain"}
-    assert scene.state.gangs.wants("ReplicaSet")
-    assert not scene.state.gangs.wants("Job")
+    assert "ReplicaSet" in scene.state.gangs.wanted_kinds
+    assert "Job" not in scene.state.gangs.wanted_kinds
     scene.state.gangs.taker("ReplicaSet")([present(owner("web", replicas=6))])
     scene.sync()
     assert scene.view.tasks["pod-a"].job == scene.view.tasks["pod-plain"].job == WEB
@@ -198,14 +199,14 @@ def test_members_of_a_gang_that_was_given_up_are_evicted_with_the_reason(scene):
 def test_the_status_follows_the_pods(scene):
     scene.group(1)
     scene.pods(present(pod("a", group="train")))
-    assert [each.write.status.phase for each in scene.actions(WriteGroupStatus)] == ["Scheduling"]
+    assert [each.status.phase for each in scene.actions(GroupStatusWrite)] == ["Scheduling"]
     scene.pods(present(pod("a", group="train", node="n1")))
-    assert [each.write.status.phase for each in scene.actions(WriteGroupStatus)] == ["Scheduled"]
+    assert [each.status.phase for each in scene.actions(GroupStatusWrite)] == ["Scheduled"]
     scene.pods(present(pod("a", group="train", node="n1", phase="Running")))
-    assert [each.write.status.running for each in scene.actions(WriteGroupStatus)] == [1]
+    assert [each.status.running for each in scene.actions(GroupStatusWrite)] == [1]
     scene.pods(present(pod("a", group="train", node="n1", phase="Running")))
     scene.state.expire()
-    assert scene.actions(WriteGroupStatus) == []
+    assert scene.actions(GroupStatusWrite) == []
 
 
 def test_a_pod_of_an_unknown_priority_class_waits_for_it(scene):

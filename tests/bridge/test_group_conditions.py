@@ -22,10 +22,10 @@ from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.kube.watch.changes import Change
-from poseidon.kube.write.pod_group_writers import GroupConditionWrite, GroupConditionWriter
-from poseidon.lifecycle.actions import AnnounceGroup, WriteGroupCondition
+from poseidon.kube.write.patch_writer import GroupConditionWrite, GroupConditionWriter
+from poseidon.lifecycle.actions import AnnounceGroup
 from poseidon.pod_groups.membership import NATIVE_POD_GROUP
-from poseidon.pods.colocation import GROUP_LABEL
+from poseidon.pods.class_numbers import GROUP_LABEL
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.batch.objects import native, pod
 from tests.bridge.objects import present
@@ -61,9 +61,9 @@ class Scene(Harness):
         result.gangs.add(job=self.job, state=state, message=message, needed=2)
         self.state.on_round(result)
         return [
-            (each.write.condition.status, each.write.condition.reason, each.write.condition.message)
+            (each.condition.status, each.condition.reason, each.condition.message)
             for each in self.state.take_actions()
-            if isinstance(each, WriteGroupCondition)
+            if isinstance(each, GroupConditionWrite)
         ]
 
 
@@ -101,7 +101,7 @@ def test_the_time_of_a_status_stays_while_reasons_change():
     result = pb.RoundResult(round=1)
     result.gangs.add(job=scene.job, state=pb.GangState.WAITING, message="still no room", needed=2)
     scene.state.on_round(result)
-    [write] = [each.write for each in scene.state.take_actions() if isinstance(each, WriteGroupCondition)]
+    [write] = [each for each in scene.state.take_actions() if isinstance(each, GroupConditionWrite)]
     assert write.condition.last_transition_time == "2026-01-01T00:00:00Z"
     assert (write.uid, write.namespace, write.name) == ("g", "default", "train")
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from poseidon.bridge.runner import Bridge
+from poseidon.bridge.runner import Bridge, BridgeProcess
 from poseidon.bridge.state import BridgeState
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.api.app_network import AppGroup, NetworkTopology
@@ -16,7 +16,7 @@ from poseidon.kube.api.core import ObjectMeta, OwnerReference, Pod
 from poseidon.kube.api.decoding import decode_metadata, decode_object, decode_page
 from poseidon.kube.api.pod_groups import ScaledOwner, ScaleSpec
 from poseidon.kube.parsing.times import seconds
-from poseidon.lifecycle.actions import WriteGroupMap
+from poseidon.kube.write.patch_writer import MapWrite
 from poseidon.lifecycle.recovery import RECREATIONS, RecoveryOptions
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge.objects import gone, node, pod, present
@@ -87,7 +87,7 @@ def test_constraints_of_a_group_may_be_any_text(constraints):
     found.gangs.group_maps_changed([present(group_map(constraints=constraints))])
     found.pods_changed([present(member("a")), present(member("b")), present(pod("c"))])
     found.gangs.topology.expire()
-    writes = [each.write for each in found.take_actions() if isinstance(each, WriteGroupMap)]
+    writes = [each for each in found.take_actions() if isinstance(each, MapWrite)]
     assert writes, "people are told"
     for write in writes:
         msgspec.json.encode(dict(write.data))
@@ -103,7 +103,7 @@ def test_times_that_cannot_be_written_again_are_no_times(began):
     found.gangs.group_maps_changed([present(group_map(size=1, status="Bound", schedBeginTime=began))])
     found.pods_changed([present(member("a", node="n1", phase="Running", created=began)), present(pod("c"))])
     found.gangs.topology.expire()
-    assert [each for each in found.take_actions() if isinstance(each, WriteGroupMap)]
+    assert [each for each in found.take_actions() if isinstance(each, MapWrite)]
     assert told(found).tasks["pod-c"].state == PENDING
 
 
@@ -192,12 +192,9 @@ def bridge():
     from poseidon.bridge.options import BridgeOptions
 
     return Bridge(
-        None,  # type: ignore[arg-type]  # it does not run
+        BridgeProcess(None, Random(1), lambda: 0.0, lambda: START),  # type: ignore[arg-type]  # it does not run
         BridgeOptions(firmament=("127.0.0.1:1",), fencing=1),
-        registry=CollectorRegistry(),
-        random=Random(1),
-        clock=lambda: 0.0,
-        wall=lambda: START,
+        CollectorRegistry(),
     )
 
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from poseidon.bridge.state import BridgeState
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.api.references import timestamp
-from poseidon.lifecycle.kept_places import MoveOptions
+from poseidon.lifecycle.nominations import MoveOptions
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge.objects import gone, node, pod, present
 from tests.bridge.solver_view import SolverView
@@ -52,7 +52,8 @@ class Moving(Harness):
         return next(number for number, each in self.view.classes.items() if each == content)
 
     def outcomes(self):
-        return dict(self.state.take_place_outcomes())
+        places = self.state.kept_places
+        return dict(places.take_outcomes()) if places is not None else {}
 
 
 def moving(found, to, until):

@@ -10,11 +10,12 @@ from random import Random
 import pytest
 
 from poseidon.bridge.options import BridgeOptions
+from poseidon.bridge.runner import BridgeProcess
 from poseidon.bridge.solver_stream.needs import needs_of
 from poseidon.bridge.supervisor import Supervisor
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
-from poseidon.lifecycle.stories import Stories
+from poseidon.lifecycle.phases import Stories
 from poseidon.pods.visibility import WHEN_UNTOLD
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge.scripted_solver import ScriptedSolver, running_solver
@@ -31,13 +32,9 @@ async def living(cluster, port, **options):
     """Bridges to the solver at ``port``, for as long as they are needed."""
     async with Transport(ConnectionSettings(cluster.url), clock=time.monotonic) as transport:
         lives = Supervisor(
-            transport,
+            BridgeProcess(transport, Random(1), time.monotonic, time.time, Stories(time.monotonic)),
             BridgeOptions((f"127.0.0.1:{port}",), session=QUICK, **options),
             "default.needs",
-            random=Random(1),
-            clock=time.monotonic,
-            wall=time.time,
-            stories=Stories(time.monotonic),
             ask_seconds=0.5,
         )
         stop = asyncio.Event()

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from poseidon.lifecycle.requested import Requested
+from poseidon.lifecycle.bind_check import Requested
 from tests.support.effort import examples
 
 UIDS = st.sampled_from("abcde")

@@ -6,7 +6,7 @@ import pytest
 
 from poseidon.bridge.state import BridgeState
 from poseidon.lifecycle.actions import AnnounceUnschedulable
-from poseidon.lifecycle.outages import MESSAGE
+from poseidon.lifecycle.pending_reasons import MESSAGE
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge.objects import node, pod, present
 from tests.support.core import Clock
@@ -34,7 +34,7 @@ class Scene:
         said = {}
         for _ in range(int(seconds)):
             self.clock.advance(1.0)
-            self.state.solver_answers(answers)
+            self.state.pending_reasons.look(solver_answers=answers)
             for action in self.state.take_actions():
                 assert isinstance(action, AnnounceUnschedulable)
                 assert action.pod.name not in said, "once"

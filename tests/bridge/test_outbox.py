@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poseidon.outbox import NameIndex, Outbox
+from poseidon.custom_records import NameIndex, Outbox
 
 CHANGES = st.lists(
     st.one_of(

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry
 
-from poseidon.bridge.queues import QUEUES, QueueDepths
-from poseidon.bridge.solver_stream.answer_times import AnswerTimes
-from poseidon.lifecycle.phases import Phase
-from poseidon.lifecycle.records import PodRecord
+from poseidon.bridge.metrics import QUEUES, QueueDepths
+from poseidon.bridge.solver_stream.batches import AnswerTimes
+from poseidon.lifecycle.phases import Phase, PodRecord
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 

@@ -10,8 +10,7 @@ from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.api.core import Condition, ContainerState, ContainerStatus, OwnerReference, Running
 from poseidon.kube.api.references import PodRef
 from poseidon.lifecycle.actions import AnnounceRefused, AnnounceScheduled, DeleteRefused, RecreateRefused
-from poseidon.lifecycle.recovery import RECREATIONS, RecoveryOptions
-from poseidon.pods.kubelet_refusals import may_have_run, refused
+from poseidon.lifecycle.recovery import RECREATIONS, RecoveryOptions, may_have_run, refused
 from tests.bridge.objects import gone, node, pod, present
 
 MESSAGE = "Pod was rejected: Node didn't have enough resource: cpu"
@@ -50,7 +49,7 @@ def test_a_pod_of_its_own_is_created_again_and_that_is_told():
         "OutOfcpu",
         f"Node n1 refused the pod: OutOfcpu: {MESSAGE}; it is created again (1 of at most 5 times)",
     )
-    assert scene.state.used("n1") == {}, "it takes nothing any more"
+    assert scene.state.requested.used("n1") == {}, "it takes nothing any more"
     assert scene.sees(failed()) == [], "once"
 
 

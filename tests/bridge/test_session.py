@@ -40,6 +40,9 @@ class Peer:
     def has_plenty_to_do(self):
         return self.busy
 
+    def refused(self, event, reason):
+        self.state.event_stream.refused(event, reason)
+
     def __getattr__(self, name):
         return getattr(self.state, name)
 

@@ -17,6 +17,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge import objects
 from tests.bridge.solver_view import ASSUMED, BOUND, PENDING, SolverView
 from tests.support.effort import examples
+from tests.support.pod_invariants import violations
 from tests.support.task_classes import class_content
 
 NODES = ["a", "b", "c"]
@@ -346,7 +347,7 @@ class Cluster(RuleBasedStateMachine):
 
     @invariant()
     def the_lifecycle_is_valid(self):
-        assert not self.state.violations()
+        assert not violations(self.state)
 
     @invariant()
     def known_machines_only(self):
@@ -433,7 +434,7 @@ class Cluster(RuleBasedStateMachine):
         for name in NODES:
             there = [pod for pod in self.pods.values() if pod.node == name and pod.phase != "Succeeded"]
             milli = sum(int(pod.cpu.removesuffix("m")) for pod in there)
-            assert self.state.used(name) == ({"cpu": milli, "pods": len(there)} if there else {})
+            assert self.state.requested.used(name) == ({"cpu": milli, "pods": len(there)} if there else {})
         jobs_in_use = {task.job for task in self.view.tasks.values() if task.job}
         assert jobs_in_use <= set(self.view.jobs)
 

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from poseidon.bridge.state import BridgeState
-from poseidon.lifecycle.binding.dependencies import Dependencies
+from poseidon.lifecycle.pending_bindings import Dependencies
 from poseidon.lifecycle.phases import Event
 from poseidon.lifecycle.pods import Tasks
 from tests.bridge.test_state_properties import Cluster
@@ -53,8 +53,8 @@ class Hasty(Cluster):
 
     def make_state(self):
         state = BridgeState()
-        waiting = state._placements._waiting
-        waiting.dependencies = waiting.outcomes._dependencies = Impatient()
+        waiting = state.pending_bindings
+        waiting.dependencies = Impatient()
         return state
 
 
@@ -63,7 +63,7 @@ class Unmindful(Cluster):
 
     def make_state(self):
         state = BridgeState()
-        state._tasks.__class__ = Forgetful
+        state.tasks.__class__ = Forgetful
         return state
 
 

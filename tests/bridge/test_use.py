@@ -6,10 +6,9 @@ from prometheus_client import CollectorRegistry
 
 from poseidon.bridge.state import BridgeState
 from poseidon.kube.watch.changes import Change
-from poseidon.metrics_sources.intake import Intake
-from poseidon.metrics_sources.metrics import SourceMetrics
+from poseidon.metrics_sources.intake import Intake, SourceMetrics
 from poseidon.metrics_sources.readings import NodeReading, PodReading
-from poseidon.testbed.api_server.koordlet import KoordletSimulation, ReportOptions
+from poseidon.testbed.api_server.reports import KoordletSimulation, ReportOptions
 from poseidon.testbed.api_server.server import SimulatedCluster
 from poseidon.testbed.controllers.true_use import TrueUse
 from poseidon.testbed.objects.resources import NODES, PODS

@@ -11,7 +11,7 @@ from poseidon.kube.api.core import Namespace, ObjectMeta
 from poseidon.kube.watch.changes import Change
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
 from poseidon.lifecycle.actions import Bind
-from poseidon.pods.selector_index import SelectorIndex
+from poseidon.pods.visibility import SelectorIndex
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge import objects
 from tests.bridge.solver_view import ASSUMED, BOUND, PENDING, SolverView

@@ -21,7 +21,8 @@ from pydantic import BaseModel
 from pydantic.alias_generators import to_snake
 
 from poseidon.bridge.options import BridgeOptions
-from poseidon.bridge.runner import Bridge
+from poseidon.bridge.runner import Bridge, BridgeProcess
+from poseidon.commands.connection import Solvers
 from poseidon.commands.run import _options
 from poseidon.configuration.document import BridgeConfiguration, load
 from poseidon.kube.client.errors import SettingsError
@@ -92,7 +93,7 @@ ROWS: tuple[tuple[str, dict[str, Any], dict[str, Any], str], ...] = (
     ("evictions.perSecond", {}, {"evictions": {"perSecond": 7}}, "EvictionRate"),
     ("evictions.burst", {}, {"evictions": {"burst": 7}}, "EvictionRate"),
     ("moves.keepPlaces", {}, {"moves": {"keepPlaces": True}}, "KeptPlaces"),
-    ("moves.most", {}, {"moves": {"most": 7}}, "KeptPlaces"),
+    ("moves.most", {"moves": {"keepPlaces": True}}, {"moves": {"keepPlaces": True, "most": 7}}, "KeptPlaces"),
     ("podTopologySpread.defaultingType", {}, {"podTopologySpread": LIST}, "Spreading"),
     ("podTopologySpread.defaultConstraints", {"podTopologySpread": LIST},
      {"podTopologySpread": {**LIST, "defaultConstraints": [CONSTRAINT]}}, "Spreading"),
@@ -173,14 +174,11 @@ async def holdings(folder, document) -> set[tuple[str, str, str]]:
     """What the objects of a bridge hold that is configured like this, those of its sources among them."""
     path = folder / "config.yaml"
     path.write_text(yaml.safe_dump({**HEADER, **document}))
-    options = _options(load(path), solvers=("127.0.0.1:1",), cluster="c", dry_run=False)
+    options = _options(load(path), Solvers(("127.0.0.1:1",), "c"), dry_run=False)
     bridge = Bridge(
-        None,  # type: ignore[arg-type] # it does not run
+        BridgeProcess(None, Random(1), lambda: 0.0, lambda: 0.0),  # type: ignore[arg-type] # it does not run
         replace(options, fencing=1, needs=words_of("network_overhead", "topology")),
-        registry=CollectorRegistry(),
-        random=Random(1),
-        clock=lambda: 0.0,
-        wall=lambda: 0.0,
+        CollectorRegistry(),
     )
     async with AsyncExitStack() as stack:
         return held([bridge, await bridge._watching._utilisation._pollers(stack)])

@@ -6,7 +6,7 @@ import pytest
 
 from firmament.core.model import NodeSelectorTerm, Requirement
 from firmament.core.selectors.labels import LabelColumn, LabelIndex
-from firmament.core.selectors.node_selectors import Selectors, named_machines
+from firmament.core.selectors.node_selectors import NAME_FIELD, Selectors, named_values
 from tests.support.core import machine, placed, scheduler, task_class, tasks, uids
 
 MACHINES: tuple[tuple[str, dict[str, str]], ...] = (
@@ -114,7 +114,7 @@ def named(*names: str) -> NodeSelectorTerm:
     ],
 )
 def test_which_terms_are_pins(terms: tuple[NodeSelectorTerm, ...], names: tuple[str, ...] | None):
-    assert named_machines(terms) == names
+    assert named_values(terms, NAME_FIELD) == names
 
 
 def test_pinned_tasks_go_to_their_machines():

@@ -18,7 +18,7 @@ from firmament.core.events import (
     TaskRemoved,
     TasksSubmitted,
 )
-from firmament.core.flow.dual_prices import DualPrices
+from firmament.core.flow.terms import DualPrices
 from firmament.core.placement.outcome import no_timer
 from firmament.core.scheduler import Scheduler
 from firmament.core.snapshot.price_memory import MOST_ROUNDS, PriceMemory
@@ -203,7 +203,10 @@ def test_what_misled_is_forgotten():
     scheduler = new_scheduler()
     scheduler.apply(wave("a"))
     opened = scheduler.open_round()
-    scheduler.close_round(opened, replace(opened.solve(), dual_prices=DualPrices.none()))
+    placement = opened.solve()
+    assert placement.first is not None
+    outcome = replace(placement.first.outcome, dual_prices=DualPrices.none())
+    scheduler.close_round(opened, replace(placement, first=replace(placement.first, outcome=outcome)))
     scheduler.apply(wave("b"))
     assert run(scheduler).snapshot.problem.dual_prices is None
 

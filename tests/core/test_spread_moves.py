@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from firmament.core.events import ClassDefined
 from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem
-from firmament.core.placement.spread.ranks import SHORT, distinct, order_by, rank, runs
+from firmament.core.placement.spread.moves import even_shares
 from firmament.core.placement.spread.room import MovingRoom
-from firmament.core.placement.spread.shares import even_shares
+from firmament.core.ranks import SHORT, distinct, order_by, rank, runs
 from tests.core.test_default_spread import core, in_zone, waiting
 from tests.support.core import placed, task_class
 from tests.support.tuning import PLACING

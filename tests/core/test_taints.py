@@ -196,5 +196,5 @@ def test_taints_that_no_machine_has_any_more_are_forgotten():
     index = TaintIndex()
     for number in range(50_000):
         index.set(number % 10, (Taint("key", str(number), "NoSchedule"),))
-    assert len(index._sets) == len(index._machines) < 20
-    assert len(index._code) == 11
+    assert len(index._column.by_code) == len(index._column.counts) < 20
+    assert len(index._column.values) == 10

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from poseidon.demo.example import example_paths
-from poseidon.demo.workload import load_workload
+from poseidon.demo.workload import example_paths, load_workload
 from poseidon.manifests.loader import ManifestError
 
 NODE = """

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from poseidon.testbed.access.roles import Attributes
+from poseidon.testbed.access import Attributes
 from poseidon.testbed.api_server.bulk import create_object
 from poseidon.testbed.api_server.options import ClusterOptions
 from poseidon.testbed.api_server.server import SimulatedCluster

@@ -15,8 +15,7 @@ from poseidon.kube.api import collections
 from poseidon.kube.api.app_network import ConfigMap
 from poseidon.kube.api.collections import GROUP_MAPS, tree_maps
 from poseidon.kube.api.resource import Resource
-from poseidon.metrics_sources.koordinator import follower as koordinator
-from poseidon.metrics_sources.metrics_server import poller as metrics_server
+from poseidon.metrics_sources import koordinator, metrics_server
 from tests.deploy.manifests import (
     BESIDE,
     DEPLOY,

@@ -8,9 +8,9 @@ import yaml
 
 from poseidon.kube.api.collections import APP_GROUPS, CONFIG_MAPS, NETWORK_TOPOLOGIES
 from poseidon.testbed.objects.custom_resources import validate
-from poseidon.testbed.objects.network_definitions import definitions
 from tests.deploy.manifests import DEPLOY, container_of, pod_of, rights_of
 from tests.deploy.test_commands import program
+from tests.network.definitions import definitions
 
 FOLDER = DEPLOY / "network"
 

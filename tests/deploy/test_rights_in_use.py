@@ -16,9 +16,7 @@ from click.testing import CliRunner
 
 from poseidon.cli import main
 from poseidon.testbed.api_server.faults import Fault
-from poseidon.testbed.api_server.koordlet import ReportOptions
-from poseidon.testbed.api_server.metrics_server import MetricsServer
-from poseidon.testbed.controllers.reporting import run_reporters
+from poseidon.testbed.api_server.reports import MetricsServer, ReportOptions, run_reporters
 from poseidon.testbed.controllers.true_use import TrueUse
 from poseidon.testbed.controllers.volumes import VolumeSimulation, run_volumes
 from poseidon.testbed.kubeconfig import write_kubeconfig

@@ -17,11 +17,10 @@ from firmament.cli import main as firmament
 from firmament.configuration.document import RoundSection, SchedulerConfiguration
 from firmament.core.filters import reasons
 from firmament.server.metrics import Metrics
-from poseidon.bridge.metrics import BridgeMetrics
-from poseidon.bridge.queues import QueueDepths
+from poseidon.bridge.metrics import BridgeMetrics, QueueDepths
 from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.manifests.inventory import _KINDS, _MODEL_KINDS
-from poseidon.metrics_sources.metrics import SourceMetrics
+from poseidon.metrics_sources.intake import SourceMetrics
 from poseidon.offline.plan import NO_NODES
 from poseidon.pods.tasks import GATED_REASON
 from poseidon.rescheduling.metrics import MoveMetrics

@@ -45,7 +45,7 @@ class Peer:
         return False
 
     def refused(self, event: pb.Event, reason: str) -> None:
-        self.state.refused(event, reason)
+        self.state.event_stream.refused(event, reason)
 
     async def on_round(self, result: pb.RoundResult) -> None:
         self.placed += [delta.task for delta in result.deltas]

@@ -13,7 +13,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from poseidon.testbed.api_server.bulk import create_object
-from poseidon.testbed.api_server.koordlet import DEFINITION
+from poseidon.testbed.api_server.reports import node_metric_definition
 from poseidon.testbed.harness.stack import Stack, StackOptions
 from poseidon.testbed.objects.resources import CUSTOM_RESOURCE_DEFINITIONS
 from poseidon.testbed.seeding import NodeShape, node
@@ -72,8 +72,7 @@ class Stage:
         self.scene = s
         self._ports = dict(zip(("solver", "bridge"), ports, strict=True))
         operations = s.operations
-        definition = {**DEFINITION, "spec": dict(DEFINITION["spec"])}
-        operations.create(CUSTOM_RESOURCE_DEFINITIONS, "", definition)
+        operations.create(CUSTOM_RESOURCE_DEFINITIONS, "", node_metric_definition())
         self._resource = operations.registry.find("slo.koordinator.sh", "v1alpha1", "nodemetrics")
         self.nodes = sorted({"sound", *ANNOTATIONS, *FAULTS})
         for name in self.nodes:

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from poseidon.testbed.api_server.faults import Fault
-from poseidon.testbed.controllers.foreign_scheduler import ForeignScheduler
 from poseidon.testbed.controllers.kubelet import KubeletSimulation, run_kubelets
 from poseidon.testbed.objects.resources import NODES, PODS
 from poseidon.testbed.seeding import NodeShape
 from tests.end_to_end.books import overcommitted
 from tests.end_to_end.scene import SECONDS, Scene, names, scene
+from tests.support.foreign_scheduler import ForeignScheduler
 from tests.support.waiting import until
 
 Object = dict[str, Any]

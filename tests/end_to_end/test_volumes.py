@@ -7,7 +7,7 @@ import signal
 from contextlib import asynccontextmanager
 
 from poseidon.testbed.api_server.bulk import create_object
-from poseidon.testbed.controllers.volume_rules import SELECTED_NODE
+from poseidon.testbed.controllers.node_rules import SELECTED_NODE
 from poseidon.testbed.controllers.volumes import VolumeSimulation, run_volumes
 from poseidon.testbed.objects.resources import EVENTS, PODS
 from tests.end_to_end.scene import SECONDS, names, scene

@@ -21,12 +21,11 @@ from poseidon.kube.watch.changes import Feed, ReflectorOptions
 from poseidon.kube.watch.quarantine import Quarantine
 from poseidon.kube.watch.reflector import Reflector
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
-from poseidon.kube.write.claim_writer import SelectNode
-from poseidon.lifecycle.actions import AnnounceUnschedulable, Bind, Evict, WriteClaim
-from poseidon.metrics_sources.intake import Intake
-from poseidon.metrics_sources.koordinator.follower import NODE_METRICS, NodeMetricHandler
-from poseidon.metrics_sources.metrics import SourceMetrics
-from poseidon.metrics_sources.metrics_server.poller import MetricsServerSource
+from poseidon.kube.write.claim_writer import GiveVolume, SelectNode
+from poseidon.lifecycle.actions import AnnounceUnschedulable, Bind, Evict
+from poseidon.metrics_sources.intake import Intake, SourceMetrics
+from poseidon.metrics_sources.koordinator import NODE_METRICS, NodeMetricHandler
+from poseidon.metrics_sources.metrics_server import MetricsServerSource
 from poseidon.metrics_sources.options import MetricsServerOptions
 from poseidon.metrics_sources.samples import METRICS_SERVER, NODE_METRIC
 from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
@@ -209,8 +208,8 @@ class WatchedCluster:
                         self.evicted[f"{action.pod.namespace}/{action.pod.name}"] = action
                     case AnnounceUnschedulable(pod, message):
                         self._condition(pod, message)
-                    case WriteClaim(write):
-                        self._write_claim(write)
+                    case SelectNode() | GiveVolume():
+                        self._write_claim(action)
 
     def _bind(self, pod: Any, node: str) -> None:
         request = BindRequest(pod.uid, pod.namespace, pod.name, node)

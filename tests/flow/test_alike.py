@@ -12,7 +12,7 @@ from cost_models.interface import JointRows
 from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
 from firmament.core.flow.network.network import dearest_path, unscheduled_penalties
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
-from firmament.core.flow.reduction.symmetry import merge_alike
+from firmament.core.flow.reduction import merge_alike
 from firmament.core.placement.admission import admit
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import problem
@@ -75,7 +75,7 @@ def test_the_merged_network_has_the_same_optimum(seed: int):
     units = residual.units(residual.problem.shape[dealt.cls], dealt.machine)
     assert (dealt.count <= units).all()  # what fits the group fits each member by itself
     admit(residual, dealt)
-    assert all((left >= 0).all() for left in residual.joint_left)
+    assert all((left >= 0).all() for left in (each.left for each in residual.joint))
 
 
 def test_machines_with_more_left_on_their_rows_stay_apart():

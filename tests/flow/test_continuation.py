@@ -9,11 +9,11 @@ import pytest
 
 from cost_models.interface import Bool
 from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
-from firmament.core.flow.dual_prices import DualPrices
 from firmament.core.flow.price_estimate.continuation import continued_prices
 from firmament.core.flow.price_estimate.equilibrium import expected_spread
 from firmament.core.flow.price_estimate.market import Stairs, typical_step
 from firmament.core.flow.problem import PlacementProblem, Residual, machine_units
+from firmament.core.flow.terms import DualPrices
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import problem
 from tests.support.tuning import FLOW, PRICES

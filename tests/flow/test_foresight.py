@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
-from firmament.core.flow.network.carried_flow import carried_over
 from firmament.core.flow.network.columns import Columns
 from firmament.core.flow.network.cost_truncation import (
     solve_near,
@@ -16,6 +15,7 @@ from firmament.core.flow.network.cost_truncation import (
     unfilled_machines,
 )
 from firmament.core.flow.network.network import build_network, dearest_path, unscheduled_penalties
+from firmament.core.flow.network.widening import carried_over
 from firmament.core.flow.price_estimate.equilibrium import expected_spread
 from firmament.core.flow.problem import PlacementProblem, Residual
 from firmament.solvers.base import FlowProblem, FlowSolution

@@ -12,7 +12,7 @@ from cost_models.interface import JointRows
 from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
 from firmament.core.flow.network.network import dearest_path, unscheduled_penalties
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
-from firmament.core.flow.reduction.dominance import narrowed
+from firmament.core.flow.reduction import narrowed
 from firmament.core.placement.outcome import Means
 from firmament.core.placement.passes import place_all
 from firmament.solvers.ortools_solver import OrToolsSolver

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firmament.core.flow.price_estimate.representatives import representatives
+from firmament.core.flow.price_estimate.equilibrium import representatives
 from firmament.core.flow.problem import PlacementProblem
 from tests.support.core import problem
 from tests.support.effort import examples

@@ -6,7 +6,6 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firmament.core.flow.network.carried_flow import carried_over
 from firmament.core.flow.network.columns import Columns
 from firmament.core.flow.network.congestion_steps import Steps
 from firmament.core.flow.network.network import (
@@ -16,6 +15,7 @@ from firmament.core.flow.network.network import (
     unmerged,
     unscheduled_penalties,
 )
+from firmament.core.flow.network.widening import carried_over
 from firmament.core.flow.problem import Residual
 from tests.support.core import problem
 from tests.support.effort import examples

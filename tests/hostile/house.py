@@ -18,7 +18,7 @@ from prometheus_client import CollectorRegistry
 
 from firmament.wire import events_from_proto, reports_from_proto
 from poseidon import embedding
-from poseidon.app_network.controllers.object_writer import _body
+from poseidon.app_network.object_writer import _body
 from poseidon.bridge.state import BridgeState
 from poseidon.kube.api import collections as feeds
 from poseidon.kube.api.collections import APP_GROUPS, GROUP_MAPS, NETWORK_TOPOLOGIES, tree_maps
@@ -30,9 +30,8 @@ from poseidon.kube.watch.reflector import Reflector
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
 from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest
 from poseidon.lifecycle.actions import Action, Bind, Evict, WithdrawEviction
-from poseidon.metrics_sources.intake import Intake
-from poseidon.metrics_sources.koordinator.follower import NODE_METRICS, NodeMetricHandler
-from poseidon.metrics_sources.metrics import SourceMetrics
+from poseidon.metrics_sources.intake import Intake, SourceMetrics
+from poseidon.metrics_sources.koordinator import NODE_METRICS, NodeMetricHandler
 from poseidon.metrics_sources.samples import NODE_METRIC
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.hostile.objects import COMMONS
@@ -291,7 +290,7 @@ class House:
         return found
 
     def _why(self, uid: str) -> str:
-        record = self.state._tasks.get(uid)
+        record = self.state.tasks.get(uid)
         return f"{record.waits_for or record.message}" if record is not None else "unknown to the bridge"
 
     def rejected(self) -> float:

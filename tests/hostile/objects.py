@@ -25,20 +25,19 @@ from poseidon.group_trees.spec.keys import (
     STATUS_LABEL,
 )
 from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
-from poseidon.kube.api.base import Number
 from poseidon.kube.api.collections import GROUP_MAP_LABEL, TREE_MAP_LABEL
-from poseidon.kube.api.core import Pod
+from poseidon.kube.api.core import Number, Pod
 from poseidon.kube.api.storage import LEGACY_CLASS, SELECTED_NODE
 from poseidon.lifecycle.recovery import RECREATIONS
 from poseidon.pod_groups.membership import GANG_ANNOTATION, POD_GROUP_LABEL
-from poseidon.pods.programs import PROGRAM
-from poseidon.pods.requests.bandwidth import BANDWIDTH_ANNOTATIONS
-from poseidon.pods.requests.estimates import (
+from poseidon.pods.estimates import (
     NODE_ANNOTATIONS,
     POD_ANNOTATIONS,
     PRIORITY_CLASS_LABEL,
     QUALITY_LABEL,
 )
+from poseidon.pods.programs import PROGRAM
+from poseidon.pods.resources import BANDWIDTH_ANNOTATIONS
 from poseidon.pods.visibility import APP_GROUP_LABEL, WORKLOAD_LABEL
 from tests.hostile import values
 

@@ -75,7 +75,7 @@ def objects(folder: Path, seed: int, count: int, timing: Timing) -> None:
     assert not house.complaints()
     assert house.placed > drawn / 400, "some have to be placed, so that rounds see them"
     assert house.rejected() < count / 2, "most of what is drawn has to be read"
-    assert house.state.pod_count == len(house.pods)
+    assert len(house.state.tasks) == len(house.pods)
     assert not [*house.state.gangs.groups], "nothing is kept of what is gone"
     assert not len(house.state.custom_records)
     assert not len(house.quarantine)

@@ -47,7 +47,7 @@ def test_a_list_is_read_whatever_is_in_it(tmp_path):
     assert not [*house.quarantine]
     house.relist(Pod, *decent)
     house.turn()
-    assert house.state.pod_count == len(house.pods)
+    assert len(house.state.tasks) == len(house.pods)
 
 
 @pytest.mark.parametrize("kind", [Pod, feeds.POD_GROUPS.kind, Node], ids=lambda kind: kind.__name__)

@@ -12,7 +12,8 @@ import pytest
 
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
-from poseidon.kube.write.claim_writer import ClaimWriter, ClaimWriterOptions, GiveVolume, SelectNode
+from poseidon.kube.write.claim_writer import ClaimWriter, GiveVolume, SelectNode
+from poseidon.kube.write.retrying import RetryOptions
 from tests.kube.scripted_api import json, scripted, status
 from tests.support.waiting import until
 
@@ -35,7 +36,7 @@ async def writing(url):
             lambda write, reason: refused.append((write, reason)),
             random=Random(1),
             sleep=sleep,
-            options=ClaimWriterOptions(attempts=3),
+            options=RetryOptions(attempts=3),
         )
         running = asyncio.create_task(writer.run())
         try:

@@ -16,14 +16,15 @@ from poseidon.kube.api.references import PodRef
 from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
-from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest, Evictor, EvictorOptions
+from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest, Evictor
+from poseidon.kube.write.retrying import RetryOptions
 from poseidon.testbed.api_server.faults import Fault
 from poseidon.testbed.api_server.options import ClusterOptions
 from tests.support.cluster import pod, running_cluster
 from tests.support.waiting import until
 
 PODS = "/api/v1/namespaces/default/pods"
-QUICK = EvictorOptions(attempts=3, backoff_initial=0.001, backoff_cap=0.01, throttled_seconds=5.0)
+QUICK = RetryOptions(attempts=3, backoff_initial=0.001, backoff_cap=0.01, throttled_seconds=5.0)
 
 
 class Scene:

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
+from poseidon.kube.client.connections import PROBES, probing_socket
 from poseidon.kube.client.settings import ConnectionSettings
-from poseidon.kube.client.sockets import PROBES, probing_socket
 from poseidon.kube.client.transport import Transport
 from tests.kube.scripted_api import scripted
 

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from poseidon.bridge.options import BridgeOptions
+from poseidon.bridge.runner import BridgeProcess
 from poseidon.bridge.supervisor import Supervisor
 from poseidon.kube.client.errors import ApiError, NotLeaderError
 from poseidon.kube.client.media_types import MERGE_PATCH
@@ -20,7 +21,7 @@ from poseidon.kube.client.transport import Transport
 from poseidon.leadership.election import FENCING, Role
 from poseidon.leadership.elector import Elector, LeadershipLostError, own_namespace
 from poseidon.leadership.options import LeaderElectionOptions
-from poseidon.lifecycle.stories import Stories
+from poseidon.lifecycle.phases import Stories
 from poseidon.testbed.api_server.server import SimulatedCluster
 from tests.bridge.scripted_solver import ScriptedSolver, running_solver
 from tests.bridge.test_bridge import QUICK, Api, bound_pods
@@ -49,15 +50,17 @@ class Member:
             settings, clock=time.monotonic, user_agent=name, permit=self.elector.may_write
         )
         self.supervisor = Supervisor(
-            self.fenced,
+            BridgeProcess(
+                self.fenced,
+                Random(name),
+                time.monotonic,
+                time.time,
+                Stories(time.monotonic),
+                leadership=self.elector,
+                for_events=self.free,
+            ),
             BridgeOptions((f"127.0.0.1:{port}",), session=QUICK, instance=name),
             f"needs.{name}",
-            random=Random(name),
-            clock=time.monotonic,
-            wall=time.time,
-            stories=Stories(time.monotonic),
-            leadership=self.elector,
-            for_events=self.free,
             standby_seconds=0.1,
         )
         self.stop = asyncio.Event()

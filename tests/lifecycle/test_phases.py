@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from poseidon.lifecycle.phases import TABLE, UNPLACED, Event, Phase, RefusedEventError, next_phase
-from poseidon.lifecycle.stories import Stories
+from poseidon.lifecycle.phases import TABLE, UNPLACED, Event, Phase, RefusedEventError, Stories, next_phase
 
 ROOT = Path(__file__).resolve().parents[2]
 PAIRS = list(product(Phase, Event))

@@ -82,5 +82,5 @@ def test_the_gap_is_that_of_the_network_and_the_cost_that_of_what_is_bound():
     assert placement.stats.certified
     assert placement.stats.gap == 0
     assert placement.first is not None
-    assert network_cost(problem, placement.assignments) >= placement.first.bound
+    assert network_cost(problem, placement.assignments) >= placement.first.outcome.bound
     assert placement.stats.cost == round(placed_cost(problem, placement.assignments) / COST_UNITS_PER_POINT)

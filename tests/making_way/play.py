@@ -15,7 +15,8 @@ from poseidon.bridge.state import BridgeState
 from poseidon.kube.api.core import Pod
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
 from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest
-from poseidon.lifecycle.actions import Action, Bind, Evict, Nominate, WithdrawEviction
+from poseidon.kube.write.patch_writer import Nomination
+from poseidon.lifecycle.actions import Action, Bind, Evict, WithdrawEviction
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge.objects import gone, node, pod, present
 from tests.support.core import Clock, scheduler
@@ -179,7 +180,7 @@ class Play:
                 self._post(BindRequest(ref.uid, ref.namespace, ref.name, at), self.state)
             case Evict(ref, at, beyond, message):
                 self._evict(EvictionRequest(ref, at, beyond, message))
-            case Nominate(ref, at):
+            case Nomination(ref, at):
                 if ref.name in self.pods:
                     self.pods[ref.name].nominated = at
             case WithdrawEviction():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 from random import Random
+from typing import cast
 
 import pytest
 from msgspec.structs import replace
@@ -12,10 +13,9 @@ from msgspec.structs import replace
 from poseidon.kube.api.core import Node, Pod
 from poseidon.kube.api.references import PodRef, timestamp
 from poseidon.pods.moves import MOVE_TO, MOVE_UNTIL
-from poseidon.rescheduling.cluster_access import Eviction
-from poseidon.rescheduling.move import MoveOutcome, PlannedMove, Result
+from poseidon.rescheduling.cluster_access import ClusterAccess, Eviction
 from poseidon.rescheduling.mover import Mover
-from poseidon.rescheduling.waves import Waves, in_waves
+from poseidon.rescheduling.moves import MoveOutcome, PlannedMove, Result, Waves, in_waves
 from tests.bridge.objects import node, pod
 from tests.support.effort import examples
 
@@ -148,7 +148,7 @@ def planned(cluster: Pretended, uid: str, target: str, saves: float = 1.0) -> Pl
 
 def carried_out(cluster: Pretended, waves: Waves) -> list[MoveOutcome]:
     mover = Mover(
-        cluster,
+        cast("ClusterAccess", cluster),
         PATIENCE,
         told=lambda _: None,
         say=cluster.say,

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from poseidon.kube.api.core import Namespace, ObjectMeta
-from poseidon.rescheduling.permission import Permission
+from poseidon.rescheduling.standing import Permission
 from tests.bridge.objects import pod
 
 KEY = "firmament.io/reschedule"

@@ -7,8 +7,7 @@ from random import Random
 
 import pytest
 
-from poseidon.rescheduling.move import PlannedMove
-from poseidon.rescheduling.waves import in_waves
+from poseidon.rescheduling.moves import PlannedMove, in_waves
 from tests.support.effort import examples
 
 

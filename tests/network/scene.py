@@ -15,9 +15,9 @@ from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.kube.watch.changes import ReflectorOptions
 from poseidon.testbed.api_server.server import SimulatedCluster
-from poseidon.testbed.objects.network_definitions import definitions
 from tests.bridge.scripted_solver import ScriptedSolver, running_solver
 from tests.bridge.test_bridge import bridging
+from tests.network.definitions import definitions
 from tests.support.needs import words_of
 from tests.support.waiting import until
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poseidon.app_network.spec.sorting import (
+from poseidon.app_network.spec.ordering import (
     ALGORITHMS,
     CycleError,
     alternated,

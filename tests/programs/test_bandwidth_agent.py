@@ -10,8 +10,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from poseidon.agents.bandwidth_agent import BandwidthAgent
-from poseidon.agents.link_speed import LinkSpeedError, default_interface, link_speed
+from poseidon.agents.bandwidth_agent import BandwidthAgent, LinkSpeedError, default_interface, link_speed
 from poseidon.cli import main
 from poseidon.kube.client.media_types import MERGE_PATCH
 from poseidon.kube.client.settings import ConnectionSettings

@@ -14,8 +14,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poseidon.agents.netperf_probe import NetperfProbe, ProbeOptions, entries
-from poseidon.agents.node_pairs import node_pairs
+from poseidon.agents.netperf_probe import NetperfProbe, ProbeOptions, entries, node_pairs
 from poseidon.agents.round_trip import (
     Latency,
     MeasureError,

@@ -83,8 +83,8 @@ def plain(residual: Residual) -> PlainProblem:
         total=int(problem.counts.sum()),
         pins={cls: rows.tolist() for cls, rows in problem.pins.items()},
         joint=[
-            JointLimit(rows.row_of.tolist(), rows.amount.tolist(), left.tolist())
-            for rows, left in zip(problem.joint, residual.joint_left, strict=True)
+            JointLimit(each.rows.row_of.tolist(), each.rows.amount.tolist(), each.left.tolist())
+            for each in residual.joint
         ],
     )
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cost_models.api.availability import EXPIRATION_SECONDS
+from cost_models.firmament_policies.cpu_mem import EXPIRATION_SECONDS
 from cost_models.firmament_policies.whare_samples import RECORD_KIND
 from cost_models.interface import (
     Assessment,

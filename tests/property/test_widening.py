@@ -8,10 +8,9 @@ import numpy as np
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from firmament.core.flow.network.carried_flow import carried_over
 from firmament.core.flow.network.columns import Columns
 from firmament.core.flow.network.network import build_network, dearest_path, unscheduled_penalties
-from firmament.core.flow.optimality.adding_columns import widened
+from firmament.core.flow.network.widening import carried_over, widened
 from firmament.core.flow.problem import Residual
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.property.problems import SEEDS, fits_of, placement_problem

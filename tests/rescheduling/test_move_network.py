@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firmament.core.rescheduling.move_network.admission import admitted, gains
-from firmament.core.rescheduling.move_network.frontier import frontier
-from firmament.core.rescheduling.move_network.groups import alike
+from firmament.core.rescheduling.move_network.budget import frontier
+from firmament.core.rescheduling.move_network.compiled import alike
 from firmament.core.rescheduling.move_network.local_moves import with_local_moves
 from firmament.core.rescheduling.move_network.problem import MoveProblem, Moves, saved
 from firmament.core.rescheduling.move_network.search import MoveSearch, SearchOptions

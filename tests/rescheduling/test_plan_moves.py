@@ -12,8 +12,7 @@ from benchmarks.consolidation import Running, random_cluster
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.events import ClassDefined, Event, MachineUpserted, TaskRemoved, TasksBound
 from firmament.core.model import Machine, TaskClass, TaskSelector, TaskTerm
-from firmament.core.rescheduling.plan import Move
-from firmament.core.rescheduling.plan_moves import PlanOptions, plan_moves
+from firmament.core.rescheduling.plan_moves import Move, PlanOptions, plan_moves
 from firmament.core.results import Delta, DeltaKind
 from firmament.core.scheduler import Scheduler
 from firmament.solvers.ortools_solver import OrToolsSolver

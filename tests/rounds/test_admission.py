@@ -90,7 +90,7 @@ def test_a_joint_row_of_one_machine():
         problem(tasks=[4, 4], requests=[[1]] * 2, free=[[9], [9]], joint=[rows([0, -1], [2, 3], [7])])
     )
     assert admitted(residual, [(0, 0, 2), (1, 0, 2), (1, 1, 2)]) == [(0, 0, 2), (1, 0, 1), (1, 1, 2)]
-    assert residual.joint_left[0].tolist() == [0]
+    assert residual.joint[0].left.tolist() == [0]
 
 
 def test_a_joint_row_over_several_machines():
@@ -98,7 +98,7 @@ def test_a_joint_row_over_several_machines():
         problem(tasks=[9], requests=[[1]], free=[[9]] * 3, joint=[rows([0, 0, 1], [2], [7, 100])])
     )
     assert admitted(residual, [(0, 0, 2), (0, 1, 2), (0, 2, 2)]) == [(0, 0, 2), (0, 1, 1), (0, 2, 2)]
-    assert residual.joint_left[0].tolist() == [1, 96]
+    assert residual.joint[0].left.tolist() == [1, 96]
 
 
 def test_the_more_important_go_first_on_rows_over_several_machines():

@@ -9,8 +9,8 @@ import numpy as np
 
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.placement.class_aggregation import bundled
-from firmament.core.placement.gang_admission import place_whole_gangs
 from firmament.core.placement.outcome import Means, Placed
+from firmament.core.placement.placing import place_whole_gangs
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import problem
 

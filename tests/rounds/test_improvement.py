@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cost_models.interface import JointRows
 from firmament.core.flow.problem import Assignments, PlacementProblem
-from firmament.core.placement.fallback.greedy_fallback import place_leftovers
+from firmament.core.placement.greedy import place_leftovers
 from firmament.core.placement.local_search.relocation import improved
 from firmament.core.placement.local_search.trial_state import Board
 from firmament.core.rules.ruleset import TOO_NEAR, Attraction, ClassRules, Exclusion
@@ -49,7 +49,7 @@ def test_what_is_put_down_and_taken_up_again_leaves_no_trace():
     assert board.open_to(0).tolist() == [True] * 4
     board.put(0, 1)
     assert board.free[1].tolist() == [5, -1]
-    assert board.joint_left[0].tolist() == [3]
+    assert board.joint[0].left.tolist() == [3]
     assert board.open_to(0).tolist() == [False, False, True, True]
     assert board.cost(0).tolist() == [0, 3, 0, 0]
     board.put(0, 2)
@@ -57,7 +57,7 @@ def test_what_is_put_down_and_taken_up_again_leaves_no_trace():
     board.take_up(0, 1)
     board.take_up(0, 2)
     assert board.free.tolist() == made.free.tolist()
-    assert board.joint_left[0].tolist() == [5]
+    assert board.joint[0].left.tolist() == [5]
     assert board.state.totals == [0]
     assert units(board.assignments()) == []
     assert made.free[1].tolist() == [9, -1]
@@ -77,10 +77,10 @@ def test_room_filters_and_pins():
     )
     board = Board(made)
     assert [board.has_room(0, machine) for machine in range(4)] == [False, False, True, False]
-    assert board.usable(0).tolist() == [False, True, True, True]
+    assert made.within_pins(0, made.feasible[0]).tolist() == [False, True, True, True]
     assert board.with_room(0).tolist() == [False, False, True, False]
     assert board.open_to(0).tolist() == [False, False, True, False]
-    assert Board(replace(made, feasible=~made.feasible)).usable(0).tolist() == [False] * 4
+    assert Board(replace(made, feasible=~made.feasible)).with_room(0).tolist() == [False] * 4
 
 
 # --- searching -------------------------------------------------------------------------------------------------------
@@ -170,7 +170,8 @@ def test_room_on_all_machines_is_what_it_is_on_each(seed: int):
         made = replace(made, joint=(JointRows(rows, amounts, ints(rnd.randint(-1, 4), 2), "full"),))
     board = Board(made)
     for cls in range(made.classes):
-        singly = [bool(board.usable(cls)[row]) and board.has_room(cls, row) for row in range(made.machines)]
+        usable = made.within_pins(cls, made.feasible[made.shape[cls]])
+        singly = [bool(usable[row]) and board.has_room(cls, row) for row in range(made.machines)]
         assert board.with_room(cls).tolist() == singly
 
 

@@ -7,14 +7,13 @@ from dataclasses import replace
 import numpy as np
 
 from firmament.core.flow.problem import PlacementProblem
-from firmament.core.placement.fallback.greedy_fallback import (
+from firmament.core.placement.greedy import (
     cheapest_machine,
     open_machines,
     place_leftovers,
-    put,
 )
 from firmament.core.rules.ruleset import TOO_NEAR, Attraction, ClassRules, Exclusion, Inclination
-from tests.rounds.rules import Units, apart, begin, broken, ruled, units
+from tests.rounds.rules import Units, apart, begin, broken, proposed, ruled, units
 from tests.support.rules import counter, ints, spreading
 
 ZONE = [0, 0, 1, 1]
@@ -98,9 +97,11 @@ def test_preferences_have_a_say():
 def test_the_first_of_equal_machines_is_taken_and_none_where_there_is_no_place():
     residual, state = begin(ruled([counter(ZONE)], {0: apart(0)}, tasks=[3], requests=[[1]], free=FREE))
     assert cheapest_machine(residual, state, 0) == 0
-    assert units(put(residual, state, 0, 0)) == [(0, 0)]
+    residual.take(proposed((0, 0)))
+    state.add(0, 0)
     assert cheapest_machine(residual, state, 0) == 2
-    put(residual, state, 0, 2)
+    residual.take(proposed((0, 2)))
+    state.add(0, 2)
     assert cheapest_machine(residual, state, 0) is None
     assert np.flatnonzero(open_machines(residual, state, 0)).tolist() == []
     assert state.counts[0].tolist() == [1, 1]

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from cost_models.interface import Bool, Int64, JointRows
-from firmament.core.flow.group_terms import Group, GroupTerms
 from firmament.core.flow.problem import Assignments, PlacementProblem
+from firmament.core.flow.terms import Group, GroupTerms
 from firmament.core.placement.cost import placement_cost
 from firmament.core.placement.local_search.size_exchange import levelled
 from firmament.core.rules.ruleset import ClassRules, RuleSet

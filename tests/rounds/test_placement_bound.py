@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firmament.core.flow.problem import PlacementProblem, Residual
-from firmament.core.placement.fallback.greedy_fallback import place_leftovers
-from firmament.core.placement.placement_bound import cannot_be_bettered, most_placed
+from firmament.core.placement.greedy import place_leftovers
+from firmament.core.placement.local_search.relocation import cannot_be_bettered, most_placed
 from tests.rounds.rules import begin, proposed, ruled, units
 from tests.support.effort import examples
 

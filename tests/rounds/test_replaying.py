@@ -62,7 +62,7 @@ def test_joint_rows_are_kept(limit: int):
     given = ruled([counter(HOST)], {0: apart(0)}, tasks=[9], requests=[[1]], free=FREE, joint=[rows])
     residual, state = begin(given)
     assert len(units(replay(residual, state, proposed((0, 0), (0, 1), (0, 2))))) == limit
-    assert residual.joint_left[0].tolist() == [0]
+    assert residual.joint[0].left.tolist() == [0]
     assert int(residual.remaining.sum()) == 9 - limit
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from firmament.core.flow.size_costs import Charge
+from firmament.core.flow.terms import Charge
 from firmament.core.placement.cost import network_cost, placement_cost, size_cost
 from tests.rounds.rules import proposed
 from tests.support.core import problem

@@ -48,11 +48,11 @@ def test_what_is_left_is_carried_over():
     made = derive(residual, [Part(1, 2), Part(0, 1)], pinned_up_to=PLACING.pinned_up_to).residual
     assert made.free.tolist() == [[9, 8]]
     assert made.placed.tolist() == [0, 1]
-    assert made.joint_left[0].tolist() == [6]
+    assert made.joint[0].left.tolist() == [6]
     assert made.problem.joint[0].amount[made.problem.shape].tolist() == [3, 1]
     made.take(proposed((0, 0)))
     assert residual.free.tolist() == [[9, 8]]
-    assert residual.joint_left[0].tolist() == [6]
+    assert residual.joint[0].left.tolist() == [6]
 
 
 def test_the_parts_of_a_class_share_its_waiting_tasks_oldest_first():

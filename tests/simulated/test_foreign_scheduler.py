@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 from poseidon.testbed.api_server.operations import Operations
-from poseidon.testbed.controllers.foreign_scheduler import ForeignScheduler
 from poseidon.testbed.controllers.kubelet import KubeletSimulation
 from poseidon.testbed.objects.resources import NODES, PODS
 from poseidon.testbed.objects.store import decode
 from tests.support.cluster import pod
+from tests.support.foreign_scheduler import ForeignScheduler
 
 
 def cluster(operations: Operations, nodes: int = 2) -> None:

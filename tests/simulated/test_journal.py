@@ -12,8 +12,7 @@ import pytest
 
 from poseidon.testbed.api_server.operations import Operations
 from poseidon.testbed.objects.errors import ApiError
-from poseidon.testbed.objects.history import ExpiredRevisionError
-from poseidon.testbed.objects.journal import Journal
+from poseidon.testbed.objects.history import ExpiredRevisionError, Journal
 from poseidon.testbed.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, NODES, PODS, ResourceType
 from poseidon.testbed.objects.store import Store, decode
 from tests.simulated.test_custom_resources import definition, group

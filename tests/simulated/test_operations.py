@@ -6,12 +6,11 @@ from poseidon.testbed.api_server.operations import (
     MERGE_PATCH,
     STRATEGIC_MERGE_PATCH,
     Operations,
-    Preconditions,
 )
 from poseidon.testbed.objects.errors import ApiError
 from poseidon.testbed.objects.resources import NAMESPACES, NODES, PODS, PRIORITY_CLASSES
 from poseidon.testbed.objects.selectors import Selection, select
-from poseidon.testbed.objects.store import decode
+from poseidon.testbed.objects.store import Preconditions, decode
 from tests.simulated.conftest import new_operations
 from tests.support.cluster import pod
 

@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poseidon.testbed.api_server.koordlet import KoordletSimulation, ReportOptions
-from poseidon.testbed.api_server.metrics_server import MetricsServer
 from poseidon.testbed.api_server.operations import Operations
+from poseidon.testbed.api_server.reports import KoordletSimulation, MetricsServer, ReportOptions
 from poseidon.testbed.api_server.server import SimulatedCluster
-from poseidon.testbed.controllers.following import Follower
+from poseidon.testbed.controllers.driving import Follower
 from poseidon.testbed.controllers.kubelet import KubeletSimulation
 from poseidon.testbed.controllers.true_use import NOISE_PERIOD, USAGE, TrueUse, Use
 from poseidon.testbed.objects.resources import NODES, PODS
@@ -153,7 +152,7 @@ class TestTrueUse:
 
 def test_a_follower_tells_each_change_once():
     operations = new_operations()
-    follower = Follower(operations.store, operations.store.collection("nodes"))
+    follower = Follower(operations.store.collection("nodes"))
     operations.create(NODES, "", node("n1", NodeShape()))
     anew, changes = follower.take()
     assert (anew, [(gone, record.name) for gone, record in changes]) == (False, [(False, "n1")])

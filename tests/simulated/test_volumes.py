@@ -7,7 +7,7 @@ import pytest
 from poseidon.testbed.api_server.bulk import create_object
 from poseidon.testbed.api_server.operations import MERGE_PATCH, Operations
 from poseidon.testbed.controllers.kubelet import KubeletSimulation
-from poseidon.testbed.controllers.volume_rules import SELECTED_NODE
+from poseidon.testbed.controllers.node_rules import SELECTED_NODE
 from poseidon.testbed.controllers.volumes import PROVISIONING, Provisioning, VolumeSimulation
 from poseidon.testbed.objects.binding import bind, decode_binding
 from poseidon.testbed.objects.resources import PODS, ResourceType

@@ -30,6 +30,7 @@ from tests.simulation.programs import (
     bridge_options,
 )
 from tests.simulation.streams import Channel
+from tests.support.pod_invariants import violations
 
 SETTLED = 120.0
 """Seconds after the end of all faults by which every pod that can be bound is."""
@@ -173,8 +174,8 @@ class History:
         self._compare()
         for name in self.alive():
             bridge = self.bridges[name].bridge
-            if bridge is not None and bridge.state.pod_count:
-                self.oracle.fail(f"{name} keeps {bridge.state.pod_count} pods that are gone")
+            if bridge is not None and len(bridge.state.tasks):
+                self.oracle.fail(f"{name} keeps {len(bridge.state.tasks)} pods that are gone")
         self._check()
 
     def _go_on(self, seconds: float) -> None:
@@ -200,7 +201,7 @@ class History:
     def _look(self) -> None:
         for name in self.alive():
             bridge = self.bridges[name].bridge
-            found = bridge.state.violations() if bridge is not None else []
+            found = violations(bridge.state) if bridge is not None else []
             if found:
                 self.oracle.fail(f"{name}: {found[0]}")
 

@@ -20,13 +20,13 @@ from firmament.server.session import SessionSettings
 from firmament.solvers.base import FlowProblem, FlowSolution, SolverError, SolverTimeoutError
 from firmament.solvers.ortools_solver import OrToolsSolver
 from poseidon.bridge.options import BridgeOptions
-from poseidon.bridge.runner import Bridge
+from poseidon.bridge.runner import Bridge, BridgeProcess
 from poseidon.bridge.supervisor import Supervisor
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.watch.changes import ReflectorOptions
 from poseidon.leadership.elector import Elector, LeadershipLostError
 from poseidon.leadership.options import LeaderElectionOptions
-from poseidon.lifecycle.stories import Stories
+from poseidon.lifecycle.phases import Stories
 from tests.simulation.api_server import ApiServer
 from tests.simulation.event_queue import EventQueue
 from tests.simulation.http import SERVER, SimulatedTransport
@@ -148,8 +148,8 @@ class _WatchedSupervisor(Supervisor):
 
     bridge: Bridge | None = None
 
-    def __init__(self, transport: SimulatedTransport, *given: Any, **more: Any) -> None:
-        super().__init__(transport, *given, **more)  # type: ignore[arg-type]  # has what is used of it
+    def __init__(self, transport: SimulatedTransport, *given: Any) -> None:
+        super().__init__(*given)
         self._simulated = transport
 
     def _bridge(self, options: BridgeOptions) -> Bridge:
@@ -163,7 +163,7 @@ class _WatchedSupervisor(Supervisor):
                 self._simulated.decided(uid)
             return found
 
-        bridge.state.refusal = noted  # type: ignore[method-assign]
+        bridge.state.refusal = noted
         return bridge
 
 
@@ -202,14 +202,17 @@ class BridgeProgram:
         self.process.on_kill.append(lambda: network.reset(name, SERVER))
         self.supervisor = _WatchedSupervisor(
             transport,
+            BridgeProcess(
+                transport,  # type: ignore[arg-type]  # has what is used of it
+                Random(queue.random.random()),
+                queue.monotonic,
+                queue.wall,
+                Stories(queue.monotonic),
+                leadership=self.elector,
+                for_events=free,  # type: ignore[arg-type]  # likewise
+            ),
             options,
             f"{CLUSTER}.observer.{name}",
-            random=Random(queue.random.random()),
-            clock=queue.monotonic,
-            wall=queue.wall,
-            stories=Stories(queue.monotonic),
-            leadership=self.elector,
-            for_events=free,
         )
         self.stopping: asyncio.Event | None = None
         self.process.call_soon(lambda: self.process.create_task(self._run()))

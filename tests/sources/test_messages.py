@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from firmament.core.events import MachineSampled
 from firmament.wire import events_from_proto
-from poseidon.metrics_sources.koordinator.node_metric import reading
-from poseidon.metrics_sources.messages import machine_sample
-from poseidon.metrics_sources.metrics_server.readings import node_reading, pod_reading
+from poseidon.metrics_sources.koordinator import reading
+from poseidon.metrics_sources.metrics_server import node_reading, pod_reading
+from poseidon.metrics_sources.readings import machine_sample
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.sources.objects import NOON, Pods, node_metric, node_metrics, pod_metrics, resources
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from poseidon.metrics_sources.koordinator.node_metric import reading
+from poseidon.metrics_sources.koordinator import reading
 from poseidon.metrics_sources.readings import PodReading, Window
 from tests.sources.objects import NOON, node_metric, resources
 

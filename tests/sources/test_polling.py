@@ -9,7 +9,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from poseidon.kube.client.errors import ApiError, UnreachableError
-from poseidon.metrics_sources.metrics import SourceMetrics
+from poseidon.metrics_sources.intake import SourceMetrics
 from poseidon.metrics_sources.polling import Poller, PollerOptions
 
 OPTIONS = PollerOptions(backoff_initial=1.0, backoff_cap=8.0, absent_seconds=60.0)

@@ -10,9 +10,8 @@ from poseidon.metrics_sources.options import (
     PrometheusQuery,
     UtilisationOptions,
 )
-from poseidon.testbed.api_server.koordlet import DEFINITION, ReportOptions
-from poseidon.testbed.api_server.metrics_server import MetricsServer
 from poseidon.testbed.api_server.options import ClusterOptions
+from poseidon.testbed.api_server.reports import MetricsServer, ReportOptions, node_metric_definition
 from poseidon.testbed.api_server.server import SimulatedCluster
 from poseidon.testbed.controllers.true_use import USAGE, TrueUse
 from poseidon.testbed.objects.resources import CUSTOM_RESOURCE_DEFINITIONS
@@ -27,9 +26,7 @@ NONE = UtilisationOptions(node_metric="off")
 
 
 def declare(cluster: SimulatedCluster) -> None:
-    cluster.operations.create(
-        CUSTOM_RESOURCE_DEFINITIONS, "", {**DEFINITION, "spec": dict(DEFINITION["spec"])}
-    )
+    cluster.operations.create(CUSTOM_RESOURCE_DEFINITIONS, "", node_metric_definition())
 
 
 def report(cluster: SimulatedCluster, name: str, cpu: str, **status: object) -> None:

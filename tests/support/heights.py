@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from firmament.core.flow.problem import PlacementProblem
-from firmament.core.flow.size_costs import Charge, RoundHeights
+from firmament.core.flow.terms import Charge, RoundHeights
 
 
 def with_heights(

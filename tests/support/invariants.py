@@ -104,12 +104,12 @@ def _groups(cluster: Cluster) -> None:
     for row in sorted(tasks.row_of.values()):
         if tasks.job[row]:
             members[tasks.job[row]].append(row)
-    for job in members.keys() | cluster.jobs.with_tasks:
+    for job in members.keys() | cluster.jobs._members.keys():
         listed, found = cluster.jobs.members(job), members.get(job, [])
         _require(listed == found, f"job {job} has the tasks {found} (rows), and lists {listed}")
     joined = Counter(tasks.spread[sorted(tasks.row_of.values())].tolist())
     for number in range(1, max(len(cluster.spread_groups), max(joined, default=0) + 1)):
-        counted = cluster.spread_groups.size(number)
+        counted = cluster.spread_groups.counts[number] if number < len(cluster.spread_groups) else 0
         _require(
             counted == joined[number], f"group {number} has {joined[number]} tasks, and counts {counted}"
         )

@@ -5,9 +5,8 @@ from __future__ import annotations
 from poseidon.kube.api.core import Pod
 from poseidon.kube.parsing.defects import Defect
 from poseidon.pods.class_numbers import shown
-from poseidon.pods.selector_index import SelectorIndex
 from poseidon.pods.templates import describe
-from poseidon.pods.visibility import Visibility
+from poseidon.pods.visibility import SelectorIndex, Visibility
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 

@@ -14,7 +14,8 @@ from poseidon.bridge.state import BridgeState
 from poseidon.kube.api.core import Pod
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
 from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest
-from poseidon.lifecycle.actions import AnnouncePreempted, Bind, Evict, Nominate
+from poseidon.kube.write.patch_writer import Nomination
+from poseidon.lifecycle.actions import AnnouncePreempted, Bind, Evict
 from poseidon.pods.tasks import qualified_name
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge.objects import gone, node, pod, present
@@ -134,7 +135,7 @@ class Cluster:
                 self.delete(str(ref))
             case AnnouncePreempted(ref, message):
                 self.said[str(ref)] = message
-            case Nominate():
+            case Nomination():
                 pass
 
     @property

@@ -12,7 +12,7 @@ from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.api.core import ObjectMeta
 from poseidon.kube.api.pod_groups import PodGroup, PodGroupSpec
 from poseidon.lifecycle.actions import Bind, Evict
-from poseidon.lifecycle.evictions.rate import EvictionLimits, EvictionRate
+from poseidon.lifecycle.eviction_review import EvictionLimits, EvictionRate
 from poseidon.lifecycle.refusals import Kind, Reason
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge.objects import gone, node, pod, present
@@ -43,7 +43,7 @@ class Scene:
         actions = self.state.take_actions()
         evicted = sorted(each.pod.name for each in actions if isinstance(each, Evict))
         reports = {each.task for each in self.state.take_reports() if not each.bound}
-        return evicted, reports, dict(self.state.take_refusals())
+        return evicted, reports, dict(self.state.refusals.take())
 
 
 def go(name, where="n1", **more):
@@ -250,4 +250,4 @@ def test_a_node_that_does_not_take_the_pod_is_counted():
     scene = Scene(pod("x", cpu="9"))
     scene.round(come("x"))
     assert scene.state.refusal("pod-x", "n1")
-    assert scene.state.take_refusals() == {(Kind.BINDING, Reason.UNFIT): 1}
+    assert scene.state.refusals.take() == {(Kind.BINDING, Reason.UNFIT): 1}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from poseidon.lifecycle.actions import AnnounceGroup, AnnounceUnschedulable, WriteGroupMap
+from poseidon.kube.write.patch_writer import MapWrite
+from poseidon.lifecycle.actions import AnnounceGroup, AnnounceUnschedulable
 from tests.tenants.scene import Cluster, member, single, uid_of
 
 
@@ -22,8 +23,8 @@ class Readers(Cluster):
                 self.read.setdefault(ref.namespace, []).append(message)
             case AnnounceGroup(ref, _, message):
                 self.read.setdefault(ref.namespace, []).append(message)
-            case WriteGroupMap(write):
-                self.read.setdefault(write.namespace, []).extend(filter(None, write.data.values()))
+            case MapWrite(_, namespace, _, data):
+                self.read.setdefault(namespace, []).extend(filter(None, data.values()))
 
     def told(self, namespace):
         """Everything that people in a namespace can read."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from poseidon.group_trees.spec.group_maps import GroupMaps, GroupName, remarks_on
+from poseidon.group_trees.spec.groups import GroupMaps, GroupName, remarks_on
 from poseidon.group_trees.spec.options import TreeArguments
 from poseidon.group_trees.spec.trees import Trees
 from poseidon.group_trees.status.written import Told

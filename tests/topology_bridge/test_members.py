@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poseidon.group_trees.spec.group_maps import GroupMaps, GroupName
+from poseidon.group_trees.spec.groups import GroupMaps, GroupName
 from poseidon.group_trees.status.members import admitted, member_of
 from poseidon.kube.api.pod_groups import PodGroup
 from poseidon.pod_groups.groups import Groups

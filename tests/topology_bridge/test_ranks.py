@@ -9,8 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poseidon.group_trees.status.placement import placement, placement_text, pods_of, rank_text
-from poseidon.group_trees.status.ranks import distance, natural, ranks
+from poseidon.group_trees.status.placement import (
+    distance,
+    natural,
+    placement,
+    placement_text,
+    pods_of,
+    rank_text,
+    ranks,
+)
 
 units = st.integers(0, 2)
 paths = st.tuples(units, units, units).map(

@@ -100,7 +100,7 @@ def test_what_is_said_in_vain():
     )
     assert found.defects == ()
     assert [each.partition(":")[0] for each in found.remarks] == ["x.a.type", "x.b.min", "x.c", "x.d"]
-    assert found.constraints == {
+    assert found.spec == {
         "a": LevelRule(),
         "b": LevelRule(),
         "c": LevelRule(hard=True),

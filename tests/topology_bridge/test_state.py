@@ -9,7 +9,8 @@ import pytest
 from poseidon.bridge.state import BridgeState
 from poseidon.group_trees.spec.keys import TREE_RECORDS
 from poseidon.kube.watch.changes import Change
-from poseidon.lifecycle.actions import AnnounceGroup, WriteGroupMap, WriteMemberLabels
+from poseidon.kube.write.patch_writer import LabelWrite, MapWrite
+from poseidon.lifecycle.actions import AnnounceGroup
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge.objects import gone, node, present
 from tests.bridge.solver_view import SolverView
@@ -68,14 +69,14 @@ class Scene(Harness):
         self.sync()
         written = []
         for action in self.state.take_actions():
-            if isinstance(action, WriteGroupMap):
-                write = action.write
+            if isinstance(action, MapWrite):
+                write = action
                 data = self.maps.setdefault(write.name, {})
                 data.update(write.data)
                 written.append(write.data)
-            elif isinstance(action, WriteMemberLabels):
-                self.writes.append(action.write)
-                self.labels.setdefault(action.write.pod.name, {}).update(action.write.labels)
+            elif isinstance(action, LabelWrite):
+                self.writes.append(action)
+                self.labels.setdefault(action.pod.name, {}).update(action.labels)
             elif isinstance(action, AnnounceGroup):
                 self.told.append((action.group.kind, action.group.name, action.reason, action.message))
         return written

@@ -13,7 +13,7 @@ from poseidon.kube.api.references import PodRef
 from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
-from poseidon.kube.write.group_tree_writers import LabelWrite, MapWrite, TopologyWriter
+from poseidon.kube.write.patch_writer import LabelWrite, MapWrite, PatchWriter
 from poseidon.testbed.api_server.server import SimulatedCluster
 from poseidon.testbed.objects.resources import PODS
 from tests.support.cluster import pod
@@ -48,16 +48,18 @@ async def test_what_waits_is_written_at_once_and_a_namesake_is_left_alone():
             await quiet.wait()
 
         async with Transport(ConnectionSettings(cluster.url), clock=time.monotonic) as transport:
-            writer = TopologyWriter(
-                transport, wait_quiet=wait_quiet, metrics=KubeMetrics(CollectorRegistry()), random=Random(1)
+            writer = PatchWriter(
+                "topology group",
+                transport,
+                wait_quiet=wait_quiet,
+                metrics=KubeMetrics(CollectorRegistry()),
+                random=Random(1),
             )
-            writer.describe(
-                MapWrite(map_uid, "default", "g", {"status": "Ready", "rank": None}, {"note": "1"})
-            )
-            writer.describe(MapWrite(map_uid, "default", "g", {"status": "Bound"}, {}))
-            writer.label(LabelWrite(PodRef(pod_uid, "default", "a"), {"rank": "0", "status": "Ready"}))
-            writer.label(LabelWrite(PodRef(pod_uid, "default", "a"), {"status": "Bound"}))
-            writer.label(LabelWrite(PodRef("another", "default", "a"), {"status": "Wrong"}))
+            writer.submit(MapWrite(map_uid, "default", "g", {"status": "Ready", "rank": None}, {"note": "1"}))
+            writer.submit(MapWrite(map_uid, "default", "g", {"status": "Bound"}, {}))
+            writer.submit(LabelWrite(PodRef(pod_uid, "default", "a"), {"rank": "0", "status": "Ready"}))
+            writer.submit(LabelWrite(PodRef(pod_uid, "default", "a"), {"status": "Bound"}))
+            writer.submit(LabelWrite(PodRef("another", "default", "a"), {"status": "Wrong"}))
             running = asyncio.create_task(writer.run())
             quiet.set()
             await asyncio.wait_for(writer.wait_drained(), 10.0)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firmament.core.tree_solver import regular
-from firmament.core.tree_solver.assignment import assign
+from firmament.core.tree_solver.answers import assign
 from firmament.core.tree_solver.counts import progression, reachable
 from firmament.core.tree_solver.profiles import _by_table, best_profile
 from firmament.core.tree_solver.rules import Rule, Shortage

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from firmament.core.tree_solver.consistency import inconsistencies
+from firmament.core.tree_solver.diagnosis import inconsistencies
 from firmament.core.tree_solver.rules import Rule, Shortage
 from firmament.core.tree_solver.tree import build_tree
 from tests.topology_solver.cases import random_case

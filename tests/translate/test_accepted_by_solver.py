@@ -6,13 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firmament.wire import events_from_proto
+from poseidon.bridge.solver_stream import events
 from poseidon.kube.api.core import Node, Pod
 from poseidon.kube.api.decoding import convert_object
-from poseidon.nodes.machine import machine
-from poseidon.pods import task_events as events
+from poseidon.nodes.machines import machine
 from poseidon.pods.classes import ClassTable
-from poseidon.pods.priority import PriorityResolver
-from poseidon.pods.tasks import task
+from poseidon.pods.tasks import PriorityResolver, task
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 WORDS = st.sampled_from(["", "a", "b", "zone", "metadata.name"])

@@ -6,7 +6,7 @@ import pytest
 
 from poseidon.kube.api.core import Container, ObjectMeta, Pod, PodSpec, ResourceRequirements
 from poseidon.pods.classes import ClassTable
-from poseidon.pods.requests.bandwidth import BANDWIDTH, with_annotated_bandwidth
+from poseidon.pods.resources import BANDWIDTH, with_annotated_bandwidth
 from tests.support.needs import visible
 from tests.support.task_classes import class_content
 

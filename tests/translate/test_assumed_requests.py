@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from poseidon.pods.requests.resources import assumed_requests, effective_requests
+from poseidon.pods.resources import assumed_requests, effective_requests
 from tests.translate.builders import make_spec, requesting
 from tests.translate.test_resources import SIDECAR
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from poseidon.nodes.machine import machine
-from poseidon.pods.requests.containers import image_name
+from poseidon.nodes.machines import machine
+from poseidon.pods.containers import image_name
 from tests.support.task_classes import class_content
 from tests.translate.builders import make_node, make_pod
 

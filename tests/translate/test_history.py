@@ -9,8 +9,7 @@ import pytest
 
 from poseidon.kube.api.core import Pod
 from poseidon.kube.api.decoding import convert_object
-from poseidon.pods.programs import program, runtime
-from poseidon.pods.runtime_history import RuntimeHistory
+from poseidon.pods.programs import RuntimeHistory, program, runtime
 
 
 def ended(second: Any, *, since: Any = 0) -> dict:

@@ -14,8 +14,7 @@ from poseidon.pod_groups.membership import (
     Membership,
     ObjectKey,
 )
-from poseidon.pods.identities import identity, parts_of
-from poseidon.pods.tasks import job_id
+from poseidon.pods.tasks import identity, job_id, parts_of
 
 words = st.text(alphabet="a/%2F", max_size=4)
 parts = st.lists(words, min_size=1, max_size=5)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from poseidon.bridge.solver_stream.events import bound
 from poseidon.kube.api.core import Condition, Container, ObjectMeta, OwnerReference, Pod, PodSpec, PodStatus
 from poseidon.kube.api.core import ResourceRequirements as Resources
 from poseidon.pods.classes import ClassTable
-from poseidon.pods.priority import PriorityResolver
-from poseidon.pods.requests.estimates import service_class
-from poseidon.pods.requests.quality import quality_of_service
-from poseidon.pods.requests.resources import effective_limits
-from poseidon.pods.task_events import bound
-from poseidon.pods.tasks import task
+from poseidon.pods.estimates import service_class
+from poseidon.pods.resources import effective_limits, quality_of_service
+from poseidon.pods.tasks import PriorityResolver, task
 from tests.support.needs import visible
 from tests.support.task_classes import class_content
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from poseidon.nodes.machine import machine
+from poseidon.nodes.machines import machine
 from tests.translate.builders import make_node
 
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from poseidon.kube.api.core import Pod
 from poseidon.pods.classes import ClassTable
-from poseidon.pods.selector_index import SelectorIndex
-from poseidon.pods.visibility import Visibility
+from poseidon.pods.visibility import SelectorIndex, Visibility
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.support.task_classes import class_content
 from tests.translate.pods_with_rules import LABELS, NAMESPACES, SPECS, make

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from poseidon.bridge.solver_stream import events
 from poseidon.kube.api.core import ObjectMeta, Pod, PriorityClass
 from poseidon.kube.api.decoding import convert_object
 from poseidon.kube.parsing.times import seconds
-from poseidon.pods import task_events as events
 from poseidon.pods.classes import ClassTable
-from poseidon.pods.priority import PriorityResolver, UnknownPriorityClassError
 from poseidon.pods.tasks import (
     Disposition,
+    PriorityResolver,
     Task,
+    UnknownPriorityClassError,
     disposition,
     job,
     qualified_name,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from poseidon.pods.requests.resources import effective_requests
+from poseidon.pods.resources import effective_requests
 from tests.translate.builders import make_spec, requesting
 
 SIDECAR: dict[str, Any] = {"restartPolicy": "Always"}

@@ -9,7 +9,7 @@ from firmament.core import model
 from firmament.core.selectors.taints import tolerates
 from poseidon.kube.api.core import Taint
 from poseidon.kube.api.pod_rules import Toleration
-from poseidon.pod_rules.toleration import decimal, tolerated
+from poseidon.pod_rules.node_affinity import decimal, tolerated
 
 KEYS = st.sampled_from(["", "a", "b"])
 VALUES = st.sampled_from(["", "x", "1", "2", "-3", "03", "+3", str(2**63 - 1), str(2**63), str(-(2**63))])

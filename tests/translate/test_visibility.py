@@ -8,7 +8,7 @@ import pytest
 
 from poseidon.kube.api.core import Pod
 from poseidon.kube.api.decoding import convert_object
-from poseidon.nodes.machine import machine
+from poseidon.nodes.machines import machine
 from poseidon.pods.classes import ClassTable
 from tests.support.needs import visible
 from tests.translate.builders import make_node

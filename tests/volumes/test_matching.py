@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from poseidon.kube.parsing.defects import Defect
-from poseidon.testbed.controllers.volume_rules import is_fit, is_reached
+from poseidon.testbed.controllers.node_rules import is_fit, is_reached
 from poseidon.volumes.matching import HOSTNAME, hosts, reaches, suits
 from poseidon.volumes.records import claim_record, volume_record
 from poseidon.volumes.requirements import volume_rules

@@ -6,9 +6,9 @@ import pytest
 
 from poseidon.kube.watch.changes import Change
 from poseidon.kube.write.claim_writer import GiveVolume, SelectNode, patch_of
-from poseidon.volumes.binding import NONE_LEFT, VolumeOptions
+from poseidon.volumes.binding import VolumeOptions
 from poseidon.volumes.claims import PodClaim
-from poseidon.volumes.requirements import IN_USE, NO_SUCH_VOLUME
+from poseidon.volumes.requirements import IN_USE, NO_SUCH_VOLUME, NONE_TO_BIND
 from poseidon.volumes.resolution import NOTHING, TAKEN
 from poseidon.volumes.state import VolumeState, ranked
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -275,7 +275,7 @@ def test_the_smallest_volume_that_fits_is_given_once(cluster):
     cluster.claims_changed([claim(name, storage_class="local") for name in ("c", "d", "e")])
     for uid, name in (("p", "c"), ("q", "d"), ("r", "e")):
         cluster.pod(uid, name)
-    assert [cluster.begin(uid, "n1", 0.0) for uid in "pqr"] == ["", "", NONE_LEFT]
+    assert [cluster.begin(uid, "n1", 0.0) for uid in "pqr"] == ["", "", NONE_TO_BIND]
     writes = cluster.take_writes()
     assert [(write.claim, write.volume) for write in writes if isinstance(write, GiveVolume)] == [
         ("c", "small"),
@@ -293,7 +293,7 @@ def test_a_pod_reserves_all_its_volumes_or_none(cluster):
     cluster.claims_changed([claim(name, storage_class="local") for name in ("c", "d", "e")])
     cluster.pod("p", "c", "d")
     cluster.pod("q", "e")
-    assert cluster.begin("p", "n1", 0.0) == NONE_LEFT
+    assert cluster.begin("p", "n1", 0.0) == NONE_TO_BIND
     assert cluster.take_writes() == []
     assert cluster.begin("q", "n1", 0.0) == ""
 

@@ -8,10 +8,9 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.commit.current_limits import by_machine, disturbed, newly_limited
-from firmament.core.commit.revalidation import pairs_now
-from firmament.core.commit.tree_groups import overtaken_groups
+from firmament.core.commit.revalidation import overtaken_groups, pairs_now
 from firmament.core.constraints.rules import compile_rules
-from firmament.core.filters.attached_volumes import saved
+from firmament.core.filters.attached_volumes import net_requests
 from firmament.core.filters.node_filters import StaticRows
 from firmament.core.gangs.members import lacking
 from firmament.core.preemption.problem import Eviction, PreemptionProblem
@@ -169,12 +168,8 @@ class EvictionCheck:
         gone = [*self._preemption.row[told].tolist(), *leaving]
         here = [row for row in gone if tasks.machine[row] == machine]
         room = cluster.free_beside(self._snapshot.tasks)[machine]
-        room = room + self._requests(tasks.cls[here]).sum(axis=0)
-        wanted = self._requests(classes)
-        for index, cls in enumerate(classes.tolist()):
-            less = saved(cluster, cluster.classes.rows[cls].shape, np.array([machine]))
-            if less is not None:
-                wanted[index] -= less[0]
+        room = room + cluster.demand_of(tasks.cls[here])[0].sum(axis=0)
+        wanted = net_requests(cluster, classes, np.full(len(classes), machine))
         if not (wanted.sum(axis=0) <= room)[wanted.any(axis=0)].all():
             return False
         pairs = Constraints([self._pairs])
@@ -231,10 +226,6 @@ class EvictionCheck:
             and self._importance.standing_of(tasks, row) < below
             and not tasks.leaving[row]
         )
-
-    def _requests(self, classes: Int64) -> Int64:
-        rows = self._cluster.classes.rows
-        return self._cluster.requests.rows([rows[cls].shape for cls in classes.tolist()])
 
     def _rules_allow(self, machine: int, classes: Int64, going: list[int]) -> bool:
         """Whether the rules between tasks let all come, one after another, once ``going`` (rows) are gone."""

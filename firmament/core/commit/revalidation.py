@@ -7,19 +7,21 @@ counts on the order, nothing else may have come to the machine. Of a gang all th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from cost_models.group_terms import TopologyTerms
 from cost_models.interface import Bool, Int64
 from firmament.core.commit.current_limits import LimitsNow, disturbed
-from firmament.core.commit.tree_groups import overtaken_groups
 from firmament.core.constraints.models import compile_pairs
 from firmament.core.constraints.rules import compile_rules
-from firmament.core.filters.attached_volumes import saved
+from firmament.core.constraints.tree_groups import rules_of
+from firmament.core.filters.attached_volumes import net_requests
 from firmament.core.filters.node_filters import StaticRows
-from firmament.core.gangs.members import lacking
+from firmament.core.flow.terms import Group, GroupTerms
+from firmament.core.gangs.members import lacking, staying_members
 from firmament.core.rules.constraint import Constraints
 from firmament.core.rules.counters import RuleState
 from firmament.core.rules.pairs import PairState
@@ -62,11 +64,10 @@ class Recheck:
         self._snapshot = snapshot
         self._decided = decided
         self._limits = limits
-        shapes = [cluster.classes.rows[cls].shape for cls in snapshot.cls.tolist()]
         self._promised = cluster.promised_beside(snapshot.tasks)
         known = cluster.machines.row_of
         self._machine = np.array([known.get(name, -1) for name in decided.machine], dtype=np.int64)
-        self._wanted = self._wanted_of(shapes)
+        self._wanted = net_requests(cluster, snapshot.cls[decided.cls], self._machine)
         self._allowed = self._still_allowed(static_rows)
         if ordered.any():
             self._allowed &= ~(ordered & disturbed(cluster, snapshot)[decided.row])
@@ -140,19 +141,6 @@ class Recheck:
             if possible[row]:
                 transitions.assume(self._cluster, task[row : row + 1], machine[row : row + 1])
         return possible
-
-    def _wanted_of(self, shapes: Sequence[int]) -> Int64:
-        """int64[N, K]: what each placement asks of its machine; ``shapes``: those of the snapshot's classes."""
-        wanted: Int64 = self._cluster.requests.rows(shapes)[self._decided.cls]
-        contents = self._cluster.classes.shapes
-        for cls in np.unique(self._decided.cls).tolist():
-            if not contents[shapes[cls]].attachments:
-                continue
-            where = np.flatnonzero((self._decided.cls == cls) & (self._machine >= 0))
-            less = saved(self._cluster, shapes[cls], self._machine[where])
-            if less is not None:
-                wanted[where] -= less
-        return wanted
 
     def _overfull(self, rows: Int64) -> Bool:
         """bool[len(rows)]: placements on machines that lack room for all of ``rows`` together."""
@@ -238,3 +226,69 @@ def pairs_now(cluster: Cluster, snapshot: Snapshot) -> PairState | None:
     columns = model_columns(cluster, snapshot.assessed.machines.now)
     rules = compile_pairs(cluster, models, columns, snapshot.cls.tolist())
     return PairState(rules) if rules is not None and rules.limited else None
+
+
+# --- Groups over a tree of machines, looked at once more.
+
+
+Path = tuple[str, ...] | None
+
+
+def overtaken_groups(cluster: Cluster, snapshot: Snapshot, used: Mapping[str, Int64]) -> frozenset[str]:
+    """Jobs whose places were decided by what is no longer so: rules, the tree about these places, or the tasks that the
+    group has there already. So are those of all that have rules now and had none then.
+
+    ``used``: per job of a group with rules, the machines (rows of the snapshot) that were decided for it.
+    """
+    terms, model = snapshot.problem.topology, snapshot.configuration.group_model
+    ruled = frozenset() if terms is None else frozenset(snapshot.gangs[gang] for gang in terms.groups)
+    newly_ruled = cluster.ruled_gangs - ruled
+    if terms is None or model is None or not used:
+        return newly_ruled
+    now = model.topology_terms(model_columns(cluster, snapshot.assessed.machines.now))
+    number = {snapshot.gangs[gang]: gang for gang in terms.groups}
+    return newly_ruled | frozenset(
+        job
+        for job, machines in used.items()
+        if not _stands(cluster, snapshot, now, job, terms.groups[number[job]], machines)
+    )
+
+
+def _stands(
+    cluster: Cluster, snapshot: Snapshot, now: TopologyTerms, job: str, group: Group, machines: Int64
+) -> bool:
+    """Whether what was decided for a group, on ``machines``, was decided by what is so now."""
+    terms = snapshot.problem.topology
+    assert terms is not None
+    if job not in now.groups or now.levels != terms.tree.levels:
+        return False
+    return (
+        rules_of(now.groups[job], now.levels) == group.rules
+        and all(_path_then(terms, row) == _path_now(cluster, snapshot, now, row) for row in machines.tolist())
+        and _held_then(terms, group) == _held_now(cluster, now, job)
+    )
+
+
+def _path_then(terms: GroupTerms, row: int) -> Path:
+    leaf = int(terms.position[row])
+    return terms.tree.path(len(terms.tree.levels) - 1, leaf) if leaf < terms.tree.leaves else None
+
+
+def _path_now(cluster: Cluster, snapshot: Snapshot, now: TopologyTerms, row: int) -> Path:
+    at = cluster.machines.row_of.get(snapshot.machine_names[row], -1)
+    return now.paths[at] if at >= 0 else None
+
+
+def _held_then(terms: GroupTerms, group: Group) -> dict[Path, int]:
+    level = len(terms.tree.levels) - 1
+    leaves = np.flatnonzero(group.held).tolist()
+    return {terms.tree.path(level, leaf): int(group.held[leaf]) for leaf in leaves}
+
+
+def _held_now(cluster: Cluster, now: TopologyTerms, job: str) -> dict[Path, int]:
+    held: dict[Path, int] = {}
+    for row in staying_members(cluster, job).tolist():
+        path = now.paths[int(cluster.tasks.machine[row])]
+        if path is not None:
+            held[path] = held.get(path, 0) + 1
+    return held

@@ -104,9 +104,7 @@ def port_exclusions(
                 found.update(
                     (others, row) for others in against if others for row in waiting_ones if row in among
                 )
-    for others, row in sorted(found):
-        number = counters.counter(("ports", others), others, machines, machines.domain)
-        yield row, Exclusion(number, PORTS_TAKEN)
+    yield from _exclusions(counters, machines, found, PORTS_TAKEN)
 
 
 def disk_exclusions(
@@ -131,9 +129,16 @@ def disk_exclusions(
             against = users if row in writers else writers
             if row in waiting and against:
                 found.add((tuple(sorted(against)), row))
+    yield from _exclusions(counters, machines, found, NO_DISK)
+
+
+def _exclusions(
+    counters: RuleCounters, machines: Domains, found: set[tuple[tuple[int, ...], int]], reason: str
+) -> Iterator[tuple[int, Exclusion]]:
+    """Yield, by the row of each class, that its tasks keep off the machines of ``found`` others."""
     for others, row in sorted(found):
-        number = counters.counter(("disks", others), others, machines, machines.domain)
-        yield row, Exclusion(number, NO_DISK)
+        number = counters.counter((reason, others), others, machines, machines.domain)
+        yield row, Exclusion(number, reason)
 
 
 def _users(rows: Sequence[ClassRow], ruled: Sequence[int]) -> dict[tuple[str, int], dict[str, list[int]]]:

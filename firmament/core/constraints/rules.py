@@ -1,14 +1,16 @@
 """Compiles what task classes say about each other into the rules of a round.
 
 Rules look both ways: a waiting class obeys its own terms, and the terms of every class, waiting or on a machine and
-whoever placed it, that select it. Terms with equal content share their counters (``rule_counters``). Topology spread
-and host ports have modules of their own (``spread_compiler``, ``port_compiler``).
+whoever placed it, that select it. Terms with equal content share their counters; what ports and disks exclude is in
+``rule_counters``, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+
+import numpy as np
 
 from firmament.core.constraints.models import model_constraints
 from firmament.core.constraints.rule_counters import (
@@ -17,8 +19,7 @@ from firmament.core.constraints.rule_counters import (
     disk_exclusions,
     port_exclusions,
 )
-from firmament.core.constraints.topology_spread import SpreadCompiler
-from firmament.core.model import TaskClass, TaskSelector, TaskTerm
+from firmament.core.model import SpreadRule, TaskClass, TaskSelector, TaskTerm
 from firmament.core.rules.ruleset import (
     KEPT_OFF,
     TOO_NEAR,
@@ -27,10 +28,12 @@ from firmament.core.rules.ruleset import (
     Exclusion,
     Inclination,
     RuleSet,
+    SoftSpreading,
+    Spreading,
 )
 from firmament.core.state.class_selectors import own_selector
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.domains import DomainsByKey
+from firmament.core.state.domains import Domains, DomainsByKey
 
 HARD_AFFINITY_WEIGHT = 1
 """What a task on a machine adds, per required affinity term of its own, for tasks that the term selects
@@ -90,15 +93,13 @@ class _Compiler:
         self._selector = cluster.selector()
         self._inhabitants = inhabitants
         self._domains_by_key = DomainsByKey(cluster.machines)
+        self._machine_count = len(cluster.machines)
         self._ruled = ruled
         self._problem_classes: dict[int, list[int]] = {}
         for cls, row in enumerate(waiting):
             self._problem_classes.setdefault(row, []).append(cls)
         self._counters = RuleCounters(
             inhabitants, self._selector, self._domains_by_key, self._problem_classes
-        )
-        self._spreads = SpreadCompiler(
-            self._counters, self._selector, self._domains_by_key, self._rows, len(cluster.machines)
         )
         self._exclusions: dict[int, dict[Exclusion, None]] = {}
         self._inclinations: dict[int, dict[int, int]] = {}
@@ -186,8 +187,8 @@ class _Compiler:
                 self._incline(row, number, sign * term.weight)
         return ClassRules(
             attraction=self._attraction(row, content),
-            spreadings=self._spreads.required(row),
-            soft_spreadings=self._spreads.preferred(row),
+            spreadings=self._required_spread(row),
+            soft_spreadings=self._preferred_spread(row),
         )
 
     def _attraction(self, row: int, content: TaskClass) -> Attraction | None:
@@ -212,3 +213,66 @@ class _Compiler:
             domain = int(counter.domain[self._on_machine[task]])
             if domain >= 0 and lone[domain]:
                 self._unsettled.setdefault((number, domain), self._uids[task])
+
+    # --- topology spread: over which machines a rule counts, and what it compares ----------------------------------
+
+    def _required_spread(self, row: int) -> tuple[Spreading, ...]:
+        """The ``DoNotSchedule`` rules of a class."""
+        content = self._rows[row].content
+        hard = [rule for rule in content.spread if rule.required]
+        return tuple(self._spreading(row, content, rule, hard) for rule in hard)
+
+    def _preferred_spread(self, row: int) -> tuple[SoftSpreading, ...]:
+        """The ``ScheduleAnyway`` rules of a class."""
+        content = self._rows[row].content
+        soft = [rule for rule in content.spread if not rule.required]
+        return tuple(self._soft_spreading(content, rule, soft) for rule in soft)
+
+    def _spread_counter(
+        self, content: TaskClass, rule: SpreadRule, together: list[SpreadRule]
+    ) -> tuple[int, Domains]:
+        """Counter of a spread rule over the machines that count for it; ``together``: rules whose keys all count."""
+        topology = self._domains_by_key.of(rule.topology_key)
+        mark, eligible = self._domains_by_key.eligible(
+            content,
+            [each.topology_key for each in together],
+            by_affinity=not rule.ignore_node_affinity,
+            by_taints=rule.honor_taints,
+        )
+        selector = own_selector(rule.selector, content)
+        rows = [
+            row
+            for row in self._selector.matching(selector).tolist()
+            if not self._rows[row].content.terminating
+        ]
+        domain = np.where(eligible, topology.domain, -1)
+        mark = ("spread", selector, rule.topology_key, mark)
+        return self._counters.counter(mark, rows, topology, domain), topology
+
+    def _spreading(self, row: int, content: TaskClass, rule: SpreadRule, hard: list[SpreadRule]) -> Spreading:
+        number, topology = self._spread_counter(content, rule, hard)
+        domain = self._counters.counters[number].domain
+        counted = np.zeros(topology.count, dtype=np.bool_)
+        counted[domain[domain >= 0]] = True
+        return Spreading(
+            counter=number,
+            key_domain=topology.domain,
+            counted=counted,
+            max_skew=rule.max_skew,
+            min_domains=rule.min_domains,
+            own=int(self._selector.matches(own_selector(rule.selector, content), row)),
+        )
+
+    def _soft_spreading(self, content: TaskClass, rule: SpreadRule, soft: list[SpreadRule]) -> SoftSpreading:
+        number, topology = self._spread_counter(content, rule, soft)
+        domain = self._counters.counters[number].domain
+        domains = len(np.unique(domain[domain >= 0]))
+        every = np.ones(self._machine_count, dtype=np.bool_)
+        for each in soft:
+            every &= self._domains_by_key.of(each.topology_key).domain >= 0
+        return SoftSpreading(
+            counter=number,
+            key_domain=np.where(every, topology.domain, -1),
+            factor=float(np.log(domains + 2)),
+            max_skew=rule.max_skew,
+        )

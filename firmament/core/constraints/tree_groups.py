@@ -9,10 +9,10 @@ import numpy as np
 
 from cost_models.group_terms import GroupRules, TopologyModel, TopologyTerms
 from cost_models.interface import Int64, MachineColumns
-from firmament.core.flow.group_terms import Group, GroupTerms
+from firmament.core.flow.terms import Group, GroupTerms
 from firmament.core.gangs.members import natural_key, staying_members
 from firmament.core.state.cluster import Cluster
-from firmament.core.tree_solver.consistency import inconsistencies
+from firmament.core.tree_solver.diagnosis import inconsistencies
 from firmament.core.tree_solver.rules import Rule
 from firmament.core.tree_solver.solver import ExactSolver
 from firmament.core.tree_solver.tree import Tree, build_tree

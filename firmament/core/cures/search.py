@@ -23,8 +23,7 @@ from firmament.core.cures.proposals import (
 )
 from firmament.core.events import Event, JobDefined, TasksSubmitted
 from firmament.core.filters.reasons import insufficient
-from firmament.core.rescheduling.gang_room import GangRoom, gang_room_for
-from firmament.core.rescheduling.room import lacks_only_room, room_for
+from firmament.core.rescheduling.room import GangRoom, gang_room_for, lacks_only_room, room_for
 from firmament.core.rescheduling.trials import Change, Trials
 
 _ROOM = (insufficient(""),)

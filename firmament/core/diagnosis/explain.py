@@ -208,18 +208,14 @@ def _with_group(
     former = assessed.assessments[[each.model for each in configuration.models].index(model)]
     answer = replace(former, feasible=inside[None, :], reason=NOT_IN_TREE, causes=None)
     position, assessed = _with_answer(assessed, configuration, model, answer)
-    return _Judged(assessed, position, _unit_lines(terms, _others(cluster, name, task)))
-
-
-def _others(cluster: Cluster, name: str, task: int) -> Counter[int]:
-    """Tasks of a group by the machine (row) that they are on, but for one task, and those that have been told to go."""
     tasks = cluster.tasks
     there = (row for row in cluster.jobs.members(name) if row != task and not tasks.leaving[row])
-    return Counter(int(tasks.machine[row]) for row in there if tasks.machine[row] >= 0)
+    others = Counter(int(tasks.machine[row]) for row in there if tasks.machine[row] >= 0)
+    return _Judged(assessed, position, _unit_lines(terms, others))
 
 
 def _unit_lines(terms: TopologyTerms, others: Counter[int]) -> list[tuple[str, ...]]:
-    """Per machine a line for each of its units in which tasks of the group are."""
+    """Per machine a line for each of its units in which tasks of the group are; ``others``: how many are on which."""
     units: Counter[tuple[str, ...]] = Counter()
     for row, count in others.items():
         path = terms.paths[row]

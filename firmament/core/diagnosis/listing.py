@@ -84,7 +84,7 @@ def bound_task(cluster: Cluster, uid: str) -> BoundTask:
             assigned=(float(tasks.assigned[task]),),
             initialized=(float(tasks.initialized[task]),),
             group_priority=None if group == UNGROUPED else group,
-            spread_group=cluster.spread_groups.name(int(tasks.spread[task])),
+            spread_group=cluster.spread_groups.by_code[tasks.spread[task]],
         ),
     )
 

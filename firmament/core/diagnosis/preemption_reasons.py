@@ -34,10 +34,8 @@ def evictable(cluster: Cluster, importance: Importance, rows: Int64, reach: int)
     given = np.zeros((len(rows), len(cluster.resources)), dtype=np.int64)
     victims = np.zeros(len(rows), dtype=np.int64)
     if len(going):
-        classes, of_class = np.unique(tasks.cls[going], return_inverse=True)
-        requests = cluster.requests.rows([cluster.classes.rows[row].shape for row in classes.tolist()])
         at = place[tasks.machine[going]]
-        np.add.at(given, at, requests[of_class])
+        np.add.at(given, at, cluster.demand_of(tasks.cls[going])[0])
         np.add.at(victims, at, (~tasks.leaving[going]).astype(np.int64))
     return given, victims
 

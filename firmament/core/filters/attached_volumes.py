@@ -39,6 +39,19 @@ def saved(cluster: Cluster, shape: int, rows: Int64) -> Int64 | None:
     return less[rows] if less.any() else None
 
 
+def net_requests(cluster: Cluster, classes: Int64, machines: Int64) -> Int64:
+    """int64[N, K]: what tasks of ``classes[i]`` ask of ``machines[i]`` (rows, -1 for none), less what they need not."""
+    wanted, _ = cluster.demand_of(classes)
+    for cls in np.unique(classes).tolist():
+        shape = cluster.classes.rows[cls].shape
+        if cluster.classes.shapes[shape].attachments:
+            where = np.flatnonzero((classes == cls) & (machines >= 0))
+            less = saved(cluster, shape, machines[where])
+            if less is not None:
+                wanted[where] -= less
+    return wanted
+
+
 def with_saved(cluster: Cluster, shape: int, free: Int64) -> Int64:
     """What all machines have left (``free``, int64[M, K]) as a task of a shape sees it: with what it need not take."""
     less = saved(cluster, shape, np.arange(len(free)))

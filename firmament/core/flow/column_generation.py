@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.flow.network.carried_flow import carried_over
 from firmament.core.flow.network.columns import Columns, starting_columns
 from firmament.core.flow.network.cost_truncation import solve_near, surely_used, unfilled_machines
 from firmament.core.flow.network.cost_view import Offers
@@ -24,7 +23,7 @@ from firmament.core.flow.network.network import (
     unscheduled_penalties,
     whole_network,
 )
-from firmament.core.flow.optimality.adding_columns import widened
+from firmament.core.flow.network.widening import carried_over, widened
 from firmament.core.flow.optimality.node_prices import NotOptimalError, Prices, node_prices
 from firmament.core.flow.optimality.pricing import FullPrices, Violations, price_out
 from firmament.core.flow.optimality.primal_dual_repair import mended

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from cost_models.interface import Int64
-from firmament.core.flow.dual_prices import DualPrices
-from firmament.core.flow.network.carried_flow import carried_over
 from firmament.core.flow.network.network import Network, flow_cost, unmerged
+from firmament.core.flow.network.widening import carried_over
 from firmament.core.flow.problem import Assignments
+from firmament.core.flow.terms import DualPrices
 from firmament.solvers.base import FlowSolution
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from cost_models.interface import Bool, Int64, JointRows, Ledger, Opening
-from firmament.core.flow.dual_prices import DualPrices
-from firmament.core.flow.group_terms import GroupTerms
-from firmament.core.flow.size_costs import RoundHeights
-from firmament.core.flow.spread_terms import SpreadTerms
+from firmament.core.flow.terms import DualPrices, GroupTerms, RoundHeights, SpreadTerms
+from firmament.core.rules.joint_room import JointRoom
 from firmament.core.rules.pairs import PairRules
 from firmament.core.rules.ruleset import RuleSet
 from firmament.solvers.base import Int32
@@ -107,6 +105,14 @@ class PlacementProblem:
         """int64[M]: ``multiplicity``, 1 for every row if none is given."""
         return np.ones(self.machines, dtype=np.int64) if self.multiplicity is None else self.multiplicity
 
+    def within_pins(self, cls: int, machines: Bool) -> Bool:
+        """``machines`` (bool[M]) without those that a class's pins leave out; itself if it has none."""
+        if cls not in self.pins:
+            return machines
+        inside = np.zeros_like(machines)
+        inside[self.pins[cls]] = machines[self.pins[cls]]
+        return inside
+
 
 @dataclass(frozen=True, slots=True)
 class Assignments:
@@ -122,8 +128,18 @@ class Assignments:
     @classmethod
     def empty(cls) -> Assignments:
         """No task anywhere."""
-        none = np.empty(0, dtype=np.int64)
-        return cls(none, none, none)
+        return cls.of_tasks(())
+
+    @classmethod
+    def single(cls, task_class: int, machine: int) -> Assignments:
+        """One task."""
+        return cls.of_tasks([(task_class, machine)])
+
+    @classmethod
+    def of_tasks(cls, tasks: Sequence[tuple[int, int]]) -> Assignments:
+        """Single tasks, (class, machine) each, in this order."""
+        pairs = np.array(tasks, dtype=np.int64).reshape(-1, 2)
+        return cls(pairs[:, 0], pairs[:, 1], np.ones(len(pairs), dtype=np.int64))
 
     @classmethod
     def joined(cls, parts: list[Assignments]) -> Assignments:
@@ -136,16 +152,33 @@ class Assignments:
             np.concatenate([part.count for part in parts]),
         )
 
-    def taken(self, where: Bool) -> Assignments:
-        """The entries for which ``where`` (bool[A]) holds."""
+    def taken(self, where: Bool | Int64) -> Assignments:
+        """The entries for which ``where`` (bool[A]) holds, or those that it names, in its order."""
         return Assignments(self.cls[where], self.machine[where], self.count[where])
+
+    def tasks(self) -> Assignments:
+        """The same, a task an entry."""
+        cls, machine = np.repeat(self.cls, self.count), np.repeat(self.machine, self.count)
+        return Assignments(cls, machine, np.ones(len(cls), dtype=np.int64))
+
+    def entries(self) -> Iterator[tuple[int, int, int]]:
+        """Class, machine and count of each entry."""
+        return zip(self.cls.tolist(), self.machine.tolist(), self.count.tolist(), strict=True)
+
+    def per_class(self, classes: int) -> Int64:
+        """int64[C]: tasks of each class."""
+        return np.bincount(self.cls, weights=self.count, minlength=classes).astype(np.int64)
+
+    def per_machine(self, machines: int) -> Int64:
+        """int64[M]: tasks on each machine."""
+        return np.bincount(self.machine, weights=self.count, minlength=machines).astype(np.int64)
 
 
 class Residual:
     """What is left of a problem after some admissions: tasks, room on machines and on joint rows.
 
     ``remaining``: int64[C, WAIT_BUCKETS]; ``free``: int64[K, M] (resource-major: rows are scanned whole);
-    ``placed``: int64[M], tasks admitted per machine in this round; ``joint_left``: one int64[R] per joint row block;
+    ``placed``: int64[M], tasks admitted per machine in this round; ``joint``: what is left of each block of joint rows;
     ``ledgers``: copies of the problem's, booked with what was admitted.
     """
 
@@ -154,22 +187,32 @@ class Residual:
         self.remaining = problem.counts.copy()
         self.free = problem.free.T.copy()  # a contiguous array of its own, also if there is one machine
         self.placed = np.zeros(problem.machines, dtype=np.int64)
-        self.joint_left = [rows.limit.copy() for rows in problem.joint]
+        self.joint = [JointRoom.of(rows) for rows in problem.joint]
         self.ledgers = [ledger.copy() for ledger in problem.ledgers]
 
     def copy(self) -> Residual:
         """An independent copy."""
-        twin = Residual(self.problem)
-        twin.remaining = self.remaining.copy()
-        twin.free = self.free.copy()
-        twin.placed = self.placed.copy()
-        twin.joint_left = [room.copy() for room in self.joint_left]
+        return self.of(self.problem)
+
+    def of(self, problem: PlacementProblem) -> Residual:
+        """What is left of the same machines and tasks as another problem states them: a copy."""
+        twin = Residual.__new__(Residual)
+        twin.problem = problem
+        twin.remaining, twin.free, twin.placed = self.remaining.copy(), self.free.copy(), self.placed.copy()
+        twin.joint = [
+            JointRoom(rows, room.left.copy()) for rows, room in zip(problem.joint, self.joint, strict=True)
+        ]
         twin.ledgers = [ledger.copy() for ledger in self.ledgers]
         return twin
 
     def active(self) -> Int64:
         """Classes that still have tasks, ascending."""
         return np.flatnonzero(self.remaining.any(axis=1))
+
+    def by_importance(self) -> list[int]:
+        """Classes that still have tasks, by priority, then by longest wait (the oldest bucket in use)."""
+        active, oldest = self.active(), np.argmax(self.remaining > 0, axis=1)
+        return active[np.lexsort((active, oldest[active], -self.problem.priority[active]))].tolist()
 
     def fits(self, shape: int) -> Bool:
         """bool[M]: machines that may take, and have room for, one more task of the shape."""
@@ -180,8 +223,7 @@ class Residual:
         if self.ledgers:
             return {shape: self.fits(shape) for shape in shapes}
         limits = [(self.problem.requests[:, column], left) for column, left in enumerate(self.free)]
-        for rows, left in zip(self.problem.joint, self.joint_left, strict=True):
-            limits.append((rows.amount, _left_at(rows, left)))
+        limits += [(joint.rows.amount, joint.per_machine(UNLIMITED)) for joint in self.joint]
         enough: dict[tuple[int, int], Bool] = {}
         fits = {}
         for shape in shapes:
@@ -201,11 +243,8 @@ class Residual:
         for column, amount in enumerate(self.problem.requests[shape].tolist()):
             if amount > 0:
                 room &= self.free[column] >= amount
-        for rows, left in zip(self.problem.joint, self.joint_left, strict=True):
-            amount = int(rows.amount[shape])
-            if amount > 0:
-                on_row = rows.row_of >= 0
-                room[on_row] &= left[rows.row_of[on_row]] >= amount
+        for joint in self.joint:
+            joint.close_full(room, shape)
         if self.ledgers:
             known_as = int(self.problem.known_as(np.array([shape]))[0])
             for ledger in self.ledgers:
@@ -225,11 +264,8 @@ class Residual:
                 np.minimum(units, free.take(machines) // amount, out=units)
             elif limited.any():
                 units[limited] = np.minimum(units[limited], free[machines[limited]] // amount[limited])
-        for rows, left in zip(self.problem.joint, self.joint_left, strict=True):
-            amount = rows.amount[shapes]
-            row = rows.row_of[machines]
-            limited = (amount > 0) & (row >= 0)
-            units[limited] = np.minimum(units[limited], left[row[limited]] // amount[limited])
+        for joint in self.joint:
+            joint.limit_units(units, shapes, machines)
         for ledger in self.ledgers:
             np.minimum(units, ledger.room_at(self.problem.known_as(shapes), machines), out=units)
         units = np.maximum(units, 0)
@@ -239,30 +275,27 @@ class Residual:
 
     def take(self, assigned: Assignments) -> None:
         """Book assignments that have been admitted: room, crowding, and tasks (longest waiting first)."""
-        shapes = self.problem.shape[assigned.cls]
+        self.book(self.problem.shape[assigned.cls], assigned.machine, assigned.count)
+        take_oldest(self.remaining, assigned)
+
+    def book(self, shapes: Int64, machines: Int64, counts: Int64) -> None:
+        """Book room and crowding of ``counts[i]`` tasks of ``shapes[i]``; negative, if no ledgers are: give it back."""
         for column in range(self.problem.requests.shape[1]):
-            amounts = self.problem.requests[shapes, column] * assigned.count
-            np.subtract.at(self.free[column], assigned.machine, amounts)
-        np.add.at(self.placed, assigned.machine, assigned.count)
-        for rows, left in zip(self.problem.joint, self.joint_left, strict=True):
-            row = rows.row_of[assigned.machine]
-            on_row = row >= 0
-            np.subtract.at(left, row[on_row], (rows.amount[shapes] * assigned.count)[on_row])
+            np.subtract.at(self.free[column], machines, self.problem.requests[shapes, column] * counts)
+        np.add.at(self.placed, machines, counts)
+        for joint in self.joint:
+            joint.take(shapes, machines, counts)
         for ledger in self.ledgers:
-            ledger.take(self.problem.known_as(shapes), assigned.machine, assigned.count)
-        per_class = np.zeros(self.problem.classes, dtype=np.int64)
-        np.add.at(per_class, assigned.cls, assigned.count)
-        for bucket in range(WAIT_BUCKETS):
-            used = np.minimum(self.remaining[:, bucket], per_class)
-            self.remaining[:, bucket] -= used
-            per_class -= used
+            ledger.take(self.problem.known_as(shapes), machines, counts)
 
 
-def _left_at(rows: JointRows, left: Int64) -> Int64:
-    """int64[M]: what is ``left`` of the row of each machine; of those on none, more than any amount."""
-    if not len(left):
-        return np.full(len(rows.row_of), UNLIMITED)
-    return np.where(rows.row_of >= 0, left[rows.row_of], UNLIMITED)
+def take_oldest(waiting: Int64, assigned: Assignments) -> None:
+    """Take what is assigned off ``waiting`` (int64[C, WAIT_BUCKETS]), of each class the longest waiting first."""
+    per_class = assigned.per_class(len(waiting))
+    for bucket in range(WAIT_BUCKETS):
+        used = np.minimum(waiting[:, bucket], per_class)
+        waiting[:, bucket] -= used
+        per_class -= used
 
 
 def machine_units(residual: Residual, classes: Int64) -> Int64:

@@ -6,9 +6,10 @@ thousands of events of one task each: what is done per task must be little, and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain, repeat
+from typing import Any
 
 import numpy as np
 
@@ -112,16 +113,11 @@ def _apply_singly(
 
 def _alone(event: TasksSubmitted | TasksBound, index: int) -> TasksSubmitted | TasksBound:
     """The part of an event that is about one of its tasks."""
-    one = slice(index, index + 1)
-    if isinstance(event, TasksBound):
-        return replace(
-            event,
-            uids=event.uids[one],
-            names=event.names[one],
-            assigned=event.assigned[one],
-            initialized=event.initialized[one],
-        )
-    return replace(event, uids=event.uids[one], names=event.names[one], created=event.created[one])
+    columns = ("created",) if isinstance(event, TasksSubmitted) else ("assigned", "initialized")
+    of_one: dict[str, Any] = {
+        name: getattr(event, name)[index : index + 1] for name in ("uids", "names", *columns)
+    }
+    return replace(event, **of_one)
 
 
 def _bind(cluster: Cluster, task: int, cls: int, event: TasksBound, index: int, now: float) -> None:
@@ -142,9 +138,6 @@ def _bind(cluster: Cluster, task: int, cls: int, event: TasksBound, index: int, 
     date(cluster, task, event, index)
 
 
-# --- jobs -----------------------------------------------------------------------------------------------------------
-
-
 def _define_job(cluster: Cluster, job: Job) -> None:
     before = cluster.jobs.gang(job.id)
     cluster.jobs.define(job)
@@ -163,8 +156,7 @@ class TaskIntake:
     def __init__(self, cluster: Cluster, now: float, *, distinct: bool) -> None:
         self._cluster = cluster
         self._now = now
-        self._submitted: list[TasksSubmitted] = []
-        self._bound: list[TasksBound] = []
+        self._events: list[TasksSubmitted | TasksBound] = []  # all of one kind
         self._uids: set[str] | None = None if distinct else set()
 
     def take(self, event: TasksSubmitted | TasksBound) -> bool:
@@ -174,35 +166,22 @@ class TaskIntake:
         if not self._cluster.tasks.row_of.keys().isdisjoint(event.uids):
             self.flush()
             return False
-        if isinstance(event, TasksBound):
-            if self._submitted:
-                self.flush()
-            self._bound.append(event)
-        else:
-            if self._bound:
-                self.flush()
-            self._submitted.append(event)
+        if self._events and type(event) is not type(self._events[0]):
+            self.flush()
+        self._events.append(event)
         if self._uids is not None:
             self._uids.update(event.uids)
         return True
 
     def flush(self) -> None:
         """Add what was gathered."""
-        if self._submitted:
-            _add_submitted(self._cluster, self._submitted, self._now)
-            self._submitted.clear()
-        elif self._bound:
-            _add_bound(self._cluster, self._bound, self._now)
-            self._bound.clear()
+        if bound := [event for event in self._events if isinstance(event, TasksBound)]:
+            _add_bound(self._cluster, bound, self._now)
+        elif self._events:
+            _add(self._cluster, self._events, _column(self._events, "created"), self._now)
+        self._events.clear()
         if self._uids is not None:
             self._uids.clear()
-
-
-def _add_submitted(cluster: Cluster, events: Sequence[TasksSubmitted], now: float) -> None:
-    created = None
-    if any(event.created for event in events):
-        created = _column(events, [event.created for event in events])
-    _add(cluster, events, created, now)
 
 
 def _add_bound(cluster: Cluster, events: Sequence[TasksBound], now: float) -> None:
@@ -212,12 +191,7 @@ def _add_bound(cluster: Cluster, events: Sequence[TasksBound], now: float) -> No
     assumed = np.repeat([event.assumed for event in events], sizes)
     if assumed.any():
         transitions.await_bindings(cluster, rows[assumed])
-    assigned = initialized = None
-    if any(event.assigned for event in events):
-        assigned = _column(events, [event.assigned for event in events])
-    if any(event.initialized for event in events):
-        initialized = _column(events, [event.initialized for event in events])
-    date_all(cluster, rows, assigned, initialized)
+    date_all(cluster, rows, _column(events, "assigned"), _column(events, "initialized"))
 
 
 def _add(
@@ -264,7 +238,10 @@ def _group_priorities(events: Sequence[TasksSubmitted | TasksBound], sizes: list
     return np.repeat([UNGROUPED if each is None else each for each in stated], sizes)
 
 
-def _column(events: Sequence[TasksSubmitted | TasksBound], values: Iterable[Sequence[float]]) -> Float64:
-    """What events say of each of their tasks, 0 for those that say nothing: float64[N]."""
-    parts = (given or repeat(0.0, len(event.uids)) for event, given in zip(events, values, strict=True))
+def _column(events: Sequence[TasksSubmitted | TasksBound], field: str) -> Float64 | None:
+    """What events say of each of their tasks, 0 for those that say nothing: float64[N]; None if none says anything."""
+    given: list[Sequence[float]] = [getattr(event, field) for event in events]
+    if not any(given):
+        return None
+    parts = (times or repeat(0.0, len(event.uids)) for event, times in zip(events, given, strict=True))
     return np.fromiter(chain.from_iterable(parts), dtype=np.float64)

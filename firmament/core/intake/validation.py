@@ -31,7 +31,6 @@ from firmament.core.model import (
     QOS_CLASSES,
     Job,
     Machine,
-    NodeSelectorTerm,
     Requirement,
     SpreadRule,
     TaskClass,
@@ -152,7 +151,8 @@ def _task_class(number: int, content: TaskClass, former: TaskClass | None) -> No
         _containers(owner, content)
     volumes = (term for rule in content.volumes for term in rule.terms)
     for term in (*content.required, *(preferred.term for preferred in content.preferred), *volumes):
-        _term(owner, term)
+        for requirement in (*term.labels, *term.fields):
+            _requirement(owner, requirement)
     if has_rules(content):
         _rules_between_tasks(owner, content)
 
@@ -201,11 +201,6 @@ def _rules_between_tasks(owner: str, content: TaskClass) -> None:
 
 def _weight(owner: str, weight: int) -> None:
     _require(1 <= weight <= 100, f"{owner} has weight {weight}; it must lie between 1 and 100")
-
-
-def _term(owner: str, term: NodeSelectorTerm) -> None:
-    for requirement in (*term.labels, *term.fields):
-        _requirement(owner, requirement)
 
 
 def _requirement(owner: str, requirement: Requirement) -> None:

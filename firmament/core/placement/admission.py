@@ -7,12 +7,12 @@ machine's resource vector and the joint rows. What is refused goes into the next
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from cost_models.interface import Float64, Int64, JointRows
+from cost_models.interface import Float64, Int64
 from firmament.core.flow.problem import Assignments, Residual
+from firmament.core.ranks import before_in_runs, rank_in_runs, runs
+from firmament.core.rules.joint_room import JointRoom
 
 
 def admit(residual: Residual, proposed: Assignments) -> Assignments:
@@ -22,12 +22,8 @@ def admit(residual: Residual, proposed: Assignments) -> Assignments:
     """
     ordered, standing = _in_order(residual, proposed)
     admitted: list[Assignments] = []
-    rank = _rank_on_machine(ordered.machine)
-    shared = [
-        (rows, left)
-        for rows, left in zip(residual.problem.joint, residual.joint_left, strict=True)
-        if rows.shared
-    ]
+    rank = rank_in_runs(ordered.machine)
+    shared = [joint for joint in residual.joint if joint.rows.shared]
     for turn in range(int(rank.max(initial=-1)) + 1):
         # One proposal per machine and turn: within a turn nobody competes for a machine.
         this_turn = rank == turn
@@ -60,8 +56,7 @@ def _in_order(residual: Residual, proposed: Assignments) -> tuple[Assignments, I
         )
     )
     standing = np.argsort(proposed.machine[order], kind="stable")
-    order = order[standing]
-    return Assignments(proposed.cls[order], proposed.machine[order], proposed.count[order]), standing
+    return proposed.taken(order[standing]), standing
 
 
 def _size(residual: Residual, proposed: Assignments) -> Float64:
@@ -73,34 +68,21 @@ def _size(residual: Residual, proposed: Assignments) -> Float64:
     return share
 
 
-def _rank_on_machine(machine: Int64) -> Int64:
-    """Position of each entry among those of its machine; ``machine`` is sorted."""
-    if len(machine) == 0:
-        return machine
-    first = np.flatnonzero(np.r_[True, machine[1:] != machine[:-1]])
-    lengths = np.diff(np.r_[first, len(machine)])
-    return np.arange(len(machine)) - np.repeat(first, lengths)
-
-
 def _within_shared_rows(
-    shared: Sequence[tuple[JointRows, Int64]], shapes: Int64, machine: Int64, count: Int64, standing: Int64
+    shared: list[JointRoom], shapes: Int64, machine: Int64, count: Int64, standing: Int64
 ) -> Int64:
-    """Cut ``count`` down so that ``shared`` rows (with what is left of them) are not overrun within one turn.
+    """Cut ``count`` down so that ``shared`` rows are not overrun within one turn.
 
     Entries count in order of ``standing``: cumulative sums per row, the one that crosses the limit is admitted in
     part.
     """
-    for rows, left in shared:
-        amount = rows.amount[shapes]
-        row = rows.row_of[machine]
+    for joint in shared:
+        amount, row = joint.rows.amount[shapes], joint.rows.row_of[machine]
         touched = np.flatnonzero((amount > 0) & (row >= 0) & (count > 0))
         if len(touched) == 0:
             continue
         by_row = touched[np.lexsort((standing[touched], row[touched]))]
-        load = amount[by_row] * count[by_row]
-        before = np.cumsum(load) - load
-        first = np.flatnonzero(np.r_[True, row[by_row][1:] != row[by_row][:-1]])
-        before -= np.repeat(before[first], np.diff(np.r_[first, len(by_row)]))
-        room = np.maximum(left[row[by_row]] - before, 0)
+        before = before_in_runs(amount[by_row] * count[by_row], *runs(row[by_row]))
+        room = np.maximum(joint.left[row[by_row]] - before, 0)
         count[by_row] = np.minimum(count[by_row], room // amount[by_row])
     return count

@@ -13,6 +13,7 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem
+from firmament.core.ranks import rank
 
 _NONE = np.empty(0, dtype=np.int64)
 
@@ -34,7 +35,7 @@ class Bundled:
         """
         if self.problem is self.whole:
             return placed
-        left = np.bincount(placed.cls, weights=placed.count, minlength=self.problem.classes).astype(np.int64)
+        left = placed.per_class(self.problem.classes)
         share = np.zeros(self.whole.classes, dtype=np.int64)
         served = np.zeros(len(self.whole.gang_need) + 1, dtype=np.bool_)
         served[-1] = True  # what belongs to no gang
@@ -83,8 +84,7 @@ class Bundled:
         """The first ``share`` (int64[C]) places of each bundle, class after class, by class and machine."""
         classes = np.argsort(self.of, kind="stable")
         first = classes[np.searchsorted(self.of[classes], np.arange(self.problem.classes))]
-        places = np.bincount(placed.cls, weights=placed.count, minlength=self.problem.classes)
-        whole = share[first] == places  # nothing is left for other classes
+        whole = share[first] == placed.per_class(self.problem.classes)  # nothing is left for other classes
         at_once = whole[placed.cls]
         theirs = placed.taken(at_once)
         dealt = self._dealt(placed.taken(~at_once), np.where(whole[self.of], 0, share), classes)
@@ -99,8 +99,9 @@ class Bundled:
 
         A bundle's places come machine by machine in turn: a class gets as many machines as it can.
         """
-        bundle, machine = np.repeat(placed.cls, placed.count), np.repeat(placed.machine, placed.count)
-        turn = _turn(bundle * np.int64(self.whole.machines) + machine)
+        tasks = placed.tasks()
+        bundle, machine = tasks.cls, tasks.machine
+        turn = rank(bundle * np.int64(self.whole.machines) + machine)
         order = np.argsort(bundle * (1 + turn.max(initial=0)) + turn, kind="stable")
         bundle, machine = bundle[order], machine[order]
         cls = np.repeat(classes, share[classes])
@@ -146,16 +147,6 @@ def bundled(problem: PlacementProblem) -> Bundled:
         gang_need=_NONE,
     )
     return Bundled(problem, derived, of)
-
-
-def _turn(keys: Int64) -> Int64:
-    """int64[N]: how many equal keys come before each of ``keys``."""
-    order = np.argsort(keys, kind="stable")
-    ordered = keys[order]
-    first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(keys)])
-    turn = np.empty(len(keys), dtype=np.int64)
-    turn[order] = np.arange(len(keys)) - np.repeat(first, np.diff(np.append(first, len(keys))))
-    return turn
 
 
 def _gangs(problem: PlacementProblem) -> list[tuple[int, Int64]]:

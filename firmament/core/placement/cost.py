@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from cost_models.interface import Int64
+from firmament.core.flow.network.congestion_steps import staircase
 from firmament.core.flow.network.network import dearest_path, unscheduled_penalties
-from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem, Residual
-from firmament.core.flow.spread_terms import SpreadTerms
+from firmament.core.flow.problem import Assignments, PlacementProblem, Residual, take_oldest
+from firmament.core.flow.terms import SpreadTerms
 from firmament.core.rules.pairs import PairRules, pair_figure
 
 
@@ -25,13 +26,8 @@ def _charged(problem: PlacementProblem, placed: Assignments) -> int:
     """What arcs of the network charge for the placed tasks: models and crowding."""
     shapes = problem.shape[placed.cls]
     models = int((problem.cost[shapes, placed.machine].astype(np.int64) * placed.count).sum())
-    on_machine = np.bincount(placed.machine, weights=placed.count, minlength=problem.machines).astype(
-        np.int64
-    )
-    step = problem.crowd_step()
-    # The sum over k < n of floor(k / step) * step, with n = full * step + rest.
-    full, rest = np.divmod(on_machine, step)
-    return models + int((problem.crowd * (step * step * (full * (full - 1) // 2) + full * step * rest)).sum())
+    on_machine = placed.per_machine(problem.machines)
+    return models + int((problem.crowd * staircase(on_machine, problem.crowd_step())).sum())
 
 
 def size_cost(problem: PlacementProblem, placed: Assignments) -> float:
@@ -85,25 +81,16 @@ def pair_cost(problem: PlacementProblem, placed: Assignments) -> float:
 
 def pair_figures(pairs: PairRules, placed: Assignments) -> tuple[float, float]:
     """What all pairs of tasks on machines cost before a placement, and after it, in the model's unit."""
-    kind = np.repeat(pairs.kind[placed.cls], placed.count)
-    machine = np.repeat(placed.machine, placed.count)[kind >= 0]
     before = pair_figure(pairs.terms, pairs.resident_kind, pairs.resident_machine)
-    after = pair_figure(
-        pairs.terms,
-        np.concatenate([pairs.resident_kind, kind[kind >= 0]]),
-        np.concatenate([pairs.resident_machine, machine]),
-    )
-    return before, after
+    tasks = placed.tasks()
+    then = pairs.with_residents(tasks.cls, tasks.machine)
+    return before, pair_figure(pairs.terms, then.resident_kind, then.resident_machine)
 
 
 def pending_cost(problem: PlacementProblem, placed: Assignments) -> int:
     """Penalties, in units, of the tasks that stay pending; of each class the longest waiting are the ones placed."""
     left = problem.counts.copy()
-    used = np.bincount(placed.cls, weights=placed.count, minlength=problem.classes).astype(np.int64)
-    for bucket in range(WAIT_BUCKETS):
-        gone = np.minimum(left[:, bucket], used)
-        left[:, bucket] -= gone
-        used -= gone
+    take_oldest(left, placed)
     if not left.any():
         return 0
     start = Residual(problem)

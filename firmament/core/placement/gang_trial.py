@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
-from cost_models.interface import Bool, Int64, JointRows
-from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
-from firmament.core.placement.gang_search import GangSearch
+from cost_models.interface import Bool, Int64
+from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.placement.local_search.relocation import improved
 from firmament.core.placement.outcome import Means, Placed
 from firmament.core.placement.priority_tiers import Standing
@@ -131,9 +131,8 @@ class GangTrial:
         problem, residual = self._problem, self._standing.residual
         counts = np.zeros_like(problem.counts)
         counts[members] = self._waiting[members]
-        alone = replace(
-            problem, counts=counts, free=residual.free.T.copy(), joint=_what_is_left(problem, residual)
-        )
+        joint = tuple(room.as_limit() for room in residual.joint)
+        alone = replace(problem, counts=counts, free=residual.free.T.copy(), joint=joint)
         return improved(alone, placed, problem.rotation, self._tuning.relocation)
 
     def _search_by_rules(self, members: Int64, need: int) -> Assignments | None:
@@ -143,7 +142,7 @@ class GangTrial:
         if sum(waiting.values()) > need or sum(waiting.values()) > self._tuning.gang_search_tasks:
             return None
         steps = min(self._tuning.gang_search_steps, self._search_cells // self._problem.machines)
-        search = GangSearch(self._standing, steps)
+        search = _GangSearch(self._standing, steps)
         placed = search.found(waiting)
         self._search_cells -= (steps - search.steps) * self._problem.machines
         if placed is None:
@@ -165,9 +164,75 @@ class GangTrial:
         self._standing.residual.remaining = np.where(chosen[:, None], self._waiting, 0)
 
 
-def _what_is_left(problem: PlacementProblem, residual: Residual) -> tuple[JointRows, ...]:
-    """The joint rows of a problem with the room that is left on them."""
-    return tuple(
-        JointRows(rows.row_of, rows.amount, left.copy(), rows.reason)
-        for rows, left in zip(problem.joint, residual.joint_left, strict=True)
-    )
+_Choice = tuple[int, int]
+
+
+class _GangSearch:
+    """Places of one gang, whose tasks have rules between them, on top of ``standing``: depth first.
+
+    Placing in turn takes the first domain that has room for the first task, and fills machines as they come; where room
+    is tight the others of a gang are left without. Here every task may go to every machine that takes it, and what does
+    not lead to a place for all is taken back; in at most ``steps`` tries of a machine for a task.
+
+    What has not been used of ``steps`` is left there.
+    """
+
+    def __init__(self, standing: Standing, steps: int) -> None:
+        self._standing = standing
+        self.steps = steps
+        self._seen: set[frozenset[tuple[_Choice, int]]] = set()
+
+    def found(self, wanted: Mapping[int, int]) -> Assignments | None:
+        """Return places for all ``wanted`` tasks (how many by class), None if none were found."""
+        chosen: dict[_Choice, int] = {}
+        if not self._descend(self._standing, dict(wanted), chosen, self.steps):
+            return None
+        each = Assignments.of_tasks([*chosen])
+        return replace(each, count=np.array([*chosen.values()], dtype=np.int64))
+
+    def _descend(
+        self, standing: Standing, wanted: dict[int, int], chosen: dict[_Choice, int], budget: int
+    ) -> bool:
+        """Place what is ``wanted`` beside what is ``chosen``, in ``budget`` tries of those that are left."""
+        if not wanted:
+            return True
+        cls, machines = self._next(standing, wanted)
+        least = self.steps - budget
+        # The first of a gang decides about the domain: each of them gets its share.
+        share = max(budget // max(len(machines), 1), 2 * sum(wanted.values())) if not chosen else budget
+        for machine in machines.tolist():
+            if self.steps <= least:
+                return False
+            choice = (cls, machine)
+            chosen[choice] = chosen.get(choice, 0) + 1
+            key = frozenset(chosen.items())
+            if key not in self._seen:
+                self._seen.add(key)
+                self.steps -= 1
+                beside = standing.copy()
+                beside.book(Assignments.single(cls, machine))
+                rest = {each: count - (each == cls) for each, count in wanted.items()}
+                rest = {each: count for each, count in rest.items() if count}
+                if self._descend(beside, rest, chosen, min(share, self.steps - least)):
+                    return True
+            chosen[choice] -= 1
+            if not chosen[choice]:
+                del chosen[choice]
+        return False
+
+    def _next(self, standing: Standing, wanted: Mapping[int, int]) -> tuple[int, Int64]:
+        """The class that has the fewest machines to choose from, and these, the fullest first.
+
+        A class that no machine takes may be let in by others yet; without any machine for anybody it is a dead end.
+        """
+        best, where = -1, np.empty(0, dtype=np.int64)
+        residual = standing.residual
+        for cls in wanted:
+            machines = np.flatnonzero(standing.takes(cls))
+            if not len(machines):
+                continue
+            shape = int(residual.problem.shape[cls])
+            room = residual.units(np.full(len(machines), shape), machines)
+            if best < 0 or len(machines) < len(where):
+                best, where = cls, machines[np.argsort(room, kind="stable")]
+        return best, where

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from firmament.core.flow.column_generation import GenerationOptions
 from firmament.core.flow.outcome import FlowOutcome
 from firmament.core.flow.problem import Assignments
-from firmament.core.flow.reduction.symmetry import AlikeMachines
+from firmament.core.flow.reduction import AlikeMachines
 from firmament.core.placement.class_aggregation import Bundled
 from firmament.core.placement.tuning import PlacementTuning
 from firmament.solvers.base import Solver

@@ -14,10 +14,9 @@ import numpy as np
 from firmament.core.flow.column_generation import optimal_flow
 from firmament.core.flow.network.network import Penalties, dearest_path, unscheduled_penalties
 from firmament.core.flow.problem import Assignments, Residual
-from firmament.core.flow.reduction.dominance import narrowed
-from firmament.core.flow.reduction.symmetry import merge_alike
+from firmament.core.flow.reduction import merge_alike, narrowed
 from firmament.core.placement.admission import admit
-from firmament.core.placement.fallback.class_by_class import place_greedily
+from firmament.core.placement.greedy import place_greedily
 from firmament.core.placement.outcome import Figures, FirstFlow, Means, Placed
 from firmament.solvers.base import SolverTimeoutError
 

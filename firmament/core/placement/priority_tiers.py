@@ -11,10 +11,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from cost_models.interface import Bool
+from cost_models.interface import Bool, Int64
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
-from firmament.core.placement.fallback.class_by_class import place_greedily
-from firmament.core.placement.fallback.greedy_fallback import open_machines, place_leftovers
+from firmament.core.placement.greedy import open_machines, place_greedily, place_leftovers
 from firmament.core.placement.outcome import Figures, Means, Placed
 from firmament.core.placement.pairs.waves import fix_pairs, open_to_pairs, place_last, place_pairs
 from firmament.core.placement.passes import place_all
@@ -64,9 +63,7 @@ class Standing:
         """Book placements made elsewhere."""
         self.residual.take(placed)
         if self.state is not None:
-            for cls, machine, count in zip(
-                placed.cls.tolist(), placed.machine.tolist(), placed.count.tolist(), strict=True
-            ):
+            for cls, machine, count in placed.entries():
                 self.state.add(cls, machine, count)
         if self.pairs is not None:
             self.pairs.add_all(placed.cls, placed.machine, placed.count)
@@ -84,7 +81,8 @@ def place_by_priority(problem: PlacementProblem, means: Means) -> tuple[Placed, 
     standing = Standing(problem)
     placed = standing.place(means)
     residual = standing.residual
-    if not residual.remaining.any() or not _displaced(problem, residual, placed.assignments):
+    everyone = np.ones(problem.classes, dtype=np.bool_)
+    if not displaced(problem, residual.active(), placed.assignments, everyone):
         return placed, residual
     standing = Standing(problem)
     residual = standing.residual
@@ -103,15 +101,17 @@ def place_by_priority(problem: PlacementProblem, means: Means) -> tuple[Placed, 
     return Placed.joined(parts), residual
 
 
-def _displaced(problem: PlacementProblem, residual: Residual, placed: Assignments) -> bool:
-    """Whether a pending task would fit somewhere were it not for less important tasks placed in this round."""
-    for rank in np.unique(problem.priority[residual.active()])[::-1].tolist():
+def displaced(problem: PlacementProblem, waiting: Int64, placed: Assignments, among: Bool) -> bool:
+    """Whether a task of the classes ``waiting`` would fit somewhere were it not for less important tasks of the round.
+
+    ``among``: bool[C], classes some of which have to be those less important ones.
+    """
+    for rank in np.unique(problem.priority[waiting])[::-1].tolist():
         lower = problem.priority[placed.cls] < rank
-        if not lower.any():
+        if not (lower & among[placed.cls]).any():
             continue
         without = Standing(problem)
         without.book(placed.taken(~lower))
-        for cls in residual.active()[problem.priority[residual.active()] == rank].tolist():
-            if without.takes(cls).any():
-                return True
+        if any(without.takes(cls).any() for cls in waiting[problem.priority[waiting] == rank].tolist()):
+            return True
     return False

@@ -13,6 +13,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.core.flow.problem import Assignments, Residual
 from firmament.core.placement.admission import admit
+from firmament.core.ranks import rank
 from firmament.core.rules.counters import RuleState
 from firmament.core.rules.ruleset import RuleSet
 
@@ -22,10 +23,10 @@ def replay(residual: Residual, state: RuleState, proposed: Assignments) -> Assig
     bound: Bool = np.isin(proposed.cls, np.array(sorted(state.rules.of), dtype=np.int64))
     ruled = _units_in_order(residual, state, proposed.taken(bound))
     parts = []
-    for rank in np.unique(residual.problem.priority[proposed.cls])[::-1].tolist():
-        of_rank = residual.problem.priority[ruled.cls] == rank
-        parts.append(_one_by_one(residual, state, ruled.taken(of_rank)))
-        free = ~bound & (residual.problem.priority[proposed.cls] == rank)
+    for priority in np.unique(residual.problem.priority[proposed.cls])[::-1].tolist():
+        of_priority = residual.problem.priority[ruled.cls] == priority
+        parts.append(_one_by_one(residual, state, ruled.taken(of_priority)))
+        free = ~bound & (residual.problem.priority[proposed.cls] == priority)
         if free.any():
             parts.append(admit(residual, proposed.taken(free)))
     return Assignments.joined(parts)
@@ -42,20 +43,19 @@ def in_valid_order(residual: Residual, units: Assignments) -> Assignments | None
 
 def _units_in_order(residual: Residual, state: RuleState, proposed: Assignments) -> Assignments:
     """Single tasks, by priority, then by how full their domain will be, then by longest wait, then in turns."""
-    by_class = np.lexsort((proposed.machine, proposed.cls))
-    cls = np.repeat(proposed.cls[by_class], proposed.count[by_class])
-    machine = np.repeat(proposed.machine[by_class], proposed.count[by_class])
+    tasks = proposed.taken(np.lexsort((proposed.machine, proposed.cls))).tasks()
+    cls, machine = tasks.cls, tasks.machine
     level = np.zeros(len(cls), dtype=np.int64)
     for each in np.unique(cls).tolist():
         for spreading in state.rules.rules(each).spreadings:
             entries = np.flatnonzero(cls == each)
             domain = spreading.key_domain[machine[entries]]
-            heights = state.counts[spreading.counter][np.maximum(domain, 0)] + _rank_within(domain)
+            heights = state.counts[spreading.counter][np.maximum(domain, 0)] + rank(domain)
             level[entries] = np.maximum(level[entries], heights)
     oldest = np.argmax(residual.remaining > 0, axis=1)
     turn = _turns(cls)
     order = np.lexsort((machine, cls, turn, oldest[cls], level, -residual.problem.priority[cls]))
-    return Assignments(cls[order], machine[order], np.ones(len(order), dtype=np.int64))
+    return tasks.taken(order)
 
 
 def _turns(cls: Int64) -> Int64:
@@ -66,18 +66,7 @@ def _turns(cls: Int64) -> Int64:
     """
     classes, of_class, tasks = np.unique(cls, return_inverse=True, return_counts=True)
     begin = np.arange(len(classes)) * tasks // max(1, len(classes))
-    return (_rank_within(cls) - begin[of_class]) % tasks[of_class]
-
-
-def _rank_within(group: Int64) -> Int64:
-    """Position of each entry among those of its group, in order."""
-    order = np.argsort(group, kind="stable")
-    ordered = group[order]
-    first = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(group) else group
-    rank = np.arange(len(group)) - np.repeat(first, np.diff(np.r_[first, len(group)]))
-    result = np.empty_like(rank)
-    result[order] = rank
-    return result
+    return (rank(cls) - begin[of_class]) % tasks[of_class]
 
 
 def _one_by_one(residual: Residual, state: RuleState, units: Assignments) -> Assignments:
@@ -96,8 +85,7 @@ def _one_by_one(residual: Residual, state: RuleState, units: Assignments) -> Ass
         if len(refused) == len(waiting):
             break
         waiting = refused
-    taken = np.array(admitted, dtype=np.int64).reshape(-1, 2)
-    result = Assignments(taken[:, 0], taken[:, 1], np.ones(len(taken), dtype=np.int64))
+    result = Assignments.of_tasks(admitted)
     room.settle(result)
     return result
 
@@ -110,8 +98,8 @@ class _Room:
         problem = residual.problem
         self._requests = problem.requests[problem.shape]
         # With joint rows or ledgers the residual itself keeps the books, which takes longer.
-        self._simple = not residual.joint_left and not residual.ledgers
-        self._free = residual.free.T.copy() if self._simple else None
+        simple = not residual.joint and not residual.ledgers
+        self._free = residual.free.T.copy() if simple else None
 
     def take(self, cls: int, machine: int) -> bool:
         """Book one task if it fits."""
@@ -122,7 +110,7 @@ class _Room:
                 return True
             left += self._requests[cls]
             return False
-        single = Assignments(np.array([cls]), np.array([machine]), np.ones(1, dtype=np.int64))
+        single = Assignments.single(cls, machine)
         if self._residual.units(self._residual.problem.shape[single.cls], single.machine)[0] < 1:
             return False
         self._residual.take(single)

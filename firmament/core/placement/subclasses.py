@@ -10,8 +10,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from cost_models.interface import Bool, Float64, Int64, JointRows
+from cost_models.interface import Bool, Float64, Int64
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, WAIT_BUCKETS, Assignments, Residual
+from firmament.core.ranks import counting
 from firmament.solvers.base import Int32
 
 LARGEST_COST = 1_000_000_000
@@ -51,9 +52,7 @@ class Wave:
         """
         whole = np.array([len(bundle) == 1 for bundle in self.bundles], dtype=np.bool_)[proposed.cls]
         origin = np.array([bundle[0].cls for bundle in self.bundles], dtype=np.int64)
-        found = [
-            Assignments(origin[proposed.cls[whole]], proposed.machine[whole], proposed.count[whole]),
-        ]
+        found = [replace(proposed, cls=origin[proposed.cls]).taken(whole)]
         shared = proposed.taken(~whole)
         for number in np.unique(shared.cls).tolist():
             entries = shared.taken(shared.cls == number)
@@ -67,9 +66,8 @@ def _turns(parts: list[Part]) -> Int64:
     """Classes of the tasks of several parts, in turn: first one of each, then a second of each that has one, ..."""
     counts = np.array([part.count for part in parts], dtype=np.int64)
     part = np.repeat(np.arange(len(parts)), counts)
-    nth = np.arange(len(part)) - np.repeat(np.cumsum(counts) - counts, counts)
     classes = np.array([part.cls for part in parts], dtype=np.int64)
-    return classes[part[np.lexsort((part, nth))]]
+    return classes[part[np.lexsort((part, counting(counts)))]]
 
 
 def derive(residual: Residual, parts: list[Part], pinned_up_to: int) -> Wave:
@@ -108,18 +106,13 @@ def derive(residual: Residual, parts: list[Part], pinned_up_to: int) -> Wave:
             for index, bundle in enumerate(found)
             if bundle.parts[0].most
         },
-        joint=tuple(
-            JointRows(rows.row_of, rows.amount[base], rows.limit, rows.reason) for rows in problem.joint
-        ),
+        joint=tuple(replace(rows, amount=rows.amount[base], returned=None) for rows in problem.joint),
         model_shape=problem.known_as(base),
         rules=None,
         pairs=None,
     )
-    wave = Residual(derived)
-    wave.free = residual.free.copy()
-    wave.placed = residual.placed.copy()
-    wave.joint_left = [room.copy() for room in residual.joint_left]
-    wave.ledgers = [ledger.copy() for ledger in residual.ledgers]
+    wave = residual.of(derived)
+    wave.remaining = derived.counts.copy()
     return Wave(wave, [bundle.parts for bundle in found])
 
 

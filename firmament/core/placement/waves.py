@@ -1,21 +1,23 @@
 """Rounds with rules between tasks: joint solves in sequence, each of which sees the ones before it.
 
 A wave takes every task that waits and whose rules let it go somewhere now. Which machines those are is a mask; how many
-go to which domain is dealt out beforehand (see `domains`); at most so many per machine is a bound on arcs. The network
-of all that is solved at once, and what it proposes is admitted one by one by the rules themselves (see `replaying`).
+go to which domain is dealt out beforehand (see `domain_planning`); at most so many per machine is a bound on arcs. The
+network of all that is solved at once, and what it proposes is admitted one by one by the rules themselves (see
+`sequential_admission`).
 Tasks that want to be near others that are still to come, and those that lost a race, are left for the next wave. The
 last few are placed one by one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
 from firmament.core.flow.problem import Assignments, Residual
 from firmament.core.placement.domain_planning import Dealer, coarse_topologies
-from firmament.core.placement.fallback.greedy_fallback import open_machines, place_leftovers
+from firmament.core.placement.greedy import open_machines, place_leftovers
 from firmament.core.placement.outcome import Figures, Means, Placed
 from firmament.core.placement.passes import propose
 from firmament.core.placement.sequential_admission import replay
@@ -79,22 +81,28 @@ def solve_waves(
     return Placed.joined(parts)
 
 
-def plan_wave(residual: Residual, state: RuleState, pinned_up_to: int, *, first: bool) -> Wave | None:
-    """The problem of the next wave; None if no task may go anywhere at present."""
-    problem = residual.problem
-    active = residual.active()
-    oldest = np.argmax(residual.remaining > 0, axis=1)
+def plan_wave(
+    residual: Residual,
+    state: RuleState,
+    pinned_up_to: int,
+    *,
+    first: bool,
+    decided: Mapping[int, Sequence[Part]] = MappingProxyType({}),
+) -> Wave | None:
+    """The problem of the next wave; None if no task may go anywhere at present. ``decided``: parts of some classes."""
     dealer = Dealer(residual, state)
     parts: list[Part] = []
-    for cls in active[np.lexsort((active, oldest[active], -problem.priority[active]))].tolist():
-        if cls in state.rules.of:
-            parts += parts_of(residual, state, dealer, cls, first=first)
+    for cls in residual.by_importance():
+        if cls in decided:
+            parts += decided[cls]
+        elif cls in state.rules.of:
+            parts += _parts_of(residual, state, dealer, cls, first=first)
         else:
             parts.append(Part(cls, int(residual.remaining[cls].sum())))
     return derive(residual, parts, pinned_up_to) if parts else None
 
 
-def parts_of(residual: Residual, state: RuleState, dealer: Dealer, cls: int, *, first: bool) -> list[Part]:
+def _parts_of(residual: Residual, state: RuleState, dealer: Dealer, cls: int, *, first: bool) -> list[Part]:
     """A class's parts in a wave; none if its rules let it go nowhere now."""
     rules = state.rules.rules(cls)
     waiting = int(residual.remaining[cls].sum())

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import copy
 
 import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
-from firmament.core.preemption.gang_victims import VictimGangs
-from firmament.core.preemption.joint_columns import columns, others
-from firmament.core.preemption.ordered_capacity import KeptRooms
-from firmament.core.preemption.problem import PreemptionProblem
+from firmament.core.preemption.models_room import KeptRooms, columns
+from firmament.core.preemption.problem import PreemptionProblem, VictimGangs
 from firmament.core.preemption.tuning import PreemptionTuning
 from firmament.core.rules.constraint import Constraints
 from firmament.core.rules.counters import RuleState
@@ -25,7 +24,7 @@ class Prospect:
     * ``room``: int64[M, K], free once those in ``gone`` (bool[V]: leaving, or chosen to go) are gone; ``requests``:
       int64[S, K] per task that may come, ``heeded``: bool[S, K], of what there must be that much; ``sizes``: int64[V +
       1, K] per task that may go, the last row for no task. K counts resources and those joint rows of which something
-      comes back (see ``joint_columns``);
+      comes back (see ``models_room``);
     * ``remaining``: int64[C], tasks without a place; ``waiting``: int64[C, WAIT_BUCKETS], those at the beginning;
     * ``taken``: (class, machine) of each place given, in order; ``guests``: by machine, the classes of those;
     * ``chosen``: the tasks chosen to go, by machine;
@@ -51,7 +50,7 @@ class Prospect:
         residual.take(placed)
         self.remaining: Int64 = residual.remaining.sum(axis=1)
         self.waiting = residual.remaining
-        self.limits = others(problem, preemption, residual.joint_left)
+        self.limits = [each for n, each in enumerate(residual.joint) if n not in preemption.returning]
         self.ledgers = residual.ledgers
         self.kept = KeptRooms(problem, preemption, placed)
         found = columns(problem, preemption, residual)
@@ -71,28 +70,14 @@ class Prospect:
         self.pairs = None if problem.pairs is None or not problem.pairs.closes else PairState(problem.pairs)
         self.constraints = Constraints([self.pairs, self.state])
         if self.coupled:
-            for cls, machine, count in zip(
-                placed.cls.tolist(), placed.machine.tolist(), placed.count.tolist(), strict=True
-            ):
+            for cls, machine, count in placed.entries():
                 self.constraints.add(cls, machine, count)
             for victim in np.flatnonzero(self.gone).tolist():
                 self._count(victim, -1)
 
     def copy(self) -> Prospect:
         """An independent copy."""
-        twin = Prospect.__new__(Prospect)
-        for name in (
-            "problem",
-            "preemption",
-            "tuning",
-            "requests",
-            "heeded",
-            "sizes",
-            "first",
-            "waiting",
-            "gangs",
-        ):
-            setattr(twin, name, getattr(self, name))
+        twin = copy(self)
         for name in ("remaining", "room", "gone", "allowed", "spare"):
             setattr(twin, name, getattr(self, name).copy())
         twin.limits = [limit.copy() for limit in self.limits]
@@ -146,16 +131,9 @@ class Prospect:
         """Take out of ``usable`` (bool[M]) what pins and joint rows do not let a class use."""
         problem = self.problem
         shape = int(problem.shape[cls])
-        pinned = problem.pins.get(cls)
-        if pinned is not None:
-            inside = np.zeros_like(usable)
-            inside[pinned] = True
-            usable &= inside
+        usable = problem.within_pins(cls, usable)
         for limit in self.limits:
-            amount, row_of = int(limit.rows.amount[shape]), limit.rows.row_of
-            if amount > 0:
-                on_row = row_of >= 0
-                usable[on_row] &= limit.left[row_of[on_row]] >= amount
+            limit.close_full(usable, shape)
         if self.pairs is not None:
             for _, refused in self.pairs.refusals(cls):
                 usable &= ~refused
@@ -165,10 +143,8 @@ class Prospect:
         """Whether the models' room and the rules let one more task of a class onto a machine now, resources aside."""
         problem = self.problem
         shape = int(problem.shape[cls])
-        for limit in self.limits:
-            row, amount = int(limit.rows.row_of[machine]), int(limit.rows.amount[shape])
-            if amount > 0 and row >= 0 and limit.left[row] < amount:
-                return False
+        if not all(limit.takes(shape, machine) for limit in self.limits):
+            return False
         at = np.array([machine])
         known_as = problem.known_as(np.array([shape]))
         keepers = self.kept.keepers(cls, machine)
@@ -289,9 +265,7 @@ class Prospect:
         self.room[machine] -= self.request(cls) * count
         self.remaining[cls] -= count
         for limit in self.limits:
-            row = int(limit.rows.row_of[machine])
-            if row >= 0:
-                limit.left[row] -= limit.rows.amount[self.problem.shape[cls]] * count
+            limit.add(int(self.problem.shape[cls]), machine, count)
         self.constraints.add(cls, machine, count)
 
     def _book(self, victim: int, count: int) -> None:

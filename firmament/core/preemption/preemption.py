@@ -1,7 +1,7 @@
 """Preemption: tasks that found no place get one where less important tasks are told to go.
 
 Priority by priority from the top; of each, gangs come first, each as a whole or not at all. How places are found is in
-``stages``, and what is tried beside it in ``attempts``; for groups with rules over a tree, in ``topology_groups``.
+``stages``, and what is tried beside it in ``attempts``; for groups with rules over a tree, in ``tree_groups``.
 """
 
 from __future__ import annotations
@@ -76,7 +76,8 @@ def _whole_gangs(problem: PlacementProblem, placed: Assignments) -> tuple[Int64,
     """
     if not len(problem.gang_need):
         return np.full(problem.classes, -1, dtype=np.int64), problem.gang_need
-    gang = problem.gang[placed.cls]
-    got = np.bincount(gang[gang >= 0], weights=placed.count[gang >= 0], minlength=len(problem.gang_need))
+    members = problem.gang >= 0
+    placed_of = placed.per_class(problem.classes)[members]
+    got = np.bincount(problem.gang[members], placed_of, minlength=len(problem.gang_need))
     whole = np.append(got >= problem.gang_need, False)
     return np.where(whole[problem.gang], -1, problem.gang), problem.gang_need

@@ -7,7 +7,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
+from firmament.core.ranks import counting
 from firmament.core.rules.ruleset import RuleSet
+
+NOBODY = -(2**62)
+"""Stands for the priority of no task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,3 +80,31 @@ class Eviction:
     evicts: tuple[int, ...]
     awaits: tuple[int, ...]
     beyond: frozenset[int] = frozenset()
+
+
+class VictimGangs:
+    """The members of gangs that are not on their way out when a round begins. Never changes.
+
+    A gang loses no more than it can and still be whole, or it goes as a whole. Half a gang is never left behind.
+
+    ``top``: int64[G], the highest priority among the members of each gang.
+    """
+
+    def __init__(self, preemption: PreemptionProblem) -> None:
+        gangs = len(preemption.spare)
+        gang = np.where(preemption.leaving, -1, preemption.gang) if gangs else preemption.gang
+        self._tasks = np.argsort(gang, kind="stable")[np.count_nonzero(gang < 0) :]
+        self._first = np.searchsorted(gang[self._tasks], np.arange(gangs + 1))
+        self.top: Int64 = np.full(gangs, NOBODY, dtype=np.int64)
+        np.maximum.at(self.top, gang[self._tasks], preemption.victim_priority[self._tasks])
+
+    def members(self, gang: int) -> Int64:
+        """The tasks of a gang."""
+        return self._tasks[self._first[gang] : self._first[gang + 1]]
+
+    def expanded(self, gangs: Int64) -> tuple[Int64, Int64]:
+        """All tasks of several gangs: place in ``gangs``, and task."""
+        first = self._first[gangs]
+        count = self._first[gangs + 1] - first
+        place = np.repeat(np.arange(len(gangs)), count)
+        return place, self._tasks[first[place] + counting(count)]

@@ -15,9 +15,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.preemption.bundles import Bundles
+from firmament.core.preemption.bundles import Bundles, chosen_bundles
 from firmament.core.preemption.consolidation import consolidate
-from firmament.core.preemption.network import chosen_bundles
 from firmament.core.preemption.node_state import Prospect
 from firmament.core.preemption.victims.choosing import bundles
 from firmament.core.preemption.victims.covering import covering

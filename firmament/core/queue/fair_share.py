@@ -32,7 +32,7 @@ def share_levels(cluster: Cluster, fair_share: FairShare, waiting: Int64) -> Int
     pending = tasks.in_state(State.PENDING)
     used = _amounts(cluster, on, of_class, len(names))
     weights = np.array([fair_share.weight(name) for name in names])
-    per_task = _dominant(_requests(cluster, tasks.cls[waiting]), capacity)
+    per_task = _dominant(cluster.demand_of(tasks.cls[waiting])[0], capacity)
     order = np.lexsort((tasks.sequence[waiting], tasks.created[waiting], -tasks.priority[waiting]))
     namespace = of_class[tasks.cls[waiting]]
     levels = np.zeros(len(waiting), dtype=np.int64)
@@ -54,22 +54,15 @@ def _namespaces(cluster: Cluster) -> tuple[list[str], Int64]:
     return list(index), np.array(of_class, dtype=np.int64)
 
 
-def _requests(cluster: Cluster, classes: Int64) -> Float64:
-    """float64[N, K]: requests of tasks by the row of their class."""
-    present, place = np.unique(classes, return_inverse=True)
-    rows = cluster.requests.rows([cluster.classes.rows[row].shape for row in present.tolist()])
-    return rows.astype(np.float64)[place]
-
-
 def _amounts(cluster: Cluster, rows: Int64, of_class: Int64, namespaces: int) -> Float64:
     """float64[namespaces, K]: what the tasks in ``rows`` request together."""
     total = np.zeros((namespaces, len(cluster.resources)))
     classes = cluster.tasks.cls[rows]
-    np.add.at(total, of_class[classes], _requests(cluster, classes))
+    np.add.at(total, of_class[classes], cluster.demand_of(classes)[0])
     return total
 
 
-def _dominant(amounts: Float64, capacity: Float64) -> Float64:
+def _dominant(amounts: Float64 | Int64, capacity: Float64) -> Float64:
     """float64[N]: the largest share of any resource of the cluster."""
     offered = capacity > 0
     if not offered.any():

@@ -181,12 +181,8 @@ def lasting_use(cluster: Cluster, machines: Int64 | None = None) -> Int64:
     looked_at[-1] = False  # of tasks without a machine
     size = len(tasks.uid)
     rows = np.flatnonzero(looked_at[tasks.machine[:size]] & ~tasks.leaving[:size])
-    classes, of_class = np.unique(tasks.cls[rows], return_inverse=True)
-    table = cluster.classes.rows
-    lasts = np.array([not table[cls].content.runs_to_completion for cls in classes.tolist()], dtype=np.bool_)
+    ends = np.array([row.content.runs_to_completion for row in cluster.classes.rows], dtype=np.bool_)
+    rows = rows[~ends[tasks.cls[rows]]]
     used = np.zeros_like(cluster.machines.capacity)
-    if lasts.any():
-        requests = cluster.requests.rows([table[cls].shape for cls in classes.tolist()])
-        stay = lasts[of_class]
-        np.add.at(used, tasks.machine[rows[stay]], requests[of_class[stay]])
+    np.add.at(used, tasks.machine[rows], cluster.demand_of(tasks.cls[rows])[0])
     return used

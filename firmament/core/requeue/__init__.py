@@ -1,1 +1,1 @@
-"""Tasks that found no place: when they are tried again, and what they could take meanwhile."""
+"""Tasks that wait: who takes part in which round, when they are tried again, and what they could take meanwhile."""

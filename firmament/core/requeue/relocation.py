@@ -18,9 +18,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.core.commit.dependencies import keeps_order
 from firmament.core.constraints.rules import compile_rules
-from firmament.core.filters.node_filters import StaticRows
-from firmament.core.queue.reservations import Reservations
-from firmament.core.requeue.unschedulable import could_take
+from firmament.core.requeue.unschedulable import FeasibleMachines
 from firmament.core.results import Delta, DeltaKind
 from firmament.core.rules.ruleset import ClassRules
 from firmament.core.snapshot.snapshot import Snapshot
@@ -41,7 +39,7 @@ class Moves:
 
     # --- before a round ------------------------------------------------------------------------------------------
 
-    def look(self, cluster: Cluster, static_rows: StaticRows, reservations: Reservations) -> None:
+    def look(self, cluster: Cluster, feasible: FeasibleMachines) -> None:
         """Call the tasks that a marked machine could take now, or that need wait no longer where they are."""
         if not cluster.dirty.any_machine:
             return
@@ -50,7 +48,13 @@ class Moves:
         if not len(waiting):
             return
         rows = np.arange(len(cluster.machines)) if cluster.dirty.everywhere else cluster.dirty.rows()
-        requeued = self._could_move(cluster, static_rows, reservations, waiting, rows)
+        free, classes = cluster.free()[rows], cluster.tasks.cls[waiting]
+        takes = [
+            cls
+            for cls in np.unique(classes).tolist()
+            if len(feasible.among(rows, free, cls, waiting[classes == cls]))
+        ]
+        requeued = np.isin(classes, takes)  # models and rules aside
         requeued |= np.isin(cluster.tasks.machine[waiting], rows) & _at_ease(cluster, waiting)
         tasks, gangs = cluster.tasks, cluster.jobs.gangs
         found = np.array(
@@ -86,24 +90,6 @@ class Moves:
             and table.machine[task] >= 0
             and self._evictions.holds_up(cluster, task)
         }
-
-    @staticmethod
-    def _could_move(
-        cluster: Cluster, static_rows: StaticRows, reservations: Reservations, waiting: Int64, rows: Int64
-    ) -> Bool:
-        """bool[N]: tasks of ``waiting`` that one of the machines in ``rows`` has room for, models and rules aside."""
-        tasks = cluster.tasks
-        free = cluster.free()[rows]
-        takes = [
-            cls
-            for cls in np.unique(tasks.cls[waiting]).tolist()
-            if len(
-                could_take(
-                    cluster, static_rows, reservations, cls, waiting[tasks.cls[waiting] == cls], rows, free
-                )
-            )
-        ]
-        return np.isin(tasks.cls[waiting], takes)
 
     # --- after it ------------------------------------------------------------------------------------------------
 
@@ -170,7 +156,7 @@ def _at_ease(cluster: Cluster, rows: Int64) -> Bool:
     """bool[N]: tasks whose machine has what they ask for although nobody has left it."""
     tasks = cluster.tasks
     free = cluster.free()[tasks.machine[rows]]
-    requests = cluster.requests.rows([cluster.classes.rows[cls].shape for cls in tasks.cls[rows].tolist()])
+    requests, _ = cluster.demand_of(tasks.cls[rows])
     enough: Bool = ((free >= 0) | (requests == 0)).all(axis=1)
     return enough & ~tasks.displacing[rows]
 

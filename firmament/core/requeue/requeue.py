@@ -18,7 +18,7 @@ from firmament.core.queue.importance import foremost
 from firmament.core.queue.reservations import Reservations
 from firmament.core.requeue.relocation import Moves
 from firmament.core.requeue.set_aside import SetAside
-from firmament.core.requeue.unschedulable import requeue
+from firmament.core.requeue.unschedulable import FeasibleMachines, requeue
 from firmament.core.results import Delta, Unscheduled
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.pending_evictions import Evictions
@@ -43,6 +43,7 @@ class Requeue:
         self.gangs = Gangs(options, self.evictions)
         self.rebinding = Rebinding()
         self.set_aside = SetAside()
+        self._feasible = FeasibleMachines(cluster, static_rows, self.reservations)
         self._stale_reasons = StaleReasons(options.refresh_seconds)
         self._given_up: list[Delta] = []
 
@@ -114,14 +115,12 @@ class Requeue:
             cluster.dirty.everywhere = True
         self.activate()
         if self.evictions.under_way:
-            self.moves.look(cluster, self._static_rows, self.reservations)
+            self.moves.look(cluster, self._feasible)
         return held
 
     def activate(self, placed: frozenset[int] = frozenset()) -> None:
         """Requeue what a marked machine could take, or classes to which those ``placed`` make a difference."""
-        if self._cluster.tasks.any_unschedulable and requeue(
-            self._cluster, self._static_rows, self.reservations, placed
-        ):
+        if self._cluster.tasks.any_unschedulable and requeue(self._feasible, placed):
             self.gangs.keep_unschedulable(self._cluster, self._clock())
 
     def next_round_in(self, held: float | None) -> float | None:

@@ -8,6 +8,7 @@ those has come to a machine or left one, or when domains change, wherever that i
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -27,17 +28,12 @@ from firmament.core.state.tasks import State
 from firmament.core.state.waiting import activate
 
 
-def requeue(
-    cluster: Cluster,
-    static_rows: StaticRows,
-    reservations: Reservations,
-    placed: frozenset[int] = frozenset(),
-) -> bool:
+def requeue(feasible: FeasibleMachines, placed: frozenset[int] = frozenset()) -> bool:
     """Requeue every task that a marked machine could take; returns whether any was requeued. The dirty stay.
 
     ``placed``: rows of classes that a round has just placed tasks of. Tasks refused for good stay out.
     """
-    dirty = cluster.dirty
+    cluster, dirty = feasible.cluster, feasible.cluster.dirty
     touched = dirty.touched | placed
     if not (dirty.any_machine or dirty.domains_changed or touched):
         return False
@@ -61,10 +57,10 @@ def requeue(
         members = unschedulable[tasks.cls[unschedulable] == cls]
         if cluster.has_promises:
             free = cluster.free(least=int(tasks.priority[members].max()))[rows]
-        takes = could_take(cluster, static_rows, reservations, cls, members, rows, free)
+        takes = feasible.among(rows, free, cls, members)
         if len(takes):
             takers[cls] = takes
-        elif _could_evict(cluster, static_rows, reservations, cls, members, rows, free):
+        elif feasible.by_evictions(rows, free, cls, members):
             requeued_classes.append(cls)
     requeued_classes += _allowed(cluster, takers)
     requeued = unschedulable[np.isin(tasks.cls[unschedulable], requeued_classes)]
@@ -82,56 +78,44 @@ def _of_ruled_gangs(cluster: Cluster, unschedulable: Int64) -> Int64:
     )
 
 
-def could_take(
-    cluster: Cluster,
-    static_rows: StaticRows,
-    reservations: Reservations,
-    cls: int,
-    members: Int64,
-    rows: Int64,
-    free: Int64,
-) -> Int64:
-    """Those of the machines in ``rows`` (with ``free`` room) that would take a task of the class, rules aside."""
-    if len(rows) == 0:
-        return rows
-    row = cluster.classes.rows[cls]
-    request = cluster.request_of(cls)
-    less = saved(cluster, row.shape, rows)
-    free = free if less is None else free + less
-    wanted = np.flatnonzero(request)  # a lack of what is not asked for does not matter
-    takes = rows[static_rows.of(row.shape).feasible[rows] & (free[:, wanted] >= request[wanted]).all(axis=1)]
-    if len(takes):
-        pinned = pinned_rows(cluster, cls)
-        if pinned is not None:
+@dataclass(frozen=True, slots=True)
+class FeasibleMachines:
+    """Machines that would take tasks of a class (row), of which ``members`` (rows) wait; rules between tasks aside."""
+
+    cluster: Cluster
+    static_rows: StaticRows
+    reservations: Reservations
+
+    def among(self, rows: Int64, free: Int64, cls: int, members: Int64) -> Int64:
+        """Those of the machines in ``rows`` (with ``free`` room) that would take one."""
+        if len(rows) == 0:
+            return rows
+        cluster = self.cluster
+        shape, request = cluster.classes.rows[cls].shape, cluster.request_of(cls)
+        less = saved(cluster, shape, rows)
+        free = free if less is None else free + less
+        wanted = np.flatnonzero(request)  # a lack of what is not asked for does not matter
+        enough = (free[:, wanted] >= request[wanted]).all(axis=1)
+        takes = rows[self.static_rows.of(shape).feasible[rows] & enough]
+        if len(takes) and (pinned := pinned_rows(cluster, cls)) is not None:
             takes = np.intersect1d(takes, pinned)
-    if len(takes) == 0:
-        return takes
-    highest = int(cluster.tasks.priority[members].max())
-    closed = reservations.closed_rows(cluster, cls, highest)
-    return np.setdiff1d(takes, np.array(sorted(closed), dtype=np.int64)) if closed else takes
+        if len(takes) == 0:
+            return takes
+        highest = int(cluster.tasks.priority[members].max())
+        closed = self.reservations.closed_rows(cluster, cls, highest)
+        return np.setdiff1d(takes, np.array(sorted(closed), dtype=np.int64)) if closed else takes
 
-
-def _could_evict(
-    cluster: Cluster,
-    static_rows: StaticRows,
-    reservations: Reservations,
-    cls: int,
-    members: Int64,
-    rows: Int64,
-    free: Int64,
-) -> bool:
-    """Whether one of the machines in ``rows`` would take a task of the class once less important ones are gone."""
-    tasks = cluster.tasks
-    importance = Importance.of(tasks)
-    reach = int(importance.reach_of(tasks, members).max())
-    standing = importance.standing_of(tasks, tasks.in_state(State.BOUND))
-    if cluster.classes.rows[cls].content.never_preempts or not (standing < reach).any():
-        return False
-    given, _ = evictable(cluster, importance, rows, reach)
-    some = (given > 0).any(axis=1)
-    return bool(
-        len(could_take(cluster, static_rows, reservations, cls, members, rows[some], (free + given)[some]))
-    )
+    def by_evictions(self, rows: Int64, free: Int64, cls: int, members: Int64) -> bool:
+        """Whether one of the machines would take one once less important tasks are gone."""
+        cluster, tasks = self.cluster, self.cluster.tasks
+        importance = Importance.of(tasks)
+        reach = int(importance.reach_of(tasks, members).max())
+        standing = importance.standing_of(tasks, tasks.in_state(State.BOUND))
+        if cluster.classes.rows[cls].content.never_preempts or not (standing < reach).any():
+            return False
+        given, _ = evictable(cluster, importance, rows, reach)
+        some = (given > 0).any(axis=1)
+        return bool(len(self.among(rows[some], (free + given)[some], cls, members)))
 
 
 def _allowed(cluster: Cluster, takers: dict[int, Int64]) -> list[int]:
@@ -140,12 +124,8 @@ def _allowed(cluster: Cluster, takers: dict[int, Int64]) -> list[int]:
     if rules is None:
         return list(takers)
     state = RuleState(rules)
-    return [cls for index, (cls, at) in enumerate(takers.items()) if _any(state, index, at)]
-
-
-def _any(state: RuleState, index: int, at: Int64) -> bool:
-    allowed = state.allowed(index, at)
-    return allowed is None or bool(allowed.any())
+    allowed = {cls: state.allowed(index, at) for index, (cls, at) in enumerate(takers.items())}
+    return [cls for cls, machines in allowed.items() if machines is None or machines.any()]
 
 
 class QueueingHints:

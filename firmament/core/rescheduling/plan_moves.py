@@ -19,17 +19,43 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
+from firmament.core.model import TaskClass
 from firmament.core.placement.cost import placed_cost
 from firmament.core.rescheduling.move_network.admission import admitted, gains
-from firmament.core.rescheduling.move_network.budget import best_moves
-from firmament.core.rescheduling.move_network.compiled import CompiledMoves
+from firmament.core.rescheduling.move_network.budget import best_moves, frontier
+from firmament.core.rescheduling.move_network.compiled import CompiledMoves, compiled
 from firmament.core.rescheduling.move_network.problem import MoveProblem, Moves, saved
 from firmament.core.rescheduling.move_network.search import Found, MoveSearch, SearchOptions
-from firmament.core.rescheduling.plan import Move, MovePlan
-from firmament.core.rescheduling.priced_moves import priced_moves
 from firmament.core.rescheduling.rehearsal import rehearsed
 from firmament.core.scheduler import Scheduler
+from firmament.core.snapshot.snapshot import Snapshot
 from firmament.solvers.base import Solver
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A task that runs on ``source`` goes to ``target``; ``gain``: points that this saves, the move's cost deducted."""
+
+    uid: str
+    source: str
+    target: str
+    gain: float
+
+
+@dataclass(frozen=True, slots=True)
+class MovePlan:
+    """Moves that fit together, in order of gain.
+
+    ``cost_before``, ``cost_after``: points that models charge all tasks that may move, before and after, crowding by
+    tasks of mean size included. ``bound``: no plan, of any number of moves, comes to less, if each of its moves counts
+    with its price.
+    """
+
+    moves: tuple[Move, ...]
+    cost_before: float
+    cost_after: float
+    bound: float
+
 
 _TRIES = 8
 """Each try gives moves up; with rules between tasks two or three settle it."""
@@ -143,3 +169,70 @@ def _plan(problem: CompiledMoves, single: _Single, found: Found) -> MovePlan:
         (before - saved(problem.problem, single.moves) - charged) / COST_UNITS_PER_POINT,
         (before - found.most_saved) / COST_UNITS_PER_POINT,
     )
+
+
+# --- What any number of moves could save: how far today's placement is from the best there is.
+
+
+_GAP = 0.005
+"""How far the proof of each point may be off, as a part of what is saved."""
+
+
+@dataclass(frozen=True, slots=True)
+class CostPoint:
+    """So many ``moves`` save ``saved`` points if tasks fit by number; none of as many save more than ``most_saved``."""
+
+    moves: int
+    saved: float
+    most_saved: float
+
+
+def cost_frontier(
+    scheduler: Scheduler, prices: Mapping[str, float], points: int, solver: Solver
+) -> tuple[CostPoint, ...]:
+    """Return what moves of bound tasks with ``prices`` (uid -> points for moving it) could save, few moves first.
+
+    The last point is about any number of moves. Raises ``SolverError``.
+    """
+    problem = priced_moves(scheduler, prices)
+    if problem is None:
+        return ()
+    search = MoveSearch(problem.problem, solver, SearchOptions(gap=_GAP))
+    return tuple(
+        CostPoint(each.moves, each.saved / COST_UNITS_PER_POINT, each.most_saved / COST_UNITS_PER_POINT)
+        for each in frontier(search, points)
+    )
+
+
+# --- The problem of moving tasks of a cluster that each have a price: which may move at all, and what that costs.
+
+
+_NEVER = 10**9
+"""Units for a move that nothing can pay: costs of tasks are cut off there."""
+
+
+def priced_moves(scheduler: Scheduler, prices: Mapping[str, float]) -> CompiledMoves | None:
+    """Return the problem of moving the bound tasks that have ``prices`` (uid -> points); None if none is bound."""
+    running = scheduler.snapshot_of_running(sorted(prices))
+    return None if running is None else compiled(running, _prices(scheduler, running.snapshot, prices))
+
+
+def _prices(scheduler: Scheduler, snapshot: Snapshot, prices: Mapping[str, float]) -> Int64:
+    """int64[T]: units that moving each task costs. Pinned tasks, and those whose own preferences about other tasks are
+    more than a placement's cost shows, stay.
+    """
+    price = np.array([round(prices[uid] * COST_UNITS_PER_POINT) for uid in snapshot.uids], dtype=np.int64)
+    price = np.clip(price, 0, _NEVER)
+    first = 0
+    for cls, members in enumerate(snapshot.members):
+        content = scheduler.bound_task(snapshot.uids[first]).content
+        if cls in snapshot.problem.pins or _prefers_company(content):
+            price[first : first + len(members)] = _NEVER
+        first += len(members)
+    return price
+
+
+def _prefers_company(content: TaskClass) -> bool:
+    """Whether a class has preferences about which other tasks are near."""
+    soft = any(not rule.required for rule in content.spread)
+    return soft or bool(content.preferred_affinity or content.preferred_anti_affinity)

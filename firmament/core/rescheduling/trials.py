@@ -79,18 +79,22 @@ class Trials:
                     self._classes[number] = content
                 case TasksBound():
                     for task in _one_by_one(each):
-                        self._take_up(task, ends=task.uids[0] in goes)
+                        (uid,) = task.uids
+                        if uid in goes:
+                            self._ending.setdefault(task.machine, []).append(task)
+                        else:
+                            self._tasks[uid] = task
+                            self._home.setdefault(task.machine, {})[uid] = None
         self._priority = min((each.priority for each in self._tasks.values()), default=0)
         self._rows = {name: row for row, name in enumerate(self._machines)}
         self._resources = sorted({key for machine in self._machines.values() for key in machine.allocatable})
-        self._total = self._amounts()
-        self._ends = np.zeros_like(self._total)
-        self._leaving = np.zeros_like(self._total)
-        for name, row in self._rows.items():
-            for task in self._ending.get(name, ()):
-                self._ends[row] += self.requests_of(task.task_class)
-            for uid in self._home.get(name, ()):
-                self._leaving[row] += self.requests_of_task(uid)
+        offered = [
+            [machine.allocatable.get(key, 0) for key in self._resources]
+            for machine in self._machines.values()
+        ]
+        self._total: Int64 = np.array(offered, dtype=np.int64).reshape(-1, len(self._resources))
+        self._ends = self._requested(task for tasks in self._ending.values() for task in tasks)
+        self._leaving = self._requested(self._tasks.values())
         self._free = self._total - self._ends - self._leaving
 
     @property
@@ -305,13 +309,6 @@ class Trials:
             self.moved[uid] = machine
             self._guests.setdefault(machine, {})[uid] = None
 
-    def _take_up(self, task: TasksBound, *, ends: bool) -> None:
-        if ends:
-            self._ending.setdefault(task.machine, []).append(task)
-        else:
-            self._tasks[task.uids[0]] = task
-            self._home.setdefault(task.machine, {})[task.uids[0]] = None
-
     def _submitted(self, task: TasksBound) -> TasksSubmitted:
         # None is so important that others would have to make way.
         return TasksSubmitted(
@@ -330,13 +327,13 @@ class Trials:
         wanted = sum((self.requests_of_task(uid) for uid in uids), np.zeros(len(self._resources), np.int64))
         return bool((wanted <= room).all())
 
-    def _amounts(self) -> Int64:
-        """int64[M, K]: what machines offer."""
-        rows = [
-            [machine.allocatable.get(key, 0) for key in self._resources]
-            for machine in self._machines.values()
-        ]
-        return np.array(rows, dtype=np.int64).reshape(len(self._machines), len(self._resources))
+    def _requested(self, tasks: Iterable[TasksBound]) -> Int64:
+        """int64[M, K]: what ``tasks`` on each machine request together."""
+        requested = np.zeros_like(self._total)
+        for task in tasks:
+            if task.machine in self._rows:
+                requested[self._rows[task.machine]] += self.requests_of(task.task_class)
+        return requested
 
 
 def _one_by_one(bound: TasksBound) -> Iterable[TasksBound]:

@@ -37,11 +37,11 @@ def place_prices(problem: PlacementProblem, placement: Placement) -> PlacePrices
     if first is None:
         return PlacePrices(cls, np.zeros(problem.machines))
     try:
-        found = least_class_prices(first.solved, first.carried)
+        found = least_class_prices(first.outcome.solved, first.outcome.carried)
     except NotOptimalError:  # a time limit cut the search off
         return PlacePrices(cls, np.zeros(problem.machines))
-    held = placement.first_classes
-    for row, price in zip(first.solved.classes.tolist(), found.tolist(), strict=True):
+    held = first.classes
+    for row, price in zip(first.outcome.solved.classes.tolist(), found.tolist(), strict=True):
         cls[[row] if held is None else held[row]] = price
     saved = _savings(problem, placement.assignments, cls)
     return PlacePrices(cls / COST_UNITS_PER_POINT, saved / COST_UNITS_PER_POINT)

@@ -9,6 +9,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64, JointRows, Ledger
 from cost_models.task_constraints import TaskConstraint
+from firmament.core.rules.joint_room import JointRoom
 
 
 class ModelLimits:
@@ -20,14 +21,14 @@ class ModelLimits:
     """
 
     def __init__(self, joint: Sequence[JointRows], ledgers: Sequence[Ledger], shape: Int64) -> None:
-        self._joint, self._shape = joint, shape
-        self._left = [rows.limit.copy() for rows in joint]
+        self._shape = shape
+        self._joint = [JointRoom.of(rows) for rows in joint]
         self._ledgers = [ledger.copy() for ledger in ledgers]
 
     def copy(self) -> ModelLimits:
         """An independent copy."""
-        twin = ModelLimits(self._joint, self._ledgers, self._shape)
-        twin._left = [left.copy() for left in self._left]  # its own kind
+        twin = ModelLimits((), self._ledgers, self._shape)
+        twin._joint = [joint.copy() for joint in self._joint]  # its own kind
         return twin
 
     def involves(self, cls: int) -> bool:
@@ -39,13 +40,10 @@ class ModelLimits:
         if not self.involves(cls):
             return []
         shape, found = int(self._shape[cls]), []
-        for rows, left in zip(self._joint, self._left, strict=True):
-            row_of = rows.row_of if at is None else rows.row_of[at]
-            lacking = np.zeros(len(row_of), dtype=np.bool_)
-            amount = int(rows.amount[shape])
-            if amount > 0:
-                lacking[row_of >= 0] = left[row_of[row_of >= 0]] < amount
-            found.append((rows.reason, lacking))
+        for joint in self._joint:
+            open_to = np.ones(len(joint.rows.row_of), dtype=np.bool_)
+            joint.close_full(open_to, shape)
+            found.append((joint.rows.reason, ~(open_to if at is None else open_to[at])))
         for ledger in self._ledgers:
             room = ledger.room(shape)
             found.append((ledger.reason, (room if at is None else room[at]) <= 0))
@@ -55,13 +53,10 @@ class ModelLimits:
         """Whether there is room for one more task of a class on a machine."""
         if not self.involves(cls):
             return True
-        shape = int(self._shape[cls])
-        for rows, left in zip(self._joint, self._left, strict=True):
-            row, amount = int(rows.row_of[machine]), int(rows.amount[shape])
-            if row >= 0 and amount > 0 and left[row] < amount:
-                return False
-        at = np.array([machine])
-        return all(ledger.room_at(self._shape[[cls]], at)[0] > 0 for ledger in self._ledgers)
+        shape, at = int(self._shape[cls]), np.array([machine])
+        return all(joint.takes(shape, machine) for joint in self._joint) and all(
+            ledger.room_at(self._shape[[cls]], at)[0] > 0 for ledger in self._ledgers
+        )
 
     def add(self, cls: int, machine: int, count: int = 1) -> None:
         """Count tasks of a class on a machine; raises ``ValueError`` for taking back what a ledger has booked."""
@@ -74,10 +69,8 @@ class ModelLimits:
     def add_all(self, cls: Int64, machine: Int64, count: Int64) -> None:
         """Count ``count[i]`` tasks of ``cls[i]``, which the limits know, on ``machine[i]``."""
         shape = self._shape[cls]
-        for rows, left in zip(self._joint, self._left, strict=True):
-            row = rows.row_of[machine]
-            on_row = row >= 0
-            np.subtract.at(left, row[on_row], (rows.amount[shape] * count)[on_row])
+        for joint in self._joint:
+            joint.take(shape, machine, count)
         for ledger in self._ledgers:
             ledger.take(shape, machine, count)
 
@@ -85,12 +78,12 @@ class ModelLimits:
         """bool[N]: tasks, one of each entry, that get in each other's way if all came in their order."""
         crowded: Bool = np.zeros(len(cls), dtype=np.bool_)
         shape = self._shape[cls]
-        for rows, left in zip(self._joint, self._left, strict=True):
-            row, amount = rows.row_of[machine], rows.amount[shape]
+        for joint in self._joint:
+            row, amount = joint.rows.row_of[machine], joint.rows.amount[shape]
             on_row = (row >= 0) & (amount > 0)
-            wanted = np.zeros_like(left)
-            np.add.at(wanted, row[on_row], amount[on_row])
-            crowded[on_row] |= (wanted > left)[row[on_row]]
+            after = joint.copy()
+            after.take(shape, machine, np.ones_like(shape))
+            crowded[on_row] |= (after.left < 0)[row[on_row]]
         for ledger in self._ledgers:
             lost = ledger.copy().take(shape, machine, np.ones_like(shape)) == 0
             crowded |= np.isin(machine, machine[lost])

@@ -7,12 +7,13 @@ round. Costs are in units of the network.
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
 from cost_models.pairs import PairTerms
+from firmament.core.ranks import counting
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,16 @@ class PairRules:
         """Whether links bound what goes where."""
         return bool(self.terms.bounded and len(self.terms.link_limit) and self.terms.amount.any())
 
+    def with_residents(self, cls: Int64, machines: Int64) -> PairRules:
+        """The same with further tasks on machines, task i being of ``cls[i]`` on ``machines[i]``."""
+        kinds = self.kind[cls]
+        known = kinds >= 0
+        return replace(
+            self,
+            resident_kind=np.concatenate([self.resident_kind, kinds[known]]),
+            resident_machine=np.concatenate([self.resident_machine, machines[known]]),
+        )
+
     def counts(self) -> Int64:
         """int64[N, D]: tasks of each kind in each domain when the round begins."""
         terms = self.terms
@@ -96,18 +107,13 @@ def _on_one_machine(terms: PairTerms, kind: Int64, machine: Int64) -> float:
     by_kind, at = spots // width, spots % width
     starts = np.searchsorted(by_kind, np.arange(terms.kinds + 1))
     lengths = np.diff(starts)[terms.source]
-    entry = np.repeat(starts[terms.source], lengths) + _counting(lengths)
+    entry = np.repeat(starts[terms.source], lengths) + counting(lengths)
     wanted = np.repeat(terms.target, lengths) * width + at[entry]
     if not len(spots):
         return 0.0
     place = np.minimum(np.searchsorted(spots, wanted), len(spots) - 1)
     partners = np.where(spots[place] == wanted, many[place], 0)
     return float((own[entry] * many[entry] * partners).sum())
-
-
-def _counting(lengths: Int64) -> Int64:
-    """0, 1, ... up to each length, one after another."""
-    return np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
 
 
 class Arms:
@@ -132,7 +138,7 @@ class Arms:
         """Arms of several kinds, and for each the position of its kind in ``kinds``."""
         lengths = np.diff(self._starts)[kinds]
         owner = np.repeat(np.arange(len(kinds)), lengths)
-        return np.repeat(self._starts[kinds], lengths) + _counting(lengths), owner
+        return np.repeat(self._starts[kinds], lengths) + counting(lengths), owner
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,20 +149,11 @@ class DomainView:
     allowed: Bool
 
 
-class _LimitMatrices:
-    """What a limit means between domains, int64[D, D]: ``exceeds``, 1 or 0; ``vote``: -1 where it is kept as well."""
-
-    def __init__(self, terms: PairTerms, limit: float) -> None:
-        self.limit = limit
-        self.exceeds: Int64 = terms.exceeding(limit).astype(np.int64)
-        self.vote: Int64 = self.exceeds - terms.keeping(limit)
-
-
 class PairState:
     """How many tasks of each kind are in each domain: ``counts``, int64[N, D]; ``load``: int64[R] on links.
 
-    ``fixed_kind``, ``fixed_machine``: tasks that will not move any more in the round, by machine row. ``hard``,
-    ``linked``: what the rules say of themselves.
+    ``rules``: their residents are the tasks that will not move any more in the round. ``hard``, ``linked``: what the
+    rules say of themselves.
     """
 
     def __init__(self, rules: PairRules) -> None:
@@ -166,10 +163,12 @@ class PairState:
         self.arms = Arms(rules.terms)
         self.counts = rules.counts()
         self.load = link_load(rules.terms, self.counts)
-        self.fixed_kind, self.fixed_machine = rules.resident_kind, rules.resident_machine
-        self._matrices = [
-            _LimitMatrices(rules.terms, limit) for limit in np.unique(rules.terms.limit).tolist()
-        ]
+        # Of each limit what it means between domains, int64[D, D]: 1 where it is exceeded; where the majority decides,
+        # -1 where it is kept as well.
+        self._limits: dict[float, Int64] = {}
+        for limit in np.unique(rules.terms.limit).tolist():
+            exceeds = rules.terms.exceeding(limit).astype(np.int64)
+            self._limits[limit] = exceeds if rules.terms.strict else exceeds - rules.terms.keeping(limit)
 
     def copy(self) -> PairState:
         """An independent copy."""
@@ -223,10 +222,9 @@ class PairState:
         known = kind >= 0
         self.count(kind[known], self.terms.domain[machine[known]], count[known].astype(np.int64))
 
-    def fix(self, kinds: Int64, machines: Int64) -> None:
-        """Tasks that have been counted will stay on their machines."""
-        self.fixed_kind = np.concatenate([self.fixed_kind, kinds])
-        self.fixed_machine = np.concatenate([self.fixed_machine, machines])
+    def fix(self, cls: Int64, machines: Int64) -> None:
+        """Tasks that have been counted will stay on their machines: task i of ``cls[i]`` on ``machines[i]``."""
+        self.rules = self.rules.with_residents(cls, machines)
 
     def view(self, kinds: Int64) -> DomainView:
         """Cost and verdict of one more task of each of ``kinds`` in each domain, as tasks are now."""
@@ -255,12 +253,11 @@ class PairState:
         terms = self.terms
         excess = np.zeros((kinds, terms.domains), dtype=np.int64)
         limits, outward = terms.limit[self.arms.pair[arms]], self.arms.outward[arms]
-        for each in self._matrices:
-            matrix = each.exceeds if terms.strict else each.vote
-            out = outward & (limits == each.limit)
+        for limit, matrix in self._limits.items():
+            out = outward & (limits == limit)
             np.add.at(excess, owner[out], there[out] @ matrix.T)
             if terms.strict:
-                back = ~outward & (limits == each.limit)
+                back = ~outward & (limits == limit)
                 np.add.at(excess, owner[back], there[back] @ matrix)
         refused: Bool = excess > 0
         return refused

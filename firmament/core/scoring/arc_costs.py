@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from cost_models.interface import Float64, Int64
 from firmament.core.configuration import WeightedModel
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
-from firmament.core.flow.size_costs import Charge, RoundHeights
+from firmament.core.flow.terms import Charge, RoundHeights
 from firmament.core.scoring.assessment import LARGEST_COST, RoundAssessment, holds, native_figures
 from firmament.core.scoring.kept_rows import Charges, Recall, scatter, take_over
 from firmament.core.scoring.preferences import Preferences

@@ -17,7 +17,7 @@ import numpy as np
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.configuration import HOSTNAME, SpreadConstraint
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
-from firmament.core.flow.spread_terms import SpreadTerms
+from firmament.core.flow.terms import SpreadTerms
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.domains import DomainsByKey
 

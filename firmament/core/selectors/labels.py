@@ -8,12 +8,15 @@ that no machine has any more are given again. So memory follows the labels that 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.interface import Bool, Int64
+
+Value = TypeVar("Value", bound=Hashable)
 
 ABSENT = 0
 """Code of a machine that lacks the key; values count from 1."""
@@ -22,50 +25,96 @@ LONGEST_INTEGER = 19
 """Decimal digits of the largest 64-bit integers."""
 
 
-class LabelColumn:
-    """Codes of one key's values per machine. ``codes``: int32[capacity], valid up to the number of machines.
-
-    All codes are below ``bound``.
+class Codes(Generic[Value]):
+    """Numbers, from 1 on, for values that come and go; `ABSENT` stands for ``nothing``. Those of values that nobody has
+    any more are given again. ``values``: numbers by value; ``by_code``: values by number; ``counts``: how many have
+    each; ``version`` grows when there are other values.
     """
 
-    def __init__(self, rows: Sequence[str | None]) -> None:
-        found = dict.fromkeys(value for value in rows if value is not None)
-        self.values: dict[str, int] = {value: code for code, value in enumerate(found, 1)}
-        self.codes: NDArray[np.int32] = np.zeros(max(64, len(rows)), dtype=np.int32)
-        self.codes[: len(rows)] = [ABSENT if value is None else self.values[value] for value in rows]
-        self._value_of = ["", *found]  # by code
-        self._machines: list[int] = np.bincount(self.codes, minlength=len(self._value_of)).tolist()
+    def __init__(self, nothing: Value) -> None:
+        self.values: dict[Value, int] = {}
+        self.by_code: list[Value] = [nothing]
+        self.counts: list[int] = [0]
+        self.version = 0
         self._free: list[int] = []
-        self._numbers: tuple[Int64, Bool] | None = (
-            None  # by code: what Gt and Lt compare, once somebody has asked
-        )
 
-    @property
-    def bound(self) -> int:
-        """A number that all codes are below."""
-        return len(self._value_of)
+    def __len__(self) -> int:
+        """A number that all are below."""
+        return len(self.by_code)
 
-    def set(self, row: int, value: str | None) -> None:
-        """Give ``row`` a value, or none; the column grows as needed."""
+    def join(self, value: Value, count: int = 1) -> int:
+        """Note that so many more have a value; returns its number."""
+        if value == self.by_code[ABSENT]:
+            return ABSENT
+        code = self.values.get(value)
+        if code is None:
+            if self._free:
+                code = self._free.pop()
+                self.by_code[code] = value
+            else:
+                code = len(self.by_code)
+                self.by_code.append(value)
+                self.counts.append(0)
+            self.values[value] = code
+            self.version += 1
+        self.counts[code] += count
+        return code
+
+    def leave(self, code: int) -> None:
+        """Note that one less has the value of a number; the last one ends it."""
+        if not code:
+            return
+        self.counts[code] -= 1
+        if not self.counts[code]:
+            del self.values[self.by_code[code]]
+            self.by_code[code] = self.by_code[ABSENT]
+            self._free.append(code)
+            self.version += 1
+
+
+class CodedColumn(Codes[Value]):
+    """Values of machines: ``codes``: int32[capacity], valid up to the number of machines."""
+
+    def __init__(self, nothing: Value) -> None:
+        super().__init__(nothing)
+        self.codes: NDArray[np.int32] = np.zeros(64, dtype=np.int32)
+
+    def set(self, row: int, value: Value) -> None:
+        """Give ``row`` a value, or nothing; the column grows as needed."""
         if row >= len(self.codes):
-            self.codes = np.concatenate([self.codes, np.zeros(max(row + 1, len(self.codes)), dtype=np.int32)])
+            self.fit(row + 1)
         former = int(self.codes[row])
-        code = ABSENT if value is None else self._code(value)
-        if code:
-            self._machines[code] += 1  # before the former one is given up, which may be the same
-        self.codes[row] = code
-        if former:
-            self._machines[former] -= 1
-            if not self._machines[former]:
-                del self.values[self._value_of[former]]
-                self._free.append(former)
+        self.codes[row] = self.join(value)  # before the former one is given up, which may be the same
+        self.leave(former)
+
+    def fit(self, rows: int) -> None:
+        """Make room for so many rows; those that were never set have nothing."""
+        if rows > len(self.codes):
+            more = np.zeros(max(rows, 2 * len(self.codes)) - len(self.codes), dtype=np.int32)
+            self.codes = np.concatenate([self.codes, more])
+
+
+class LabelColumn(CodedColumn[str | None]):
+    """One key's values."""
+
+    def __init__(self, rows: Sequence[str | None]) -> None:
+        super().__init__(None)
+        found = Counter(value for value in rows if value is not None)
+        self.by_code += found
+        self.counts += found.values()
+        self.values = {value: code for code, value in enumerate(found, 1)}
+        self.fit(len(rows))
+        self.codes[: len(rows)] = [ABSENT if value is None else self.values[value] for value in rows]
+        self._numbers: tuple[int, Int64, Bool] | None = (
+            None  # by code: what Gt and Lt compare, as of a version
+        )
 
     def any_of(self, values: Sequence[str], count: int) -> Bool:
         """bool[count]: machines whose value is one of ``values``."""
         codes = [self.values[value] for value in values if value in self.values]
         if len(codes) == 1:
             return self.codes[:count] == codes[0]
-        wanted = np.zeros(self.bound, dtype=np.bool_)
+        wanted = np.zeros(len(self), dtype=np.bool_)
         wanted[codes] = True
         return wanted[self.codes[:count]]
 
@@ -75,28 +124,14 @@ class LabelColumn:
 
     def compared(self, operator: str, bound: int, count: int) -> Bool:
         """bool[count]: machines whose value is an integer greater (Gt) or less (Lt) than ``bound``."""
-        if self._numbers is None:
-            parsed = [parse_integer(value) for value in self._value_of]
+        if self._numbers is None or self._numbers[0] != self.version:
+            parsed = [parse_integer(value or "") for value in self.by_code]
             numbers = np.array([number or 0 for number in parsed], dtype=np.int64)
-            self._numbers = numbers, np.array([number is not None for number in parsed], dtype=np.bool_)
-        numbers, known = self._numbers
+            known = np.array([number is not None for number in parsed], dtype=np.bool_)
+            self._numbers = self.version, numbers, known
+        _, numbers, known = self._numbers
         matching = known & (numbers > bound if operator == "Gt" else numbers < bound)
         return matching[self.codes[:count]]
-
-    def _code(self, value: str) -> int:
-        code = self.values.get(value)
-        if code is not None:
-            return code
-        if self._free:
-            code = self._free.pop()
-            self._value_of[code] = value
-        else:
-            code = len(self._value_of)
-            self._value_of.append(value)
-            self._machines.append(0)
-        self.values[value] = code
-        self._numbers = None
-        return code
 
 
 def parse_integer(text: str) -> int | None:

@@ -72,19 +72,20 @@ def _requirement(requirement: Requirement, column: LabelColumn, count: int) -> B
     return column.compared(operator, bound, count)
 
 
-def named_machines(terms: Sequence[NodeSelectorTerm]) -> tuple[str, ...] | None:
-    """The machine names that ``terms`` single out, or None if they say anything else.
+def named_values(terms: Sequence[NodeSelectorTerm], key: str) -> tuple[str, ...] | None:
+    """The machine names (`NAME_FIELD`), or values of a label, that ``terms`` single out; None if they say more.
 
-    This is the shape of a DaemonSet pod's affinity (matchFields: metadata.name In [node]); such a pin is kept out of
-    the task's shape, so that a thousand of them share one row over machines.
+    With names this is the shape of a DaemonSet pod's affinity (matchFields: metadata.name In [node]), with `HOSTNAME`
+    that of a local volume's. Such a pin is kept out of a task's shape, so that a thousand of them share one row over
+    machines.
     """
-    names: list[str] = []
+    values: list[str] = []
     for term in terms:
-        only = term.fields[0] if len(term.fields) == 1 and not term.labels else None
-        if only is None or only.key != NAME_FIELD or only.operator != "In":
+        asked, others = (term.fields, term.labels) if key == NAME_FIELD else (term.labels, term.fields)
+        if len(asked) != 1 or others or asked[0].key != key or asked[0].operator != "In":
             return None
-        names.extend(only.values)
-    return tuple(sorted(set(names))) if terms else None
+        values.extend(asked[0].values)
+    return tuple(sorted(set(values))) if terms else None
 
 
 def singled_out(terms: Sequence[NodeSelectorTerm]) -> frozenset[str] | None:
@@ -99,17 +100,3 @@ def singled_out(terms: Sequence[NodeSelectorTerm]) -> frozenset[str] | None:
             return None
         names.update(set(named[0]).intersection(*named[1:]))
     return frozenset(names) if terms else None
-
-
-def named_hosts(terms: Sequence[NodeSelectorTerm]) -> tuple[str, ...] | None:
-    """The values of the label `HOSTNAME` that ``terms`` single out, or None if they say anything else.
-
-    This is the shape of a local volume's node affinity; such a pin is kept out of the task's shape, too.
-    """
-    values: list[str] = []
-    for term in terms:
-        only = term.labels[0] if len(term.labels) == 1 and not term.fields else None
-        if only is None or only.key != HOSTNAME or only.operator != "In":
-            return None
-        values.extend(only.values)
-    return tuple(sorted(set(values))) if terms else None

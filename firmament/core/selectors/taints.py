@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cost_models.interface import Int64
 from firmament.core.model import Taint, Toleration
-from firmament.core.selectors.labels import parse_integer
+from firmament.core.selectors.labels import CodedColumn, parse_integer
 
 HARD_EFFECTS = ("NoSchedule", "NoExecute")
 CORDON_TAINT = Taint(key="node.kubernetes.io/unschedulable", value="", effect="NoSchedule")
@@ -98,86 +97,49 @@ class TaintIndex:
     """
 
     def __init__(self) -> None:
-        self._sets: list[tuple[Taint, ...]] = [()]
-        self._code: dict[tuple[Taint, ...], int] = {(): 0}
-        self._machines = [0]  # by code: how many have these taints; the one of no taints stays
-        self._free: list[int] = []
-        self._codes: NDArray[np.int32] = np.zeros(64, dtype=np.int32)
+        self._column = CodedColumn[tuple[Taint, ...]](())
         self.groups = self.soft = 0
 
     def set(self, row: int, taints: tuple[Taint, ...]) -> None:
         """Set the taints of a row."""
-        self._fit(row + 1)
-        former = int(self._codes[row])
-        code = self._codes[row] = self._code_of(taints)
-        if taints:
-            self._machines[code] += 1
-        if former:
-            self._leave(former)
+        column = self._column
+        column.fit(row + 1)
+        former = column.by_code[column.codes[row]]
+        self.soft += taints not in column.values and _is_soft(taints)
+        column.set(row, taints)
+        self.soft -= former not in column.values and _is_soft(former)
+        self.groups = len(column.values)
 
     def remove(self, last: int, row: int) -> None:
         """Drop ``row`` by moving the ``last`` one into its place."""
-        self._fit(last + 1)
-        self.set(row, self._sets[self._codes[last]])
+        self._column.fit(last + 1)
+        self.set(row, self._column.by_code[self._column.codes[last]])
         self.set(last, ())
-
-    def _fit(self, rows: int) -> None:
-        """Rows that were never set have no taints."""
-        if rows > len(self._codes):
-            more = np.zeros(max(rows, 2 * len(self._codes)) - len(self._codes), dtype=np.int32)
-            self._codes = np.concatenate([self._codes, more])
-
-    def _code_of(self, taints: tuple[Taint, ...]) -> int:
-        code = self._code.get(taints)
-        if code is not None:
-            return code
-        if self._free:
-            code = self._free.pop()
-            self._sets[code] = taints
-        else:
-            code = len(self._sets)
-            self._sets.append(taints)
-            self._machines.append(0)
-        self._code[taints] = code
-        self.groups += 1
-        self.soft += _is_soft(taints)
-        return code
-
-    def _leave(self, code: int) -> None:
-        """A machine has the taints of ``code`` no more."""
-        self._machines[code] -= 1
-        if not self._machines[code]:
-            taints = self._sets[code]
-            del self._code[taints]
-            self._sets[code] = ()
-            self._free.append(code)
-            self.groups -= 1
-            self.soft -= _is_soft(taints)
 
     def first_untolerated(self, tolerations: Sequence[Toleration], count: int) -> tuple[Int64, list[Taint]]:
         """Per machine the first hard taint that is not tolerated: an index (int64[count], -1: none) and the taints."""
-        self._fit(count)
+        self._column.fit(count)
         found: dict[Taint, int] = {}
-        per_set = np.full(len(self._sets), -1, dtype=np.int64)
+        per_set = np.full(len(self._column), -1, dtype=np.int64)
         lookup = Tolerated(tolerations)
-        for code, taints in enumerate(self._sets):
+        for code, taints in enumerate(self._column.by_code):
             for taint in taints:
                 if taint.effect in HARD_EFFECTS and taint not in lookup:
                     per_set[code] = found.setdefault(taint, len(found))
                     break
-        return per_set[self._codes[:count]], list(found)
+        return per_set[self._column.codes[:count]], list(found)
 
     def untolerated_preferences(self, tolerations: Sequence[Toleration], count: int) -> Int64:
         """int64[count]: PreferNoSchedule taints per machine that are not tolerated."""
         if not self.soft:
             return np.zeros(count, dtype=np.int64)
-        self._fit(count)
+        self._column.fit(count)
         lookup = Tolerated(tolerations)
         per_set = np.array(
             [
                 sum(taint.effect == "PreferNoSchedule" and taint not in lookup for taint in taints)
-                for taints in self._sets
+                for taints in self._column.by_code
             ],
             dtype=np.int64,
         )
-        return per_set[self._codes[:count]]
+        return per_set[self._column.codes[:count]]

@@ -115,11 +115,9 @@ def unseen(cluster: Cluster, *, without: int = -1) -> Int64:
     late = on[(tasks.assigned[on] > seen_until[tasks.machine[on]]) & (on != without)]
     if not len(late):
         return found
-    classes, of_class = np.unique(tasks.cls[late], return_inverse=True)
-    shapes = [cluster.classes.rows[cls].shape for cls in classes.tolist()]
+    requested, assumed = cluster.demand_of(tasks.cls[late])
     shown = np.ceil(_shown(cluster, late, _reported(cluster, late, tasks.machine[late]))).astype(np.int64)
-    needs = (cluster.requests.rows(shapes) + cluster.requests.assumed_rows(shapes))[of_class]
-    np.add.at(found, tasks.machine[late], np.maximum(needs - shown, 0))
+    np.add.at(found, tasks.machine[late], np.maximum(requested + assumed - shown, 0))
     return np.where(machines.used < CEILING, found, CEILING)  # no sum of a part exceeds that of all
 
 

@@ -40,7 +40,8 @@ def preemption_problem(
     important, for the room that they will give back, but only if some less important task is bound.
     """
     cls, reach = groups.cls, importance.reach(groups.priority, groups.group_priority)
-    may = np.array([_may_preempt(cluster, row) for row in cls.tolist()], dtype=np.bool_)
+    contents = [cluster.classes.rows[row].content for row in cls.tolist()]
+    may = np.array([not each.never_preempts and not each.invalid for each in contents], dtype=np.bool_)
     may &= groups.level != PLACED
     if not may.any() or not len(cluster.machines):
         return None
@@ -51,7 +52,8 @@ def preemption_problem(
     may &= reach > standing.min()
     kinds, kind = np.unique(tasks.cls[rows], return_inverse=True)
     covered_by, allowed = _budgets(cluster, evictions, kinds)
-    gangs = _gangs(cluster, rows, _jobs(problem, jobs))
+    of_classes = [jobs[gang] if gang >= 0 else "" for gang in groups.gang.tolist()]
+    gangs = _gangs(cluster, rows, of_classes)
     returning, returns = returned(cluster, problem.joint, rows)
     return PreemptionProblem(
         priority=reach,
@@ -61,7 +63,7 @@ def preemption_problem(
         started=tasks.assigned[rows],
         leaving=tasks.leaving[rows],
         kind=kind.astype(np.int64),
-        requests=cluster.requests.rows([cluster.classes.rows[row].shape for row in kinds.tolist()]),
+        requests=cluster.demand_of(kinds)[0],
         budgets=covered_by,
         allowed=allowed,
         row=rows,
@@ -94,18 +96,6 @@ def _taking_part(tasks: TaskTable, importance: Importance, above: int, spared: I
     rows = np.flatnonzero(less_important | (bound & tasks.leaving[:size]))
     rows = rows[np.lexsort((rows, -tasks.assigned[rows], standing[rows], tasks.machine[rows]))]
     return rows, standing[rows]
-
-
-def _jobs(problem: PlacementProblem, jobs: Sequence[str]) -> list[str]:
-    """The gang that each class of the problem belongs to, "" for none."""
-    if not len(problem.gang_need):
-        return [""] * problem.classes
-    return [jobs[gang] if gang >= 0 else "" for gang in problem.gang.tolist()]
-
-
-def _may_preempt(cluster: Cluster, row: int) -> bool:
-    content = cluster.classes.rows[row].content
-    return not content.never_preempts and not content.invalid
 
 
 def _budgets(

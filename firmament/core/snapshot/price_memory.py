@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.flow.dual_prices import DualPrices
+from firmament.core.flow.terms import DualPrices
 from firmament.core.snapshot.snapshot import Snapshot
 
 MOST_ROUNDS = 16

@@ -16,10 +16,8 @@ from firmament.core.constraints.tree_groups import Called, Trees, compile_groups
 from firmament.core.filters.attached_volumes import with_attached
 from firmament.core.filters.node_filters import StaticRows
 from firmament.core.filters.verdict import pinned_rows
-from firmament.core.flow.dual_prices import DualPrices
-from firmament.core.flow.group_terms import GroupTerms
 from firmament.core.flow.problem import PlacementProblem
-from firmament.core.flow.spread_terms import SpreadTerms
+from firmament.core.flow.terms import DualPrices, GroupTerms, SpreadTerms
 from firmament.core.gangs.lifecycle import AdmittedTasks
 from firmament.core.model import Machine
 from firmament.core.preemption.problem import PreemptionProblem

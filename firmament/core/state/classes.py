@@ -17,7 +17,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.core.events import InvalidEventError
 from firmament.core.model import PODS, TaskClass
-from firmament.core.selectors.node_selectors import named_hosts, named_machines
+from firmament.core.selectors.node_selectors import HOSTNAME, NAME_FIELD, named_values
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,14 +156,14 @@ class ClassTable:
         """Shape, pins and hosts of a class. Every task takes one unit of ``pods``, whatever the class says."""
         requests = {name: amount for name, amount in content.requests if amount > 0}
         requests[PODS] = 1
-        named = named_machines(content.required) if content.required else None
+        named = named_values(content.required, NAME_FIELD) if content.required else None
         pins = named
         if content.machine:
             pins = (content.machine,) if named is None or content.machine in named else ()
         hosts: set[str] | None = None
         volumes = []
         for rule in content.volumes:
-            values = None if rule.reason or rule.in_use else named_hosts(rule.terms)
+            values = None if rule.reason or rule.in_use else named_values(rule.terms, HOSTNAME)
             if values is None:
                 volumes.append(rule)
             else:

@@ -11,9 +11,10 @@ from cost_models.interface import Int64, Needs
 from cost_models.task_constraints import ConstrainingModel
 from firmament.core.model import BUDGET_RECORD, FOREIGN_NOMINATION_RECORD, NAMESPACE_RECORD, Machine
 from firmament.core.resources import ResourceIndex, ShapeRequests
+from firmament.core.selectors.labels import Codes
 from firmament.core.state.class_selectors import ClassSelector
 from firmament.core.state.classes import ClassTable, Renumbered
-from firmament.core.state.jobs import JobTable, SpreadGroups
+from firmament.core.state.jobs import JobTable
 from firmament.core.state.machines import MachineTable
 from firmament.core.state.promised_room import ForeignNominations, PromisedRoom
 from firmament.core.state.records import RecordTable
@@ -41,7 +42,7 @@ class DirtySet:
 
     def rows(self) -> Int64:
         """Rows of the marked machines, ascending; those of single machines, also if it is ``everywhere``."""
-        return np.array(sorted(self.machines), dtype=np.int64)
+        return np.sort(np.fromiter(self.machines, dtype=np.int64, count=len(self.machines)))
 
     @property
     def any_machine(self) -> bool:
@@ -89,7 +90,7 @@ class Cluster:
             history=needs.load,
         )
         self.jobs = JobTable()
-        self.spread_groups = SpreadGroups()
+        self.spread_groups = Codes("")  # of tasks that would rather be apart
         self.records = RecordTable(record_bytes, frozenset((*needs.records, *_OWN_RECORDS)))
         self.dirty = DirtySet()
         self.promises = PromisedRoom(ForeignNominations(self.resources))
@@ -264,7 +265,7 @@ class Cluster:
     def occupy_all(self, tasks: Int64, machines: Int64) -> None:
         """Put tasks (int64[N] rows) that are on no machine on machines (int64[N] rows), and count what they use."""
         self.tasks.machine[tasks] = machines
-        self.machines.book_all(machines, *self._demand_of(tasks))
+        self.machines.book_all(machines, *self.demand_of(self.tasks.cls[tasks]))
 
     def leave_all(self, tasks: Int64) -> Int64:
         """Take tasks (int64[N] rows) off their machines, and what they use with them; int64[N], where they were.
@@ -272,14 +273,14 @@ class Cluster:
         The machines are not marked: it is for questions, after which all are where they were.
         """
         machines = self.tasks.machine[tasks]
-        self.machines.book_all(machines, *self._demand_of(tasks), count=-1)
+        self.machines.book_all(machines, *self.demand_of(self.tasks.cls[tasks]), count=-1)
         self.tasks.machine[tasks] = -1
         return machines
 
-    def _demand_of(self, tasks: Int64) -> tuple[Int64, Int64]:
-        """int64[N, K] each: what tasks (int64[N] rows) request, and are assumed to need beyond it."""
-        classes, of_class = np.unique(self.tasks.cls[tasks], return_inverse=True)
-        shapes = [self.classes.rows[cls].shape for cls in classes.tolist()]
+    def demand_of(self, classes: Int64) -> tuple[Int64, Int64]:
+        """int64[N, K] each: what tasks of ``classes`` (int64[N] rows) request, and are assumed to need beyond it."""
+        present, of_class = np.unique(classes, return_inverse=True)
+        shapes = [self.classes.rows[cls].shape for cls in present.tolist()]
         return self.requests.rows(shapes)[of_class], self.requests.assumed_rows(shapes)[of_class]
 
     def _occupy(self, task: int, machine: int) -> None:

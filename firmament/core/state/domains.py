@@ -44,7 +44,7 @@ class DomainsByKey:
             count = len(self._machines)
             column = self._machines.labels.column(key)
             domain = column.codes[:count].astype(np.int64) - 1
-            domains = column.bound - 1
+            domains = len(column) - 1
             sizes = np.bincount(domain[domain >= 0], minlength=domains)
             topology = Domains(domain, domains, coarse=bool((sizes > 1).any()))
             self._by_key[key] = topology

@@ -293,7 +293,7 @@ class MachineTable:
     def book_all(self, rows: Int64, requests: Int64, unstated: Int64, count: int = 1) -> None:
         """Add (``count`` 1) or take back (-1) a task per entry: ``rows``: int64[N], the others: int64[N, K]."""
         self._fit_columns()
-        (self._used.add_all if count > 0 else self._used.take_all)(rows, requests)
+        self._used.add_all(rows, requests, count=count)
         for column in np.flatnonzero(unstated.any(axis=0)).tolist():
             np.add.at(self._unstated[:, column], rows, count * unstated[:, column])
         np.add.at(self._running[:, 0], rows, count)

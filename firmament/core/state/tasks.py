@@ -96,21 +96,6 @@ class TaskTable:
     def __len__(self) -> int:
         return len(self.row_of)
 
-    def add(
-        self, uid: str, *, name: str, job: str, cls: int, priority: int, created: float, now: float
-    ) -> int:
-        """Add a pending task; returns its row. The uid must be new."""
-        rows = self.add_all(
-            [uid],
-            names=[name],
-            jobs=[job],
-            cls=np.array([cls]),
-            priority=np.array([priority]),
-            created=np.array([created]),
-            now=now,
-        )
-        return int(rows[0])
-
     def add_all(
         self,
         uids: Sequence[str],

@@ -10,9 +10,8 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.core.tree_solver import regular
 from firmament.core.tree_solver.profiles import best_profile
-from firmament.core.tree_solver.reach import Reach
+from firmament.core.tree_solver.reach import Reach, Shares, batches, caps, plain
 from firmament.core.tree_solver.rules import Rule, limits
-from firmament.core.tree_solver.shares import Shares, batches, caps, plain
 from firmament.core.tree_solver.tree import Tree
 
 Profile = tuple[int, ...]

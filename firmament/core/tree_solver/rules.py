@@ -1,14 +1,11 @@
-"""Rules per level of a tree, what a solver answers, and why it cannot."""
+"""Rules per level of a tree, what they demand of counts, and why a solver finds none."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from cost_models.group_terms import LevelRule
-from cost_models.interface import Int64
-from firmament.core.tree_solver.tree import Tree
 
 Rule: TypeAlias = LevelRule
 
@@ -45,29 +42,3 @@ class Shortage:
     level: str
     message: str
     placeable: int
-
-
-class GroupSolver(Protocol):
-    """Divides a group over the leaves of a tree."""
-
-    def place(
-        self,
-        tree: Tree,
-        slots: Int64,
-        size: int,
-        rules: Sequence[Rule],
-        cost: Int64,
-        held: Int64,
-        counted: Int64 | None = None,
-    ) -> Int64 | Shortage:
-        """How many of the group's pods each leaf holds, or why that cannot be.
-
-        ``slots``: int64[L], how many more pods each leaf takes (below 0 counts as 0); ``size``: all pods of the group;
-        ``rules``: one per level, top to bottom; ``cost``: int64[L], charged for each pod on the leaf, at most 2**62 in
-        sum; ``held``: int64[L], pods of the group that are there already and stay; ``counted``: int64[L], how many more
-        pods each leaf takes by the resources that count where rooms are compared, None for ``slots``.
-
-        The answer, int64[L], sums to ``size``, is nowhere below ``held`` nor above ``held + slots``, and keeps every
-        strict rule. It is the same for the same input.
-        """
-        ...

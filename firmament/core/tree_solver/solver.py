@@ -52,7 +52,16 @@ class ExactSolver:
         held: Int64,
         counted: Int64 | None = None,
     ) -> Int64 | Shortage:
-        """As `GroupSolver.place`."""
+        """How many of the group's pods each leaf holds, or why that cannot be.
+
+        ``slots``: int64[L], how many more pods each leaf takes (below 0 counts as 0); ``size``: all pods of the group;
+        ``rules``: one per level, top to bottom; ``cost``: int64[L], charged for each pod on the leaf, at most 2**62 in
+        sum; ``held``: int64[L], pods of the group that are there already and stay; ``counted``: int64[L], how many more
+        pods each leaf takes by the resources that count where rooms are compared, None for ``slots``.
+
+        The answer, int64[L], sums to ``size``, is nowhere below ``held`` nor above ``held + slots``, and keeps every
+        strict rule. It is the same for the same input.
+        """
         enough = int((np.clip(slots, 0, size) + held).sum()) >= size
         found = reach(tree, slots, size, rules, held) if enough else None
         if found is None or not found.whole >> size & 1:

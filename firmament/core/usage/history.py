@@ -131,16 +131,6 @@ class History:
         self._version = np.concatenate([self._version, np.zeros(size - have, dtype=np.int64)])
 
 
-def _average(samples: Float64) -> Float64:
-    average: Float64 = np.nanmean(samples, axis=1)
-    return average
-
-
-def _deviation(samples: Float64) -> Float64:
-    deviation: Float64 = np.nanstd(samples, axis=1)
-    return deviation
-
-
 def _percentile(share: float) -> Callable[[Float64], Float64]:
     def percentile(samples: Float64) -> Float64:
         ordered = np.sort(samples, axis=1)  # NaN go last
@@ -153,8 +143,8 @@ def _percentile(share: float) -> Callable[[Float64], Float64]:
 
 STATISTICS: Mapping[str, Callable[[Float64], Float64]] = MappingProxyType(
     {
-        "avg": _average,
-        "std": _deviation,
+        "avg": lambda samples: np.nanmean(samples, axis=1),
+        "std": lambda samples: np.nanstd(samples, axis=1),
         **{name: _percentile(share) for name, share in _QUANTILES.items()},
     }
 )

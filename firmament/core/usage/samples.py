@@ -251,6 +251,8 @@ class MachineSamples:
 
     def _grow(self, rows: int) -> None:
         before = len(self._time)
+        if rows <= before:
+            return
         for name in ("_time", "_interval", "_stamp", "_aggregates", "_changed"):
             setattr(self, name, widened(getattr(self, name), rows, 1))
         self._time[before:] = np.nan

@@ -6,12 +6,12 @@ Two spellings are in use: the CRD gives a workload a ``selector``, which pods ca
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from poseidon.app_network.spec.keys import KAHN_SORT
 from poseidon.app_network.spec.reading import Object, Reader
-from poseidon.app_network.spec.sorting import KAHN_SORT
 
 if TYPE_CHECKING:
     from poseidon.kube.parsing.defects import Defect
@@ -80,17 +80,12 @@ def read_app_group(spec: Any) -> tuple[AppGroupSpec, tuple[Defect, ...]]:
         declared.append((workload, each, where))
     if isinstance(spec, Mapping) and not declared:
         reader.note("spec.workloads", "empty; declare at least one workload")
-    known = _by_name_and_selector(workload for workload, _, _ in declared)
+    # A name goes before a selector that reads alike.
+    known = {each.selector: each for each, _, _ in declared} | {each.name: each for each, _, _ in declared}
     workloads = tuple(
         _with_dependencies(reader, workload, each, where, known) for workload, each, where in declared
     )
     return AppGroupSpec(algorithm, workloads), tuple(reader.defects)
-
-
-def _by_name_and_selector(workloads: Iterable[Workload]) -> dict[str, Workload]:
-    """Return workloads by either; a name goes before a selector that reads alike."""
-    listed = list(workloads)
-    return {**{each.selector: each for each in listed}, **{each.name: each for each in listed}}
 
 
 def _workload(reader: Reader, parent: Object, path: str) -> Workload | None:
@@ -133,11 +128,4 @@ def _with_dependencies(
                 max_network_cost=reader.count(each, "maxNetworkCost", where, most=LARGEST_COST) or 0,
             )
         )
-    return Workload(
-        workload.name,
-        workload.selector,
-        workload.kind,
-        workload.api_version,
-        workload.namespace,
-        tuple(dependencies),
-    )
+    return replace(workload, dependencies=tuple(dependencies))

@@ -17,8 +17,19 @@ LEVEL_OF_KEY: Mapping[str, str] = MappingProxyType(
 )
 KEY_OF_LEVEL: Mapping[str, str] = MappingProxyType({level: key for key, level in LEVEL_OF_KEY.items()})
 
-USER_DEFINED, NETPERF_COSTS = "UserDefined", "NetperfCosts"
-"""Names of lists of weights: those that people write, and those that are computed from measurements."""
+KAHN_SORT = "KahnSort"
+"""The algorithm that orders workloads where the name of another one is unknown."""
+
+NETPERF_COSTS = "NetperfCosts"
+"""Name of the list of weights that are computed from measurements."""
+
+
+class ObjectKey(NamedTuple):
+    """An object of one of the two kinds."""
+
+    kind: str
+    namespace: str
+    name: str
 
 
 class Domain(NamedTuple):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from poseidon.kube.api.core import Condition
 from poseidon.kube.api.pod_groups import NativePodGroup
 from poseidon.kube.api.references import timestamp
-from poseidon.kube.write.pod_group_writers import GroupConditionWrite
+from poseidon.kube.write.patch_writer import GroupConditionWrite
 from poseidon.lifecycle.pending_reasons import reasons_of
 from poseidon.pod_groups.demands import ignored_by_native
 from protos.firmament.v1 import scheduler_pb2 as pb

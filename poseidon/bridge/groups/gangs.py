@@ -11,25 +11,26 @@ from poseidon.bridge.groups.tree_groups import TopologyGroups
 from poseidon.group_trees.spec.described_maps import DescribedMap
 from poseidon.kube.api.pod_groups import PodGroup
 from poseidon.kube.api.references import ObjectRef
-from poseidon.lifecycle.actions import Action, AnnounceGroup, WriteGroupCondition, WriteGroupStatus
+from poseidon.lifecycle.actions import Action, AnnounceGroup
 from poseidon.lifecycle.pending_reasons import reasons_of
 from poseidon.pod_groups.groups import Group, GroupChange, Groups
 from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
 from poseidon.pod_groups.sources import Source
-from poseidon.pod_groups.statuses import PodGroupStatuses
-from poseidon.pod_groups.wholeness import FormerWholeness
+from poseidon.pod_groups.statuses import FormerWholeness, PodGroupStatuses
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from poseidon.bridge.groups.notes import TopologyRecords
     from poseidon.group_trees.spec.options import TreeArguments
     from poseidon.kube.api.app_network import ConfigMap
     from poseidon.kube.api.core import Pod
     from poseidon.kube.watch.changes import Change
     from poseidon.kube.watch.quarantine import Quarantine
-    from poseidon.lifecycle.binding.placements import Placements
     from poseidon.lifecycle.jobs import Jobs
+    from poseidon.lifecycle.pending_reasons import PendingReasons
+    from poseidon.lifecycle.placements import Placements
     from poseidon.lifecycle.pods import Tasks
     from poseidon.nodes.machines import Machines
     from poseidon.pod_groups.groups import Group, Groups
@@ -56,7 +57,8 @@ IGNORED = "NotHonoured"
 class Gangs:
     """Applies what follows from groups to tasks and jobs. ``wall`` tells seconds since the epoch.
 
-    ``arguments`` say where the tree is by which ``topology`` has groups placed; see there for ``tree_is_read``.
+    ``arguments`` say where the tree is by which ``topology`` has groups placed; see there for ``records``. What has to
+    be done is added to ``actions``. ``wanted_kinds``: of owners, of whose pods some gang is a share.
     """
 
     def __init__(
@@ -65,32 +67,32 @@ class Gangs:
         tasks: Tasks,
         jobs: Jobs,
         placements: Placements,
+        pending_reasons: PendingReasons,
         machines: Machines,
         classes: ClassTable,
+        records: TopologyRecords,
+        actions: list[Action],
         wall: Callable[[], float],
         options: GangSection,
         arguments: TreeArguments,
-        *,
-        tree_is_read: bool,
         quarantine: Quarantine,
     ) -> None:
         self._quarantine = quarantine
         self._tasks = tasks
         self._jobs = jobs
         self._placements = placements
+        self._pending_reasons = pending_reasons
         self._machines = machines
         self._classes = classes
+        self._actions = actions
         self.groups = groups
         """Who is in which group, and what each asks for."""
-        self._statuses = PodGroupStatuses(self.groups, wall, self._quarantine)
+        self._statuses = PodGroupStatuses(groups, wall, quarantine)
         self._conditions = GroupConditions(wall)
-        self._former = FormerWholeness(self.groups, options.timeout, wall)
-        self.topology = TopologyGroups(
-            self.groups, arguments, wall, self._name_of, quarantine, tree_is_read=tree_is_read
-        )
+        self._former = FormerWholeness(groups, options.timeout, wall)
+        self.topology = TopologyGroups(groups, arguments, wall, self._name_of, records, actions, quarantine)
         self._said: dict[str, dict[tuple[str, str], str]] = {}
-        self._actions: list[Action] = []
-        self._wanted_kinds: set[str] = set()
+        self.wanted_kinds: set[str] = set()
 
     def begin(self) -> None:
         """All objects and pods are known now: whatever a former bridge has decided can be told from them."""
@@ -122,34 +124,23 @@ class Gangs:
         self.topology.group_maps_changed(changes)
         self.apply()
 
-    def wants(self, kind: str) -> bool:
-        """Whether some pod's gang is a share of the pods of an owner of this kind."""
-        return kind in self._wanted_kinds
-
-    def pod_changed(self, uid: str, pod: Pod) -> None:
-        """Take a pod of ours as it is now, whatever has become of it."""
+    def pod_changed(self, uid: str, pod: Pod) -> Group | None:
+        """Take a pod of ours as it is now, whatever has become of it; return its group, None for a pod by itself."""
         self.groups.put_pod(uid, pod)
+        return self.groups.group_of(uid)
 
     def pod_gone(self, uid: str) -> None:
         """A pod exists no longer, or is not ours any more."""
         self.groups.remove_pod(uid)
         self.topology.pod_gone(uid)
 
-    def translated(self, task: Task) -> tuple[Task, str]:
+    def translated(self, group: Group, task: Task) -> tuple[Task, str]:
         """Return a task with job and rank of its group, and why it has to wait ("": it need not)."""
-        group = self.groups.group_of(task.uid)
-        if group is None:
-            return task, ""
         if group.member.share:
-            self._wanted_kinds.add(group.member.source.kind)
+            self.wanted_kinds.add(group.member.source.kind)
         if task.job != group.job.id:
             task = replace(task, job=group.job.id)
         return self._asked(group, task), self.groups.waits_for(group) or self.groups.beyond(task.uid)
-
-    def job(self, uid: str) -> pb.Job | None:
-        """Return the job of the pod's group, None for a pod by itself."""
-        group = self.groups.group_of(uid)
-        return self.groups.job(group) if group is not None else None
 
     # --- what follows --------------------------------------------------------------------------------------
 
@@ -159,10 +150,12 @@ class Gangs:
             with self._quarantine.attempt("jobs", change.job.id, name=change.job.name):
                 self._apply(change)
         moved = self.groups.take_moved()
+        if not moved:
+            return
         for group in moved:
             with self._quarantine.attempt("problems of groups", group.job.id, name=group.member.name):
                 self._tell_problem(group)
-        self._actions.extend(WriteGroupStatus(write) for write in self._statuses.take(moved))
+        self._actions += self._statuses.take(moved)
         self.topology.follow(moved)
 
     def _apply(self, change: GroupChange) -> None:
@@ -174,8 +167,7 @@ class Gangs:
             self._tasks.hold(record, group=waits_for)
             record.task = self._asked(change.group, record.task)
             self._tasks.mark(uid)
-            if record.waits_for and record.schedulable:
-                self._placements.announce(record, record.waits_for)
+            self._pending_reasons.consider_wait(record)
 
     def _asked(self, group: Group, task: Task) -> Task:
         """Return a task with what its group asks for."""
@@ -185,7 +177,8 @@ class Gangs:
 
     def on_round(self, result: pb.RoundResult) -> None:
         """Say on the objects of groups where they stand, if that is new and people should know."""
-        self.topology.on_round(result)
+        if result.gangs or self.topology.lives:
+            self.topology.on_round(result)
         slots = self._machines.total("pods") if result.gangs else 0
         for state in result.gangs:
             with self._quarantine.attempt("gangs", state.job):
@@ -211,17 +204,12 @@ class Gangs:
             self._say(group, reason, message)
         known = self.groups.source(group)
         write = self._conditions.consider(*known, state.state, message) if known is not None else None
-        self._actions += [WriteGroupCondition(write)] if write is not None else []
+        self._actions += [write] if write is not None else []
 
     def expire(self) -> None:
         """Write the counts that were put off. To be called about every second."""
-        self._actions.extend(WriteGroupStatus(write) for write in self._statuses.take_late())
+        self._actions += self._statuses.take_late()
         self.topology.expire()
-
-    def take_actions(self) -> list[Action]:
-        """Return what has to be done, once."""
-        actions, self._actions = self._actions, []
-        return [*actions, *self.topology.take_actions()]
 
     def _tell_problem(self, group: Group) -> None:
         known = self.groups.source(group)

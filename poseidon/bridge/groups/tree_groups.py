@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from poseidon.bridge.groups.notes import TopologyNotes
-from poseidon.bridge.groups.tree_records import TopologyRecords
+from poseidon.bridge.groups.notes import TopologyNotes, TopologyRecords
 from poseidon.group_trees.spec.described_maps import DescribedMap
-from poseidon.group_trees.spec.group_maps import GroupMaps, GroupName, remarks_on
-from poseidon.group_trees.spec.groups import MAX_SIZE, GroupSpec
+from poseidon.group_trees.spec.groups import MAX_SIZE, GroupMaps, GroupName, GroupSpec, remarks_on
 from poseidon.group_trees.spec.trees import Trees
-from poseidon.group_trees.status.group_status import GroupLife, Outlook
-from poseidon.group_trees.status.phases import Situation, State
+from poseidon.group_trees.status.group_status import GroupLife, Outlook, Situation, State
 from poseidon.kube.watch.quarantine import Quarantine
-from poseidon.pod_groups.membership import POD_GROUP, TOPOLOGY_GROUP, Membership, ObjectKey
-from poseidon.pod_groups.progress import Progress
-from poseidon.pods.identities import parts_of
+from poseidon.pod_groups.membership import POD_GROUP, TOPOLOGY_GROUP, Membership, ObjectKey, Progress
+from poseidon.pods.tasks import parts_of
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
@@ -44,10 +40,9 @@ class _Said(NamedTuple):
 class TopologyGroups:
     """Follows all topology groups. ``wall`` tells seconds since the epoch, ``name_of`` a pod's name by uid.
 
-    ``tree_is_read``: some model reads records of the tree and its groups.
-
-    Nothing is written before ``begin``: what is known of a group until then may be half of it. States that are
-    usually left at once are written by ``expire``, if they last until then.
+    ``records`` are told of the tree and its groups; what has to be done is added to ``actions``. Nothing is written
+    before ``begin``: what is known of a group until then may be half of it. States that are usually left at once are
+    written by ``expire``, if they last until then. ``lives`` are those of groups, by job.
     """
 
     def __init__(
@@ -56,20 +51,20 @@ class TopologyGroups:
         arguments: TreeArguments,
         wall: Callable[[], float],
         name_of: Callable[[str], str],
-        quarantine: Quarantine | None = None,
-        *,
-        tree_is_read: bool,
+        records: TopologyRecords,
+        actions: list[Action],
+        quarantine: Quarantine,
     ) -> None:
-        self._quarantine = quarantine if quarantine is not None else Quarantine()
+        self._quarantine = quarantine
         self._groups = groups
-        self.tree_is_read = tree_is_read
         self._wall = wall
         self._name_of = name_of
         self.trees = Trees(arguments)
-        self.records = TopologyRecords(wanted=tree_is_read)
+        self.tree_is_read = records.wanted
+        self._records = records
         self._maps = GroupMaps()
-        self._notes = TopologyNotes(wall)
-        self._lives: dict[str, GroupLife] = {}
+        self._notes = TopologyNotes(actions, wall)
+        self.lives: dict[str, GroupLife] = {}
         self._said: dict[str, _Said] = {}
         self._late: dict[str, None] = {}
         self._begun = False
@@ -86,10 +81,10 @@ class TopologyGroups:
                 touched |= self.trees.remove(change.uid)
                 self._notes.forget(change.uid)
         if touched:
-            self.records.tree(self.trees.spec)
+            self._records.tree(self.trees.spec)
             self._look_at_trees()
             # What a group says in vain depends on the levels of the tree.
-            self._look_at(self._lives)
+            self._look_at(self.lives)
 
     def group_maps_changed(self, changes: Sequence[Change[ConfigMap]]) -> None:
         """Take ConfigMaps that describe groups as they are now."""
@@ -124,8 +119,8 @@ class TopologyGroups:
 
     def _follow(self, group: Group) -> None:
         spec = self._groups.topology(group)
-        self.records.group(group.job.id, group.member.source.namespace, spec)
-        life = self._lives.get(group.job.id)
+        self._records.group(group.job.id, group.member.source.namespace, spec)
+        life = self.lives.get(group.job.id)
         placed = sum(group.counts[each] for each in _PLACED)
         if spec is not None and life is not None and placed >= spec.size and life.state is not State.BOUND:
             self._look(group.job.id)
@@ -144,14 +139,14 @@ class TopologyGroups:
 
     def expire(self) -> None:
         """Write what was put off, and forget groups that are gone. To be called about every second."""
-        for job in self.records.jobs():
+        for job in self._records.jobs():
             if self._groups.of_job(job) is None:
-                self.records.group(job, "", None)
-        for job in [job for job in self._said if job not in self._lives and self._groups.of_job(job) is None]:
+                self._records.group(job, "", None)
+        for job in [job for job in self._said if job not in self.lives and self._groups.of_job(job) is None]:
             del self._said[job]
         late, self._late = self._late, {}
         emptied = [
-            job for job, life in self._lives.items() if not life.is_empty and self._groups.of_job(job) is None
+            job for job, life in self.lives.items() if not life.is_empty and self._groups.of_job(job) is None
         ]
         for job in dict.fromkeys((*late, *emptied)):
             self._look(job, passing=True)
@@ -165,10 +160,6 @@ class TopologyGroups:
                 said.append((described, described.problem or "; ".join(described.reading.remarks)))
             said.extend(self._maps.ignored(name))
         return ((described, text) for described, text in said if text)
-
-    def take_actions(self) -> list[Action]:
-        """Return what has to be done, once."""
-        return self._notes.take_actions()
 
     # --- what follows --------------------------------------------------------------------------------------
 
@@ -186,7 +177,7 @@ class TopologyGroups:
         described = self._described(job, group)
         spec = self._groups.topology(group) if group is not None else None
         if described is None and spec is None:
-            self._lives.pop(job, None)
+            self.lives.pop(job, None)
         if not self._begun or (described is None and spec is None):
             return
         life = self._life(job, group, described)
@@ -204,9 +195,9 @@ class TopologyGroups:
                 self._clear_preemptor({group.member.name, *group.members})
 
     def _life(self, job: str, group: Group | None, described: DescribedMap[GroupSpec] | None) -> GroupLife:
-        life = self._lives.get(job)
+        life = self.lives.get(job)
         if life is None:
-            life = self._lives[job] = GroupLife()
+            life = self.lives[job] = GroupLife()
             data = self._notes.said_on(described) if described is not None else {}
             life.recover(data, group.members if group is not None else {})
         return life
@@ -278,7 +269,7 @@ class TopologyGroups:
         for delta in result.deltas:
             for uid in victims.intersection(delta.depends_on):
                 group, preemptor = self._groups.group_of(uid), self._groups.group_of(delta.task)
-                life = self._lives.get(group.job.id) if group is not None else None
+                life = self.lives.get(group.job.id) if group is not None else None
                 if life is not None and group is not None:
                     name = preemptor.member.name if preemptor is not None else self._name_of(delta.task)
                     # Who may read the group's ConfigMap learns no names of other namespaces.
@@ -287,7 +278,7 @@ class TopologyGroups:
 
     def _clear_preemptor(self, names: Collection[str]) -> None:
         """A group is bound: nobody makes room for it, or one of its pods, any more."""
-        for job, life in [*self._lives.items()]:
+        for job, life in [*self.lives.items()]:
             if life.preemptor in names:
                 life.preemptor = ""
                 self._look(job)

@@ -1,11 +1,15 @@
-"""Cuts events into messages of bounded size."""
+"""Events on their way: cut into messages, numbered until they are acknowledged, and timed until they are answered."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeVar
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from protos.firmament.v1 import scheduler_pb2 as pb
+
+if TYPE_CHECKING:
+    from protos.firmament.v1 import scheduler_pb2 as pb
 
 T = TypeVar("T")
 
@@ -35,3 +39,87 @@ def cut(events: Iterable[pb.Event], max_events: int, max_bytes: int) -> Iterator
         size += weight
     if message.events.events:
         yield message
+
+
+class Window:
+    """Numbers the batches of a stream, from 1, and bounds how many are unacknowledged. Those are kept."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._sent = 0
+        self._acknowledged = 0
+        self._batches: dict[int, pb.ClientMessage] = {}
+        self._moved = asyncio.Event()
+        self._heard = 0
+
+    def acknowledge(self, sequence: int) -> None:
+        """The solver has applied every batch up to ``sequence``; the same as before if it is at work on the next."""
+        self._heard += 1
+        for number in range(self._acknowledged + 1, min(sequence, self._sent) + 1):
+            self._batches.pop(number, None)
+        self._acknowledged = max(self._acknowledged, sequence)
+        self._moved.set()
+
+    @property
+    def oldest(self) -> int | None:
+        """The number of the first batch that is not acknowledged; None if all are."""
+        return self._acknowledged + 1 if self._sent > self._acknowledged else None
+
+    async def silent(self, seconds: float) -> int:
+        """Wait until a batch has lain about for ``seconds``, or up to twice that, without a word of the solver.
+
+        Returns its number. gRPC answers probes also where the solver's work hangs; a solver that is at work repeats its
+        acknowledgement.
+        """
+        while True:
+            oldest, heard = self.oldest, self._heard
+            await asyncio.sleep(seconds)
+            if oldest is not None and (self.oldest, self._heard) == (oldest, heard):
+                return oldest
+
+    def event(self, sequence: int, index: int) -> pb.Event | None:
+        """Return an event of a batch that is not acknowledged, None if there is none such."""
+        batch = self._batches.get(sequence)
+        return batch.events.events[index] if batch is not None and index < len(batch.events.events) else None
+
+    async def number(self, batch: pb.ClientMessage) -> None:
+        """Wait for room, and give a batch its number."""
+        while self._sent - self._acknowledged >= self._size:
+            self._moved.clear()
+            await self._moved.wait()
+        self._sent += 1
+        self._batches[self._sent] = batch
+        batch.events.sequence = self._sent
+
+
+_MOST = 4096
+
+
+class AnswerTimes:
+    """Times of one stream: of each message with new pods one is followed, so that counting costs next to nothing.
+
+    ``clock`` is monotonic; ``observe`` gets seconds. Of pods that find no place the oldest are forgotten.
+    """
+
+    def __init__(self, clock: Callable[[], float], observe: Callable[[float], None]) -> None:
+        self._clock = clock
+        self._observe = observe
+        self._told: dict[str, float] = {}
+
+    def told(self, events: Iterable[pb.Event]) -> None:
+        """Be told of what is being sent."""
+        for event in events:
+            if event.WhichOneof("body") == "tasks" and event.tasks.uids:
+                self._told.setdefault(event.tasks.uids[0], self._clock())
+                break
+        if len(self._told) > _MOST:
+            del self._told[next(iter(self._told))]
+
+    def answered(self, deltas: Iterable[pb.Delta]) -> None:
+        """Be told of what the solver decides."""
+        if not self._told:
+            return
+        for delta in deltas:
+            since = self._told.pop(delta.task, None)
+            if since is not None:
+                self._observe(self._clock() - since)

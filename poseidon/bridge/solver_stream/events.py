@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from poseidon.app_network.spec.keys import APPLICATION_RECORDS
@@ -11,7 +11,12 @@ from poseidon.kube.watch.quarantine import Attempt
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from poseidon.bridge.stores import Stores
+    from poseidon.pods.tasks import Task
+
+    _Where: TypeAlias = tuple[str, bool]
 
 
 class EventStream:
@@ -20,7 +25,7 @@ class EventStream:
     def __init__(self, stores: Stores) -> None:
         self._stores = stores
         self._told_classes: set[int] = set()
-        self._refused_events = RefusedEvents(stores.quarantine)
+        self._refused: RefusedEvents | None = None  # most solvers never refuse one
 
     def snapshot(self) -> Iterator[pb.Event]:
         """Yield everything, for a solver that knows nothing; later events are relative to it.
@@ -33,26 +38,28 @@ class EventStream:
             stores.jobs,
             stores.tasks,
             stores.history,
-            stores.namespaces,
             stores.samples,
+            stores.first_records,
             stores.custom_records,
-            stores.gangs.topology.records,
         ):
             book.forget_told()
         self._told_classes.clear()
-        stores.placements.forget_reports()
+        stores.pending_bindings.forget_reports()
         return self.take_events()
 
     def refused(self, event: pb.Event, reason: str) -> None:
         """The solver has refused an event: it is left out until what it is about changes."""
-        self._refused_events.note(event, reason)
+        if self._refused is None:
+            self._refused = RefusedEvents(self._stores.quarantine)
+        self._refused.note(event, reason)
 
     def take_events(self) -> Iterator[pb.Event]:
         """Yield what the solver has to be told, once, in an order in which it can be applied.
 
         To be gone through at once and to its end: nothing may change meanwhile.
         """
-        return self._refused_events.admitted(self._all_events())
+        events = self._all_events()
+        return events if self._refused is None else self._refused.admitted(events)
 
     def _all_events(self) -> Iterator[pb.Event]:
         stores = self._stores
@@ -62,18 +69,19 @@ class EventStream:
             if stores.classes.refresh():
                 stores.tasks.mark_moved()
         yield from self._events("machines", self._machine_events)
-        yield from self._events("run times", stores.history.take)
-        yield from self._events("namespaces", stores.namespaces.take)
-        # Before the tasks: no round may place a group without its rules.
-        yield from self._events("groups", stores.gangs.topology.records.take)
-        yield from self._events("jobs", lambda: (pb.Event(job=job) for job in stores.jobs.take_changed()))
+        if stores.history.changed:
+            yield from self._events("run times", stores.history.take)
+        # No round may place a group without its rules, or look at the labels of namespaces that it does not know.
+        yield from self._events("records that tasks need", stores.first_records.take)
+        if stores.jobs.changed:
+            yield from self._events("jobs", lambda: (pb.Event(job=job) for job in stores.jobs.take_changed()))
         yield from self._task_events()
         # After the tasks: a record counts those that were on its machine before it, unless it says otherwise.
         with self._attempt("applications"):
             self._tell_applications()
         yield from self._events("records", stores.custom_records.take)
-        yield from self._events("samples", lambda: stores.samples.take(lambda node: node in stores.machines))
-        ended = stores.jobs.take_ended()
+        yield from self._events("samples", lambda: stores.samples.take(stores.machines.__contains__))
+        ended = stores.jobs.take_ended() if stores.jobs.ended else []
         yield from self._events("ended jobs", lambda: (pb.Event(job_removed=job_id) for job_id in ended))
         yield from self._events("ended classes", self._ended_classes)
 
@@ -96,7 +104,8 @@ class EventStream:
     def _task_events(self) -> Iterator[pb.Event]:
         """Yield what has become of tasks, behind the classes and jobs that they refer to for the first time."""
         stores = self._stores
-        task_events, tasks = stores.tasks.take()
+        removed, placed, waiting = stores.tasks.take()
+        tasks = [*(task for task, _, _ in placed), *waiting]
         for number in dict.fromkeys(task.task_class for task in tasks):
             if number not in self._told_classes:
                 message = stores.classes.message(number)
@@ -106,7 +115,9 @@ class EventStream:
             job = stores.jobs.define(job_id)
             if job is not None:
                 yield pb.Event(job=job)
-        yield from task_events
+        yield from (pb.Event(task_removed=uid) for uid in removed)
+        yield from bound(placed)
+        yield from submitted(waiting)
 
     def _ended_classes(self) -> list[pb.Event]:
         """Forget the classes that no pod has any more; to be called when the solver has been told of all tasks."""
@@ -135,3 +146,59 @@ class EventStream:
         stores.classes.weigh_images(heavy)
         for node in nodes:
             stores.machines.show_images(node, stores.images.heavy_on(node))
+
+
+def submitted(tasks: Iterable[Task]) -> Iterator[pb.Event]:
+    """Yield one event per class, job, importance and group to be kept apart, in order of first appearance."""
+    for _, members in _alike((task, ("", False)) for task in tasks):
+        event = pb.Event()
+        _describe(event.tasks, members)
+        event.tasks.created.extend([task.created for task in members])
+        yield event
+
+
+def bound(placed: Iterable[tuple[Task, str, bool]]) -> Iterator[pb.Event]:
+    """Yield one event per machine, class, job, importance and group, in order of appearance.
+
+    ``placed``: tasks, their machines, and whether their bindings are still under way.
+    """
+    for (machine, assumed), members in _alike(
+        (task, (machine, assumed)) for task, machine, assumed in placed
+    ):
+        event = pb.Event()
+        batch = event.bound
+        batch.machine, batch.assumed = machine, assumed
+        _describe(batch, members)
+        for times, known in (
+            (batch.assigned, [task.scheduled for task in members]),
+            (batch.initialized, [task.initialized for task in members]),
+        ):
+            if any(known):
+                times.extend(known)
+        yield event
+
+
+def _alike(tasks: Iterable[tuple[Task, _Where]]) -> Iterator[tuple[_Where, list[Task]]]:
+    """Yield tasks that travel together, in order of first appearance: those to which all the same applies."""
+    batches: dict[tuple[object, ...], tuple[_Where, list[Task]]] = {}
+    for task, where in tasks:
+        key = where, task.task_class, task.job, task.priority, task.group_priority, task.spread
+        known = batches.get(key)
+        if known is None:
+            known = batches[key] = where, []
+        known[1].append(task)
+    yield from batches.values()
+
+
+def _describe(batch: pb.TaskBatch | pb.BoundTasks, members: Sequence[Task]) -> None:
+    """Say what applies to all of ``members``, and who they are.
+
+    Filled in place: a message that is handed to a constructor is copied, and there may be a hundred thousand tasks.
+    """
+    task = members[0]
+    batch.task_class, batch.job, batch.priority = task.task_class, task.job, task.priority
+    batch.spread_group = task.spread
+    if task.group_priority is not None:
+        batch.group_priority = task.group_priority
+    batch.uids.extend([task.uid for task in members])
+    batch.names.extend([task.name for task in members])

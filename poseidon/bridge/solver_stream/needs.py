@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from itertools import count
 from random import Random
 
@@ -13,12 +13,13 @@ from poseidon.bridge.solver_stream.stream import (
     Call,
     HelloRefusedError,
     StreamLostError,
+    credentials,
     greet,
     open_channel,
 )
 from poseidon.kube.client.backoff import Backoff
 from poseidon.pods.visibility import WHEN_UNTOLD
-from protos.conventions.tls import TlsError, TlsFiles
+from protos.conventions.tls import TlsFiles
 from protos.firmament.v1 import scheduler_pb2 as pb
 from protos.firmament.v1 import scheduler_pb2_grpc as pb_grpc
 
@@ -56,7 +57,6 @@ async def ask(
     *,
     random: Random,
     tls: TlsFiles | None = None,
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> frozenset[str] | None:
     """Ask the solvers at ``targets`` what they need, one after the other, for up to ``seconds``; return what the first
     says that answers, None if none did, or it refused.
@@ -73,30 +73,27 @@ async def ask(
                     return needs_of(await greeted(targets[turn % len(targets) - 1], hello, tls))
                 except StreamLostError:
                     if turn % len(targets) == 0:
-                        await sleep(backoff.next())
+                        await asyncio.sleep(backoff.next())
     except (TimeoutError, HelloRefusedError):
         pass
     return None
 
 
-def hello_of(cluster: str, client: str) -> pb.Hello:
-    """Return the greeting of a driver of ``cluster`` that only asks, and is forgotten at once."""
+def hello_of(cluster: str, client: str, *, fencing: int = 0, ephemeral: bool = True) -> pb.Hello:
+    """Return the greeting of a driver of ``cluster``; an ``ephemeral`` one is forgotten when its session ends."""
     return pb.Hello(
         version_major=VERSION_MAJOR,
         version_minor=VERSION_MINOR,
         cluster=cluster,
         client=client,
-        ephemeral=True,
+        fencing=fencing,
+        ephemeral=ephemeral,
     )
 
 
 async def greeted(target: str, hello: pb.Hello, tls: TlsFiles | None) -> pb.Welcome:
     """Return how the solver at ``target`` answers. Raises ``HelloRefusedError`` or ``StreamLostError``."""
-    try:
-        shown = tls.read() if tls is not None else None
-    except TlsError as error:
-        raise StreamLostError(str(error)) from None
-    async with open_channel(target, _MOST_BYTES, _KEEPALIVE_SECONDS, shown) as channel:
+    async with open_channel(target, _MOST_BYTES, _KEEPALIVE_SECONDS, credentials(tls)) as channel:
         call: Call = pb_grpc.SchedulerStub(channel).Session(None)
         try:
             return await greet(call, target, hello, _HELLO_SECONDS)

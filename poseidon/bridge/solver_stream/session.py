@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Protocol
@@ -18,26 +17,24 @@ from typing import TYPE_CHECKING, Protocol
 import grpc
 from grpc import aio
 
-from poseidon.bridge.solver_stream.answer_times import AnswerTimes
-from poseidon.bridge.solver_stream.batches import batched, cut
-from poseidon.bridge.solver_stream.needs import NeedsChangedError, needs_of
+from poseidon.bridge.solver_stream.batches import AnswerTimes, Window, batched, cut
+from poseidon.bridge.solver_stream.needs import NeedsChangedError, hello_of, needs_of
 from poseidon.bridge.solver_stream.stream import (
-    VERSION_MAJOR,
-    VERSION_MINOR,
     Call,
     CredentialsChangedError,
     HelloRefusedError,
     StreamLostError,
+    credentials,
+    credentials_changed,
     described,
     end_of,
     greet,
     open_channel,
     refusal_of,
 )
-from poseidon.bridge.solver_stream.window import Window
 from poseidon.configuration.document import StreamOptions
 from poseidon.kube.client.backoff import Backoff
-from protos.conventions.tls import TlsContents, TlsError, TlsFiles
+from protos.conventions.tls import TlsContents, TlsFiles
 from protos.firmament.v1 import scheduler_pb2 as pb
 from protos.firmament.v1 import scheduler_pb2_grpc as pb_grpc
 
@@ -110,7 +107,8 @@ class Session:
     """Keeps a stream to one of the solvers at ``targets`` for the ``peer``: to the next one when that stream is lost.
 
     ``needs``: what the peer tells; a solver that needs anything else ends ``run``; None: whatever solvers need.
-    ``start`` allows the first snapshot; ``wake`` says that the peer has something to send. ``fencing`` must
+    ``start`` allows the first snapshot; ``wake`` says that the peer has something to send; ``is_open``: the solver has
+    answered hello on the present stream. ``fencing`` must
     be larger than that of any earlier driver of the cluster. What the solver knows of an ``ephemeral`` cluster is
     forgotten when its session ends. That a stream has gone silent as ``stream`` has it is found out within twice that.
     """
@@ -126,7 +124,6 @@ class Session:
         metrics: BridgeMetrics,
         random: Random,
         clock: Callable[[], float],
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         options: SessionOptions | None = None,
         stream: StreamOptions | None = None,
         ephemeral: bool = False,
@@ -135,37 +132,23 @@ class Session:
         self._targets = tuple(targets)
         self._turn = 0
         self._peer = peer
-        self._hello = pb.Hello(
-            version_major=VERSION_MAJOR,
-            version_minor=VERSION_MINOR,
-            cluster=cluster,
-            fencing=fencing,
-            client=client,
-            ephemeral=ephemeral,
-        )
+        self._hello = hello_of(cluster, client, fencing=fencing, ephemeral=ephemeral)
         self._needs = needs
         self._metrics = metrics
         self._clock = clock
-        self._sleep = sleep
         self._options = options or SessionOptions()
         self._silence_timeout = (stream or StreamOptions()).silence_timeout
         self._backoff = Backoff(random, self._options.backoff_initial, self._options.backoff_cap)
         self._standby = Backoff(random, self._options.refused_initial, self._options.refused_seconds)
-        self._started = asyncio.Event()
-        self._wake = asyncio.Event()
+        self._started, self._wake = asyncio.Event(), asyncio.Event()
         self._draining = False
-        self._open = False
+        self.is_open = False
         self._last_complaint = ""
         self._answer_times = AnswerTimes(clock, metrics.answers.observe)
 
     @property
     def _target(self) -> str:
         return self._targets[self._turn % len(self._targets)]
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the solver has answered hello on the present stream."""
-        return self._open
 
     def start(self, fencing: int | None = None) -> None:
         """The peer's picture is complete, and streams may be opened; with another ``fencing`` number if it is given."""
@@ -196,12 +179,12 @@ class Session:
                 self._complain(level, "solver refused the session, will ask again", error)
                 self._metrics.refused.set(True)
                 self._turn += 1
-                await self._sleep(self._standby.next())
+                await asyncio.sleep(self._standby.next())
             except DistrustedError as error:
                 self._complain(logging.ERROR, f"solver {self._target} is left alone for a while", error)
                 self._metrics.distrusted.inc()
                 self._turn += 1
-                await self._sleep(self._options.refused_seconds)
+                await asyncio.sleep(self._options.refused_seconds)
             except CredentialsChangedError:
                 _log.info("certificate has changed, opening another stream solver=%s", self._target)
             except StreamLostError as error:
@@ -214,13 +197,13 @@ class Session:
                 self._turn += 1
                 # Another solver is asked at once; a pause is due when none has kept a stream for long.
                 if not self._draining and tried % len(self._targets) == 0:
-                    await self._sleep(self._backoff.next())
+                    await asyncio.sleep(self._backoff.next())
 
     # --- one stream ----------------------------------------------------------------------------------------
 
     async def _converse(self) -> None:
         """Open a stream and use it until it ends. Raises ``HelloRefusedError`` or ``StreamLostError``."""
-        tls = self._credentials()
+        tls = credentials(self._options.tls)
         async with open_channel(
             self._target, self._options.max_message_bytes, self._options.keepalive_seconds, tls
         ) as channel:
@@ -246,24 +229,6 @@ class Session:
             "stream open solver=%s server=%s cluster=%s", self._target, welcome.server, self._hello.cluster
         )
 
-    def _credentials(self) -> TlsContents | None:
-        if self._options.tls is None:
-            return None
-        try:
-            return self._options.tls.read()
-        except TlsError as error:
-            raise StreamLostError(str(error)) from None
-
-    async def _follow(self, shown: TlsContents | None) -> None:
-        """Raise ``CredentialsChangedError`` once the files hold something else: no channel can change its own."""
-        while True:
-            await asyncio.sleep(self._options.tls_check_seconds)
-            with suppress(
-                StreamLostError
-            ):  # files that are gone for a moment are no reason to end what works
-                if self._credentials() != shown:
-                    raise CredentialsChangedError
-
     async def _exchange(self, call: Call, tls: TlsContents | None) -> None:
         """Send and receive until the stream ends."""
         window = Window(self._options.window)
@@ -271,7 +236,9 @@ class Session:
         receiver = asyncio.create_task(self._receive(call, window))
         sender = asyncio.create_task(self._send(call, window))
         watcher = asyncio.create_task(self._watch(window))
-        follower = asyncio.create_task(self._follow(tls))
+        follower = asyncio.create_task(
+            credentials_changed(self._options.tls, tls, self._options.tls_check_seconds)
+        )
         tasks = receiver, sender, watcher, follower
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -306,15 +273,8 @@ class Session:
             self._backoff.reset()
 
     async def _watch(self, window: Window) -> None:
-        """Raise ``StreamLostError`` once a batch lies about and the solver says nothing of it.
-
-        gRPC answers probes also where the solver's work hangs; a solver that is at work repeats its acknowledgement.
-        """
-        oldest: int | None = None
-        heard = 0
-        while oldest is None or (window.oldest, window.heard) != (oldest, heard):
-            oldest, heard = window.oldest, window.heard
-            await asyncio.sleep(self._silence_timeout)
+        """Raise ``StreamLostError`` once a batch lies about and the solver says nothing of it."""
+        oldest = await window.silent(self._silence_timeout)
         self._metrics.silences.inc()
         raise StreamLostError(
             f"{self._target}: event batch {oldest} not acknowledged within {self._silence_timeout:g} s"
@@ -380,7 +340,7 @@ class Session:
     # --- ends ----------------------------------------------------------------------------------------------
 
     def _set_open(self, *, is_open: bool) -> None:
-        self._open = is_open
+        self.is_open = is_open
         self._metrics.connected.set(is_open)
 
     def _complain(self, level: int, what: str, error: Exception) -> None:

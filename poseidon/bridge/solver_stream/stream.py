@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import re
+from contextlib import suppress
 from typing import NamedTuple, TypeAlias
 
 import grpc
 from grpc import aio
 
-from protos.conventions.tls import TlsContents
+from protos.conventions.tls import TlsContents, TlsError, TlsFiles
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 VERSION_MAJOR = 1
@@ -65,6 +66,26 @@ def open_channel(
     if tls is None:
         return aio.insecure_channel(target, options=options)
     return aio.secure_channel(target, tls.channel_credentials(), options=options)
+
+
+def credentials(tls: TlsFiles | None) -> TlsContents | None:
+    """Return what the files of this side's certificate hold now. Raises ``StreamLostError``."""
+    try:
+        return tls.read() if tls is not None else None
+    except TlsError as error:
+        raise StreamLostError(str(error)) from None
+
+
+async def credentials_changed(tls: TlsFiles | None, shown: TlsContents | None, seconds: float) -> None:
+    """Raise ``CredentialsChangedError`` once the files hold something else: no channel can change its own.
+
+    They are looked at every so many ``seconds``. That they are gone for a moment is no reason to end what works.
+    """
+    while True:
+        await asyncio.sleep(seconds)
+        with suppress(StreamLostError):
+            if credentials(tls) != shown:
+                raise CredentialsChangedError
 
 
 async def greet(call: Call, target: str, hello: pb.Hello, seconds: float) -> pb.Welcome:

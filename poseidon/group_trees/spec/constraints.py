@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from poseidon.group_trees.spec.json_text import parsed, shown
+from poseidon.group_trees.spec.json_text import Reading, parsed, shown
 from poseidon.kube.parsing.defects import Defect
 
 PACK, SPREAD = "pack", "spread"
@@ -46,16 +46,7 @@ Constraints: TypeAlias = Mapping[str, LevelRule]
 """Rules by the name of their level; a level without one packs softly."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConstraintsReading:
-    """What a text says, what is wrong with it, and what it says in vain."""
-
-    constraints: Constraints
-    defects: tuple[Defect, ...]
-    remarks: tuple[str, ...]
-
-
-def read_constraints(text: str, path: str) -> ConstraintsReading:
+def read_constraints(text: str, path: str) -> Reading[Constraints]:
     """Read constraints from JSON; an empty text is none at all.
 
     A hard rule takes no other fields, and one of ``min`` and ``max`` alone means nothing: they are left out with a
@@ -65,7 +56,7 @@ def read_constraints(text: str, path: str) -> ConstraintsReading:
     remarks: list[str] = []
     given = parsed(text, path, dict, defects) if text.strip() else {}
     rules = {level: _rule(rule, f"{path}.{level}", defects, remarks) for level, rule in (given or {}).items()}
-    return ConstraintsReading(rules, tuple(defects), tuple(remarks))
+    return Reading(rules, tuple(defects), tuple(remarks))
 
 
 def size_defects(constraints: Constraints, size: int, path: str) -> tuple[Defect, ...]:

@@ -4,41 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from poseidon.group_trees.spec.json_text import compact
+from poseidon.group_trees.spec.json_text import Reading, compact
 from poseidon.group_trees.spec.keys import LAST_GOOD
+from poseidon.kube.parsing.defects import listed
 from poseidon.kube.parsing.strict_json import JsonError, loads
 
 if TYPE_CHECKING:
     from poseidon.kube.api.app_network import ConfigMap
-    from poseidon.kube.parsing.defects import Defect
 
 _LARGEST_ANNOTATION = 100_000
 _MOST_SHOWN = 5
 
 S = TypeVar("S")
-S_co = TypeVar("S_co", covariant=True)
 K = TypeVar("K", bound=Hashable)
-
-
-class Reading(Protocol[S_co]):
-    """What data say; ``spec`` counts only if there are no ``defects``."""
-
-    @property
-    def spec(self) -> S_co:
-        """What was understood."""
-        ...
-
-    @property
-    def defects(self) -> tuple[Defect, ...]:
-        """What is wrong."""
-        ...
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """What people should know besides."""
-        ...
 
 
 @dataclass(slots=True)
@@ -62,9 +42,7 @@ class DescribedMap(Generic[S]):
         defects = self.reading.defects
         if not defects:
             return ""
-        text = "; ".join(str(each) for each in defects[:_MOST_SHOWN])
-        if len(defects) > _MOST_SHOWN:
-            text += f"; and {len(defects) - _MOST_SHOWN} more"
+        text = listed(defects, _MOST_SHOWN)
         return text if self.spec is None else f"{text}; what it said before stays in force"
 
     def annotation(self) -> str | None:
@@ -76,38 +54,46 @@ class DescribedMap(Generic[S]):
 
 
 class DescribedMaps(Generic[K, S]):
-    """ConfigMaps by what they describe (``subject``). Of several that describe the same the oldest counts.
+    """ConfigMaps by what they describe (``subject``; None: nothing of ours). Of several that describe the same the
+    oldest counts.
 
-    ``read`` reads data, of which only ``keys`` count: what is written into the others is no change.
+    ``read`` reads data, of which only ``keys`` count: what is written into the others is no change. ``named``: what
+    people call a subject.
     """
 
     def __init__(
         self,
         keys: tuple[str, ...],
         read: Callable[[Mapping[str, str]], Reading[S]],
-        subject: Callable[[ConfigMap], K],
+        subject: Callable[[ConfigMap], K | None],
+        named: Callable[[K], str],
     ) -> None:
         self._keys = keys
         self._read = read
         self._subject = subject
+        self._named = named
         self._maps: dict[str, tuple[K, DescribedMap[S]]] = {}
         self._by_subject: dict[K, dict[str, DescribedMap[S]]] = {}
 
     def __iter__(self) -> Iterator[K]:
         return iter(self._by_subject)
 
-    def counting(self, subject: K) -> DescribedMap[S] | None:
+    def get(self, subject: K) -> DescribedMap[S] | None:
         """Return the ConfigMap that counts for a subject, None if there is none."""
         maps = self._by_subject.get(subject)
         return min(maps.values(), key=_age) if maps else None
 
-    def ignored(self, subject: K) -> list[DescribedMap[S]]:
-        """Return the other ConfigMaps that describe the subject."""
-        return sorted(self._by_subject.get(subject, {}).values(), key=_age)[1:]
+    def ignored(self, subject: K) -> list[tuple[DescribedMap[S], str]]:
+        """Return the other ConfigMaps that describe the subject, each with what is to be said of it."""
+        maps = sorted(self._by_subject.get(subject, {}).values(), key=_age)
+        text = "ConfigMap {} describes {} already, and this one is ignored; delete one of them"
+        return [(each, text.format(maps[0].found.metadata.name, self._named(subject))) for each in maps[1:]]
 
     def put(self, found: ConfigMap) -> set[K]:
         """Take a ConfigMap as it is now; returns the subjects for which something may have changed."""
         uid, subject = found.metadata.uid, self._subject(found)
+        if subject is None:
+            return self.remove(uid)
         former_subject, former = self._maps.get(uid, (subject, None))
         touched: set[K] = set()
         if former is not None and former_subject != subject:

@@ -1,18 +1,21 @@
-"""What the objects that describe groups say: ConfigMaps, and PodGroups with constraints."""
+"""What the objects that describe groups say: ConfigMaps, and PodGroups with constraints; which ConfigMap counts."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from poseidon.group_trees.spec.constraints import Constraints, read_constraints, size_defects
-from poseidon.group_trees.spec.json_text import compact
+from poseidon.group_trees.spec.described_maps import DescribedMaps
+from poseidon.group_trees.spec.json_text import Reading, compact
 from poseidon.group_trees.spec.keys import CONSTRAINTS_ANNOTATION
+from poseidon.kube.api.collections import GROUP_MAP_LABEL
 from poseidon.kube.parsing.defects import Defect
 
 if TYPE_CHECKING:
+    from poseidon.kube.api.app_network import ConfigMap
     from poseidon.kube.api.pod_groups import PodGroup
 
 DEFAULT_NAME = "default-group"
@@ -40,21 +43,12 @@ class GroupSpec:
         return compact({"group": f"{namespace}/{self.name}", "constraints": rules})
 
 
-@dataclass(frozen=True, slots=True)
-class GroupReading:
-    """What an object says of a group; ``spec`` counts only without ``defects``."""
-
-    spec: GroupSpec
-    defects: tuple[Defect, ...] = ()
-    remarks: tuple[str, ...] = ()
-
-
 def name_of(data: Mapping[str, str]) -> str:
     """Return the name of the group that a ConfigMap describes."""
     return data.get("name", "").strip() or DEFAULT_NAME
 
 
-def read_group(data: Mapping[str, str]) -> GroupReading:
+def read_group(data: Mapping[str, str]) -> Reading[GroupSpec]:
     """Read the data of a group's ConfigMap. Keys that are absent or empty take their defaults."""
     defects: list[Defect] = []
     size = _number(data, "size", 1, 1, MAX_SIZE, defects)
@@ -64,21 +58,21 @@ def read_group(data: Mapping[str, str]) -> GroupReading:
     found = read_constraints(data.get("constraints", ""), "data.constraints")
     defects.extend(found.defects)
     if not defects:
-        defects.extend(size_defects(found.constraints, size, "data.constraints"))
-    spec = GroupSpec(name_of(data), size, priority, found.constraints)
-    return GroupReading(spec, tuple(defects), found.remarks)
+        defects.extend(size_defects(found.spec, size, "data.constraints"))
+    spec = GroupSpec(name_of(data), size, priority, found.spec)
+    return Reading(spec, tuple(defects), found.remarks)
 
 
-def read_pod_group(found: PodGroup) -> GroupReading:
+def read_pod_group(found: PodGroup) -> Reading[GroupSpec]:
     """Read a PodGroup as a group: its size is ``spec.minMember``, its rules are in an annotation."""
     path = f"annotation {CONSTRAINTS_ANNOTATION}"
     size = found.spec.min_member
     reading = read_constraints(found.metadata.annotations.get(CONSTRAINTS_ANNOTATION, ""), path)
     defects = reading.defects
     if not defects and size > 0:
-        defects = size_defects(reading.constraints, size, path)
-    spec = GroupSpec(found.metadata.name, size, None, reading.constraints)
-    return GroupReading(spec, defects, reading.remarks)
+        defects = size_defects(reading.spec, size, path)
+    spec = GroupSpec(found.metadata.name, size, None, reading.spec)
+    return Reading(spec, defects, reading.remarks)
 
 
 def _number(
@@ -95,3 +89,37 @@ def _number(
     wanted = "1 or more" if least == 1 else f"one from {least} to {most}"
     defects.append(Defect(f"data.{key}", f"{problem}; write {wanted}"))
     return default
+
+
+class GroupName(NamedTuple):
+    """What groups are told apart by: the name is that in the data, not the ConfigMap's own."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class GroupMaps(DescribedMaps[GroupName, GroupSpec]):
+    """ConfigMaps of groups as they are now."""
+
+    def __init__(self) -> None:
+        super().__init__(GROUP_KEYS, read_group, group_name, lambda name: f"group {name}")
+
+
+def group_name(found: ConfigMap) -> GroupName | None:
+    """Return the group that a ConfigMap describes, None if it describes none."""
+    if GROUP_MAP_LABEL not in found.metadata.labels:
+        return None
+    return GroupName(found.metadata.namespace or "default", name_of(found.data))
+
+
+def remarks_on(spec: GroupSpec, levels: tuple[str, ...]) -> list[str]:
+    """Return a line for each rule that stands for a level that the tree does not have."""
+    known = ", ".join(levels)
+    return [
+        f"data.constraints.{level}: the tree has no such level, and the rule is ignored; levels are {known}"
+        for level in spec.constraints
+        if level not in levels
+    ]

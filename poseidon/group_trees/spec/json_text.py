@@ -1,15 +1,29 @@
-"""JSON in the values of ConfigMaps and annotations, with faults in words for people."""
+"""What people wrote into the values of ConfigMaps and annotations, and its faults in words for them."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 from poseidon.kube.parsing.defects import Defect
 from poseidon.kube.parsing.strict_json import JsonError, loads
 
 _MAX_SHOWN = 60
+
+S_co = TypeVar("S_co", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading(Generic[S_co]):
+    """What a text or an object says; ``spec`` counts only without ``defects``. ``remarks``: what is said in vain, and
+    what people should know besides.
+    """
+
+    spec: S_co
+    defects: tuple[Defect, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 def parsed(text: str, path: str, kind: type, defects: list[Defect]) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from poseidon.group_trees.spec.json_text import compact, names, parsed, shown
+from poseidon.group_trees.spec.json_text import Reading, compact, names, parsed, shown
 from poseidon.group_trees.spec.keys import NODE_LEVEL, RACK_LEVEL
 from poseidon.kube.parsing.defects import Defect
 
@@ -57,16 +57,7 @@ class TreeSpec:
         return compact({**shape, "tree": tree})
 
 
-@dataclass(frozen=True, slots=True)
-class TreeReading:
-    """What an object says of the tree; ``spec`` counts only without ``defects``."""
-
-    spec: TreeSpec
-    defects: tuple[Defect, ...] = ()
-    remarks: tuple[str, ...] = ()
-
-
-def read_tree(data: Mapping[str, str]) -> TreeReading:
+def read_tree(data: Mapping[str, str]) -> Reading[TreeSpec]:
     """Read the data of the ConfigMap with the tree.
 
     Names of levels are given to the lowest levels of the tree, the last one to nodes.
@@ -86,7 +77,7 @@ def read_tree(data: Mapping[str, str]) -> TreeReading:
         if not given:
             defects.append(Defect("data.tree", "is empty; write units within units, nodes as {}"))
     name = data.get("name", "").strip() or DEFAULT_TREE_NAME
-    return TreeReading(TreeSpec(name, levels, resources, leaves), tuple(defects), tuple(remarks))
+    return Reading(TreeSpec(name, levels, resources, leaves), tuple(defects), tuple(remarks))
 
 
 def _listed(

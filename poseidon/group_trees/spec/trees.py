@@ -1,22 +1,64 @@
-"""The cluster's tree: the ConfigMaps and node labels that give it."""
+"""Which tree a cluster has: of a ConfigMap, of node labels, or none."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from poseidon.group_trees.spec.cluster_tree import ClusterTree, tree_in_force
 from poseidon.group_trees.spec.described_maps import DescribedMap, DescribedMaps
-from poseidon.group_trees.spec.keys import RACK_LABEL
-from poseidon.group_trees.spec.tree import TREE_KEYS, TreeSpec, read_tree
+from poseidon.group_trees.spec.keys import NODE_LEVEL, RACK_LABEL, RACK_LEVEL
+from poseidon.group_trees.spec.tree import TREE_KEYS, Path, TreeSpec, read_tree
 from poseidon.kube.api.collections import TREE_MAP_LABEL
 
 if TYPE_CHECKING:
     from poseidon.group_trees.spec.options import TreeArguments
     from poseidon.kube.api.app_network import ConfigMap
 
-_TREE: Final = "tree"
+_TREE: Final = "the tree"
 """There is one tree, whatever the ConfigMaps call theirs."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterTree:
+    """``levels`` top to bottom, the last one of nodes. ``paths`` by node; others are not in the tree."""
+
+    levels: tuple[str, ...]
+    paths: Mapping[str, Path]
+
+    def path(self, node: str) -> Path:
+        """Return where a node is; one that is not in the tree stands below units without a name."""
+        return self.paths.get(node) or (*("" for _ in self.levels[1:]), node)
+
+
+def tree_in_force(
+    described: TreeSpec | None, labels: Mapping[str, Mapping[str, str]], keys: Sequence[str]
+) -> ClusterTree:
+    """Return the tree of a cluster whose nodes have these ``labels``.
+
+    What is ``described`` comes first, then the labels with these ``keys`` (nodes that lack one are not in the tree),
+    then the label of racks if every node has it. Solvers find the same tree. Else the nodes themselves are the tree.
+    """
+    if described is not None:
+        return ClusterTree(described.levels, described.paths)
+    levels: tuple[str, ...] = (NODE_LEVEL,)
+    if keys:
+        levels = (*level_names(keys), NODE_LEVEL)
+    elif labels and all(each.get(RACK_LABEL) for each in labels.values()):
+        keys, levels = (RACK_LABEL,), (RACK_LEVEL, NODE_LEVEL)
+    paths = {
+        node: (*(own[key] for key in keys), node)
+        for node, own in labels.items()
+        if all(own.get(key) for key in keys)
+    }
+    return ClusterTree(levels, paths)
+
+
+def level_names(keys: Sequence[str]) -> tuple[str, ...]:
+    """Return names of levels that labels give: what follows a key's last slash, or all of it where that is no name."""
+    short = [key.rsplit("/", 1)[-1] for key in keys]
+    taken = [*short, NODE_LEVEL]
+    return tuple(name if taken.count(name) == 1 else key for name, key in zip(short, keys, strict=True))
 
 
 class Trees:
@@ -25,18 +67,13 @@ class Trees:
     def __init__(self, arguments: TreeArguments) -> None:
         self._arguments = arguments
         self._keys = frozenset((RACK_LABEL, *arguments.node_labels))
-        self._maps: DescribedMaps[str, TreeSpec] = DescribedMaps(TREE_KEYS, read_tree, lambda _: _TREE)
+        self._maps: DescribedMaps[str, TreeSpec] = DescribedMaps(TREE_KEYS, read_tree, self._subject, str)
         self._labels: dict[str, dict[str, str]] = {}
         self._tree: ClusterTree | None = None
 
     def put(self, found: ConfigMap) -> bool:
-        """Take a ConfigMap as it is now; one that does not describe this cluster's tree is none of ours.
-
-        Returns whether something may have changed.
-        """
-        metadata = found.metadata
-        ours = TREE_MAP_LABEL in metadata.labels and (metadata.namespace or "default") == self.namespace
-        return self._mark(self._maps.put(found) if ours else self._maps.remove(metadata.uid))
+        """Take a ConfigMap as it is now; returns whether something may have changed."""
+        return self._mark(self._maps.put(found))
 
     def remove(self, uid: str) -> bool:
         """Forget a ConfigMap; returns whether something may have changed."""
@@ -62,7 +99,7 @@ class Trees:
     @property
     def described(self) -> DescribedMap[TreeSpec] | None:
         """The ConfigMap that counts, None if there is none."""
-        return self._maps.counting(_TREE)
+        return self._maps.get(_TREE)
 
     @property
     def spec(self) -> TreeSpec | None:
@@ -82,9 +119,13 @@ class Trees:
         if described is None:
             return []
         found = [(described, described.problem or "; ".join(described.reading.remarks))]
-        name = described.found.metadata.name
-        text = f"ConfigMap {name} describes the tree already, and this one is ignored; delete one of them"
-        return [*found, *((each, text) for each in self._maps.ignored(_TREE))]
+        return [*found, *self._maps.ignored(_TREE)]
+
+    def _subject(self, found: ConfigMap) -> str | None:
+        """What does not describe this cluster's tree is none of ours."""
+        metadata = found.metadata
+        ours = TREE_MAP_LABEL in metadata.labels and (metadata.namespace or "default") == self.namespace
+        return _TREE if ours else None
 
     def _mark(self, touched: set[str]) -> bool:
         if touched:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from poseidon.group_trees.spec.keys import RANK_LABEL, RETRIES_LABEL, STATUS_LABEL
-from poseidon.group_trees.status.ranks import natural
+from poseidon.group_trees.status.placement import natural
 from poseidon.kube.api.references import PodRef
 
 if TYPE_CHECKING:

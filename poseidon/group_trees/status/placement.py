@@ -1,23 +1,82 @@
-"""Where the pods of a group are, as it is written for people and programs."""
+"""Where the pods of a group are, as it is written for people and programs, and their ranks.
+
+Near the master comes first, and pods with consecutive indices are next to each other.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from poseidon.group_trees.spec.keys import ROOT
 from poseidon.group_trees.spec.tree import Path
-from poseidon.group_trees.status.ranks import natural
+
+MASTER = "master"
+"""A pod whose name contains this is the master; of several the first one."""
+
+_DIGITS = re.compile(r"(\d+)", re.ASCII)
 
 Placement: TypeAlias = Mapping[str, "Placement | tuple[str, ...]"]
 """Used units within units; a node has the names of its pods."""
 
 
+def ranks(placed: Mapping[str, Path], kept: Mapping[str, int]) -> dict[str, int]:
+    """Return the rank of each pod by name, from 0 on, in the order of ranks.
+
+    ``placed`` says where each pod is: the path of its node, all of one length. ``kept`` are ranks that pods have
+    already: they stay, so that a replacement gets the rank of the pod that it replaces. Of the others the nearest to
+    the master comes first; pods that are equally near follow the tree, and on a node their indices. Ranks that are
+    out of range or given twice are not kept.
+    """
+    taken: dict[int, str] = {}
+    for name in sorted(kept.keys() & placed.keys(), key=natural):
+        if 0 <= kept[name] < len(placed):
+            taken.setdefault(kept[name], name)
+    ranked = set(taken.values())
+    unranked = [name for name in placed if name not in ranked]
+    if not unranked:
+        return {taken[rank]: rank for rank in range(len(placed))}
+    first = taken.get(0) or master(unranked)
+    waiting = sorted(
+        unranked,
+        # The master comes before its neighbours on the node.
+        key=lambda name: (name != first, distance(placed[name], placed[first]), placed[name], natural(name)),
+    )
+    following = iter(waiting)
+    return {taken.get(rank) or next(following): rank for rank in range(len(placed))}
+
+
+def master(names: Iterable[str]) -> str:
+    """Return the pod that ranks are counted from: the first named as such, else the one with the lowest index."""
+    ordered = sorted(names, key=natural)
+    return next((name for name in ordered if MASTER in name), ordered[0])
+
+
+def distance(one: Path, other: Path) -> int:
+    """Return the edges between pods on two nodes: 2 on the same node, 2 more for each level that they differ in."""
+    common = next((level for level, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), None)
+    depth = max(len(one), len(other))
+    return 2 if common is None else 2 * (depth - common + 1)
+
+
+def natural(name: str) -> tuple[tuple[str, int], ...]:
+    """Return a key that orders names as people do: ``pod-9`` before ``pod-10``."""
+    parts = _DIGITS.split(name)
+    return tuple(
+        (parts[index], int(parts[index + 1]) if index + 1 < len(parts) else -1)
+        for index in range(0, len(parts), 2)
+    )
+
+
 def placement(placed: Mapping[str, Path]) -> Placement:
     """Return pods (by name, with the path of their node) by unit, units in the order of the tree."""
+    by_path: dict[Path, list[str]] = {}
+    for name in sorted(placed, key=natural):
+        by_path.setdefault(placed[name], []).append(name)
     found: dict[str, Any] = {}
-    for path, names in _by_path(placed):
+    for path, names in sorted(by_path.items()):
         branch = found
         for unit in path[:-1]:
             branch = branch.setdefault(unit, {})
@@ -35,23 +94,17 @@ def pods_of(found: Placement) -> dict[str, tuple[str, ...]]:
 
 def placement_text(placed: Mapping[str, Path]) -> str:
     """Return the value of the key ``placement``: units within units down to pods, from the root on."""
-    found: dict[str, Any] = {}
-    for path, names in _by_path(placed):
-        branch = found
-        for unit in path:
-            branch = branch.setdefault(unit, {})
-        branch.update((name, {}) for name in names)
-    return json.dumps({ROOT: found}, separators=(",", ":"), ensure_ascii=False)
+    return json.dumps({ROOT: _as_maps(placement(placed))}, separators=(",", ":"), ensure_ascii=False)
+
+
+def _as_maps(found: Placement) -> dict[str, Any]:
+    return {
+        unit: {name: {} for name in below} if isinstance(below, tuple) else _as_maps(below)
+        for unit, below in found.items()
+    }
 
 
 def rank_text(ranks: Mapping[str, int]) -> str:
     """Return the value of the key ``rank``: pods in the order of their ranks."""
     ordered = sorted(ranks.items(), key=lambda item: item[1])
     return "[" + " ".join(f"({name},{rank})" for name, rank in ordered) + "]"
-
-
-def _by_path(placed: Mapping[str, Path]) -> Iterable[tuple[Path, list[str]]]:
-    found: dict[Path, list[str]] = {}
-    for name in sorted(placed, key=natural):
-        found.setdefault(placed[name], []).append(name)
-    return sorted(found.items())

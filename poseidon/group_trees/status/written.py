@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from poseidon.group_trees.spec.keys import LAST_GOOD
-from poseidon.kube.write.group_tree_writers import LabelWrite, MapWrite
+from poseidon.kube.write.patch_writer import LabelWrite, MapWrite
 
 if TYPE_CHECKING:
     from poseidon.group_trees.spec.described_maps import DescribedMap

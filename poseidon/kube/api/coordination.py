@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from poseidon.kube.api.base import KubeStruct
-from poseidon.kube.api.metadata import ObjectMeta
+from poseidon.kube.api.metadata import KubeStruct, ObjectMeta
 
 
 class LeaseSpec(KubeStruct, frozen=True):

@@ -7,25 +7,26 @@ how nulls and malformed objects are treated.
 
 from __future__ import annotations
 
-from poseidon.kube.api.base import Integer, KubeStruct, Number, Resources
-from poseidon.kube.api.containers import (
-    Container,
-    ContainerPort,
-    ContainerState,
-    ContainerStatus,
-    ResourceRequirements,
-    Running,
-    Terminated,
-)
 from poseidon.kube.api.metadata import (
     Condition,
+    Integer,
+    KubeStruct,
     ListMeta,
+    Number,
     ObjectMeta,
     OwnerReference,
+    Resources,
     Status,
-    StatusDetails,
 )
-from poseidon.kube.api.nodes import ContainerImage, Node, NodeSpec, NodeStatus, Taint
+from poseidon.kube.api.nodes import (
+    Namespace,
+    Node,
+    NodeSpec,
+    NodeStatus,
+    PriorityClass,
+    Service,
+    Taint,
+)
 from poseidon.kube.api.pod_rules import (
     Affinity,
     LabelSelector,
@@ -36,35 +37,35 @@ from poseidon.kube.api.pod_rules import (
     NodeSelectorTerm,
     PodAffinity,
     PodAffinityTerm,
-    PreferredSchedulingTerm,
     Toleration,
     TopologySpreadConstraint,
-    WeightedPodAffinityTerm,
 )
 from poseidon.kube.api.pods import (
     ClaimSource,
-    EphemeralSource,
+    Container,
+    ContainerPort,
+    ContainerState,
+    ContainerStatus,
     Pod,
-    PodResourceClaim,
     PodSpec,
     PodStatus,
     PodVolume,
+    ResourceRequirements,
+    Running,
     SchedulingGate,
     SchedulingGroup,
+    Terminated,
     WorkloadReference,
 )
-from poseidon.kube.api.policies import Namespace, PriorityClass, Service, ServiceSpec
 
 __all__ = [
     "Affinity",
     "ClaimSource",
     "Condition",
     "Container",
-    "ContainerImage",
     "ContainerPort",
     "ContainerState",
     "ContainerStatus",
-    "EphemeralSource",
     "Integer",
     "KubeStruct",
     "LabelSelector",
@@ -84,11 +85,9 @@ __all__ = [
     "Pod",
     "PodAffinity",
     "PodAffinityTerm",
-    "PodResourceClaim",
     "PodSpec",
     "PodStatus",
     "PodVolume",
-    "PreferredSchedulingTerm",
     "PriorityClass",
     "ResourceRequirements",
     "Resources",
@@ -96,13 +95,10 @@ __all__ = [
     "SchedulingGate",
     "SchedulingGroup",
     "Service",
-    "ServiceSpec",
     "Status",
-    "StatusDetails",
     "Taint",
     "Terminated",
     "Toleration",
     "TopologySpreadConstraint",
-    "WeightedPodAffinityTerm",
     "WorkloadReference",
 ]

@@ -1,10 +1,24 @@
-"""Metadata, statuses and conditions: what objects of all kinds bear."""
+"""What objects of all kinds share: how their fields are read, metadata, statuses and conditions."""
 
 from __future__ import annotations
 
-from msgspec import field
+from typing import Annotated, TypeAlias
 
-from poseidon.kube.api.base import Integer, KubeStruct
+from msgspec import Meta, Struct, field
+
+Number: TypeAlias = str | int | float
+"""A quantity as written: API servers send strings, people write numbers too."""
+
+Resources: TypeAlias = dict[str, Number]
+
+SMALLEST, LARGEST = -(2**63), 2**63 - 1
+Integer: TypeAlias = Annotated[int, Meta(ge=SMALLEST, le=LARGEST)]
+"""A whole number as the API server stores them. Others are refused where objects are decoded, not where they are
+reckoned with: some would be too large to be written again."""
+
+
+class KubeStruct(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """Base of the structs here. They are trees, so nothing can leak through ``gc=False``."""
 
 
 class OwnerReference(KubeStruct, frozen=True):
@@ -44,15 +58,11 @@ class ListMeta(KubeStruct, frozen=True):
 
     resource_version: str = ""
     continue_token: str = field(default="", name="continue")
-    remaining_item_count: Integer | None = None
 
 
 class StatusDetails(KubeStruct, frozen=True):
     """Details of a `Status`, as far as clients act on them."""
 
-    name: str = ""
-    kind: str = ""
-    uid: str = ""
     retry_after_seconds: Integer = 0
 
 

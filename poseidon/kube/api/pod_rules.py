@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import field
 
-from poseidon.kube.api.base import Integer, KubeStruct
+from poseidon.kube.api.metadata import Integer, KubeStruct
 
 
 class LabelSelectorRequirement(KubeStruct, frozen=True):

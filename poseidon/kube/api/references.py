@@ -18,6 +18,11 @@ class PodRef(NamedTuple):
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
 
+    @property
+    def path(self) -> str:
+        """Where the API server has it."""
+        return f"/api/v1/namespaces/{self.namespace}/pods/{self.name}"
+
 
 class ObjectRef(NamedTuple):
     """One object of any kind, as events refer to it."""

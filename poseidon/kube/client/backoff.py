@@ -17,13 +17,12 @@ class Backoff:
     random: Random
     initial: float = 0.2
     cap: float = 30.0
-    factor: float = 2.0
     failures: int = field(default=0, init=False)
 
     def next(self) -> float:
         """Count one more failure and return the seconds to wait before the next try."""
         # The exponent is bounded: long outages would otherwise overflow a float.
-        step = min(self.cap, self.initial * self.factor ** min(self.failures, 64))
+        step = min(self.cap, self.initial * 2.0 ** min(self.failures, 64))
         self.failures += 1
         return step * (0.5 + 0.5 * self.random.random())
 

@@ -28,11 +28,11 @@ from poseidon.kube.client.connections import (
     IdleClosedError,
     NotPermittedError,
     PoolOptions,
+    probing_socket,
 )
 from poseidon.kube.client.errors import ApiError, NotLeaderError, UnreachableError, UnsendableError
 from poseidon.kube.client.media_types import JSON, STRATEGIC_MERGE_PATCH
 from poseidon.kube.client.replies import MalformedReplyError, Reply
-from poseidon.kube.client.sockets import probing_socket
 
 if TYPE_CHECKING:
     from poseidon.kube.client.credentials import Credentials
@@ -125,11 +125,7 @@ class Transport:
         Raises ``UnreachableError``.
         """
         try:
-            if self._clock() >= self._authorized_until:
-                await self._authorize()
-            async with await self._open(
-                "GET", "/version", query=None, body=None, media_type=JSON, patience=self._timeout
-            ) as response:
+            async with await self._open("GET", "/version", self._timeout) as response:
                 told = response.headers.get("Date", "")
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise _unreachable("GET", "/version", error) from error
@@ -164,9 +160,7 @@ class Transport:
             for last in (False, True):
                 await self._authorize()
                 used = self._identity()
-                async with await self._open(
-                    "GET", path, query=query, body=None, media_type=JSON, patience=timeout
-                ) as response:
+                async with await self._open("GET", path, timeout, query) as response:
                     if response.status >= _NO_SUCCESS:
                         reply = await _read(response)
                         if reply.status == _UNAUTHORIZED and not last and await self._renewed(used):
@@ -194,12 +188,7 @@ class Transport:
                     if method != "GET" and not self._permit():
                         raise NotLeaderError(method, path)
                     async with await self._open(
-                        method,
-                        path,
-                        query=query,
-                        body=body,
-                        media_type=media_type,
-                        patience=self._timeout,
+                        method, path, self._timeout, query, body, media_type
                     ) as response:
                         reply = await _read(response)
                 # What was refused for its credentials was not carried out: with new ones it is made again.
@@ -230,21 +219,19 @@ class Transport:
         self,
         method: str,
         path: str,
-        *,
-        query: Mapping[str, str] | None,
-        body: bytes | None,
-        media_type: str,
         patience: aiohttp.ClientTimeout,
+        query: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        media_type: str = JSON,
     ) -> aiohttp.ClientResponse:
         _check_path(path)
         await self._authorize()
-        session = self._session
-        if session is None:
-            session = self._session = self._new_session()
+        if self._session is None:
+            self._session = self._new_session()
         url = self._settings.server + path + ("?" + urlencode(query) if query else "")
         field = "Accept" if body is None else "Content-Type"
         headers = {**self._headers, field: media_type}
-        return await session.request(
+        return await self._session.request(
             method,
             URL(url, encoded=True),
             data=body,

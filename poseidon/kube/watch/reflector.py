@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import aclosing, suppress
 from http import HTTPStatus
 from random import Random
@@ -33,7 +33,7 @@ from poseidon.kube.client.errors import ApiError, KubeError, UnreachableError
 from poseidon.kube.watch.changes import Change, Handler, ReflectorOptions
 from poseidon.kube.watch.listing import pages
 from poseidon.kube.watch.quarantine import Quarantine
-from poseidon.kube.watch.reconciliation import Known, Reconciler
+from poseidon.kube.watch.reconciliation import Known, reconcile
 
 if TYPE_CHECKING:
     from poseidon.kube.client.metrics import KubeMetrics
@@ -47,7 +47,7 @@ _log = logging.getLogger(__name__)
 class Reflector(Generic[T]):
     """Lists and watches one resource until cancelled.
 
-    ``random`` draws time-outs and jitter, ``clock`` is monotonic, ``sleep`` waits. A change at which the handler raises
+    ``random`` draws time-outs and jitter, ``clock`` is monotonic. A change at which the handler raises
     goes to ``quarantine``. ``reconcile_seconds`` pass between comparisons, infinitely many if there are none.
     ``run`` returns only by cancellation.
     """
@@ -61,7 +61,6 @@ class Reflector(Generic[T]):
         metrics: KubeMetrics,
         random: Random,
         clock: Callable[[], float],
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         options: ReflectorOptions | None = None,
         quarantine: Quarantine | None = None,
         reconcile_seconds: float = math.inf,
@@ -73,26 +72,12 @@ class Reflector(Generic[T]):
         self._metrics = metrics
         self._random = random
         self._clock = clock
-        self._sleep = sleep
         self._options = options or ReflectorOptions()
         self._quarantine = quarantine or Quarantine()
         self._backoff = Backoff(random, self._options.backoff_initial, self._options.backoff_cap)
         self._version = ""
         self._relist_reason = "start"
-        self._reconciler = (
-            Reconciler(
-                transport,
-                self._as_known,
-                self._list_anew,
-                limit=self._options.page_size,
-                seconds=reconcile_seconds,
-                metrics=metrics,
-                random=random,
-                sleep=sleep,
-            )
-            if math.isfinite(reconcile_seconds)
-            else None
-        )
+        self._reconcile_seconds = reconcile_seconds
         self._known: dict[str, str] = {}  # versions by uid
         self._watched = asyncio.Timeout(None)
         self._broken_in_a_row = 0
@@ -116,8 +101,17 @@ class Reflector(Generic[T]):
     async def run(self) -> None:
         """Keep the handler informed for ever."""
         async with asyncio.TaskGroup() as parts:
-            if self._reconciler is not None:
-                parts.create_task(self._reconciler.run(), name=f"reconciliation of {self._resource.name}")
+            if math.isfinite(self._reconcile_seconds):
+                comparing = reconcile(
+                    self._transport,
+                    self._as_known,
+                    self._list_anew,
+                    limit=self._options.page_size,
+                    seconds=self._reconcile_seconds,
+                    metrics=self._metrics,
+                    random=self._random,
+                )
+                parts.create_task(comparing, name=f"reconciliation of {self._resource.name}")
             await self._follow()
 
     async def _follow(self) -> None:
@@ -129,7 +123,8 @@ class Reflector(Generic[T]):
             except ApiError as error:
                 await self._recover_from_answer(error)
             except KubeError as error:
-                await self._recover_from_silence(error)
+                self._metrics.watch_errors.labels(self._resource.name, "connection").inc()
+                await self._pause(error, 0.0)
 
     # --- list ----------------------------------------------------------------------------------------------
 
@@ -266,7 +261,7 @@ class Reflector(Generic[T]):
             self._relist("expired")
             # At once the first time; a server that keeps saying so gets a pause.
             if self._backoff.failures:
-                await self._sleep(self._backoff.next())
+                await asyncio.sleep(self._backoff.next())
             else:
                 self._backoff.next()
         elif error.not_found and self._version and self._resource.other_paths:
@@ -276,10 +271,6 @@ class Reflector(Generic[T]):
         else:
             self._metrics.watch_errors.labels(self._resource.name, "api").inc()
             await self._pause(error, error.retry_after or 0.0)
-
-    async def _recover_from_silence(self, error: KubeError) -> None:
-        self._metrics.watch_errors.labels(self._resource.name, "connection").inc()
-        await self._pause(error, 0.0)
 
     async def _pause(self, error: KubeError, at_least: float) -> None:
         first = self._backoff.failures == 0
@@ -296,7 +287,7 @@ class Reflector(Generic[T]):
         )
         if self._version and self._broken_in_a_row >= self._options.broken_watches:
             self._relist("broken")
-        await self._sleep(delay)
+        await asyncio.sleep(delay)
 
     async def _wait_until_served(self, error: ApiError) -> None:
         if not self._absent:
@@ -311,7 +302,7 @@ class Reflector(Generic[T]):
         gone, self._known = self._known, {}
         self._hand_over([Change(uid, None) for uid in sorted(gone)], "VANISHED")
         self._mark_synced()
-        await self._sleep(self._options.absent_seconds * (0.75 + 0.5 * self._random.random()))
+        await asyncio.sleep(self._options.absent_seconds * (0.75 + 0.5 * self._random.random()))
 
     def _relist(self, reason: str) -> None:
         self._version = ""

@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from poseidon.kube.client.errors import ApiError, KubeError, UnreachableError
-from poseidon.kube.write.concurrency import AdaptiveLimit, ConcurrencyOptions
 from poseidon.kube.write.retrying import RetryOptions, Tries
-from poseidon.kube.write.worker_pool import WorkerPool
+from poseidon.kube.write.worker_pool import AdaptiveLimit, ConcurrencyOptions, WorkerPool
 
 if TYPE_CHECKING:
     from poseidon.kube.client.metrics import KubeMetrics

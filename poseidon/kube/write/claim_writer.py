@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from poseidon.kube.client.transport import Transport
 
 _log = logging.getLogger(__name__)
+_AT_A_TIME = 16
 
 
 class SelectNode(NamedTuple):
@@ -48,13 +48,6 @@ class GiveVolume(NamedTuple):
 ClaimWrite: TypeAlias = SelectNode | GiveVolume
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimWriterOptions(RetryOptions):
-    """``concurrency`` is the number of writes in flight."""
-
-    concurrency: int = 16
-
-
 class ClaimWriter:
     """Writes until cancelled.
 
@@ -70,14 +63,14 @@ class ClaimWriter:
         *,
         random: Random,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        options: ClaimWriterOptions | None = None,
+        options: RetryOptions | None = None,
     ) -> None:
         self._transport = transport
         self._on_refused = on_refused
         self._random = random
         self._sleep = sleep
-        self._options = options or ClaimWriterOptions()
-        self._pool = WorkerPool(self._carry_out, lambda: self._options.concurrency)
+        self._options = options or RetryOptions()
+        self._pool = WorkerPool(self._carry_out, lambda: _AT_A_TIME)
 
     def submit(self, write: ClaimWrite) -> None:
         """Queue a write."""
@@ -100,16 +93,11 @@ class ClaimWriter:
         """Write with retries; returns why it cannot be done, "" if it is done."""
         path, body = patch_of(write)
         tries = Tries(self._options, self._random)
-        while True:
-            try:
-                await self._transport.patch(path, body, MERGE_PATCH)
-            except KubeError as error:
-                pause = tries.pause(error)
-                if pause is None:
-                    return _refusal(write, error) if isinstance(error, ApiError) else str(error)
-            else:
-                return ""
-            await self._sleep(pause)
+        try:
+            await tries.persist(lambda: self._transport.patch(path, body, MERGE_PATCH), self._sleep)
+        except KubeError as error:
+            return _refusal(write, error) if isinstance(error, ApiError) else str(error)
+        return ""
 
 
 def patch_of(write: ClaimWrite) -> tuple[str, bytes]:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Callable
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+_AT_A_TIME = 16
 _BUDGET_REFUSAL = "disruption budget"
 _WITHDRAWN = "nobody needs its place any more"
 _SEVERAL_BUDGETS = "more than one PodDisruptionBudget"
@@ -57,13 +57,6 @@ class EvictionOutcome(NamedTuple):
     gone: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class EvictorOptions(RetryOptions):
-    """``concurrency`` is the number of evictions in flight."""
-
-    concurrency: int = 16
-
-
 class Evictor:
     """Evicts until cancelled. ``on_outcome`` is called once per request, from the event loop's thread.
 
@@ -80,8 +73,7 @@ class Evictor:
         random: Random,
         clock: Callable[[], float],
         wall: Callable[[], float],
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        options: EvictorOptions | None = None,
+        options: RetryOptions | None = None,
     ) -> None:
         self._transport = transport
         self._on_outcome = on_outcome
@@ -89,9 +81,8 @@ class Evictor:
         self._random = random
         self._clock = clock
         self._wall = wall
-        self._sleep = sleep
-        self._options = options or EvictorOptions()
-        self._pool = WorkerPool(self._carry_out, lambda: self._options.concurrency)
+        self._options = options or RetryOptions()
+        self._pool = WorkerPool(self._carry_out, lambda: _AT_A_TIME)
         self._wanted: set[str] = set()
 
     def submit(self, request: EvictionRequest) -> None:
@@ -144,7 +135,7 @@ class Evictor:
                     return EvictionOutcome(request, str(error))
             else:
                 return EvictionOutcome(request)
-            await self._sleep(pause)
+            await asyncio.sleep(pause)
 
     async def _delete(self, request: EvictionRequest) -> None:
         pod = request.pod
@@ -156,29 +147,25 @@ class Evictor:
             "lastTransitionTime": timestamp(self._wall()),
         }
         told = {"metadata": {"uid": pod.uid}, "status": {"conditions": [condition]}}
-        await self._transport.patch(f"{_path(pod)}/status", msgspec.json.encode(told), STRATEGIC_MERGE_PATCH)
+        await self._transport.patch(f"{pod.path}/status", msgspec.json.encode(told), STRATEGIC_MERGE_PATCH)
         options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": pod.uid}}
-        await self._transport.delete(_path(pod), msgspec.json.encode(options))
+        await self._transport.delete(pod.path, msgspec.json.encode(options))
 
 
-async def post_eviction(transport: Transport, pod: PodRef) -> None:
+async def post_eviction(transport: Transport, pod: PodRef, **options: int) -> bytes:
     """Ask once for a pod to be evicted, and none that has taken its name. Raises ``KubeError``."""
     body = {
         "apiVersion": "policy/v1",
         "kind": "Eviction",
         "metadata": {"name": pod.name, "namespace": pod.namespace},
-        "deleteOptions": {"preconditions": {"uid": pod.uid}},
+        "deleteOptions": {**options, "preconditions": {"uid": pod.uid}},
     }
-    await transport.post(f"{_path(pod)}/eviction", msgspec.json.encode(body))
+    return await transport.post(f"{pod.path}/eviction", msgspec.json.encode(body))
 
 
 def is_budget_refusal(error: ApiError) -> bool:
     """Whether a disruption budget does not let a pod go at present."""
     return error.throttled and _BUDGET_REFUSAL in error.message
-
-
-def _path(pod: PodRef) -> str:
-    return f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
 
 
 def _words(error: ApiError) -> str:

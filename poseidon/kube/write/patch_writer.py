@@ -1,35 +1,57 @@
-"""What writers of patches have in common: one queue behind bindings, of each object the latest write as one patch."""
+"""Writes that are one patch each, behind bindings: conditions, statuses, nominations, labels, ConfigMaps."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 from random import Random
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 
-from poseidon.kube.client.media_types import MERGE_PATCH
+from poseidon.kube.api.core import Condition
+from poseidon.kube.api.pod_groups import PodGroupStatus
+from poseidon.kube.api.references import PodRef, timestamp
+from poseidon.kube.client.errors import ApiError
+from poseidon.kube.client.media_types import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from poseidon.kube.write.write_behind import WriteBehind, WriteBehindOptions
 
 if TYPE_CHECKING:
     from poseidon.kube.client.metrics import KubeMetrics
     from poseidon.kube.client.transport import Transport
 
-W = TypeVar("W")
+_INVALID = 422
+_ALREADY_BOUND = "already bound to a node"
+"""Words of kube-apiserver's validation of a pod's status: one that has been bound needs no nomination and gets none."""
 
 
-class PatchWriter(ABC, Generic[W]):
-    """Writes patches of one ``kind``, in the ``format`` of a patch's content type.
+class Patch(NamedTuple):
+    """What is sent where. It bears the object's uid, so that the server refuses it if a namesake has its place."""
+
+    path: str
+    body: Mapping[str, Any]
+    format: str = MERGE_PATCH
+
+
+class PatchWrite(Protocol):
+    """A write about the object that ``uid`` tells from all others."""
+
+    @property
+    def uid(self) -> str:
+        """The uid of the object."""
+
+    def patch(self) -> Patch:
+        """Return the patch that carries it out."""
+
+
+class PatchWriter:
+    """Writes patches of one ``kind``, as metrics call it; of each object the latest, with what an earlier one adds.
 
     ``wait_quiet`` returns once no binding waits.
     """
 
-    kind: ClassVar[str]
-    format: ClassVar[str] = MERGE_PATCH
-
     def __init__(
         self,
+        kind: str,
         transport: Transport,
         *,
         wait_quiet: Callable[[], Awaitable[None]],
@@ -38,9 +60,22 @@ class PatchWriter(ABC, Generic[W]):
         options: WriteBehindOptions | None = None,
     ) -> None:
         self._transport = transport
-        self._queue: WriteBehind[W] = WriteBehind(
-            self.kind, self._perform, wait_quiet, metrics=metrics, random=random, options=options
+        self._queue: WriteBehind[PatchWrite] = WriteBehind(
+            kind, self._perform, wait_quiet, metrics=metrics, random=random, options=options
         )
+
+    def submit(self, write: PatchWrite) -> None:
+        """Queue a write."""
+        match write, self._queue.waiting(write.uid):
+            case MapWrite() as news, MapWrite() as earlier:
+                write = news.over(earlier)
+            case LabelWrite() as labels, LabelWrite() as others:
+                write = labels.over(others)
+        self._queue.submit(write.uid, write)
+
+    def withdraw(self, uid: str) -> None:
+        """Forget what waits to be written about an object."""
+        self._queue.withdraw(uid)
 
     async def run(self) -> None:
         """Write for ever."""
@@ -50,13 +85,179 @@ class PatchWriter(ABC, Generic[W]):
         """Wait until nothing waits."""
         await self._queue.wait_drained()
 
-    @abstractmethod
-    def _patch(self, write: W) -> tuple[str, Mapping[str, Any]]:
-        """Return the path of a write's object, and the patch.
+    async def _perform(self, write: PatchWrite) -> None:
+        patch = self._patch(write)
+        try:
+            await self._transport.patch(patch.path, msgspec.json.encode(patch.body), patch.format)
+        except ApiError as error:
+            if error.status != _INVALID or _ALREADY_BOUND not in error.message:
+                raise
 
-        The patch bears the object's uid, which makes the server refuse it when a namesake has taken the object's place.
-        """
+    def _patch(self, write: PatchWrite) -> Patch:
+        return write.patch()
 
-    async def _perform(self, write: W) -> None:
-        path, patch = self._patch(write)
-        await self._transport.patch(path, msgspec.json.encode(patch), self.format)
+
+# --- pods ---------------------------------------------------------------------------------------------------
+
+
+class _Unscheduled(NamedTuple):
+    pod: PodRef
+    message: str
+    reason: str
+    since: float | None
+
+    @property
+    def uid(self) -> str:
+        return self.pod.uid
+
+    def patch(self) -> Patch:
+        condition = {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": self.reason,
+            "message": self.message,
+        }
+        if self.since is not None:
+            condition["lastTransitionTime"] = timestamp(self.since)
+        return _conditions(f"{self.pod.path}/status", self.pod.uid, condition)
+
+
+class ConditionWriter(PatchWriter):
+    """Writes ``PodScheduled=False`` with kube-scheduler's reasons, for people and autoscalers.
+
+    ``Unschedulable`` has autoscalers add nodes; ``SchedulerError``, for what has not been decided, does not.
+    ``wall`` tells seconds since the epoch.
+    """
+
+    def __init__(self, transport: Transport, *, wall: Callable[[], float], **more: Any) -> None:
+        super().__init__("condition", transport, **more)
+        self._wall = wall
+
+    def unschedulable(
+        self, pod: PodRef, message: str, *, was_unschedulable: bool, undecided: bool = False
+    ) -> None:
+        """Set the condition. With ``was_unschedulable`` its status was False already, and its time stays."""
+        waiting = self._queue.waiting(pod.uid)
+        if waiting is not None:
+            was_unschedulable = isinstance(waiting, _Unscheduled) and waiting.since is None
+        reason = "SchedulerError" if undecided else "Unschedulable"
+        self.submit(_Unscheduled(pod, message, reason, None if was_unschedulable else self._wall()))
+
+
+class Nomination(NamedTuple):
+    """The node where pods make way for a pod, "" for none."""
+
+    pod: PodRef
+    node: str
+
+    @property
+    def uid(self) -> str:
+        """The uid of the pod."""
+        return self.pod.uid
+
+    def patch(self) -> Patch:
+        """Return it as a patch of the pod's status."""
+        body = {"metadata": {"uid": self.pod.uid}, "status": {"nominatedNodeName": self.node or None}}
+        return Patch(f"{self.pod.path}/status", body)
+
+
+class LabelWrite(NamedTuple):
+    """New values of labels of a pod, None for those to be removed."""
+
+    pod: PodRef
+    labels: Mapping[str, str | None]
+
+    @property
+    def uid(self) -> str:
+        """The uid of the pod."""
+        return self.pod.uid
+
+    def over(self, earlier: LabelWrite) -> LabelWrite:
+        """Return this write with what an ``earlier`` one of the same pod, which was not made, adds."""
+        return self._replace(labels={**earlier.labels, **self.labels})
+
+    def patch(self) -> Patch:
+        """Return it as a patch of the pod."""
+        return Patch(self.pod.path, {"metadata": {"uid": self.pod.uid, "labels": dict(self.labels)}})
+
+
+# --- groups -------------------------------------------------------------------------------------------------
+
+
+class MapWrite(NamedTuple):
+    """New values in the data and annotations of a ConfigMap, None for keys to be removed."""
+
+    uid: str
+    namespace: str
+    name: str
+    data: Mapping[str, str | None]
+    annotations: Mapping[str, str | None]
+
+    def over(self, earlier: MapWrite) -> MapWrite:
+        """Return this write with what an ``earlier`` one of the same ConfigMap, which was not made, adds."""
+        return self._replace(
+            data={**earlier.data, **self.data}, annotations={**earlier.annotations, **self.annotations}
+        )
+
+    def patch(self) -> Patch:
+        """Return it as a patch of the ConfigMap."""
+        noted = {"annotations": dict(self.annotations)} if self.annotations else {}
+        body = {"metadata": {"uid": self.uid, **noted}, "data": dict(self.data)}
+        return Patch(f"/api/v1/namespaces/{self.namespace}/configmaps/{self.name}", body)
+
+
+class GroupStatusWrite(NamedTuple):
+    """A PodGroup's new status."""
+
+    uid: str
+    namespace: str
+    name: str
+    status: PodGroupStatus
+
+    def patch(self) -> Patch:
+        """Return it as a patch of the PodGroup's status."""
+        path = f"/apis/scheduling.x-k8s.io/v1alpha1/namespaces/{self.namespace}/podgroups/{self.name}/status"
+        status = {**_NO_STATUS, **msgspec.to_builtins(self.status)}
+        return Patch(path, {"metadata": {"uid": self.uid}, "status": status})
+
+
+_NO_STATUS = {"phase": "", "scheduled": 0, "running": 0, "succeeded": 0, "failed": 0}
+"""What is written in any case, as the former status may say something else."""
+
+
+class GroupConditionWrite(NamedTuple):
+    """A condition of a PodGroup of Kubernetes itself."""
+
+    uid: str
+    namespace: str
+    name: str
+    condition: Condition
+
+    def patch(self) -> Patch:
+        """Return it as a patch of the PodGroup's status, in a ``version`` and under a ``plural`` to be filled in."""
+        condition = {"reason": "", "message": "", **msgspec.to_builtins(self.condition)}
+        path = f"{{version}}/namespaces/{self.namespace}/{{plural}}/{self.name}/status"
+        return _conditions(path, self.uid, condition)
+
+
+class GroupConditionWriter(PatchWriter):
+    """Writes a condition of Kubernetes' own PodGroups; others are left alone.
+
+    ``served`` tells under which path all PodGroups are at present.
+    """
+
+    def __init__(self, served: Callable[[], str], transport: Transport, **more: Any) -> None:
+        super().__init__("pod group", transport, **more)
+        self._served = served
+
+    def _patch(self, write: PatchWrite) -> Patch:
+        version, _, plural = self._served().rpartition("/")
+        patch = write.patch()
+        return patch._replace(path=patch.path.format(version=version, plural=plural))
+
+
+def _conditions(path: str, uid: str, condition: Mapping[str, str]) -> Patch:
+    """Return a patch that sets one condition and leaves all others alone."""
+    return Patch(
+        path, {"metadata": {"uid": uid}, "status": {"conditions": [condition]}}, STRATEGIC_MERGE_PATCH
+    )

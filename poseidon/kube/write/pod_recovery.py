@@ -18,7 +18,8 @@ import msgspec
 from poseidon.kube.api.references import PodRef
 from poseidon.kube.client.backoff import Backoff
 from poseidon.kube.client.errors import ApiError, KubeError
-from poseidon.kube.write.retrying import RetryOptions, Tries
+from poseidon.kube.write.evictor import post_eviction
+from poseidon.kube.write.retrying import RetryOptions, Tries, outrun
 
 if TYPE_CHECKING:
     from poseidon.kube.client.metrics import KubeMetrics
@@ -120,9 +121,8 @@ class PodRecovery:
 
     async def _find(self, pod: PodRef) -> Object | None:
         """Return the pod if it is still there, failed, and not being deleted."""
-        path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
         try:
-            raw = await self._persist(lambda: self._transport.get(path))
+            raw = await self._persist(lambda: self._transport.get(pod.path))
         except ApiError as error:
             if error.not_found:
                 return None
@@ -138,21 +138,12 @@ class PodRecovery:
         By eviction, which no budget refuses to a pod that has failed. A DELETE would be sent twice by the HTTP
         library when its answer is lost, and the second answer, 404, would not say whose doing that is.
         """
-        path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/eviction"
-        body = msgspec.json.encode(
-            {
-                "apiVersion": "policy/v1",
-                "kind": "Eviction",
-                "metadata": {"name": pod.name, "namespace": pod.namespace},
-                "deleteOptions": {"gracePeriodSeconds": 0, "preconditions": {"uid": pod.uid}},
-            }
-        )
         lost = False
 
         async def attempt() -> bytes:
             nonlocal lost
             try:
-                return await self._transport.post(path, body)
+                return await post_eviction(self._transport, pod, gracePeriodSeconds=0)
             except KubeError as error:
                 lost = lost or not isinstance(error, ApiError) or error.transient
                 raise
@@ -196,16 +187,7 @@ class PodRecovery:
 
     async def _persist(self, attempt: Callable[[], Awaitable[bytes]]) -> bytes:
         """Make a request, a few times if the server is in trouble. Raises ``KubeError``."""
-        tries = Tries(_RETRIES, self._random)
-        while True:
-            try:
-                return await attempt()
-            except KubeError as error:
-                outrun = isinstance(error, ApiError) and error.outrun
-                pause = tries.pause(error, may_help=True if outrun else None)
-                if pause is None:
-                    raise
-            await self._sleep(pause)
+        return await Tries(_RETRIES, self._random).persist(attempt, self._sleep, outrun)
 
 
 def successor(pod: Object, annotations: dict[str, str]) -> Object:

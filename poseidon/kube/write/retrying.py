@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from random import Random
+from typing import TypeVar
 
 from poseidon.kube.client.backoff import Backoff
 from poseidon.kube.client.errors import ApiError, KubeError
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +62,28 @@ class Tries:
             return None
         at_least = answer.retry_after or 0.0 if answer is not None else 0.0
         return max(self._backoff.next(), at_least)
+
+    async def persist(
+        self,
+        attempt: Callable[[], Awaitable[T]],
+        sleep: Callable[[float], Awaitable[None]],
+        may_help: Callable[[ApiError], bool | None] = lambda _: None,
+    ) -> T:
+        """Make a request until it succeeds; raises the ``KubeError`` after which no other try is due.
+
+        ``may_help`` decides about a refusal as ``pause`` has it.
+        """
+        while True:
+            try:
+                return await attempt()
+            except KubeError as error:
+                helps = may_help(error) if isinstance(error, ApiError) else None
+                pause = self.pause(error, may_help=helps)
+                if pause is None:
+                    raise
+            await sleep(pause)
+
+
+def outrun(error: ApiError) -> bool | None:
+    """Let a request be made again that another write came in between of; all others as their kind has it."""
+    return True if error.outrun else None

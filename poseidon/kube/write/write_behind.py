@@ -14,7 +14,7 @@ from random import Random
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from poseidon.kube.client.errors import ApiError, KubeError
-from poseidon.kube.write.retrying import RetryOptions, Tries
+from poseidon.kube.write.retrying import RetryOptions, Tries, outrun
 from poseidon.kube.write.worker_pool import WorkerPool
 
 if TYPE_CHECKING:
@@ -168,23 +168,13 @@ class WriteBehind(Generic[W]):
 
     async def _write(self, write: W) -> None:
         tries = Tries(self._options, self._random, asyncio.get_running_loop().time)
-        while True:
-            try:
-                await self._perform(write)
-            except KubeError as error:
-                outrun = isinstance(error, ApiError) and error.outrun
-                pause = tries.pause(error, may_help=True if outrun else None)
-                if pause is None:
-                    self._give_up(error)
-                    return
-                await self._sleep(pause)
-            except Exception as error:  # noqa: BLE001 - one write that cannot be made must not end the others
-                self._give_up(error)
-                return
-            else:
-                self._complained = False
-                self._count("written")
-                return
+        try:
+            await tries.persist(lambda: self._perform(write), self._sleep, outrun)
+        except Exception as error:  # noqa: BLE001 - one write that cannot be made must not end the others
+            self._give_up(error)
+        else:
+            self._complained = False
+            self._count("written")
 
     def _give_up(self, error: Exception) -> None:
         if isinstance(error, ApiError) and _is_obsolete(error):

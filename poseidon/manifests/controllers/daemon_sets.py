@@ -1,4 +1,7 @@
-"""What the DaemonSet controller adds to a template: tolerations, and the node that each pod is meant for."""
+"""What the DaemonSet controller makes of a template: on which nodes, and what it adds to each pod.
+
+Scheduling proper happens in the solver; this is only about which DaemonSet pods come into being.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +11,21 @@ from msgspec.structs import replace
 
 from poseidon.kube.api.core import (
     Affinity,
+    Node,
     NodeAffinity,
     NodeSelector,
     NodeSelectorRequirement,
     NodeSelectorTerm,
+    Pod,
+    PodSpec,
     Toleration,
 )
-from poseidon.manifests.controllers.node_matching import admits
-from poseidon.pod_rules.node_affinity import NAME_FIELD
+from poseidon.pod_rules.node_affinity import NAME_FIELD, tolerated
+from poseidon.volumes.matching import holds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from poseidon.kube.api.core import Node, Pod, PodSpec
     from poseidon.kube.api.workloads import PodTemplate
 
 _TOLERATED = (
@@ -32,6 +37,32 @@ _TOLERATED = (
     ("node.kubernetes.io/unschedulable", "NoSchedule"),
 )
 _TOLERATED_ON_HOST_NETWORK = ("node.kubernetes.io/network-unavailable", "NoSchedule")
+
+
+def admits(spec: PodSpec, node: Node) -> bool:
+    """Whether node name, node selector, required affinity and hard taints let the pod run on the node."""
+    name, labels = node.metadata.name, node.metadata.labels
+    if spec.node_name and spec.node_name != name:
+        return False
+    if any(labels.get(key) != value for key, value in spec.node_selector.items()):
+        return False
+    affinity = spec.affinity.node_affinity if spec.affinity else None
+    required = affinity.required if affinity else None
+    if required and not any(matches(term, node) for term in required.node_selector_terms):
+        return False
+    return all(
+        taint.effect == "PreferNoSchedule" or tolerated(taint, spec.tolerations) for taint in node.spec.taints
+    )
+
+
+def matches(term: NodeSelectorTerm, node: Node) -> bool:
+    """Whether all conditions of a term hold on a node; a term without conditions matches nothing."""
+    fields = {NAME_FIELD: node.metadata.name}
+    conditions = [(each, node.metadata.labels) for each in term.match_expressions]
+    conditions += [(each, fields) for each in term.match_fields]
+    return bool(conditions) and all(
+        holds((each.key, each.operator, each.values), given) for each, given in conditions
+    )
 
 
 def nodes_of(template: PodTemplate, nodes: Iterable[Node]) -> list[str]:

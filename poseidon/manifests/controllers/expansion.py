@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from poseidon.kube.api.core import ClaimSource, ObjectMeta, OwnerReference, Pod, PodVolume
+from poseidon.kube.api.pod_groups import ScaledOwner, ScaleSpec, ScaleStatus
 from poseidon.kube.api.storage import PersistentVolumeClaim
-from poseidon.kube.api.workloads import DaemonSet, Job, ReplicaWorkload
+from poseidon.kube.api.workloads import DaemonSet, Job, PodTemplate, ReplicaWorkload
 from poseidon.manifests.controllers.daemon_sets import daemon_template, node_of, nodes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-    from poseidon.kube.api.workloads import PodTemplate
     from poseidon.manifests.inventory import Inventory, Workload
 
 _HASH_LABEL = "pod-template-hash"
@@ -44,6 +44,20 @@ def expand(inventory: Inventory) -> Expansion:
     expander = _Expander(inventory)
     pods = tuple(expander.pods())
     return Expansion(pods, tuple(expander.claims))
+
+
+def scaled_owners(
+    workloads: Iterable[tuple[str, ReplicaWorkload | DaemonSet | Job]],
+) -> list[tuple[str, ScaledOwner]]:
+    """Return the sizes of workloads with their kinds. DaemonSets are as large as their clusters, and left out."""
+    owners = []
+    for kind, each in workloads:
+        if isinstance(each, Job):
+            scale = ScaleSpec(parallelism=each.spec.parallelism, completions=each.spec.completions)
+            owners.append((kind, ScaledOwner(each.metadata, scale, ScaleStatus(each.status.succeeded))))
+        elif isinstance(each, ReplicaWorkload):
+            owners.append((kind, ScaledOwner(each.metadata, ScaleSpec(replicas=each.spec.replicas))))
+    return owners
 
 
 class _Expander:

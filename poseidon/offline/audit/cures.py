@@ -6,8 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from poseidon.offline.audit.findings import Cure, CureStep, Move
-from poseidon.offline.audit.quantities import quantity
+from poseidon.offline.audit.findings import Cure, CureStep, Move, quantity
 
 if TYPE_CHECKING:
     from poseidon.embedding import EmbeddedTrials

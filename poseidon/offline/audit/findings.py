@@ -5,10 +5,8 @@ Nothing is changed. Works for clusters that use any scheduler: what runs is take
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
-
-from poseidon.offline.audit.quantities import quantity
 
 if TYPE_CHECKING:
     from poseidon.offline.audit.costs import Costs
@@ -65,13 +63,7 @@ class CureStep:
 
     def as_json(self) -> dict[str, Any]:
         """Return the documented JSON object."""
-        return {
-            "kind": self.kind,
-            "subject": self.subject,
-            "node": self.node,
-            "before": self.before,
-            "after": self.after,
-        }
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,34 +135,17 @@ class Audit:
                 "freed": list(self.freed),
                 "mostFreed": self.most_freed,
                 "moves": [_move(each) for each in self.moves],
-                "staying": [
-                    {"node": each.node, "pod": each.pod, "reason": each.reason} for each in self.staying
-                ],
+                "staying": [asdict(each) for each in self.staying],
             },
             "costs": None if self.costs is None else self.costs.as_json(),
             "overcommitted": [
                 {"node": each.node, "lacking": {key: -free for key, free in each.free.items() if free < 0}}
                 for each in self.overcommitted
             ],
-            "hot": [
-                {"node": each.node, "resource": each.resource, "percent": round(each.percent, 1)}
-                for each in self.hot
-            ],
-            "misplaced": [
-                {"pod": each.pod, "node": each.node, "reason": each.reason} for each in self.misplaced
-            ],
-            "pending": [{"pod": each.pod, "reason": each.reason} for each in self.pending],
-            "cures": [
-                {
-                    "pod": each.pod,
-                    "node": each.node,
-                    "kind": each.kind,
-                    "text": each.text,
-                    "changes": [change.as_json() for change in each.changes],
-                    "moves": [_move(move) for move in each.moves],
-                }
-                for each in self.cures
-            ],
+            "hot": [{**asdict(each), "percent": round(each.percent, 1)} for each in self.hot],
+            "misplaced": [asdict(each) for each in self.misplaced],
+            "pending": [asdict(each) for each in self.pending],
+            "cures": [{**asdict(each), "moves": [_move(move) for move in each.moves]} for each in self.cures],
         }
 
 
@@ -181,3 +156,12 @@ def _lacking(use: NodeUse) -> str:
 
 def _move(move: Move) -> dict[str, str]:
     return {"pod": move.pod, "from": move.source, "to": move.target}
+
+
+def quantity(resource: str, amount: int) -> str:
+    """Return an amount as Kubernetes writes it: milli-cores, mebibytes (rounded up), else a number."""
+    if resource == "cpu":
+        return f"{amount}m"
+    if resource in ("memory", "ephemeral-storage"):
+        return f"{-(-amount // 2**20)}Mi"
+    return str(amount)

@@ -9,16 +9,14 @@ from poseidon.offline.audit.costs import find_costs
 from poseidon.offline.audit.cures import find_cures
 from poseidon.offline.audit.findings import Audit, Cure, Hot, Misplaced, Move, Staying
 from poseidon.offline.cluster import build
-from poseidon.offline.movable import move_prices, running_pods
-from poseidon.offline.plan import node_uses, plan_of
+from poseidon.offline.movable import RunningPods, move_prices, running_pods
+from poseidon.offline.plan import Plan, node_uses, plan_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from poseidon.configuration.document import BridgeConfiguration
     from poseidon.manifests.loader import Manifests
-    from poseidon.offline.movable import RunningPods
-    from poseidon.offline.plan import Plan
     from protos.firmament.v1 import scheduler_pb2 as pb
 
 
@@ -59,7 +57,7 @@ def make_audit(
         nodes=len(names),
         pods=len(running.pods),
         freed=tuple(sorted(found.machines)),
-        moves=_moves(found.moves, nodes),
+        moves=tuple(Move(uid, nodes[uid], target) for uid, target in sorted(found.moves.items())),
         most_freed=found.most,
         staying=tuple(keeping[name] for name in sorted(keeping)),
         overcommitted=tuple(each for each in uses if any(free < 0 for free in each.free.values())),
@@ -88,8 +86,3 @@ def cures_of(
     fixed = {*running.goes, *running.stays}
     trials = EmbeddedTrials(configuration, lambda: now, events, fixed, places)
     return find_cures(trials, pods, tries, running.nodes | places)
-
-
-def _moves(targets: Mapping[str, str], nodes: Mapping[str, str]) -> tuple[Move, ...]:
-    """Return the moves that bring pods to ``targets``; ``nodes``: where they are; both by uid."""
-    return tuple(Move(uid, nodes[uid], target) for uid, target in sorted(targets.items()))

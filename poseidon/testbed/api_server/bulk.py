@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from poseidon.testbed.objects.errors import ApiError, bad_request
+from poseidon.testbed.objects.errors import ApiError, bad_request, decode_as
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -32,7 +30,7 @@ async def create_lines(operations: Operations, chunks: AsyncIterator[bytes]) -> 
         if not line.strip():
             continue
         try:
-            create_object(operations, _decode(line))
+            create_object(operations, decode_as(Any, line, "not a JSON object"))
             created += 1
         except ApiError as error:
             failed += 1
@@ -50,13 +48,6 @@ def create_object(operations: Operations, obj: Any) -> None:
     if resource is None:
         raise bad_request(f'no matches for kind "{kind}" in version "{api_version}"')
     operations.create(resource, "", obj, keep_status=True)
-
-
-def _decode(line: bytes) -> Any:
-    try:
-        return msgspec.json.decode(line)
-    except msgspec.MsgspecError as error:
-        raise bad_request(f"not a JSON object: {error}") from None
 
 
 async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

@@ -14,72 +14,72 @@ if TYPE_CHECKING:
 Object = dict[str, Any]
 
 _VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
+_IDENTITY = ("group", "version", "kind")
 
 
-def version() -> Object:
-    """Return the document of ``/version``."""
-    return {
-        "major": "1",
-        "minor": "36",
-        "gitVersion": "v1.36.0-simulated",
-        "gitCommit": "",
-        "gitTreeState": "clean",
-        "buildDate": "2026-04-22T00:00:00Z",
-        "goVersion": "",
-        "compiler": "",
-        "platform": "simulated",
-    }
+_VERSION = {
+    "major": "1",
+    "minor": "36",
+    "gitVersion": "v1.36.0-simulated",
+    "gitCommit": "",
+    "gitTreeState": "clean",
+    "buildDate": "2026-04-22T00:00:00Z",
+    "goVersion": "",
+    "compiler": "",
+    "platform": "simulated",
+}
 
 
-def api_versions(host: str) -> Object:
-    """Return the document of ``/api``."""
-    addresses = [{"clientCIDR": "0.0.0.0/0", "serverAddress": host}]
-    return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": addresses}
+def document(registry: ResourceRegistry, parts: list[str], host: str) -> Object | None:
+    """Return the document at a path, given in its parts, None where there is none; ``host`` is the server's address."""
+    found: Object | None = None
+    match parts:
+        case ["version"]:
+            found = dict(_VERSION)
+        case ["api"]:
+            addresses = [{"clientCIDR": "0.0.0.0/0", "serverAddress": host}]
+            found = {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": addresses}
+        case ["apis"]:
+            groups = [_group(name, versions) for name, versions in registry.groups().items()]
+            found = {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
+        case ["apis", group]:
+            versions = registry.groups().get(group)
+            found = {"kind": "APIGroup", "apiVersion": "v1", **_group(group, versions)} if versions else None
+        case ["openapi", "v3"]:
+            paths = ["api/v1", *(f"apis/{g}/{v}" for g, known in registry.groups().items() for v in known)]
+            found = {"paths": {path: {"serverRelativeURL": f"/openapi/v3/{path}"} for path in paths}}
+        case ["api", version] | ["openapi", "v3", "api", version]:
+            found = _of_version(registry, "", version, openapi=parts[0] == "openapi")
+        case ["apis", group, version] | ["openapi", "v3", "apis", group, version]:
+            found = _of_version(registry, group, version, openapi=parts[0] == "openapi")
+    return found
 
 
-def api_group_list(registry: ResourceRegistry) -> Object:
-    """Return the document of ``/apis``."""
-    groups = [_group(name, versions) for name, versions in registry.groups().items()]
-    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
+def resource_list(group_version: str, entries: list[Object]) -> Object:
+    """Return the document of a version, of the entries of its resources."""
+    kind = {"kind": "APIResourceList", "apiVersion": "v1"}
+    return {**kind, "groupVersion": group_version, "resources": entries}
 
 
-def api_group(registry: ResourceRegistry, group: str) -> Object | None:
-    """Return the document of ``/apis/GROUP``, or None when the group is not served."""
-    versions = registry.groups().get(group)
-    return {"kind": "APIGroup", "apiVersion": "v1", **_group(group, versions)} if versions else None
+def entry(name: str, kind: str, verbs: list[str], *, namespaced: bool) -> Object:
+    """Return what a document says of one resource."""
+    return {"name": name, "singularName": "", "namespaced": namespaced, "kind": kind, "verbs": verbs}
 
 
-def api_resource_list(registry: ResourceRegistry, group: str, version: str) -> Object | None:
-    """Return the document of ``/api/v1`` or ``/apis/GROUP/VERSION``, or None when it is not served."""
+def _of_version(registry: ResourceRegistry, group: str, version: str, *, openapi: bool) -> Object | None:
+    """Return one of the two documents of a version, None when it is not served."""
     resources = registry.of_version(group, version)
     if not resources:
         return None
-    entries = [
-        entry for resource in sorted(resources, key=lambda r: r.plural) for entry in _entries(resource)
-    ]
+    if openapi:
+        return _openapi(f"/apis/{group}/{version}" if group else f"/api/{version}", resources)
+    entries = [each for resource in sorted(resources, key=lambda r: r.plural) for each in _entries(resource)]
     if not group:
-        entries.append(_entry("bindings", "Binding", ["create"], namespaced=True))
-    group_version = f"{group}/{version}" if group else version
-    return {
-        "kind": "APIResourceList",
-        "apiVersion": "v1",
-        "groupVersion": group_version,
-        "resources": entries,
-    }
+        entries.append(entry("bindings", "Binding", ["create"], namespaced=True))
+    return resource_list(resources[0].api_version, entries)
 
 
-def openapi_index(registry: ResourceRegistry) -> Object:
-    """Return the document of ``/openapi/v3``: where the description of each version is."""
-    paths = ["api/v1", *(f"apis/{g}/{v}" for g, versions in registry.groups().items() for v in versions)]
-    return {"paths": {path: {"serverRelativeURL": f"/openapi/v3/{path}"} for path in paths}}
-
-
-def openapi_document(registry: ResourceRegistry, group: str, version: str) -> Object | None:
-    """Return the OpenAPI v3 document of one version, or None when it is not served."""
-    resources = registry.of_version(group, version)
-    if not resources:
-        return None
-    base = f"/apis/{group}/{version}" if group else f"/api/{version}"
+def _openapi(base: str, resources: list[ResourceType]) -> Object:
     paths = {}
     for resource in resources:
         namespace = "/namespaces/{namespace}" if resource.namespaced else ""
@@ -96,7 +96,8 @@ def _group(name: str, versions: list[str]) -> Object:
 
 
 def _entries(resource: ResourceType) -> list[Object]:
-    main = _entry(resource.plural, resource.kind, _VERBS, namespaced=resource.namespaced)
+    namespaced = resource.namespaced
+    main = entry(resource.plural, resource.kind, _VERBS, namespaced=namespaced)
     main["singularName"] = resource.singular
     if resource.short_names:
         main["shortNames"] = list(resource.short_names)
@@ -104,19 +105,14 @@ def _entries(resource: ResourceType) -> list[Object]:
         main["categories"] = list(resource.categories)
     entries = [main]
     if resource.has_status:
-        verbs = ["get", "patch", "update"]
-        name = f"{resource.plural}/status"
-        entries.append(_entry(name, resource.kind, verbs, namespaced=resource.namespaced))
+        status, verbs = f"{resource.plural}/status", ["get", "patch", "update"]
+        entries.append(entry(status, resource.kind, verbs, namespaced=namespaced))
     for action, kind in resource.actions:
         name, verb = f"{resource.plural}/{action}", "create" if kind else "update"
-        entry = _entry(name, kind or resource.kind, [verb], namespaced=resource.namespaced)
+        found = entry(name, kind or resource.kind, [verb], namespaced=namespaced)
         # kubectl looks for the version of evictions here before it drains a node.
-        entries.append({**entry, "group": "policy", "version": "v1"} if kind == "Eviction" else entry)
+        entries.append({**found, "group": "policy", "version": "v1"} if kind == "Eviction" else found)
     return entries
-
-
-def _entry(name: str, kind: str, verbs: list[str], *, namespaced: bool) -> Object:
-    return {"name": name, "singularName": "", "namespaced": namespaced, "kind": kind, "verbs": verbs}
 
 
 def _operation(resource: ResourceType, verb: str) -> Object:
@@ -129,9 +125,5 @@ def _operation(resource: ResourceType, verb: str) -> Object:
         "parameters": parameters,
         "responses": {"200": {"description": "OK"}},
         "x-kubernetes-action": verb,
-        "x-kubernetes-group-version-kind": {
-            "group": resource.group,
-            "version": resource.version,
-            "kind": resource.kind,
-        },
+        "x-kubernetes-group-version-kind": {field: getattr(resource, field) for field in _IDENTITY},
     }

@@ -9,18 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from poseidon.testbed.api_server.operations import Operations, Preconditions
 from poseidon.testbed.api_server.requests import DeleteOptions
 from poseidon.testbed.objects import errors
+from poseidon.testbed.objects.pods import condition_of
 from poseidon.testbed.objects.resources import PODS
 from poseidon.testbed.objects.store import decode
 
 if TYPE_CHECKING:
+    from poseidon.testbed.api_server.operations import Operations
     from poseidon.testbed.objects.history import Record
 
 Object = dict[str, Any]
 
 _REFUSED = "Cannot evict pod as it would violate the pod's disruption budget."
+_SEVERAL = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
 _ALWAYS_ALLOW = "AlwaysAllow"
 
 
@@ -38,15 +40,9 @@ class Eviction(msgspec.Struct, rename="camel"):
     delete_options: DeleteOptions | None = None
 
 
-_decoder = msgspec.json.Decoder(Eviction)
-
-
 def decode_eviction(body: bytes) -> Eviction:
     """Read an Eviction from JSON. Raises ``ApiError`` 400."""
-    try:
-        eviction = _decoder.decode(body)
-    except msgspec.MsgspecError as error:
-        raise errors.bad_request(f"Eviction in version v1 cannot be handled as a Eviction: {error}") from None
+    eviction = errors.decode_as(Eviction, body, "Eviction in version v1 cannot be handled as a Eviction")
     if eviction.kind != "Eviction" or eviction.api_version != "policy/v1":
         raise errors.bad_request(
             f"no kind {eviction.kind!r} is registered for version {eviction.api_version!r}; "
@@ -69,40 +65,24 @@ def evict(
     options = eviction.delete_options or DeleteOptions()
     record = operations.get(PODS, namespace, name)
     pod = decode(record)
-    if not _goes_anyway(pod):
+    # One that does not run yet, has ended, or is being deleted goes whatever budgets say.
+    ends = pod["status"].get("phase") in ("Pending", "Succeeded", "Failed")
+    if not (ends or pod["metadata"].get("deletionTimestamp")):
         _ask_budgets(operations, record, pod)
-    wanted = options.preconditions
-    preconditions = Preconditions(wanted.uid or "", wanted.resource_version or "")
-    operations.delete(
-        PODS,
-        namespace,
-        name,
-        preconditions,
-        grace=options.grace_period_seconds,
-        dry_run=dry_run or "All" in options.dry_run,
-    )
-
-
-def _goes_anyway(pod: Object) -> bool:
-    """Whether budgets have no say: the pod does not run yet, has ended, or is being deleted."""
-    phase = pod["status"].get("phase")
-    return phase in ("Pending", "Succeeded", "Failed") or bool(pod["metadata"].get("deletionTimestamp"))
+    dry_run = dry_run or "All" in options.dry_run
+    grace = options.grace_period_seconds
+    operations.delete(PODS, namespace, name, options.preconditions, grace=grace, dry_run=dry_run)
 
 
 def _ask_budgets(operations: Operations, record: Record, pod: Object) -> None:
     operations.disruptions.refresh()
     budgets = operations.disruptions.covering(record.uid)
     if len(budgets) > 1:
-        raise errors.ApiError(
-            500,
-            "InternalError",
-            "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
-        )
+        raise errors.ApiError(500, "InternalError", _SEVERAL)
     for budget in budgets:
         obj = decode(budget)
         status = obj["status"]
-        conditions = {c.get("type"): c.get("status") for c in pod["status"].get("conditions") or ()}
-        if conditions.get("Ready") != "True":
+        if condition_of(pod, "Ready") != "True":
             # A pod that is not ready adds nothing to what the budget protects.
             always = (obj.get("spec") or {}).get("unhealthyPodEvictionPolicy") == _ALWAYS_ALLOW
             if always or status["currentHealthy"] >= status["desiredHealthy"] > 0:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from poseidon.testbed.objects import errors
-from poseidon.testbed.objects.errors import Cause
 from poseidon.testbed.objects.history import ExpiredRevisionError, Record
-from poseidon.testbed.objects.transcoding import list_item
+from poseidon.testbed.objects.resources import list_item
 
 if TYPE_CHECKING:
     from poseidon.testbed.objects.collection import Collection, View
@@ -134,8 +133,7 @@ def _check_match(options: ListOptions) -> None:
     field = "resourceVersionMatch"
     cause = None
     if match not in ("Exact", "NotOlderThan"):
-        text = f'Unsupported value: "{match}": supported values: "Exact", "NotOlderThan"'
-        cause = Cause(field, "FieldValueNotSupported", text)
+        cause = errors.unsupported_value(field, match, "Exact", "NotOlderThan")
     elif not options.resource_version:
         cause = errors.forbidden_field(
             field, "resourceVersionMatch is forbidden unless resourceVersion is provided"
@@ -169,10 +167,7 @@ def _view_at(collection: Collection, revision: int, start: str) -> View:
     except ExpiredRevisionError as error:
         if not start:
             raise errors.too_old(revision, error.oldest) from None
-        raise errors.expired(
-            _PAGE_EXPIRED,
-            _encode_token(_NEWEST, start),
-        ) from None
+        raise errors.expired(_PAGE_EXPIRED, _encode_token(_NEWEST, start)) from None
 
 
 def _encode_token(revision: int, last_key: str) -> str:

@@ -7,14 +7,12 @@ collector runs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from poseidon.testbed.controllers import termination
 from poseidon.testbed.controllers.disruption import DisruptionController
-from poseidon.testbed.objects import custom_resources, errors, patches, strategies
+from poseidon.testbed.objects import custom_resources, errors, patches, pods, strategies
 from poseidon.testbed.objects.resources import (
     BUILTIN,
     CUSTOM_RESOURCE_DEFINITIONS,
@@ -24,16 +22,16 @@ from poseidon.testbed.objects.resources import (
     ResourceRegistry,
     ResourceType,
     collection_spec,
+    from_storage,
+    to_storage,
 )
-from poseidon.testbed.objects.store import Store, decode
-from poseidon.testbed.objects.transcoding import from_storage, to_storage
+from poseidon.testbed.objects.store import Preconditions, Store, decode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from poseidon.testbed.objects.collection import Collection
-    from poseidon.testbed.objects.history import Record
-    from poseidon.testbed.objects.journal import Saved
+    from poseidon.testbed.objects.history import Record, Saved
     from poseidon.testbed.objects.selectors import Selection
 
 Object = dict[str, Any]
@@ -47,14 +45,7 @@ _PATCHES: dict[str, Callable[[Any, Any], Any]] = {
     MERGE_PATCH: patches.merge_patch,
     STRATEGIC_MERGE_PATCH: patches.strategic_merge_patch,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Preconditions:
-    """What must hold of the current object for a write to happen; empty means anything."""
-
-    uid: str = ""
-    revision: str = ""
+_OTHER_NAMESPACE = "the namespace of the provided object does not match the namespace sent on the request"
 
 
 class Operations:
@@ -88,11 +79,9 @@ class Operations:
     def _begin(self) -> None:
         for name in ("default", "kube-system", "kube-node-lease"):
             self.create(NAMESPACES, "", {"metadata": {"name": name}})
-        for name, value in (
-            ("system-cluster-critical", 2_000_000_000),
-            ("system-node-critical", 2_000_001_000),
-        ):
-            self.create(PRIORITY_CLASSES, "", {"metadata": {"name": name}, "value": value})
+        for name, value in ("cluster", 2_000_000_000), ("node", 2_000_001_000):
+            body = {"metadata": {"name": f"system-{name}-critical"}, "value": value}
+            self.create(PRIORITY_CLASSES, "", body)
 
     def create(
         self,
@@ -177,7 +166,7 @@ class Operations:
         resource: ResourceType,
         namespace: str,
         name: str,
-        preconditions: Preconditions = Preconditions(),
+        preconditions: Preconditions | None = None,
         *,
         grace: int | None = None,
         dry_run: bool = False,
@@ -187,14 +176,15 @@ class Operations:
         ``grace`` is how many seconds a pod may take; None: what its spec says.
         """
         current = self.get(resource, namespace, name)
-        self._check(resource, current, preconditions)
+        if preconditions is not None:
+            preconditions.check(resource.qualified, current)
         if dry_run:
             return current
         obj = decode(current)
-        seconds = termination.grace_of(obj, grace) if self._graceful and resource is PODS else 0
+        seconds = pods.grace_period(obj, grace) if self._graceful and resource is PODS else 0
         if not seconds and not obj["metadata"].get("finalizers"):
             return self._remove(resource, current)
-        if not termination.begin(obj, seconds, self.store.time()):
+        if not pods.begin_to_end(obj, seconds, self.store.time()):
             return current
         return self.store.replace(self.store.collection(resource.collection), current, obj)
 
@@ -203,12 +193,9 @@ class Operations:
     ) -> list[Record]:
         """Delete all selected objects and return their last states, in key order."""
         collection = self.store.collection(resource.collection)
-        view = collection.view(self.store.revision)
-        low, high = view.bounds(selection.namespace)
-        found = [record for key in view.keys[low:high] if (record := view.get(key)) is not None]
         return [
             self.delete(resource, record.namespace, record.name, dry_run=dry_run)
-            for record in found
+            for record in collection.records(selection.namespace)
             if selection.matches(record)
         ]
 
@@ -216,29 +203,18 @@ class Operations:
         """Agree on the namespace of the URL and the body, and require that it exists."""
         given = metadata.get("namespace") or namespace or "default"
         if namespace and given != namespace:
-            raise errors.bad_request(
-                "the namespace of the provided object does not match the namespace sent on the request"
-            )
+            raise errors.bad_request(_OTHER_NAMESPACE)
         metadata["namespace"] = given
         self.store.get(self.store.collection(NAMESPACES.collection), "", given)
-
-    def _check(self, resource: ResourceType, current: Record, wanted: Preconditions) -> None:
-        if wanted.uid and wanted.uid != current.uid:
-            why = f"Precondition failed: UID in precondition: {wanted.uid}, UID in object meta: {current.uid}"
-            raise errors.conflict(resource.qualified, current.name, why)
-        if wanted.revision and wanted.revision != str(current.revision):
-            raise errors.modified(resource.qualified, current.name)
 
     def _write(
         self, resource: ResourceType, current: Record, obj: Object, *, status: bool, dry_run: bool
     ) -> Record:
         metadata = obj["metadata"]
         if metadata.get("namespace") not in (None, "", current.namespace):
-            raise errors.bad_request(
-                "the namespace of the provided object does not match the namespace sent on the request"
-            )
-        wanted = Preconditions(metadata.get("uid") or "", metadata.get("resourceVersion") or "")
-        self._check(resource, current, wanted)
+            raise errors.bad_request(_OTHER_NAMESPACE)
+        wanted = Preconditions(metadata.get("uid"), metadata.get("resourceVersion"))
+        wanted.check(resource.qualified, current)
         before = decode(current)
         if status:
             obj = strategies.prepare_status_update(obj, before)
@@ -248,7 +224,7 @@ class Operations:
         record = self.store.replace(collection, current, obj, dry_run=dry_run)
         if dry_run:
             return record
-        if termination.is_over(obj):
+        if pods.is_over(obj):
             return self._remove(resource, record)
         if resource is CUSTOM_RESOURCE_DEFINITIONS:
             self._serve(record)
@@ -267,12 +243,8 @@ class Operations:
 
     def _empty(self, collection: Collection, namespace: str = "") -> None:
         """Delete the objects of one namespace, or all, whatever their finalizers."""
-        view = collection.view(self.store.revision)
-        low, high = view.bounds(namespace)
-        for key in view.keys[low:high]:
-            record = view.get(key)
-            if record is not None:
-                self.store.delete(collection, record)
+        for record in collection.records(namespace):
+            self.store.delete(collection, record)
 
     def _serve(self, definition: Record) -> None:
         """Serve what a definition defines now, and nothing that it defined before."""

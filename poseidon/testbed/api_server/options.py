@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class ClusterOptions:
     """How the simulated API server behaves. Times are in seconds.
 
-    ``history`` is the number of changes remembered per kind: older watches and pages get a 410. ``default_page``
-    limits lists that ask for no limit; 0 leaves them whole, as the real server does. ``token`` None lets everyone in.
+    ``history`` is the number of changes remembered per kind: older watches and pages get a 410. ``token`` None lets
+    everyone in.
     ``graceful``: pods on nodes keep their grace period when they are deleted, until a kubelet has removed them.
     ``writes`` is what the server can take; by default it is as fast as it can be.
     ``clock`` gives wall-clock time for timestamps; with a ``seed`` UIDs are the same in every run. ``journal`` is a
@@ -28,8 +28,6 @@ class ClusterOptions:
     history: int = 50_000
     token: str | None = None
     bookmark_interval: float = 60.0
-    watch_timeout: float = 1800.0
-    default_page: int = 0
     seed: int | None = None
     graceful: bool = False
     writes: WriteLimits = field(default_factory=WriteLimits)
@@ -37,12 +35,8 @@ class ClusterOptions:
     journal: Path | None = None
 
     def __post_init__(self) -> None:
-        for name in ("history", "bookmark_interval", "watch_timeout"):
+        for name in ("history", "bookmark_interval"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"simulated cluster: {name}: {getattr(self, name)} is not positive")
-        if self.default_page < 0:
-            raise ValueError(
-                f"simulated cluster: default_page: {self.default_page} is negative; use 0 for no limit"
-            )
         if self.token is not None and not self.token:
             raise ValueError("simulated cluster: token: is empty; use None to let everyone in")

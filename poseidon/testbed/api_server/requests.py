@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from poseidon.testbed.access.roles import Attributes
+from poseidon.testbed.access import Attributes
 from poseidon.testbed.api_server.listing import ListOptions, parse_revision
 from poseidon.testbed.api_server.watching import WatchOptions
 from poseidon.testbed.objects import errors
+from poseidon.testbed.objects.store import Preconditions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,16 +29,11 @@ class Target:
     subresource: str
 
 
-class _Preconditions(msgspec.Struct, rename="camel"):
-    uid: str | None = None
-    resource_version: str | None = None
-
-
 class DeleteOptions(msgspec.Struct, rename="camel"):
     """The body of a delete, as far as it is heeded: propagation policies are not."""
 
     grace_period_seconds: int | None = None
-    preconditions: _Preconditions = msgspec.field(default_factory=_Preconditions)
+    preconditions: Preconditions = msgspec.field(default_factory=Preconditions)
     dry_run: list[str] = []
 
 
@@ -60,6 +56,7 @@ def parse_path(path: str) -> Target | None:
     return Target(group, version, namespace, plural, name, subresource)
 
 
+_WATCH_SECONDS = 1800
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch"}
 
 
@@ -82,23 +79,23 @@ def _selected_name(query: Mapping[str, str]) -> str:
     return name.lstrip("=") if field == "metadata.name" else ""
 
 
-def list_options(query: Mapping[str, str], default_limit: int) -> ListOptions:
+def list_options(query: Mapping[str, str]) -> ListOptions:
     """Read the query of a list. Raises ``ApiError`` 400."""
     return ListOptions(
-        limit=_whole(query, "limit") or default_limit,
+        limit=_whole(query, "limit"),
         continue_token=query.get("continue", ""),
         resource_version=query.get("resourceVersion", ""),
         resource_version_match=query.get("resourceVersionMatch", ""),
     )
 
 
-def watch_options(query: Mapping[str, str], default_timeout: float, bookmark_interval: float) -> WatchOptions:
+def watch_options(query: Mapping[str, str], bookmark_interval: float) -> WatchOptions:
     """Read the query of a watch. Raises ``ApiError`` 400."""
     return WatchOptions(
         revision=parse_revision(query.get("resourceVersion", "")),
         bookmarks=flag(query, "allowWatchBookmarks"),
         send_initial_events=flag(query, "sendInitialEvents"),
-        timeout=float(_whole(query, "timeoutSeconds") or default_timeout),
+        timeout=float(_whole(query, "timeoutSeconds") or _WATCH_SECONDS),
         bookmark_interval=bookmark_interval,
     )
 
@@ -113,10 +110,7 @@ def delete_options(body: bytes, query: Mapping[str, str]) -> DeleteOptions:
     if not body:
         grace = _whole(query, "gracePeriodSeconds") if "gracePeriodSeconds" in query else None
         return DeleteOptions(grace_period_seconds=grace)
-    try:
-        return msgspec.json.decode(body, type=DeleteOptions)
-    except msgspec.MsgspecError as error:
-        raise errors.bad_request(f"DeleteOptions cannot be handled: {error}") from None
+    return errors.decode_as(DeleteOptions, body, "DeleteOptions cannot be handled")
 
 
 def dry_run(query: Mapping[str, str]) -> bool:

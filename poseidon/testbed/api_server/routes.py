@@ -8,27 +8,26 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from aiohttp import web
 
-from poseidon.testbed.access.reviews import answer_token
-from poseidon.testbed.api_server import discovery, metrics_server, requests
+from poseidon.testbed.api_server import discovery, reports, requests
 from poseidon.testbed.api_server.eviction import decode_eviction, evict
 from poseidon.testbed.api_server.listing import list_page, render
-from poseidon.testbed.api_server.operations import Operations, Preconditions
 from poseidon.testbed.api_server.tables import table, wants_table
 from poseidon.testbed.api_server.watching import WatchCursor, stream
 from poseidon.testbed.objects import errors
 from poseidon.testbed.objects.binding import bind, decode_binding
+from poseidon.testbed.objects.resources import from_storage
 from poseidon.testbed.objects.selectors import Selection, select
-from poseidon.testbed.objects.transcoding import from_storage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from poseidon.testbed.access.accounts import Accounts
-    from poseidon.testbed.api_server.metrics_server import MetricsServer
+    from poseidon.testbed.access import Accounts
+    from poseidon.testbed.api_server.operations import Operations
     from poseidon.testbed.api_server.options import ClusterOptions
+    from poseidon.testbed.api_server.reports import MetricsServer
     from poseidon.testbed.api_server.requests import Target
     from poseidon.testbed.objects.history import Record
-    from poseidon.testbed.objects.resources import ResourceRegistry, ResourceType
+    from poseidon.testbed.objects.resources import ResourceType
 
 _JSON = {"Content-Type": "application/json", "Cache-Control": "no-cache, private"}
 _HEALTH_CHECKS = frozenset({"healthz", "readyz", "livez"})
@@ -52,7 +51,7 @@ class Router:
         target = requests.parse_path(path)
         if target is None:
             return self._document(request, path)
-        if target.group == metrics_server.GROUP and self.metrics_server is not None:
+        if target.group == reports.GROUP and self.metrics_server is not None:
             if requests.flag(request.query, "watch"):
                 raise errors.method_not_allowed()
             return _json(self.metrics_server.answer(request.method, target))
@@ -70,80 +69,75 @@ class Router:
     async def _answer_collection(
         self, request: web.BaseRequest, resource: ResourceType, target: Target
     ) -> web.StreamResponse:
+        dry_run = request.method != "GET" and requests.dry_run(request.query)
+        if request.method == "POST":
+            body = _decode(await request.read(), request)
+            record = self._operations.create(resource, target.namespace, body, dry_run=dry_run)
+            return self._object(resource, record, 201)
+        if request.method not in ("GET", "DELETE"):
+            raise errors.method_not_allowed()
+        selection = self._selection(request.query, resource, target.namespace)
         if request.method == "GET":
-            selection = self._selection(request.query, resource, target.namespace)
             if requests.flag(request.query, "watch"):
                 return await self._watch(request, resource, selection)
             return self._list(request, resource, selection)
-        if request.method == "POST":
-            body = _decode(await request.read(), request)
-            record = self._operations.create(
-                resource, target.namespace, body, dry_run=requests.dry_run(request.query)
-            )
-            return self._object(resource, record, 201)
-        if request.method == "DELETE":
-            selection = self._selection(request.query, resource, target.namespace)
-            dry_run = requests.dry_run(request.query)
-            collection = self._operations.store.collection(resource.collection)
-            records = self._operations.delete_collection(resource, selection, dry_run=dry_run)
-            metadata: dict[str, str | int] = {"resourceVersion": str(self._operations.store.revision)}
-            return _json(render(resource, collection, records, metadata))
-        raise errors.method_not_allowed()
+        records = self._operations.delete_collection(resource, selection, dry_run=dry_run)
+        store = self._operations.store
+        metadata: dict[str, str | int] = {"resourceVersion": str(store.revision)}
+        return _json(render(resource, store.collection(resource.collection), records, metadata))
 
     async def _answer_object(
         self, request: web.BaseRequest, resource: ResourceType, target: Target
     ) -> web.StreamResponse:
-        if request.method == "GET":
-            if requests.flag(request.query, "watch"):
-                query = {**request.query, "fieldSelector": f"metadata.name={target.name}"}
-                selection = self._selection(query, resource, target.namespace)
-                return await self._watch(request, resource, selection)
-            record = self._operations.get(resource, target.namespace, target.name)
-            if wants_table(request.headers.get("Accept", "")):
-                return _json(self._row(resource, record))
-            return self._object(resource, record)
         if request.method == "DELETE":
             return await self._delete(request, resource, target)
-        return await self._write(request, resource, target, status=False)
+        if request.method != "GET":
+            return await self._write(request, resource, target, status=False)
+        if requests.flag(request.query, "watch"):
+            query = {**request.query, "fieldSelector": f"metadata.name={target.name}"}
+            return await self._watch(request, resource, self._selection(query, resource, target.namespace))
+        record = self._operations.get(resource, target.namespace, target.name)
+        if wants_table(request.headers.get("Accept", "")):
+            return _json(self._row(resource, record))
+        return self._object(resource, record)
 
     async def _answer_subresource(
         self, request: web.BaseRequest, resource: ResourceType, target: Target
     ) -> web.StreamResponse:
-        if target.subresource == "status" and resource.has_status:
+        what, where = target.subresource, (resource, target.namespace, target.name)
+        if what == "status" and resource.has_status:
             if request.method == "GET":
-                record = self._operations.get(resource, target.namespace, target.name)
-                return self._object(resource, record)
+                return self._object(resource, self._operations.get(*where))
             return await self._write(request, resource, target, status=True)
-        actions = {action for action, _ in resource.actions}
-        if target.subresource == "binding" and "binding" in actions:
+        if what not in {action for action, _ in resource.actions}:
+            raise errors.path_not_found()
+        if what == "binding":
             return await self._bind(request, target)
-        if target.subresource == "eviction" and "eviction" in actions:
+        if what == "eviction":
             return await self._evict(request, target)
-        if target.subresource == "token" and "token" in actions and request.method == "POST":
-            self._operations.get(resource, target.namespace, target.name)
-            answer = answer_token(await request.read(), target.namespace, target.name, self._accounts)
+        record = self._operations.get(*where)
+        if what == "token" and request.method == "POST":
+            answer = self._accounts.answer(await request.read(), target.namespace, target.name)
             return _json(msgspec.json.encode(answer), 201)
-        if target.subresource == "finalize" and "finalize" in actions:
+        if what == "finalize":
             # Namespaces are emptied when they are deleted; no finalizer is waited for.
-            record = self._operations.get(resource, target.namespace, target.name)
             return self._object(resource, record)
         raise errors.path_not_found()
 
     async def _write(
         self, request: web.BaseRequest, resource: ResourceType, target: Target, *, status: bool
     ) -> web.Response:
+        if request.method not in ("PUT", "PATCH"):
+            raise errors.method_not_allowed()
         body = await request.read()
         dry_run = requests.dry_run(request.query)
         where = (resource, target.namespace, target.name)
         if request.method == "PUT":
             obj = _decode(body, request)
             record = self._operations.update(*where, obj, status=status, dry_run=dry_run)
-        elif request.method == "PATCH":
-            patch = _decode(body)
-            media_type = request.content_type
-            record = self._operations.patch(*where, media_type, patch, status=status, dry_run=dry_run)
         else:
-            raise errors.method_not_allowed()
+            media_type, patch = request.content_type, _decode(body)
+            record = self._operations.patch(*where, media_type, patch, status=status, dry_run=dry_run)
         return self._object(resource, record)
 
     async def _delete(self, request: web.BaseRequest, resource: ResourceType, target: Target) -> web.Response:
@@ -151,12 +145,14 @@ class Router:
         if body:
             _insist_on_json(request)
         options = requests.delete_options(body, request.query)
-        wanted = options.preconditions
-        preconditions = Preconditions(wanted.uid or "", wanted.resource_version or "")
-        dry_run = requests.dry_run(request.query) or "All" in options.dry_run
-        where = (resource, target.namespace, target.name)
-        grace = options.grace_period_seconds
-        record = self._operations.delete(*where, preconditions, grace=grace, dry_run=dry_run)
+        record = self._operations.delete(
+            resource,
+            target.namespace,
+            target.name,
+            options.preconditions,
+            grace=options.grace_period_seconds,
+            dry_run=requests.dry_run(request.query) or "All" in options.dry_run,
+        )
         if resource.returns_deleted:
             return self._object(resource, record)
         details = errors.resource_details(resource.qualified, record.name, record.uid)
@@ -181,7 +177,7 @@ class Router:
         return _json(_DONE, 201)
 
     def _list(self, request: web.BaseRequest, resource: ResourceType, selection: Selection) -> web.Response:
-        options = requests.list_options(request.query, self._options.default_page)
+        options = requests.list_options(request.query)
         store = self._operations.store
         collection = store.collection(resource.collection)
         records, metadata = list_page(store, collection, selection, options)
@@ -192,8 +188,7 @@ class Router:
     def _table(
         self, resource: ResourceType, records: list[Record], metadata: Mapping[str, str | int]
     ) -> bytes:
-        now = self._operations.store.time()
-        return msgspec.json.encode(table(resource.collection, records, metadata, now))
+        return table(resource.collection, records, metadata, self._operations.store.time())
 
     def _row(self, resource: ResourceType, record: Record) -> bytes:
         return self._table(resource, [record], {"resourceVersion": str(record.revision)})
@@ -201,8 +196,7 @@ class Router:
     async def _watch(
         self, request: web.BaseRequest, resource: ResourceType, selection: Selection
     ) -> web.StreamResponse:
-        settings = self._options
-        options = requests.watch_options(request.query, settings.watch_timeout, settings.bookmark_interval)
+        options = requests.watch_options(request.query, self._options.bookmark_interval)
         store = self._operations.store
         collection = store.collection(resource.collection)
         response = web.StreamResponse(headers=_JSON)
@@ -230,46 +224,15 @@ class Router:
         parts = path.strip("/").split("/")
         if parts[0] in _HEALTH_CHECKS:
             return web.Response(text="ok")
-        document = self._find_document(parts, request.host)
+        document = discovery.document(self._operations.registry, parts, request.host)
+        if self.metrics_server is not None:
+            document = self.metrics_server.document(parts, document) or document
         if document is None:
             raise errors.path_not_found()
         return _json(msgspec.json.encode(document))
 
-    def _find_document(self, parts: list[str], host: str) -> dict[str, Any] | None:
-        registry = self._operations.registry
-        document: dict[str, Any] | None = None
-        match parts:
-            case ["version"]:
-                document = discovery.version()
-            case ["api"]:
-                document = discovery.api_versions(host)
-            case ["apis"]:
-                document = discovery.api_group_list(registry)
-            case ["api", version]:
-                document = discovery.api_resource_list(registry, "", version)
-            case ["apis", group]:
-                document = discovery.api_group(registry, group)
-            case ["apis", group, version]:
-                document = discovery.api_resource_list(registry, group, version)
-            case ["openapi", "v3", *rest]:
-                document = _openapi(registry, rest)
-        if self.metrics_server is not None:
-            document = self.metrics_server.document(parts, document) or document
-        return document
-
 
 _DONE = msgspec.json.encode(errors.success(code=201))
-
-
-def _openapi(registry: ResourceRegistry, parts: list[str]) -> dict[str, Any] | None:
-    match parts:
-        case []:
-            return discovery.openapi_index(registry)
-        case ["api", version]:
-            return discovery.openapi_document(registry, "", version)
-        case ["apis", group, version]:
-            return discovery.openapi_document(registry, group, version)
-    return None
 
 
 def _json(body: bytes, code: int = 200) -> web.Response:
@@ -286,7 +249,4 @@ def _decode(body: bytes, request: web.BaseRequest | None = None) -> Any:
     """Decode JSON; with ``request`` also insist on its content type."""
     if request is not None:
         _insist_on_json(request)
-    try:
-        return msgspec.json.decode(body)
-    except msgspec.MsgspecError as error:
-        raise errors.bad_request(f"couldn't get version/kind; json parse error: {error}") from None
+    return errors.decode_as(Any, body, "couldn't get version/kind; json parse error")

@@ -14,9 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from aiohttp import web
 
-from poseidon.testbed.access.accounts import ADMINISTRATOR, Accounts
-from poseidon.testbed.access.reviews import ACCESS_PATH, answer_access
-from poseidon.testbed.access.roles import RoleBasedAccess
+from poseidon.testbed.access import ACCESS_PATH, ADMINISTRATOR, Accounts, RoleBasedAccess
 from poseidon.testbed.api_server import bulk, requests
 from poseidon.testbed.api_server.faults import FaultPlan
 from poseidon.testbed.api_server.flow_control import FlowControl
@@ -25,14 +23,14 @@ from poseidon.testbed.api_server.options import ClusterOptions
 from poseidon.testbed.api_server.routes import Router
 from poseidon.testbed.controllers.disruption import run_disruption
 from poseidon.testbed.objects import errors
-from poseidon.testbed.objects.journal import Journal
+from poseidon.testbed.objects.history import Journal
 from poseidon.testbed.objects.store import Store
 
 if TYPE_CHECKING:
     import ssl
 
     from poseidon.testbed.api_server.faults import Fault
-    from poseidon.testbed.api_server.metrics_server import MetricsServer
+    from poseidon.testbed.api_server.reports import MetricsServer
 
 Observer = Callable[[str, str, int], None]
 
@@ -142,7 +140,7 @@ class SimulatedCluster:
         if request.path == bulk.PATH:
             return await self._bulk(request)
         if request.path == ACCESS_PATH and request.method == "POST":
-            return _created(answer_access(await request.read(), user, self.access))
+            return _json(self.access.answer(await request.read(), user), 201)
         if self._flow is not None and request.method not in _READS:
             async with self._flow.write():
                 return await self._router.answer(request)
@@ -177,19 +175,18 @@ class SimulatedCluster:
         if request.method != "POST":
             raise errors.method_not_allowed()
         result = await bulk.create_lines(self.operations, request.content.iter_any())
-        code = 422 if result["failed"] else 201
-        return web.Response(body=msgspec.json.encode(result), status=code, content_type="application/json")
+        return _json(result, 422 if result["failed"] else 201)
 
 
-def _created(document: dict[str, Any]) -> web.Response:
-    return web.Response(body=msgspec.json.encode(document), status=201, content_type="application/json")
+def _json(document: dict[str, Any], code: int, headers: dict[str, str] | None = None) -> web.Response:
+    body = msgspec.json.encode(document)
+    return web.Response(body=body, status=code, content_type="application/json", headers=headers)
 
 
 def _refusal(error: errors.ApiError) -> web.Response:
-    body = msgspec.json.encode(error.status())
     wait = error.details.get("retryAfterSeconds")
     headers = {} if wait is None else {"Retry-After": str(wait)}
-    return web.Response(body=body, status=error.code, content_type="application/json", headers=headers)
+    return _json(error.status(), error.code, headers)
 
 
 def _make_request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from poseidon.testbed.objects.pods import condition_of
 from poseidon.testbed.objects.store import decode
 
 if TYPE_CHECKING:
@@ -37,18 +40,17 @@ def wants_table(accept: str) -> bool:
     return "as=Table" in accept and "v=v1;" in accept
 
 
-def table(collection: str, records: list[Record], metadata: Mapping[str, Any], now: float) -> Object:
-    """Return the Table of ``records``; ``now`` is in seconds, for ages."""
+def table(collection: str, records: list[Record], metadata: Mapping[str, Any], now: float) -> bytes:
+    """Return the JSON text of the Table of ``records``; ``now`` is in seconds, for ages."""
     columns = _COLUMNS.get(collection, _DEFAULT)
-    rows = []
-    for record in records:
-        obj = decode(record)
-        partial = {
-            "kind": "PartialObjectMetadata",
-            "apiVersion": "meta.k8s.io/v1",
-            "metadata": obj["metadata"],
+    kind = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"}
+    rows = [
+        {
+            "cells": [column.read(obj, now) for column in columns],
+            "object": {**kind, "metadata": obj["metadata"]},
         }
-        rows.append({"cells": [column.read(obj, now) for column in columns], "object": partial})
+        for obj in map(decode, records)
+    ]
     definitions = [
         {
             "name": column.name,
@@ -59,13 +61,15 @@ def table(collection: str, records: list[Record], metadata: Mapping[str, Any], n
         }
         for column in columns
     ]
-    return {
-        "kind": "Table",
-        "apiVersion": "meta.k8s.io/v1",
-        "metadata": dict(metadata),
-        "columnDefinitions": definitions,
-        "rows": rows,
-    }
+    return msgspec.json.encode(
+        {
+            "kind": "Table",
+            "apiVersion": "meta.k8s.io/v1",
+            "metadata": dict(metadata),
+            "columnDefinitions": definitions,
+            "rows": rows,
+        }
+    )
 
 
 def _get(obj: Any, *path: str, default: Any = None) -> Any:
@@ -110,8 +114,7 @@ def _pod_status(pod: Object, _now: float) -> str:
 
 
 def _node_status(node: Object, _now: float) -> str:
-    conditions = {c.get("type"): c.get("status") for c in _get(node, "status", "conditions", default=[])}
-    ready = {"True": "Ready", "False": "NotReady"}.get(conditions.get("Ready", ""), "Unknown")
+    ready = {"True": "Ready", "False": "NotReady"}.get(condition_of(node, "Ready"), "Unknown")
     return f"{ready},SchedulingDisabled" if _get(node, "spec", "unschedulable") else ready
 
 
@@ -120,10 +123,7 @@ def _replicas(obj: Object, _now: float) -> str:
 
 
 def _event_object(event: Object, _now: float) -> str:
-    kind, name = (
-        _get(event, "involvedObject", "kind", default=""),
-        _get(event, "involvedObject", "name", default=""),
-    )
+    kind, name = (_get(event, "involvedObject", field, default="") for field in ("kind", "name"))
     return f"{kind.lower()}/{name}"
 
 
@@ -154,10 +154,7 @@ _COLUMNS: dict[str, tuple[Column, ...]] = {
         _AGE,
         Column("CPU", _field("status", "allocatable", "cpu"), priority=1),
         Column("Memory", _field("status", "allocatable", "memory"), priority=1),
-        Column(
-            "Zone",
-            lambda node, _now: _get(node["metadata"], "labels", "topology.kubernetes.io/zone", default=_NONE),
-        ),
+        Column("Zone", _field("metadata", "labels", "topology.kubernetes.io/zone")),
     ),
     "namespaces": (_NAME, Column("Status", _field("status", "phase")), _AGE),
     "events": (

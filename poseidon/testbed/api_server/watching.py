@@ -14,8 +14,8 @@ import msgspec
 
 from poseidon.testbed.objects import errors
 from poseidon.testbed.objects.history import Change, ExpiredRevisionError, Record
+from poseidon.testbed.objects.resources import from_storage
 from poseidon.testbed.objects.store import Store, decode, make_record
-from poseidon.testbed.objects.transcoding import from_storage
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -70,14 +70,9 @@ class WatchCursor:
 
     def initial(self) -> list[bytes]:
         """Return ADDED events for all selected objects, and go on from the present."""
-        view = self.collection.view(self._store.revision)
-        low, high = view.bounds(self._selection.namespace)
         self._position = self.collection.history.end
-        return [
-            self._event(b"ADDED", record)
-            for key in view.keys[low:high]
-            if (record := view.get(key)) is not None and self._selection.matches(record)
-        ]
+        found = self.collection.records(self._selection.namespace)
+        return [self._event(b"ADDED", record) for record in found if self._selection.matches(record)]
 
     def advance(self) -> tuple[bytes, bool]:
         """Return the events of the next batch of changes, and whether more remain. Raises ``ExpiredRevisionError``."""
@@ -88,10 +83,8 @@ class WatchCursor:
 
     def bookmark(self, *, initial_events_end: bool = False) -> bytes:
         """Return a BOOKMARK with the store's revision; only for a watch that has read everything."""
-        metadata: dict[str, object] = {
-            "resourceVersion": str(self._store.revision),
-            "creationTimestamp": None,
-        }
+        revision = str(self._store.revision)
+        metadata: dict[str, object] = {"resourceVersion": revision, "creationTimestamp": None}
         if initial_events_end:
             metadata["annotations"] = {INITIAL_EVENTS_END: "true"}
         obj = {"kind": self._resource.kind, "apiVersion": self._resource.api_version, "metadata": metadata}

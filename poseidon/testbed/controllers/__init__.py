@@ -1,1 +1,1 @@
-"""What else runs in a cluster: kubelets, another scheduler, disruption and volume controllers."""
+"""What else runs in a cluster: kubelets, disruption and volume controllers, what pods really use."""

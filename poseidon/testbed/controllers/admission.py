@@ -6,14 +6,11 @@ affinity. Neither cordon nor taints are looked at: a pod that has been bound pas
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from poseidon.testbed.controllers.node_rules import suits
 from poseidon.testbed.controllers.requested import Amounts, amounts, requested
 from poseidon.testbed.objects.store import Store, decode
-
-if TYPE_CHECKING:
-    from poseidon.testbed.objects.history import Record
 
 Object = dict[str, Any]
 
@@ -73,7 +70,7 @@ class KubeletAdmission:
             self.leave(uid)
 
     def _node(self, name: str) -> _Node | None:
-        record: Record | None = self._nodes.get(name)
+        record = self._nodes.get(name)
         if record is None:
             return None
         known = self._known.get(name)

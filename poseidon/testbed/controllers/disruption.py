@@ -7,15 +7,14 @@ the number of pods otherwise (the real controller refuses pods without a control
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from poseidon.testbed.controllers.following import Follower
-from poseidon.testbed.controllers.node_rules import holds
+from poseidon.testbed.controllers.driving import Follower, drive
+from poseidon.testbed.controllers.node_rules import selects
+from poseidon.testbed.objects.pods import condition_of
 from poseidon.testbed.objects.store import Store, decode
 
 if TYPE_CHECKING:
@@ -58,8 +57,8 @@ class DisruptionController:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._collection = store.collection(BUDGETS)
-        self._followed_pods = Follower(store, store.collection("pods"))
-        self._followed_budgets = Follower(store, self._collection)
+        self._followed_pods = Follower(store.collection("pods"))
+        self._followed_budgets = Follower(self._collection)
         self._pods: dict[str, _Pod] = {}
         self._budgets: dict[str, _Budget] = {}
 
@@ -175,29 +174,9 @@ class DisruptionController:
 
 async def run_disruption(controller: DisruptionController, store: Store) -> None:
     """Keep statuses up to date until cancelled."""
-    changed = asyncio.Event()
-    histories = [store.collection(name).history for name in ("pods", BUDGETS)]
-    for history in histories:
-        history.subscribe(changed.set)
-    try:
-        while True:
-            changed.clear()
-            controller.refresh()
-            # Pausing lets writes gather, and requests be served, between two looks.
-            await asyncio.sleep(0)
-            await changed.wait()
-    finally:
-        for history in histories:
-            history.unsubscribe(changed.set)
-
-
-def selects(selector: Mapping[str, Any] | None, labels: dict[str, str]) -> bool:
-    """Return whether a LabelSelector selects labels; an absent one selects nothing, an empty one everything."""
-    if selector is None:
-        return False
-    return all(
-        labels.get(key) == value for key, value in (selector.get("matchLabels") or {}).items()
-    ) and all(holds(requirement, labels) for requirement in selector.get("matchExpressions") or ())
+    await drive(
+        lambda _: controller.refresh(), [store.collection(name).history for name in ("pods", BUDGETS)]
+    )
 
 
 def _share(value: int | str, whole: int) -> int:
@@ -208,8 +187,7 @@ def _share(value: int | str, whole: int) -> int:
 
 
 def _pod(obj: Object, record: Record) -> _Pod:
-    conditions = {c.get("type"): c.get("status") for c in obj["status"].get("conditions") or ()}
-    healthy = conditions.get("Ready") == "True" and not obj["metadata"].get("deletionTimestamp")
+    healthy = condition_of(obj, "Ready") == "True" and not obj["metadata"].get("deletionTimestamp")
     owners = obj["metadata"].get("ownerReferences") or ()
     owner = next(((o.get("kind", ""), o.get("name", "")) for o in owners if o.get("controller")), ("", ""))
     return _Pod(record.namespace, record.labels, healthy, owner)

@@ -1,17 +1,73 @@
-"""Drives simulations that know neither input nor output nor time, by the event loop's clock and by what changes."""
+"""What simulations without I/O and time have in common: what has changed, what is due, and who drives them."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+import heapq
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from poseidon.testbed.objects.history import ExpiredRevisionError
 
 if TYPE_CHECKING:
-    from poseidon.testbed.objects.history import History
+    from poseidon.testbed.objects.collection import Collection
+    from poseidon.testbed.objects.history import History, Record
+
+W = TypeVar("W")
+
+_BATCH = 1000
+
+
+class Follower:
+    """Remembers how far a collection has been read; a new one has read nothing."""
+
+    def __init__(self, collection: Collection) -> None:
+        self._collection = collection
+        self._position = 0
+
+    def take(self) -> tuple[bool, list[tuple[bool, Record]]]:
+        """Return what has changed since the last call: whether all is told anew, and (is gone, record) in order.
+
+        All is told anew when more changed than is remembered; what is not among it is gone.
+        """
+        history = self._collection.history
+        found: list[tuple[bool, Record]] = []
+        try:
+            while changes := history.read(self._position, _BATCH):
+                self._position += len(changes)
+                found.extend((change.type == "DELETED", change.record) for change in changes)
+        except ExpiredRevisionError:
+            self._position = history.end
+            return True, [(False, record) for record in self._collection.records()]
+        return False, found
+
+
+class Agenda(Generic[W]):
+    """What is to be done when; of one moment in the order in which it was put down."""
+
+    def __init__(self) -> None:
+        self._entries: list[tuple[float, int, W]] = []
+        self._put = 0
+
+    @property
+    def next(self) -> float | None:
+        """When something is due next, None for never."""
+        return self._entries[0][0] if self._entries else None
+
+    def put(self, when: float, what: W) -> None:
+        """Put something down."""
+        self._put += 1
+        heapq.heappush(self._entries, (when, self._put, what))
+
+    def due(self, now: float) -> Iterator[tuple[float, W]]:
+        """Take out what is due at ``now``, with its time; also what is put down meanwhile."""
+        while self._entries and self._entries[0][0] <= now:
+            when, _, what = heapq.heappop(self._entries)
+            yield when, what
 
 
 async def drive(advance: Callable[[float], float | None], histories: Iterable[History]) -> None:
-    """Call ``advance`` with the time whenever something is due or a history grows, until cancelled.
+    """Call ``advance`` with the loop's time whenever something is due or a history grows, until cancelled.
 
     ``advance`` does what is due, and returns when something is due next, None for never.
     """

@@ -6,14 +6,13 @@
 
 from __future__ import annotations
 
-import heapq
 import ipaddress
 from typing import TYPE_CHECKING, Any
 
 from poseidon.testbed.controllers.admission import KubeletAdmission, Refusal
-from poseidon.testbed.controllers.driving import drive
-from poseidon.testbed.controllers.following import Follower
-from poseidon.testbed.controllers.volume_rules import claim_names, is_bound, is_reached
+from poseidon.testbed.controllers.driving import Agenda, Follower, drive
+from poseidon.testbed.controllers.node_rules import annotations_of, claim_names, is_bound, is_reached
+from poseidon.testbed.objects.pods import set_conditions
 from poseidon.testbed.objects.store import Store, decode
 
 if TYPE_CHECKING:
@@ -47,11 +46,10 @@ class KubeletSimulation:
         self._pods = store.collection("pods")
         self._start_delay = start_delay
         self._admission = KubeletAdmission(store)
-        self._changes = Follower(store, self._pods)
-        self._due: list[tuple[float, int, str, str, str]] = []
+        self._changes = Follower(self._pods)
+        self._agenda: Agenda[tuple[Record, str]] = Agenda()
         self._started: set[str] = set()
         self._stopping: dict[str, int] = {}
-        self._sequence = 0
         self._addresses = 0
 
     def advance(self, now: float) -> float | None:
@@ -60,13 +58,12 @@ class KubeletSimulation:
         Returns the time of the next transition, or None when all depends on further changes.
         """
         self._take_in(now)
-        while self._due and self._due[0][0] <= now:
-            _, _, key, uid, phase = heapq.heappop(self._due)
-            record = self._pods.get(key)
+        for _, (begun, phase) in self._agenda.due(now):
+            record = self._pods.get(begun.key)
             # A pod of the same name may have taken the place of one that was deleted meanwhile.
-            if record is not None and record.uid == uid:
+            if record is not None and record.uid == begun.uid:
                 self._enter(phase, record, now)
-        return self._due[0][0] if self._due else None
+        return self._agenda.next
 
     def _take_in(self, now: float) -> None:
         anew, changes = self._changes.take()
@@ -108,7 +105,7 @@ class KubeletSimulation:
         elif phase == "Running":
             self._schedule_end(record, pod, now)
         else:
-            self._schedule(now + self._start_delay, record, "Running")
+            self._agenda.put(now + self._start_delay, (record, "Running"))
 
     def _refuse(self, record: Record, refusal: Refusal) -> None:
         # Looked up again: what a batch of changes tells may be older than what is there.
@@ -122,22 +119,19 @@ class KubeletSimulation:
 
     def _stop(self, record: Record, now: float) -> None:
         """A pod is being deleted: remove it when it has stopped, or when its time is over."""
-        metadata = decode(record)["metadata"]
+        pod = decode(record)
+        metadata = pod["metadata"]
         grace = metadata.get("deletionGracePeriodSeconds") or 0
         if not metadata.get("deletionTimestamp") or self._stopping.get(record.uid, grace + 1) <= grace:
             return
         self._stopping[record.uid] = grace
-        needed = _seconds((metadata.get("annotations") or {}).get(STOP_SECONDS)) or 0.0
-        self._schedule(now + min(needed, grace), record, _GONE)
-
-    def _schedule(self, when: float, record: Record, phase: str) -> None:
-        self._sequence += 1
-        heapq.heappush(self._due, (when, self._sequence, record.key, record.uid, phase))
+        needed = _seconds(annotations_of(pod).get(STOP_SECONDS)) or 0.0
+        self._agenda.put(now + min(needed, grace), (record, _GONE))
 
     def _schedule_end(self, record: Record, pod: Object, now: float) -> None:
-        seconds = _seconds((pod["metadata"].get("annotations") or {}).get(RUN_SECONDS))
+        seconds = _seconds(annotations_of(pod).get(RUN_SECONDS))
         if seconds is not None:
-            self._schedule(now + seconds, record, "Succeeded")
+            self._agenda.put(now + seconds, (record, "Succeeded"))
 
     def _remove(self, record: Record) -> None:
         """Tell the API server that a pod has stopped. Finalizers may still hold the object."""
@@ -173,7 +167,7 @@ class KubeletSimulation:
         if pod["status"].get("phase") in ("Succeeded", "Failed"):
             return
         if phase == "Running" and not self._can_mount(pod):
-            self._schedule(now + _MOUNT_RETRY, record, phase)
+            self._agenda.put(now + _MOUNT_RETRY, (record, phase))
             return
         status, time = pod["status"], self._store.now()
         running = phase == "Running"
@@ -181,10 +175,9 @@ class KubeletSimulation:
         ready = {"status": "True" if running else "False", **reason}
         status["phase"] = phase
         changed = {"Initialized": {"status": "True"}, "Ready": ready, "ContainersReady": ready}
-        status["conditions"] = [
-            *(c for c in status.get("conditions") or () if c.get("type") not in changed),
-            *({"type": name, **rest, "lastTransitionTime": time} for name, rest in changed.items()),
-        ]
+        set_conditions(
+            status, **{kind: {**given, "lastTransitionTime": time} for kind, given in changed.items()}
+        )
         if running:
             self._addresses = self._addresses % (_POD_ADDRESSES - 2) + 1
             address = str(ipaddress.IPv4Address(_POD_NETWORK + self._addresses))

@@ -1,31 +1,28 @@
-"""Whether a node's labels suit a pod: node selector and required node affinity, as a kubelet checks them."""
+"""What pods, nodes, claims and volumes are to each other, by their JSON, apart from the scheduler's own rules."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from poseidon.testbed.controllers.requested import amount
+
 Object = dict[str, Any]
 
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
+BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
+BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
+NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
-def suits(spec: Object, node: Object) -> bool:
-    """Return whether the node may run the pod by ``nodeSelector`` and required ``nodeAffinity``."""
-    metadata = node["metadata"]
-    labels = metadata.get("labels") or {}
-    if any(labels.get(key) != value for key, value in (spec.get("nodeSelector") or {}).items()):
-        return False
-    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
-    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
-    if not required:
-        return True
-    fields = {"metadata.name": metadata["name"]}
-    return any(_term(term, labels, fields) for term in required.get("nodeSelectorTerms") or ())
+# --- labels -------------------------------------------------------------------------------------------------
 
 
-def _term(term: Object, labels: dict[str, str], fields: dict[str, str]) -> bool:
-    expressions, names = term.get("matchExpressions") or (), term.get("matchFields") or ()
-    if not expressions and not names:
-        return False
-    return all(holds(each, labels) for each in expressions) and all(holds(each, fields) for each in names)
+def selects(selector: Object | None, labels: dict[str, str]) -> bool:
+    """Return whether a LabelSelector selects labels; an absent one selects nothing, an empty one everything."""
+    return (
+        selector is not None
+        and all(labels.get(key) == value for key, value in (selector.get("matchLabels") or {}).items())
+        and all(holds(each, labels) for each in selector.get("matchExpressions") or ())
+    )
 
 
 def holds(requirement: Object, given: dict[str, str]) -> bool:
@@ -54,3 +51,92 @@ def _compare(value: str | None, values: list[str], *, sign: int) -> bool:
         return (int(value or "") - int(values[0])) * sign > 0
     except (ValueError, IndexError):
         return False
+
+
+# --- nodes --------------------------------------------------------------------------------------------------
+
+
+def suits(spec: Object, node: Object) -> bool:
+    """Return whether the node may run the pod by ``nodeSelector`` and required ``nodeAffinity``, as kubelets check."""
+    labels = node["metadata"].get("labels") or {}
+    if any(labels.get(key) != value for key, value in (spec.get("nodeSelector") or {}).items()):
+        return False
+    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    return _is_selected(affinity.get("requiredDuringSchedulingIgnoredDuringExecution"), node)
+
+
+def is_reached(volume: Object, node: Object) -> bool:
+    """Whether a node satisfies a volume's node affinity."""
+    return _is_selected((volume["spec"].get("nodeAffinity") or {}).get("required"), node)
+
+
+def _is_selected(selector: Object | None, node: Object) -> bool:
+    """Whether a NodeSelector selects a node; an absent or empty one does."""
+    if not selector:
+        return True
+    labels, fields = node["metadata"].get("labels") or {}, {"metadata.name": node["metadata"]["name"]}
+    return any(
+        (term.get("matchExpressions") or term.get("matchFields"))
+        and all(holds(each, labels) for each in term.get("matchExpressions") or ())
+        and all(holds(each, fields) for each in term.get("matchFields") or ())
+        for term in selector.get("nodeSelectorTerms") or ()
+    )
+
+
+# --- claims and volumes -------------------------------------------------------------------------------------
+
+
+def annotations_of(obj: Object) -> dict[str, str]:
+    """Return the annotations of an object."""
+    found: dict[str, str] = obj["metadata"].get("annotations") or {}
+    return found
+
+
+def claim_names(pod: Object) -> list[str]:
+    """Return the names of the claims that a pod uses."""
+    found = []
+    for volume in pod["spec"].get("volumes") or ():
+        if source := volume.get("persistentVolumeClaim"):
+            found.append(source["claimName"])
+        elif volume.get("ephemeral"):
+            found.append(f"{pod['metadata']['name']}-{volume['name']}")
+    return found
+
+
+def is_bound(claim: Object) -> bool:
+    """Whether a claim has been bound for good."""
+    return bool(claim["spec"].get("volumeName")) and BIND_COMPLETED in annotations_of(claim)
+
+
+def is_for(volume: Object, claim: Object) -> bool:
+    """Whether a volume is given to a claim, by name and, where it says so, by uid."""
+    given = volume["spec"].get("claimRef") or {}
+    metadata = claim["metadata"]
+    return (
+        given.get("name") == metadata["name"]
+        and given.get("namespace", "default") == metadata["namespace"]
+        and given.get("uid", metadata["uid"]) == metadata["uid"]
+    )
+
+
+def is_fit(volume: Object, claim: Object) -> bool:
+    """Whether a volume is free and what a claim asks for."""
+    offered, asked = volume["spec"], claim["spec"]
+    return (
+        not offered.get("claimRef")
+        and offered.get("storageClassName", "") == (asked.get("storageClassName") or "")
+        and (offered.get("volumeAttributesClassName") or "") == (asked.get("volumeAttributesClassName") or "")
+        and set(asked.get("accessModes") or ()) <= set(offered.get("accessModes") or ())
+        and (offered.get("volumeMode") or "Filesystem") == (asked.get("volumeMode") or "Filesystem")
+        and size(volume) >= _storage((asked.get("resources") or {}).get("requests"))
+        and selects(asked.get("selector") or {}, volume["metadata"].get("labels") or {})
+    )
+
+
+def size(volume: Object) -> int:
+    """Return the bytes that a volume holds."""
+    return _storage(volume["spec"].get("capacity"))
+
+
+def _storage(amounts: Object | None) -> int:
+    return amount("storage", str((amounts or {}).get("storage", 0)))

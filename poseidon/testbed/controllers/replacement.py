@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from poseidon.testbed.controllers.driving import drive
-from poseidon.testbed.controllers.following import Follower
+from poseidon.testbed.controllers.driving import Follower, drive
 from poseidon.testbed.objects.errors import ApiError
 from poseidon.testbed.objects.resources import PODS
 from poseidon.testbed.objects.store import decode
@@ -30,7 +29,7 @@ class PodReplacement:
 
     def __init__(self, store: Store, create: Callable[[str, Object], object]) -> None:
         self._create = create
-        self._changes = Follower(store, store.collection(PODS.collection))
+        self._changes = Follower(store.collection(PODS.collection))
         self._changes.take()
         self._created = 0
         self._replaced: set[str] = set()
@@ -48,25 +47,15 @@ class PodReplacement:
                 self._replaced.discard(record.uid)
 
     def _replace(self, record: Record, pod: Object, owner: Object) -> None:
-        metadata, spec = (
-            pod["metadata"],
-            {key: value for key, value in pod["spec"].items() if key != "nodeName"},
-        )
         self._created += 1
-        name = record.name
-        if owner["kind"] != _KEEPS_NAMES:
-            name = f"{owner['name']}-r{self._created}"
-        body = {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {
-                "name": name,
-                "namespace": record.namespace,
-                "labels": metadata.get("labels", {}),
-                "ownerReferences": metadata["ownerReferences"],
-            },
-            "spec": spec,
+        metadata: Object = {
+            "name": record.name if owner["kind"] == _KEEPS_NAMES else f"{owner['name']}-r{self._created}",
+            "namespace": record.namespace,
+            "labels": pod["metadata"].get("labels", {}),
+            "ownerReferences": pod["metadata"]["ownerReferences"],
         }
+        spec = {key: value for key, value in pod["spec"].items() if key != "nodeName"}
+        body = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
         try:
             self._create(record.namespace, body)
         except ApiError:

@@ -23,22 +23,24 @@ _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 
 
-@lru_cache(maxsize=4096)
-def amount(resource: str, text: str) -> int:
-    """Return a quantity in the unit of its resource, rounded up; 0 for what is none."""
+def quantity(text: str) -> Fraction | None:
+    """Return what a text says in units, None if it is no quantity."""
     match = _NUMBER.fullmatch(text)
     if match is None:
-        return 0
+        return None
     number, exponent, suffix = match.groups()
     value = Fraction(number)
     if exponent is not None:
-        value *= Fraction(10) ** int(exponent)
-    elif suffix in _BINARY:
-        value *= 2 ** _BINARY[suffix]
-    elif suffix in _DECIMAL:
-        value *= Fraction(10) ** _DECIMAL[suffix]
-    else:
-        return 0
+        return value * Fraction(10) ** int(exponent)
+    if suffix in _BINARY:
+        return value * 2 ** _BINARY[suffix]
+    return value * Fraction(10) ** _DECIMAL[suffix] if suffix in _DECIMAL else None
+
+
+@lru_cache(maxsize=4096)
+def amount(resource: str, text: str) -> int:
+    """Return a quantity in the unit of its resource, rounded up; 0 for what is none."""
+    value = quantity(text) or 0
     return math.ceil(value * 1000) if resource == "cpu" else math.ceil(value)
 
 

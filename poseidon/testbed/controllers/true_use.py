@@ -13,12 +13,12 @@ pods, is given by the same annotation on the node. Pods use nothing before they 
 from __future__ import annotations
 
 import hashlib
-from decimal import ROUND_CEILING, Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from poseidon.testbed.controllers.following import Follower
+from poseidon.testbed.controllers.driving import Follower
+from poseidon.testbed.controllers.requested import amount, quantity
 from poseidon.testbed.objects.store import Store, decode
 
 if TYPE_CHECKING:
@@ -38,19 +38,6 @@ _RESOURCES = ("cpu", "memory")
 _CLASS_LABEL, _QUALITY_LABEL = "koordinator.sh/priority-class", "koordinator.sh/qosClass"
 _CLASSES = {9: "koord-prod", 7: "koord-mid", 5: "koord-batch", 3: "koord-free"}
 """By thousands of ``spec.priority``."""
-_UNITS = {
-    "n": Decimal("1e-9"),
-    "u": Decimal("1e-6"),
-    "m": Decimal("1e-3"),
-    "k": Decimal(10**3),
-    "M": Decimal(10**6),
-    "G": Decimal(10**9),
-    "T": Decimal(10**12),
-    "Ki": Decimal(2**10),
-    "Mi": Decimal(2**20),
-    "Gi": Decimal(2**30),
-    "Ti": Decimal(2**40),
-}
 
 
 class Use(NamedTuple):
@@ -72,7 +59,6 @@ class RunningPod(NamedTuple):
 
     namespace: str
     name: str
-    uid: str
     node: str
     priority: str
     mean: Use
@@ -100,8 +86,8 @@ class TrueUse:
     """Follows nodes and running pods of a store, and says what is in use at any time."""
 
     def __init__(self, store: Store) -> None:
-        self._pods = Follower(store, store.collection("pods"))
-        self._nodes = Follower(store, store.collection("nodes"))
+        self._pods = Follower(store.collection("pods"))
+        self._nodes = Follower(store.collection("nodes"))
         self._running: dict[str, RunningPod] = {}
         self._on_node: dict[str, dict[str, RunningPod]] = {}
         self._own: dict[str, Use] = {}
@@ -151,15 +137,9 @@ class TrueUse:
         if not node or (pod.get("status") or {}).get("phase") != "Running":
             return
         profile = _profile(pod, requests=_requests(pod["spec"]))
+        draws = profile.together or record.uid
         running = RunningPod(
-            namespace=record.namespace,
-            name=record.name,
-            uid=record.uid,
-            node=node,
-            priority=_priority_class(pod),
-            mean=profile.mean,
-            noise=profile.noise,
-            draws=profile.together or record.uid,
+            record.namespace, record.name, node, _priority_class(pod), profile.mean, profile.noise, draws
         )
         self._running[record.key] = running
         self._on_node.setdefault(node, {})[record.key] = running
@@ -187,14 +167,13 @@ def _requests(spec: Object) -> Use:
     total = Use()
     for container in spec.get("containers") or ():
         given = (container.get("resources") or {}).get("requests") or {}
-        total = total.plus(Use(*(_amount(name, given.get(name, 0)) for name in _RESOURCES)))
+        total = total.plus(Use(*(amount(name, str(given.get(name, 0))) for name in _RESOURCES)))
     return total
 
 
 def _profile(obj: Object, *, requests: Use) -> _Profile:
     """Return what the annotation says; one that cannot be read counts as none."""
-    metadata = obj["metadata"]
-    text = (metadata.get("annotations") or {}).get(USAGE)
+    text = (obj["metadata"].get("annotations") or {}).get(USAGE)
     if text is None:
         return _Profile(requests)
     try:
@@ -202,24 +181,16 @@ def _profile(obj: Object, *, requests: Use) -> _Profile:
         noise = float(given.pop("noise", 0.0))
         together = str(given.pop("together", ""))
         parts = [
-            _part(name, given.get(name), whole) for name, whole in zip(_RESOURCES, requests, strict=True)
+            _part(name, str(given.get(name, "100%")), whole) for name, whole in requests._asdict().items()
         ]
-    except (ValueError, InvalidOperation, msgspec.MsgspecError):
+    except (ValueError, msgspec.MsgspecError):
         return _Profile(requests)
     return _Profile(Use(*parts), min(max(noise, 0.0), 1.0), together)
 
 
-def _part(resource: str, given: str | float | None, whole: int) -> int:
-    if given is None:
-        return whole
-    if isinstance(given, str) and given.endswith("%"):
-        return round(whole * Decimal(given[:-1]) / 100)
-    return _amount(resource, given)
-
-
-def _amount(resource: str, quantity: str | float) -> int:
-    """Read a quantity, in milli-cores for cpu and bytes for memory, rounded up."""
-    text = str(quantity)
-    unit = next((unit for unit in sorted(_UNITS, key=len, reverse=True) if text.endswith(unit)), "")
-    number = Decimal(text.removesuffix(unit)) * _UNITS.get(unit, Decimal(1))
-    return int((number * (1000 if resource == "cpu" else 1)).to_integral_value(ROUND_CEILING))
+def _part(resource: str, given: str, whole: int) -> int:
+    """Return an amount that is given as such, or as a percentage of ``whole``. Raises ``ValueError`` for neither."""
+    value = quantity(given.removesuffix("%"))
+    if value is None:
+        raise ValueError(f"{given!r} is not a quantity")
+    return round(whole * value / 100) if given.endswith("%") else amount(resource, given)

@@ -5,14 +5,12 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from poseidon.testbed.controllers.driving import drive
-from poseidon.testbed.controllers.following import Follower
-from poseidon.testbed.controllers.volume_rules import (
+from poseidon.testbed.controllers.driving import Agenda, Follower, drive
+from poseidon.testbed.controllers.node_rules import (
     BIND_COMPLETED,
     BOUND_BY_CONTROLLER,
     NO_PROVISIONER,
@@ -74,14 +72,13 @@ class VolumeSimulation:
         self._volumes = store.collection("persistentvolumes")
         self._classes = store.collection("storageclasses.storage.k8s.io")
         self._nodes = store.collection("nodes")
-        self._claim_changes = Follower(store, self._claims)
-        self._volume_changes = Follower(store, self._volumes)
-        self._class_changes = Follower(store, self._classes)
+        self._claim_changes = Follower(self._claims)
+        self._volume_changes = Follower(self._volumes)
+        self._class_changes = Follower(self._classes)
         self._delay = delay
         self._provisioner = provisioner
-        self._due: list[tuple[float, int, str, str, str]] = []
+        self._agenda: Agenda[tuple[Record, str]] = Agenda()
         self._asked: set[tuple[str, str]] = set()
-        self._sequence = 0
         self._unbound: set[str] = set()
         self._free: set[str] = set()
         self._given: dict[str, str] = {}
@@ -94,15 +91,12 @@ class VolumeSimulation:
         """Take in what has changed and do what is due at ``now``; returns when something is due next."""
         while self._take_in(now):
             pass
-        while self._due and self._due[0][0] <= now:
-            _, _, key, uid, node = heapq.heappop(self._due)
-            self._asked.discard((uid, node))
-            record = self._claims.get(key)
-            if record is not None and record.uid == uid:
+        for _, (asked, node) in self._agenda.due(now):
+            self._asked.discard((asked.uid, node))
+            record = self._claims.get(asked.key)
+            if record is not None and record.uid == asked.uid:
                 self._answer(record, node)
-        if self._take_in(now):
-            return now
-        return self._due[0][0] if self._due else None
+        return now if self._take_in(now) else self._agenda.next
 
     def _take_in(self, now: float) -> bool:
         """React to changes. Returns whether there were any, since reactions are changes too."""
@@ -139,7 +133,7 @@ class VolumeSimulation:
             self._bind(record, given)
             return
         storage_class = self._class_of(claim)
-        waits = storage_class is not None and storage_class.get("volumeBindingMode") == "WaitForFirstConsumer"
+        waits = storage_class.get("volumeBindingMode") == "WaitForFirstConsumer"
         if not waits:
             free = [each for name in sorted(self._free) if (each := self._volumes.get(name)) is not None]
             fit = [each for each in free if is_fit(decode(each), claim)]
@@ -147,14 +141,10 @@ class VolumeSimulation:
                 self._bind(record, min(fit, key=lambda each: (size(decode(each)), each.name)))
                 return
         node = annotations_of(claim).get(SELECTED_NODE, "")
-        provides = storage_class is not None and storage_class.get("provisioner", "") not in (
-            "",
-            NO_PROVISIONER,
-        )
+        provides = storage_class.get("provisioner", "") not in ("", NO_PROVISIONER)
         if provides and (node or not waits) and (record.uid, node) not in self._asked:
             self._asked.add((record.uid, node))
-            self._sequence += 1
-            heapq.heappush(self._due, (now + self._delay, self._sequence, key, record.uid, node))
+            self._agenda.put(now + self._delay, (record, node))
 
     def _answer(self, record: Record, node: str) -> None:
         claim = decode(record)
@@ -192,7 +182,7 @@ class VolumeSimulation:
 
     def _made_for(self, claim: Object, node: str) -> Object:
         """Return a new volume: of the node's zone, else of the node, else reached from everywhere."""
-        storage_class = self._class_of(claim) or {}
+        storage_class = self._class_of(claim)
         name = f"pvc-{claim['metadata']['uid']}"
         asked = claim["spec"]
         spec: Object = {
@@ -211,9 +201,10 @@ class VolumeSimulation:
             spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": [term]}}
         return {"metadata": {"name": name}, "spec": spec, "status": {"phase": "Pending"}}
 
-    def _class_of(self, claim: Object) -> Object | None:
+    def _class_of(self, claim: Object) -> Object:
+        """Return the storage class of a claim, empty if there is none."""
         record = self._classes.get(claim["spec"].get("storageClassName") or "")
-        return decode(record) if record is not None else None
+        return decode(record) if record is not None else {}
 
     # --- volumes -------------------------------------------------------------------------------------------
 

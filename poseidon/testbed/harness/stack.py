@@ -16,6 +16,8 @@ T = TypeVar("T")
 CLUSTER_NAME = "demo"
 """The name under which the solver keeps this cluster, unless told otherwise."""
 
+_GRACE_SECONDS = 15.0
+"""How long each process may take to end."""
 _PAGE = "poseidon ui"
 _KILL_SECONDS = 5.0
 _NOTICE_SECONDS = 1.0
@@ -26,7 +28,7 @@ class StackOptions:
     """Where and how the processes run.
 
     ``folder`` takes logs and the kubeconfig. ``kubeconfig`` names a cluster to use instead of a simulated one.
-    ``config`` is the scheduler's configuration. ``grace`` is how many seconds each process may take to end.
+    ``config`` is the scheduler's configuration.
     ``more_for_cluster``, ``more_for_solver``, ``more_for_bridge``: further command-line arguments.
     """
 
@@ -36,7 +38,6 @@ class StackOptions:
     cluster_name: str = CLUSTER_NAME
     kubelets: bool = False
     log_level: str = "info"
-    grace: float = 15.0
     more_for_cluster: tuple[str, ...] = ()
     more_for_solver: tuple[str, ...] = ()
     more_for_bridge: tuple[str, ...] = ()
@@ -126,7 +127,7 @@ class Stack:
         """End all processes, in an order in which none misses another; when cancelled, at once."""
         try:
             for child in self._children():
-                await child.stop(self._options.grace)
+                await child.stop(_GRACE_SECONDS)
         finally:
             for child in self._children():
                 child.signal(signal.SIGKILL)

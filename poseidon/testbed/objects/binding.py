@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from poseidon.testbed.objects import errors
-from poseidon.testbed.objects.errors import Cause
-from poseidon.testbed.objects.store import Store, decode
+from poseidon.testbed.objects.pods import set_conditions
+from poseidon.testbed.objects.store import Preconditions, Store, decode
 
 if TYPE_CHECKING:
     from poseidon.testbed.objects.history import Record
@@ -25,11 +25,9 @@ class _Target(msgspec.Struct):
     name: str = ""
 
 
-class _Metadata(msgspec.Struct, rename="camel"):
+class _Metadata(Preconditions):
     name: str = ""
     namespace: str = ""
-    uid: str = ""
-    resource_version: str = ""
     annotations: dict[str, str] | None = None
 
 
@@ -41,15 +39,9 @@ class Binding(msgspec.Struct):
     target: _Target = msgspec.field(default_factory=_Target)
 
 
-_decoder = msgspec.json.Decoder(Binding)
-
-
 def decode_binding(body: bytes) -> Binding:
     """Read a Binding from JSON. Raises ``ApiError`` 400."""
-    try:
-        binding = _decoder.decode(body)
-    except msgspec.MsgspecError as error:
-        raise errors.bad_request(f"Binding in version v1 cannot be handled as a Binding: {error}") from None
+    binding = errors.decode_as(Binding, body, "Binding in version v1 cannot be handled as a Binding")
     if binding.kind != "Binding":
         raise errors.bad_request(f"the object provided is a {binding.kind}; send a v1 Binding")
     return binding
@@ -71,32 +63,23 @@ def bind(store: Store, namespace: str, name: str, binding: Binding, *, dry_run: 
     _check_target(name, target)
     collection = store.collection("pods")
     current = store.get(collection, namespace, name)
-    if metadata.uid and metadata.uid != current.uid:
-        why = f"Precondition failed: UID in precondition: {metadata.uid}, UID in object meta: {current.uid}"
-        raise errors.conflict("pods", name, why)
-    if metadata.resource_version and metadata.resource_version != str(current.revision):
-        raise errors.modified("pods", name)
+    metadata.check("pods", current)
     pod = decode(current)
     _check_bindable(pod, name)
     pod["spec"]["nodeName"] = target.name
     if metadata.annotations:
-        pod["metadata"]["annotations"] = {
-            **(pod["metadata"].get("annotations") or {}),
-            **metadata.annotations,
-        }
+        before = pod["metadata"].get("annotations") or {}
+        pod["metadata"]["annotations"] = {**before, **metadata.annotations}
     pod["status"].pop("nominatedNodeName", None)
-    pod["status"]["conditions"] = [
-        *(c for c in pod["status"].get("conditions") or () if c.get("type") != "PodScheduled"),
-        {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": store.now()},
-    ]
+    scheduled = {"status": "True", "lastProbeTime": None, "lastTransitionTime": store.now()}
+    set_conditions(pod["status"], PodScheduled=scheduled)
     return store.replace(collection, current, pod, dry_run=dry_run)
 
 
 def _check_target(name: str, target: _Target) -> None:
     causes = []
     if target.kind not in ("", "Node"):
-        text = f'Unsupported value: "{target.kind}": supported values: "Node", "<empty>"'
-        causes.append(Cause("target.kind", "FieldValueNotSupported", text))
+        causes.append(errors.unsupported_value("target.kind", target.kind, "Node", "<empty>"))
     if not target.name:
         causes.append(errors.required("target.name"))
     if causes:

@@ -70,6 +70,12 @@ class Collection:
         """Return the current record under ``key``."""
         return self._records.get(key)
 
+    def records(self, namespace: str = "") -> list[Record]:
+        """Return the current records in key order, of one namespace or all."""
+        view = self.view(0)
+        low, high = view.bounds(namespace)
+        return [self._records[key] for key in view.keys[low:high]]
+
     def apply(self, change: Change) -> None:
         """Make ``change`` current and log it."""
         key = change.record.key

@@ -10,6 +10,29 @@ from poseidon.testbed.objects.resources import ResourceType
 Object = dict[str, Any]
 
 
+def definition(
+    group: str,
+    version: str,
+    plural: str,
+    kind: str,
+    *,
+    scope: str = "Namespaced",
+    short: str = "",
+    **more: Any,
+) -> Object:
+    """Return a definition without a schema; ``more`` is what it says of its version, as its subresources."""
+    names: Object = {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": f"{kind}List"}
+    if short:
+        names["shortNames"] = [short]
+    versions = [{"name": version, "served": True, "storage": True, **more}]
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {"group": group, "scope": scope, "names": names, "versions": versions},
+    }
+
+
 def validate(definition: Object) -> None:
     """Check the fields that serving depends on. Raises ``ApiError`` 422."""
     metadata, spec = definition["metadata"], definition.get("spec") or {}
@@ -17,29 +40,17 @@ def validate(definition: Object) -> None:
     names = names if isinstance(names, dict) else {}
     causes = [errors.required(f"spec.{field}") for field in ("group", "scope") if not spec.get(field)]
     causes += [errors.required(f"spec.names.{field}") for field in ("plural", "kind") if not names.get(field)]
-    if (
-        not isinstance(versions, list)
-        or not versions
-        or not all(isinstance(v, dict) and v.get("name") for v in versions)
-    ):
+    if not isinstance(versions, list) or not versions or not all(map(_is_named, versions)):
         causes.append(errors.required("spec.versions"))
     elif sum(bool(version.get("storage")) for version in versions) != 1:
         why = "must have exactly one version marked as storage version"
         causes.append(errors.invalid_value("spec.versions", "", why))
-    expected = f"{names.get('plural')}.{spec.get('group')}"
-    if not causes and metadata["name"] != expected:
-        causes.append(
-            errors.invalid_value(
-                "metadata.name", metadata["name"], 'must be spec.names.plural+"."+spec.group'
-            )
-        )
-    if not causes and spec["scope"] not in ("Namespaced", "Cluster"):
-        why = 'supported values: "Cluster", "Namespaced"'
-        causes.append(
-            errors.Cause(
-                "spec.scope", "FieldValueNotSupported", f'Unsupported value: "{spec["scope"]}": {why}'
-            )
-        )
+    name, scope = metadata["name"], spec.get("scope")
+    if not causes and name != f"{names['plural']}.{spec['group']}":
+        why = 'must be spec.names.plural+"."+spec.group'
+        causes.append(errors.invalid_value("metadata.name", name, why))
+    if not causes and scope not in ("Namespaced", "Cluster"):
+        causes.append(errors.unsupported_value("spec.scope", scope, "Cluster", "Namespaced"))
     if causes:
         raise errors.invalid("CustomResourceDefinition", "apiextensions.k8s.io", metadata["name"], causes)
 
@@ -47,21 +58,13 @@ def validate(definition: Object) -> None:
 def established_status(definition: Object, now: str) -> Object:
     """Return the status of a definition that is served; here it is at once."""
     spec = definition["spec"]
+    reasons = (
+        ("NamesAccepted", "NoConflicts", "no conflicts found"),
+        ("Established", "InitialNamesAccepted", "the initial names have been accepted"),
+    )
     conditions = [
-        {
-            "type": "NamesAccepted",
-            "status": "True",
-            "lastTransitionTime": now,
-            "reason": "NoConflicts",
-            "message": "no conflicts found",
-        },
-        {
-            "type": "Established",
-            "status": "True",
-            "lastTransitionTime": now,
-            "reason": "InitialNamesAccepted",
-            "message": "the initial names have been accepted",
-        },
+        {"type": kind, "status": "True", "lastTransitionTime": now, "reason": reason, "message": message}
+        for kind, reason, message in reasons
     ]
     stored = [version["name"] for version in spec["versions"] if version.get("storage")]
     return {"conditions": conditions, "acceptedNames": _names(spec), "storedVersions": stored}
@@ -91,6 +94,10 @@ def resources_of(definition: Object) -> list[ResourceType]:
         for version in spec["versions"]
         if version.get("served")
     ]
+
+
+def _is_named(version: Any) -> bool:
+    return isinstance(version, dict) and bool(version.get("name"))
 
 
 def _names(spec: Object) -> Object:

@@ -5,11 +5,15 @@ Messages follow apimachinery's ``pkg/api/errors``, because clients and people ma
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,14 @@ class ApiError(Exception):
             body["details"] = self.details
         body["code"] = self.code
         return body
+
+
+def decode_as(kind: type[T], body: bytes, refusal: str) -> T:
+    """Return a body of JSON as a ``kind``. Raises ``ApiError`` 400 with ``refusal`` and what is wrong."""
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.MsgspecError as error:
+        raise bad_request(f"{refusal}: {error}") from None
 
 
 def success(details: Mapping[str, Any] | None = None, code: int = 200) -> dict[str, Any]:
@@ -165,9 +177,7 @@ def invalid(kind: str, group: str, name: str, causes: Sequence[Cause]) -> ApiErr
     qualified = f"{kind}.{group}" if group else kind
     details: dict[str, Any] = {"name": name, "group": group, "kind": kind}
     details = {key: value for key, value in details.items() if value}
-    details["causes"] = [
-        {"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in causes
-    ]
+    details["causes"] = [asdict(cause) for cause in causes]
     return ApiError(422, "Invalid", f'{qualified} "{name}" is invalid: {joined}', details)
 
 
@@ -179,6 +189,13 @@ def required(field: str) -> Cause:
 def invalid_value(field: str, value: str, why: str) -> Cause:
     """Return the cause for a field whose value breaks a rule."""
     return Cause(field, "FieldValueInvalid", f'Invalid value: "{value}": {why}')
+
+
+def unsupported_value(field: str, value: Any, *supported: str) -> Cause:
+    """Return the cause for a field whose value is none of those that there are."""
+    listed = ", ".join(f'"{each}"' for each in supported)
+    text = f'Unsupported value: "{value}": supported values: {listed}'
+    return Cause(field, "FieldValueNotSupported", text)
 
 
 def forbidden_field(field: str, why: str) -> Cause:

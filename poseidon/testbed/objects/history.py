@@ -1,4 +1,4 @@
-"""Records of objects and the bounded log of their changes, one log per collection.
+"""Records of objects, the bounded log of their changes, one log per collection, and a file with all of them.
 
 Watches and consistent paging both read the log: a watch follows it from a revision, a page undoes what it holds after
 the revision of the first page. Whoever asks for more than it remembers gets ``ExpiredRevisionError``.
@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from operator import attrgetter
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
 
@@ -135,3 +136,43 @@ class History:
         """Call all listeners, as after a change."""
         for listener in self._listeners:
             listener()
+
+
+class Saved(NamedTuple):
+    """What a journal tells: the newest revision, and the JSON of each object by (collection, key)."""
+
+    revision: int
+    objects: dict[tuple[str, str], bytes]
+
+
+class Journal:
+    """All writes of a store in the file ``path``: a cluster whose process was killed goes on where it ended.
+
+    One line per write: collection, key, revision and the object's JSON, separated by tabs; nothing after the last tab
+    is a deletion. Each line is handed to the operating system before the write is answered: it outlives the process,
+    not the machine. Raises ``OSError``.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = path.open("ab", buffering=0)
+
+    def append(self, collection: str, key: str, revision: int, raw: bytes) -> None:
+        """Write down what an object has become; ``raw`` b"": it is gone."""
+        self._file.write(b"%b\t%b\t%d\t%b\n" % (collection.encode(), key.encode(), revision, raw))
+
+    def read(self) -> Saved:
+        """Return what has been written so far. A last line that is cut off was never answered."""
+        revision, objects = 0, {}
+        with self._path.open("rb") as file:
+            for line in file:
+                if not line.endswith(b"\n"):
+                    break
+                collection, key, number, raw = line[:-1].split(b"\t", 3)
+                revision = max(revision, int(number))
+                where = collection.decode(), key.decode()
+                if raw:
+                    objects[where] = raw
+                else:
+                    objects.pop(where, None)
+        return Saved(revision, objects)

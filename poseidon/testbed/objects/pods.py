@@ -1,4 +1,4 @@
-"""What the API server does to pods on their way in: defaults, admission of priorities, and the rules for changes.
+"""What the API server does to pods: defaults, admission of priorities, the rules for changes, and how they end.
 
 Only what a scheduler, a kubelet or kubectl can tell is done. Rules and words follow ``pkg/apis/core`` and
 ``pkg/registry/core/pod`` of Kubernetes.
@@ -12,11 +12,13 @@ from typing import Any
 import msgspec
 
 from poseidon.testbed.objects import errors
-from poseidon.testbed.objects.store import Store, decode
+from poseidon.testbed.objects.store import Store, decode, time_text
 
 Object = dict[str, Any]
 
 DEFAULT_SCHEDULER = "default-scheduler"
+
+_DEFAULT_SECONDS = 30
 
 _IMMUTABLE_NOTE = (
     "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
@@ -119,16 +121,9 @@ def initial_status(pod: Object) -> Object:
     """Return the status of a new pod: pending, with its quality-of-service class."""
     status: Object = {"phase": "Pending", "qosClass": quality_of_service(pod["spec"])}
     if pod["spec"].get("schedulingGates"):
-        status["conditions"] = [
-            {
-                "type": "PodScheduled",
-                "status": "False",
-                "reason": "SchedulingGated",
-                "message": "Scheduling is blocked due to non-empty scheduling gates",
-                "lastProbeTime": None,
-                "lastTransitionTime": None,
-            }
-        ]
+        blocked = "Scheduling is blocked due to non-empty scheduling gates"
+        gated = {"status": "False", "reason": "SchedulingGated", "message": blocked}
+        set_conditions(status, PodScheduled={**gated, "lastProbeTime": None, "lastTransitionTime": None})
     return status
 
 
@@ -181,3 +176,56 @@ def _immutable_part(spec: Object, *, gated: bool) -> Object:
         for container in part.get(field) or ():
             container.pop("image", None)
     return part
+
+
+# --- conditions ---------------------------------------------------------------------------------------------
+
+
+def condition_of(obj: Object, kind: str) -> str:
+    """Return the status of a condition of a pod or node, "" if it has none of that kind."""
+    given = (obj.get("status") or {}).get("conditions") or ()
+    return next((str(each.get("status", "")) for each in given if each.get("type") == kind), "")
+
+
+def set_conditions(status: Object, **conditions: Object) -> None:
+    """Put conditions, by type, in place of those of the same types."""
+    kept = (each for each in status.get("conditions") or () if each.get("type") not in conditions)
+    status["conditions"] = [*kept, *({"type": kind, **given} for kind, given in conditions.items())]
+
+
+# --- ends ---------------------------------------------------------------------------------------------------
+# As ``CheckGracefulDelete`` of pods and ``ShouldDeleteDuringUpdate`` of the generic registry have it.
+
+
+def grace_period(pod: Object, wanted: int | None) -> int:
+    """Return for how many seconds a pod stays when it is deleted now; ``wanted`` is what the request asks for.
+
+    A pod that never got a node, or that has ended, goes at once.
+    """
+    if not pod["spec"].get("nodeName") or pod["status"].get("phase") in ("Succeeded", "Failed"):
+        return 0
+    usual = pod["spec"].get("terminationGracePeriodSeconds")
+    return wanted if wanted is not None else _DEFAULT_SECONDS if usual is None else int(usual)
+
+
+def begin_to_end(obj: Object, seconds: int, now: float) -> bool:
+    """Mark an object as being deleted in ``seconds``; returns whether that changes anything.
+
+    A second request may shorten the time that is left, and never lengthens it.
+    """
+    metadata = obj["metadata"]
+    if metadata.get("deletionTimestamp") and metadata.get("deletionGracePeriodSeconds", 0) <= seconds:
+        return False
+    metadata["deletionTimestamp"] = time_text(now + seconds)
+    metadata["deletionGracePeriodSeconds"] = seconds
+    return True
+
+
+def is_over(obj: Object) -> bool:
+    """Return whether nothing holds an object back that is being deleted: neither time nor finalizers."""
+    metadata = obj["metadata"]
+    return (
+        bool(metadata.get("deletionTimestamp"))
+        and not metadata.get("deletionGracePeriodSeconds")
+        and not metadata.get("finalizers")
+    )

@@ -1,15 +1,20 @@
-"""Which resources are served: the built-in table, and a registry that custom resources join and leave."""
+"""Which resources are served, and in which versions: the built-in table, and what custom resources join and leave."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from poseidon.testbed.objects.collection import CollectionSpec
-from poseidon.testbed.objects.fields import selectable_fields
+from poseidon.testbed.objects.selectors import selectable_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from poseidon.testbed.objects.collection import Collection
+    from poseidon.testbed.objects.history import Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,62 +52,55 @@ class ResourceType:
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property
+    def header(self) -> bytes:
+        """Return how the text of each object begins."""
+        return f'{{"kind":"{self.kind}","apiVersion":"{self.api_version}"'.encode()
+
+    @property
     def is_storage_version(self) -> bool:
         """Whether stored bytes can be served as they are."""
         return self.api_version == self.storage_version
 
 
 def _builtin(
-    group_version: str,
-    plural: str,
-    kind: str,
-    *,
-    short: str = "",
-    cluster: bool = False,
-    status: bool = True,
-    every: bool = False,
-    actions: tuple[tuple[str, str], ...] = (),
-    returns_deleted: bool = False,
+    group_version: str, plural: str, kind: str, short: str = "", traits: str = "", **actions: str
 ) -> ResourceType:
+    """Describe one. ``actions``: what kind the body of each subresource is of, "" for its own.
+
+    ``traits`` are words: ``cluster``: not namespaced; with a ``status`` of its own; in the category of ``every`` kind,
+    which is "all"; ``returned`` when it is deleted.
+    """
     group, _, version = group_version.rpartition("/")
     return ResourceType(
         group=group,
         version=version,
         plural=plural,
         kind=kind,
-        namespaced=not cluster,
+        namespaced="cluster" not in traits,
         collection=f"{plural}.{group}" if group else plural,
         storage_version=group_version,
         singular=kind.lower(),
         short_names=tuple(short.split()),
-        categories=("all",) if every else (),
-        has_status=status,
-        actions=actions,
-        returns_deleted=returns_deleted,
+        categories=("all",) if "every" in traits else (),
+        has_status="status" in traits,
+        actions=tuple(actions.items()),
+        returns_deleted="returned" in traits,
     )
 
 
-EVENTS = _builtin("v1", "events", "Event", short="ev", status=False)
-NAMESPACES = _builtin("v1", "namespaces", "Namespace", short="ns", cluster=True, actions=(("finalize", ""),))
-PODS = _builtin(
-    "v1",
-    "pods",
-    "Pod",
-    short="po",
-    every=True,
-    actions=(("binding", "Binding"), ("eviction", "Eviction")),
-    returns_deleted=True,
-)
-NODES = _builtin("v1", "nodes", "Node", short="no", cluster=True)
-PRIORITY_CLASSES = _builtin(
-    "scheduling.k8s.io/v1", "priorityclasses", "PriorityClass", short="pc", cluster=True, status=False
-)
+_RBAC = "rbac.authorization.k8s.io/v1"
+
+NAMESPACES = _builtin("v1", "namespaces", "Namespace", "ns", "cluster status", finalize="")
+NODES = _builtin("v1", "nodes", "Node", "no", "cluster status")
+PODS = _builtin("v1", "pods", "Pod", "po", "status every returned", binding="Binding", eviction="Eviction")
+EVENTS = _builtin("v1", "events", "Event", "ev")
+PRIORITY_CLASSES = _builtin("scheduling.k8s.io/v1", "priorityclasses", "PriorityClass", "pc", "cluster")
 CUSTOM_RESOURCE_DEFINITIONS = _builtin(
     "apiextensions.k8s.io/v1",
     "customresourcedefinitions",
     "CustomResourceDefinition",
-    short="crd crds",
-    cluster=True,
+    "crd crds",
+    "cluster status",
 )
 
 BUILTIN: tuple[ResourceType, ...] = (
@@ -110,57 +108,33 @@ BUILTIN: tuple[ResourceType, ...] = (
     NODES,
     PODS,
     EVENTS,
-    _builtin("v1", "configmaps", "ConfigMap", short="cm", status=False),
-    _builtin("v1", "secrets", "Secret", status=False),
-    _builtin(
-        "v1",
-        "serviceaccounts",
-        "ServiceAccount",
-        short="sa",
-        status=False,
-        actions=(("token", "TokenRequest"),),
-        returns_deleted=True,
-    ),
-    _builtin("v1", "services", "Service", short="svc", every=True, returns_deleted=True),
-    _builtin("v1", "persistentvolumes", "PersistentVolume", short="pv", cluster=True, returns_deleted=True),
-    _builtin("v1", "persistentvolumeclaims", "PersistentVolumeClaim", short="pvc", returns_deleted=True),
-    _builtin("v1", "replicationcontrollers", "ReplicationController", short="rc", every=True),
-    _builtin("apps/v1", "deployments", "Deployment", short="deploy", every=True),
-    _builtin("apps/v1", "replicasets", "ReplicaSet", short="rs", every=True),
-    _builtin("apps/v1", "statefulsets", "StatefulSet", short="sts", every=True),
-    _builtin("apps/v1", "daemonsets", "DaemonSet", short="ds", every=True),
-    _builtin("batch/v1", "jobs", "Job", every=True),
+    _builtin("v1", "configmaps", "ConfigMap", "cm"),
+    _builtin("v1", "secrets", "Secret"),
+    _builtin("v1", "serviceaccounts", "ServiceAccount", "sa", "returned", token="TokenRequest"),  # noqa: S106
+    _builtin("v1", "services", "Service", "svc", "status every returned"),
+    _builtin("v1", "persistentvolumes", "PersistentVolume", "pv", "cluster status returned"),
+    _builtin("v1", "persistentvolumeclaims", "PersistentVolumeClaim", "pvc", "status returned"),
+    _builtin("v1", "replicationcontrollers", "ReplicationController", "rc", "status every"),
+    _builtin("apps/v1", "deployments", "Deployment", "deploy", "status every"),
+    _builtin("apps/v1", "replicasets", "ReplicaSet", "rs", "status every"),
+    _builtin("apps/v1", "statefulsets", "StatefulSet", "sts", "status every"),
+    _builtin("apps/v1", "daemonsets", "DaemonSet", "ds", "status every"),
+    _builtin("batch/v1", "jobs", "Job", "", "status every"),
     PRIORITY_CLASSES,
-    _builtin("policy/v1", "poddisruptionbudgets", "PodDisruptionBudget", short="pdb"),
-    _builtin("networking.k8s.io/v1", "networkpolicies", "NetworkPolicy", short="netpol", status=False),
-    _builtin("rbac.authorization.k8s.io/v1", "roles", "Role", status=False),
-    _builtin("rbac.authorization.k8s.io/v1", "rolebindings", "RoleBinding", status=False),
-    _builtin("rbac.authorization.k8s.io/v1", "clusterroles", "ClusterRole", cluster=True, status=False),
-    _builtin(
-        "rbac.authorization.k8s.io/v1",
-        "clusterrolebindings",
-        "ClusterRoleBinding",
-        cluster=True,
-        status=False,
-    ),
-    _builtin("coordination.k8s.io/v1", "leases", "Lease", status=False),
-    _builtin("storage.k8s.io/v1", "storageclasses", "StorageClass", short="sc", cluster=True, status=False),
-    _builtin("storage.k8s.io/v1", "csinodes", "CSINode", cluster=True, status=False),
-    _builtin("storage.k8s.io/v1", "csidrivers", "CSIDriver", cluster=True, status=False),
-    _builtin("storage.k8s.io/v1", "csistoragecapacities", "CSIStorageCapacity", status=False),
+    _builtin("policy/v1", "poddisruptionbudgets", "PodDisruptionBudget", "pdb", "status"),
+    _builtin("networking.k8s.io/v1", "networkpolicies", "NetworkPolicy", "netpol"),
+    _builtin(_RBAC, "roles", "Role"),
+    _builtin(_RBAC, "rolebindings", "RoleBinding"),
+    _builtin(_RBAC, "clusterroles", "ClusterRole", "", "cluster"),
+    _builtin(_RBAC, "clusterrolebindings", "ClusterRoleBinding", "", "cluster"),
+    _builtin("coordination.k8s.io/v1", "leases", "Lease"),
+    _builtin("storage.k8s.io/v1", "storageclasses", "StorageClass", "sc", "cluster"),
+    _builtin("storage.k8s.io/v1", "csinodes", "CSINode", "", "cluster"),
+    _builtin("storage.k8s.io/v1", "csidrivers", "CSIDriver", "", "cluster"),
+    _builtin("storage.k8s.io/v1", "csistoragecapacities", "CSIStorageCapacity"),
     CUSTOM_RESOURCE_DEFINITIONS,
     # The same objects as the core group's events, in another shape.
-    ResourceType(
-        group="events.k8s.io",
-        version="v1",
-        plural="events",
-        kind="Event",
-        namespaced=True,
-        collection="events",
-        storage_version="v1",
-        singular="event",
-        short_names=("ev",),
-    ),
+    replace(EVENTS, group="events.k8s.io"),
 )
 
 
@@ -208,3 +182,49 @@ def collection_spec(resource: ResourceType) -> CollectionSpec:
     return CollectionSpec(
         resource.collection, resource.kind, resource.storage_version, resource.namespaced, readers
     )
+
+
+# --- between versions ---------------------------------------------------------------------------------------
+# Versions of a custom resource differ in ``apiVersion`` only (conversion strategy None). Events are stored in the core
+# group's shape and translated for ``events.k8s.io/v1``, with the field names of ``k8s.io/api/events/v1``.
+
+_CORE_NAMES = {
+    "regarding": "involvedObject",
+    "note": "message",
+    "reportingController": "reportingComponent",
+    "deprecatedSource": "source",
+    "deprecatedFirstTimestamp": "firstTimestamp",
+    "deprecatedLastTimestamp": "lastTimestamp",
+    "deprecatedCount": "count",
+}
+_EVENTS_NAMES = {core: name for name, core in _CORE_NAMES.items()}
+
+
+def to_storage(resource: ResourceType, obj: dict[str, Any]) -> dict[str, Any]:
+    """Return ``obj``, given in the version of ``resource``, in the stored version."""
+    if resource.is_storage_version:
+        return obj
+    if resource.collection == "events":
+        obj = {_CORE_NAMES.get(name, name): value for name, value in obj.items()}
+    obj["apiVersion"] = resource.storage_version
+    return obj
+
+
+def from_storage(resource: ResourceType, collection: Collection, record: Record) -> bytes:
+    """Return the JSON text of ``record`` in the version of ``resource``."""
+    if resource.is_storage_version:
+        return record.raw
+    if resource.collection == "events":
+        obj = msgspec.json.decode(record.raw)
+        obj = {_EVENTS_NAMES.get(name, name): value for name, value in obj.items()}
+        obj["apiVersion"] = resource.api_version
+        return msgspec.json.encode(obj)
+    return resource.header + record.raw[len(collection.header) :]
+
+
+def list_item(resource: ResourceType, collection: Collection, record: Record) -> bytes:
+    """Return ``record`` as an item of a list: built-in kinds leave out kind and apiVersion, as the real server does."""
+    raw = from_storage(resource, collection, record)
+    if resource.custom:
+        return raw
+    return b"{" + raw[len(resource.header) + 1 :]

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from poseidon.testbed.objects.errors import bad_request
 
 if TYPE_CHECKING:
+    from poseidon.testbed.objects.collection import FieldReader
     from poseidon.testbed.objects.history import Record
 
 LabelTest = Callable[[Mapping[str, str]], bool]
@@ -120,3 +121,56 @@ def _label_test(part: str, whole: str) -> LabelTest:
         key = match.group(1)
         return lambda labels: key in labels
     raise bad_request(f'unable to parse requirement: found "{part}" in label selector "{whole}"')
+
+
+# --- fields that selectors may name, per kind, as the API server's registries define them -------------------
+
+
+def _path(*names: str, default: str = "") -> FieldReader:
+    def read(obj: dict[str, Any]) -> str:
+        value: Any = obj
+        for name in names:
+            value = value.get(name) if isinstance(value, dict) else None
+        if value is None:
+            return default
+        return ("true" if value else "false") if isinstance(value, bool) else str(value)
+
+    return read
+
+
+def _source(event: dict[str, Any]) -> str:
+    """Return who reports an event, in its old field or its new one."""
+    return _path("source", "component")(event) or _path("reportingComponent")(event)
+
+
+_POD_SPEC = ("nodeName", "schedulerName", "restartPolicy", "serviceAccountName")
+_INVOLVED = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+
+_SPECIFIC: dict[str, dict[str, FieldReader]] = {
+    "pods": {
+        **{f"spec.{name}": _path("spec", name) for name in _POD_SPEC},
+        "spec.hostNetwork": _path("spec", "hostNetwork", default="false"),
+        **{f"status.{name}": _path("status", name) for name in ("phase", "podIP", "nominatedNodeName")},
+    },
+    "nodes": {"spec.unschedulable": _path("spec", "unschedulable", default="false")},
+    "namespaces": {"status.phase": _path("status", "phase")},
+    "secrets": {"type": _path("type")},
+    "events": {
+        **{f"involvedObject.{name}": _path("involvedObject", name) for name in _INVOLVED},
+        "reason": _path("reason"),
+        "reportingComponent": _path("reportingComponent"),
+        "source": _source,
+        "type": _path("type"),
+    },
+    "replicationcontrollers": {"status.replicas": _path("status", "replicas", default="0")},
+    "replicasets.apps": {"status.replicas": _path("status", "replicas", default="0")},
+    "jobs.batch": {"status.successful": _path("status", "succeeded", default="0")},
+}
+
+
+def selectable_fields(collection: str, *, namespaced: bool) -> dict[str, FieldReader]:
+    """Return the readers for the collection ``plural`` or ``plural.group``; metadata.name is known everywhere."""
+    readers: dict[str, FieldReader] = {"metadata.name": _path("metadata", "name")}
+    if namespaced:
+        readers["metadata.namespace"] = _path("metadata", "namespace")
+    return readers | _SPECIFIC.get(collection, {})

@@ -20,7 +20,7 @@ from poseidon.testbed.objects.history import Change, History, Record
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from poseidon.testbed.objects.journal import Journal
+    from poseidon.testbed.objects.history import Journal
 
 Object = dict[str, Any]
 
@@ -31,6 +31,21 @@ _SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH = 5
 # Coprime to 27, so that multiplying by it visits every suffix once before any repeats.
 _SUFFIX_STRIDE = 7_368_787
+
+
+class Preconditions(msgspec.Struct, rename="camel"):
+    """What must hold of the current object for a write to happen; nothing means anything."""
+
+    uid: str | None = None
+    resource_version: str | None = None
+
+    def check(self, resource: str, current: Record) -> None:
+        """Raise ``ApiError`` 409 if ``current`` is another; ``resource`` is ``plural`` or ``plural.group``."""
+        if self.uid and self.uid != current.uid:
+            why = f"Precondition failed: UID in precondition: {self.uid}, UID in object meta: {current.uid}"
+            raise errors.conflict(resource, current.name, why)
+        if self.resource_version and self.resource_version != str(current.revision):
+            raise errors.modified(resource, current.name)
 
 
 class Store:
@@ -70,7 +85,7 @@ class Store:
         """Return the current time as Kubernetes writes it, to the second."""
         second = int(self._clock())
         if second != self._timestamp[0]:
-            self._timestamp = (second, datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
+            self._timestamp = (second, time_text(second))
         return self._timestamp[1]
 
     def add_collection(self, spec: CollectionSpec) -> Collection:
@@ -100,8 +115,8 @@ class Store:
         collection = self._collections.pop(name)
         collection.close()
         if self._journal is not None:
-            for key in collection.view(self._revision).keys:
-                self._journal.append(name, key, self._revision, b"")
+            for record in collection.records():
+                self._journal.append(name, record.key, self._revision, b"")
 
     def collection(self, name: str) -> Collection:
         """Return the collection ``name``. Raises ``KeyError``."""
@@ -109,8 +124,7 @@ class Store:
 
     def objects(self, collection: Collection) -> list[Object]:
         """Return all objects of a collection as they are now, in order of key, each a fresh dictionary."""
-        view = collection.view(self._revision)
-        return [decode(record) for key in view.keys if (record := view.get(key)) is not None]
+        return [decode(record) for record in collection.records()]
 
     def collections(self) -> list[Collection]:
         """Return all collections, oldest first."""
@@ -179,6 +193,11 @@ class Store:
                 raw = b"" if change_type == "DELETED" else record.raw
                 self._journal.append(collection.spec.name, record.key, revision, raw)
         return record
+
+
+def time_text(seconds: float) -> str:
+    """Write seconds since the epoch as Kubernetes writes times, to the second."""
+    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def decode(record: Record) -> Object:

@@ -16,7 +16,7 @@ from poseidon.testbed.objects.errors import Cause
 Object = dict[str, Any]
 
 _PERCENT = re.compile(r"\d+%")
-_POLICIES = ("IfHealthyBudget", "AlwaysAllow")
+_POLICIES = ("AlwaysAllow", "IfHealthyBudget")
 
 
 def check(collection: str, kind: str, group: str, obj: Object) -> None:
@@ -64,8 +64,7 @@ def _budget(spec: Object) -> list[Cause]:
             )
     policy = spec.get("unhealthyPodEvictionPolicy")
     if policy is not None and policy not in _POLICIES:
-        text = f'Unsupported value: "{policy}": supported values: "AlwaysAllow", "IfHealthyBudget"'
-        causes.append(Cause("spec.unhealthyPodEvictionPolicy", "FieldValueNotSupported", text))
+        causes.append(errors.unsupported_value("spec.unhealthyPodEvictionPolicy", policy, *_POLICIES))
     return causes
 
 

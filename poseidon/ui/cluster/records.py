@@ -10,8 +10,8 @@ from msgspec import Struct
 from poseidon.group_trees.spec.keys import RANK_LABEL
 from poseidon.kube.parsing.times import seconds
 from poseidon.pod_groups.membership import Membership, membership
-from poseidon.pods.requests.resizes import as_counted
-from poseidon.pods.requests.resources import amounts, effective_requests
+from poseidon.pods.resizes import as_counted
+from poseidon.pods.resources import amounts, effective_requests
 from poseidon.pods.tasks import (
     GATED_REASON,
     Disposition,

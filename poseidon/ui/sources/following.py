@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from poseidon.kube.api import collections
 from poseidon.kube.watch.changes import Feed, ReflectorOptions
-from poseidon.metrics_sources.koordinator.follower import NODE_METRICS
+from poseidon.metrics_sources.koordinator import NODE_METRICS
 from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
 
 if TYPE_CHECKING:

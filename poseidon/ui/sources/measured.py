@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from poseidon.kube.api.decoding import MalformedObjectError, decode_object
 from poseidon.kube.api.metrics import MetricsList, NodeMetric, NodeMetrics
 from poseidon.kube.client.errors import KubeError
-from poseidon.metrics_sources.koordinator.node_metric import reading
-from poseidon.metrics_sources.metrics_server.poller import NODES_PATH
-from poseidon.metrics_sources.metrics_server.readings import node_reading
+from poseidon.metrics_sources.koordinator import reading
+from poseidon.metrics_sources.metrics_server import NODES_PATH, node_reading
 
 if TYPE_CHECKING:
     from poseidon.kube.client.transport import Transport

@@ -60,14 +60,8 @@ class Steps:
         """Units that ``tasks`` (int64[M']) are charged, each at the cost of its own step."""
         full, rest = np.divmod(tasks, self.times)
         after = self.placed + full
-        whole = self._staircase(after) - self._staircase(self.placed)
+        whole = staircase(after, self.step) - staircase(self.placed, self.step)
         return int((self.crowd * (self.times * whole + rest * (after // self.step * self.step))).sum())
-
-    def _staircase(self, height: Int64) -> Int64:
-        """The sum over k < height of floor(k / step) * step, with height = full * step + rest."""
-        full, rest = np.divmod(height, self.step)
-        total: Int64 = self.step * self.step * (full * (full - 1) // 2) + full * self.step * rest
-        return total
 
     def _sizes(self) -> tuple[Int64, Int64, Int64]:
         """Tasks per step, tasks of the first step that were placed before, and steps: int64[M'] each."""
@@ -77,6 +71,13 @@ class Steps:
         used = np.where(flat, 0, self.placed * self.times % width)
         count = np.minimum(np.where(flat, 1, self.most), -(-(self.room + used) // wide))
         return wide, used, count
+
+
+def staircase(height: Int64, step: int) -> Int64:
+    """The sum over k < height of floor(k / step) * step."""
+    full, rest = np.divmod(height, step)
+    total: Int64 = step * step * (full * (full - 1) // 2) + full * step * rest
+    return total
 
 
 def _skipped(count: Int64, merged: Int64) -> Int64:

@@ -17,7 +17,7 @@ from cost_models.interface import Bool, Int64
 from firmament.core.flow.network.columns import Columns
 from firmament.core.flow.network.congestion_steps import Steps
 from firmament.core.flow.problem import WAIT_BUCKETS, Residual, machine_units
-from firmament.solvers.base import FlowProblem
+from firmament.solvers.base import Arcs, FlowProblem
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def dearest_path(residual: Residual) -> int:
     return int(problem.cost.max(initial=0)) + int((problem.crowd * most).max(initial=0))
 
 
-def crowding_cost(residual: Residual, machine: Int64, nth: Int64) -> Int64:
+def crowding_cost(residual: Residual, machine: Int64, nth: Int64 | int = 0) -> Int64:
     """Units for the ``nth[i]`` (from 0) task of this pass on ``machine[i]``, after those admitted before."""
     problem = residual.problem
     step = problem.crowd_step()
@@ -111,32 +111,18 @@ def build_network(
     first_machine = 2 * len(classes)
     sink = first_machine + len(machines)
     aggregators = np.arange(len(classes), 2 * len(classes), dtype=np.int64)
-    tails = (
-        column_class,
-        np.arange(len(classes)),
-        np.repeat(aggregators, WAIT_BUCKETS),
-        first_machine + arcs.machine,
-    )
-    heads = (
-        first_machine + column_machine,
-        aggregators,
-        np.full(len(classes) * WAIT_BUCKETS, sink),
-        np.full(len(arcs.machine), sink),
-    )
-    capacities = (capacity, waiting[classes], residual.remaining[classes].ravel(), arcs.capacity)
-    costs = (cost, np.zeros(len(classes), dtype=np.int64), penalties.cost[classes].ravel(), arcs.cost)
+    remaining, penalty = residual.remaining[classes].ravel(), penalties.cost[classes].ravel()
     supplies = np.zeros(sink + 1, dtype=np.int64)
     supplies[: len(classes)] = waiting[classes]
     supplies[sink] = -int(waiting.sum())
-    flow_problem = FlowProblem(
-        tails=np.concatenate(tails).astype(np.int32),
-        heads=np.concatenate(heads).astype(np.int32),
-        capacities=np.concatenate(capacities),
-        costs=np.concatenate(costs),
-        supplies=supplies,
-    )
     return Network(
-        problem=flow_problem,
+        problem=FlowProblem.of(
+            supplies,
+            Arcs(column_class, first_machine + column_machine, capacity, cost),
+            Arcs(np.arange(len(classes)), aggregators, waiting[classes], 0),
+            Arcs(np.repeat(aggregators, WAIT_BUCKETS), sink, remaining, penalty),
+            Arcs(first_machine + arcs.machine, sink, arcs.capacity, arcs.cost),
+        ),
         columns=columns,
         classes=classes,
         machines=machines,
@@ -213,11 +199,9 @@ def unmerged(network: Network) -> Network:
     _, _, before, _ = network.blocks
     kept = slice(0, before.stop)
     first, sink = 2 * len(network.classes), len(merged.supplies) - 1
-    problem = FlowProblem(
-        tails=np.concatenate([merged.tails[kept], (first + arcs.machine).astype(np.int32)]),
-        heads=np.concatenate([merged.heads[kept], np.full(len(arcs.machine), sink, dtype=np.int32)]),
-        capacities=np.concatenate([merged.capacities[kept], arcs.capacity]),
-        costs=np.concatenate([merged.costs[kept], arcs.cost]),
-        supplies=merged.supplies,
+    problem = FlowProblem.of(
+        merged.supplies,
+        Arcs(merged.tails[kept], merged.heads[kept], merged.capacities[kept], merged.costs[kept]),
+        Arcs(first + arcs.machine, sink, arcs.capacity, arcs.cost),
     )
     return replace(network, problem=problem, step_machine=arcs.machine, step_count=arcs.count)

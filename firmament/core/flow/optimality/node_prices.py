@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.flow.network.arc_order import order_of
 from firmament.core.flow.network.network import Network
 from firmament.core.flow.problem import WAIT_BUCKETS
+from firmament.core.ranks import order_of
 
 UNREACHABLE = np.int64(2**59)
 """Price of a machine that has no room left and carries nothing."""

@@ -33,8 +33,7 @@ NARROW = 2**26
 
 def full_machine_prices(residual: Residual, network: Network, prices: Prices) -> Int64:
     """Price of every machine in half units, int64[M]: the network's where it is part of it, else its next step's."""
-    everyone = np.arange(residual.problem.machines)
-    price = 2 * crowding_cost(residual, everyone, np.zeros_like(everyone))
+    price = 2 * crowding_cost(residual, np.arange(residual.problem.machines))
     price[network.machines] = prices.machine
     return price
 

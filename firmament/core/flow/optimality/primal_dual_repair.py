@@ -18,11 +18,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.flow.network.arc_order import order_of
 from firmament.core.flow.network.network import Network
 from firmament.core.flow.optimality.node_prices import Prices
 from firmament.core.flow.optimality.pricing import FullPrices
 from firmament.core.flow.tuning import RepairTuning
+from firmament.core.ranks import order_of
 from firmament.solvers.base import Int32
 
 _FAR = 2**30 - 1

@@ -8,7 +8,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64, JointRows
 from firmament.core.flow.problem import Assignments, PlacementProblem
-from firmament.core.flow.size_costs import entries
+from firmament.core.flow.terms import entries
 
 ANY = np.iinfo(np.int64).max // 4
 """Room on what is not limited; no sum of amounts reaches it."""
@@ -60,10 +60,8 @@ class ExchangeRoom:
         shapes = problem.shape.take(placed.cls.take(there))
         tasks = np.zeros(len(used), dtype=np.int64)
         np.add.at(tasks, machine, count)
-        self._shared: list[JointRows] = []
-        alone: list[JointRows] = []
-        for rows in problem.joint:
-            (self._shared if rows.shared else alone).append(rows)
+        self._shared = [rows for rows in problem.joint if rows.shared]
+        alone = [rows for rows in problem.joint if not rows.shared]
         self._limits: list[tuple[Int64, Int64]] = []
         for amount, left in _limits(problem, alone, used):
             taken = amount.take(shapes)

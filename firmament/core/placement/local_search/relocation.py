@@ -15,14 +15,13 @@ Nothing is given up on the way: the best placement so far is kept, and only if a
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
+from firmament.core.flow.problem import Assignments, PlacementProblem, Residual, machine_units
 from firmament.core.placement.local_search.trial_state import Board
-from firmament.core.placement.placement_bound import cannot_be_bettered
 from firmament.core.placement.sequential_admission import in_valid_order
 from firmament.core.placement.tuning import RelocationTuning
 
@@ -49,11 +48,8 @@ def improved(
     return search.best
 
 
-@dataclass(slots=True)
-class _Step:
-    """What one step has done, to be undone: (class, machine, whether it was put there)."""
-
-    done: list[tuple[int, int, bool]]
+_Step: TypeAlias = list[tuple[int, int, bool]]
+"""What one step has done, to be undone: (class, machine, whether it was put there)."""
 
 
 class _Search:
@@ -81,12 +77,9 @@ class _Search:
         """Make ``placed`` the placement from which the walk goes on."""
         self._board = Board(self._problem)
         self._waiting = self._all.copy()
-        for cls, machine, count in zip(
-            placed.cls.tolist(), placed.machine.tolist(), placed.count.tolist(), strict=True
-        ):
-            self._waiting[cls] -= count
-            for _ in range(count):
-                self._board.put(cls, machine)
+        for cls, machine, _ in placed.tasks().entries():
+            self._waiting[cls] -= 1
+            self._board.put(cls, machine)
         self._value_now = self._value()
 
     @property
@@ -103,13 +96,13 @@ class _Search:
         urgency = self._random.random(len(queue))
         if (
             self._rebuilds % 2
-        ):  # whole classes in turn, so that those who follow others find them, and room beside them
+        ):  # whole classes in turn: those who follow others find them, and room beside them
             urgency = 0.2 * urgency + self._random.random(self._problem.classes)[queue]
         self._rebuilds += 1
         urgency += np.array([self._left_over[cls] for cls in queue]) * 0.5
         order = np.lexsort((-urgency, -self._problem.priority[queue]))
         queue = [queue[index] for index in order.tolist()]
-        step = _Step([])
+        step: _Step = []
         moved = True
         while queue and moved:
             before = len(queue)
@@ -123,7 +116,7 @@ class _Search:
         self._value_now = self._value()
         if self._value_now > self._best_value:
             self._best_value = self._value_now
-            self.best = _as_assignments(step)
+            self.best = Assignments.of_tasks([(cls, machine) for cls, machine, _ in step])
         elif self._value_now < value:
             self._left_over.update(queue)
             self._board, self._waiting, self._value_now = former, waiting, value
@@ -151,12 +144,12 @@ class _Search:
         machine = int(places[int(self._random.integers(len(places)))])
         self.moves += 1
         before = self._waiting.copy()
-        step = _Step([])
+        step: _Step = []
         if not self._make_way(cls, machine, step):
             self._undo(step, before)
             return
         self._put(cls, machine, step)
-        for displaced in self._by_size([each for each, _, put in step.done if not put]):
+        for displaced in self._by_size([each for each, _, put in step if not put]):
             self._settle(displaced, step)
         for each in self._by_size(sorted(self._waiting)):
             while self._waiting[each] > 0 and self._settle(each, step):
@@ -186,12 +179,12 @@ class _Search:
         board, rank = self._board, self._problem.priority[cls]
         while not board.has_room(cls, machine):
             present = sorted({each for each in board.on[machine] if self._problem.priority[each] <= rank})
-            if not present or len(step.done) >= self._tuning.most_in_the_way:
+            if not present or len(step) >= self._tuning.most_in_the_way:
                 return False
             self._take_up(present[int(self._random.integers(len(present)))], machine, step)
         while not board.state.allows(cls, machine):
             blocking = self._blocking(cls, machine)
-            if not blocking or len(step.done) >= self._tuning.most_in_the_way:
+            if not blocking or len(step) >= self._tuning.most_in_the_way:
                 return False
             self._take_up(*blocking[int(self._random.integers(len(blocking)))], step)
         return board.has_room(cls, machine)
@@ -232,15 +225,15 @@ class _Search:
     def _put(self, cls: int, machine: int, step: _Step) -> None:
         self._board.put(cls, machine)
         self._waiting[cls] -= 1
-        step.done.append((cls, machine, True))
+        step.append((cls, machine, True))
 
     def _take_up(self, cls: int, machine: int, step: _Step) -> None:
         self._board.take_up(cls, machine)
         self._waiting[cls] += 1
-        step.done.append((cls, machine, False))
+        step.append((cls, machine, False))
 
     def _undo(self, step: _Step, waiting: Counter[int]) -> None:
-        for cls, machine, put in reversed(step.done):
+        for cls, machine, put in reversed(step):
             if put:
                 self._board.take_up(cls, machine)
             else:
@@ -248,7 +241,34 @@ class _Search:
         self._waiting = waiting
 
 
-def _as_assignments(step: _Step) -> Assignments:
-    """What has been put down, in order."""
-    put = np.array([(cls, machine) for cls, machine, _ in step.done], dtype=np.int64).reshape(-1, 2)
-    return Assignments(put[:, 0], put[:, 1], np.ones(len(put), dtype=np.int64))
+# --- How many tasks can be placed at most: where so many are, a search for more is in vain.
+
+
+def most_placed(residual: Residual, classes: Int64) -> int:
+    """Upper bound on the tasks of ``classes`` that ``residual`` takes together, whatever their mix.
+
+    On each machine that some of them fits, the room divided by the smallest of their requests; rules between tasks and
+    limits of models would only lower it.
+    """
+    shapes = np.unique(residual.problem.shape[classes]).tolist()
+    fits = residual.fits_of(shapes)
+    open_to = np.zeros(residual.problem.machines, dtype=np.bool_)
+    for shape in shapes:
+        open_to |= fits[shape]
+    return int(machine_units(residual, classes)[open_to].sum())
+
+
+def cannot_be_bettered(problem: PlacementProblem, placed: Assignments) -> bool:
+    """Whether no placement has more tasks than ``placed`` of some priority, and as many of each higher one.
+
+    True is certain; False says nothing. To place more of a priority, more have to be placed of it and the higher ones
+    together; so it is enough that these are as many as can be, for each priority that a waiting task has.
+    """
+    counts = problem.counts.sum(axis=1)
+    done = placed.per_class(problem.classes)
+    residual = Residual(problem)
+    for rank in np.unique(problem.priority[done < counts]).tolist():
+        important = np.flatnonzero((problem.priority >= rank) & (counts > 0))
+        if done[important].sum() < most_placed(residual, important):
+            return False
+    return True

@@ -2,7 +2,7 @@
 
 A flow says how many tasks each machine takes, and counts all of them as of one size. Which sizes it sends where is left
 open: exchanging a large task for a small one costs the network as much on one machine as it saves on the other. Here
-pairs of tasks change places wherever that lowers what they cost by sums of sizes (``firmament.core.flow.size_costs``):
+pairs of tasks change places wherever that lowers what they cost by sums of sizes (``firmament.core.flow.terms``):
 the fullest machines give large tasks to the emptiest, and take small ones for them.
 
 Nothing else changes: machines keep their number of tasks, classes theirs, and every limit holds. Tasks that others
@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.flow.problem import Assignments, PlacementProblem
-from firmament.core.flow.size_costs import RoundHeights, entries
+from firmament.core.flow.terms import RoundHeights, entries
 from firmament.core.placement.local_search.exchange_room import ExchangeRoom, movable
 from firmament.core.placement.tuning import ExchangeTuning
+from firmament.core.ranks import runs
 
 GOLDEN = 0.6180339887498949
 """Part of their number by which pairs are shifted from turn to turn: no two turns form the same."""
@@ -65,10 +66,9 @@ class _Slots:
     @classmethod
     def of(cls, placed: Assignments) -> _Slots:
         """One place per task."""
-        order = np.lexsort((_narrow(placed.cls), _narrow(placed.machine)))
-        task, machine = (np.repeat(each[order], placed.count[order]) for each in (placed.cls, placed.machine))
-        first = np.flatnonzero(np.r_[True, machine[1:] != machine[:-1]])
-        return cls(task, machine, machine[first], first, np.diff(np.r_[first, len(machine)]))
+        tasks = placed.taken(np.lexsort((_narrow(placed.cls), _narrow(placed.machine)))).tasks()
+        first, count = runs(tasks.machine)
+        return cls(tasks.cls, tasks.machine, tasks.machine[first], first, count)
 
     def assignments(self) -> Assignments:
         """Who is where, aggregated; by class, then machine."""

@@ -12,8 +12,9 @@ import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.flow.problem import Residual
-from firmament.core.placement.fallback.greedy_fallback import open_machines
+from firmament.core.placement.greedy import open_machines
 from firmament.core.placement.tuning import ApplicationTuning
+from firmament.core.ranks import before_in_runs, runs
 from firmament.core.rules.counters import RuleState
 from firmament.core.rules.pairs import PairState
 
@@ -41,7 +42,8 @@ class DomainPlan:
         self._alone = self.pairs.self_paired(self._kind)
         self._room = _DomainRoom(residual, state, self.classes, pairs)
         for chunk in self._chunks(residual, tuning.chunks):
-            self._decide(chunk)
+            for members in chunk:
+                self._assign(members)
 
     def _chunks(self, residual: Residual, most: int) -> list[list[Int64]]:
         """Positions of classes by chunk, about ``most``, and stage; the most important applications first."""
@@ -66,13 +68,9 @@ class DomainPlan:
             result[int(chunk[members[0]])] += parts
         return result
 
-    def _decide(self, chunk: list[Int64]) -> None:
-        for members in chunk:
-            self._assign(members, self._waiting[members])
-
-    def _assign(self, members: Int64, wanted: Int64) -> None:
-        """Give ``wanted`` tasks of each class to its best domain, what finds no room there to the next best."""
-        left = wanted.copy()
+    def _assign(self, members: Int64) -> None:
+        """Give the tasks of each class to its best domain, those that find no room there to the next best."""
+        left = self._waiting[members]
         while True:
             todo = np.flatnonzero(left > 0)
             if not len(todo):
@@ -168,14 +166,11 @@ class _DomainRoom:
         """Cut ``counts`` so that they fit together; the first entry of each domain is never cut."""
         by = np.argsort(domains, kind="stable")
         at = domains[by]
-        first = np.flatnonzero(np.r_[True, at[1:] != at[:-1]])
-        spans = np.diff(np.r_[first, len(at)])
+        runs_of = runs(at)
         fits = np.ones(len(by), dtype=np.bool_)
         for column, free in enumerate(self._free):
-            load = (self._requests[classes, column] * counts)[by].astype(np.float64)
-            total = np.cumsum(load)
-            total -= np.repeat(total[first] - load[first], spans)
-            fits &= (total <= free[at]) | (load == 0)
+            load = (self._requests[classes, column] * counts)[by]
+            fits &= (before_in_runs(load, *runs_of) + load <= free[at]) | (load == 0)
         taken = np.zeros_like(counts)
         taken[by[fits]] = counts[by[fits]]
         return taken

@@ -14,6 +14,7 @@ from cost_models.interface import Float64, Int64
 from firmament.core.flow.problem import Assignments, Residual
 from firmament.core.placement.pairs.trial_state import Application, PairBoard
 from firmament.core.placement.tuning import ApplicationTuning
+from firmament.core.ranks import rank_in_runs
 from firmament.core.rules.pairs import PairState
 
 
@@ -30,13 +31,7 @@ def improve_applications(
     """
     if residual.ledgers or not len(placed.cls):
         return placed
-    units = Assignments(
-        np.repeat(placed.cls, placed.count),
-        np.repeat(placed.machine, placed.count),
-        np.ones(int(placed.count.sum()), dtype=np.int64),
-    )
-    search = _PairSearch(residual, pairs, units, ruled, tuning)
-    return search.improved()
+    return _PairSearch(residual, pairs, placed.tasks(), ruled, tuning).improved()
 
 
 class _PairSearch:
@@ -58,8 +53,8 @@ class _PairSearch:
         self._budget = tuning.moves * tuning.small // (tuning.small + len(units.cls))
         self._fixed = _by_group(
             pairs,
-            np.concatenate([pairs.fixed_kind, kind[~movable & (kind >= 0)]]),
-            np.concatenate([pairs.fixed_machine, units.machine[~movable & (kind >= 0)]]),
+            np.concatenate([pairs.rules.resident_kind, kind[~movable & (kind >= 0)]]),
+            np.concatenate([pairs.rules.resident_machine, units.machine[~movable & (kind >= 0)]]),
         )
         self._cheapest: dict[int, Int64] = {}
 
@@ -93,17 +88,9 @@ class _PairSearch:
         self._book(units, 1)
 
     def _book(self, units: Int64, sign: int) -> None:
-        cls, machine = self._cls[units], self._machine[units]
-        residual, problem = self._residual, self._residual.problem
-        shapes = problem.shape[cls]
-        for column in range(problem.requests.shape[1]):
-            np.subtract.at(residual.free[column], machine, problem.requests[shapes, column] * sign)
-        np.add.at(residual.placed, machine, sign)
-        for rows, left in zip(problem.joint, residual.joint_left, strict=True):
-            row = rows.row_of[machine]
-            np.subtract.at(left, row[row >= 0], (rows.amount[shapes] * sign)[row >= 0])
-        kind = self._pairs.rules.kind[cls]
-        self._pairs.count(kind, self._pairs.terms.domain[machine], np.full(len(kind), sign))
+        cls, machine, signs = self._cls[units], self._machine[units], np.full(len(units), sign)
+        self._residual.book(self._residual.problem.shape[cls], machine, signs)
+        self._pairs.count(self._pairs.rules.kind[cls], self._pairs.terms.domain[machine], signs)
 
     def _application(self, group: int, units: Int64) -> Application:
         classes = np.unique(self._cls[units])
@@ -135,10 +122,7 @@ class _PairSearch:
             machines = np.flatnonzero(self._residual.fits(shape))
             cost = problem.cost[shape, machines] + (problem.crowd * self._residual.placed)[machines]
             order = machines[np.lexsort((cost, domain[machines]))]
-            at = domain[order]
-            first = np.flatnonzero(np.r_[True, at[1:] != at[:-1]]) if len(at) else at
-            rank = np.arange(len(at)) - np.repeat(first, np.diff(np.r_[first, len(at)]))
-            found = self._cheapest[shape] = order[rank < self._tuning.per_domain]
+            found = self._cheapest[shape] = order[rank_in_runs(domain[order]) < self._tuning.per_domain]
         return found
 
 

@@ -55,10 +55,7 @@ class PairBoard:
         self._crowd = problem.crowd[app.machines].astype(np.float64)
         self._free = residual.free[:, app.machines].T.copy()
         self._load = residual.placed[app.machines].astype(np.float64)
-        self._joint = [
-            (rows.row_of[app.machines], rows.amount[shapes], left.copy())
-            for rows, left in zip(problem.joint, residual.joint_left, strict=True)
-        ]
+        self._joint = [joint.part(shapes, app.machines) for joint in residual.joint]
         self._algebra = _Algebra(pairs, app)
         self._in_domain = pairs.counts[app.kinds].astype(np.float64)
         self._on_machine = np.zeros((len(app.kinds), len(app.machines)))
@@ -73,7 +70,7 @@ class PairBoard:
         twin._free, twin._load = self._free.copy(), self._load.copy()  # noqa: SLF001 - a twin
         twin._in_domain, twin._on_machine = self._in_domain.copy(), self._on_machine.copy()  # noqa: SLF001
         twin._link_left = self._link_left.copy()  # noqa: SLF001
-        twin._joint = [(rows, amount, left.copy()) for rows, amount, left in self._joint]  # noqa: SLF001
+        twin._joint = [joint.copy() for joint in self._joint]  # noqa: SLF001
         return twin
 
     def row(self, index: int) -> tuple[Float64, Bool]:
@@ -82,9 +79,8 @@ class PairBoard:
         fits = self._usable[index].copy()
         for column in self._asked[index].tolist():
             fits &= self._free[:, column] >= self._requests[index, column]
-        for rows, amount, left in self._joint:
-            if amount[index] > 0:
-                fits &= (rows < 0) | (left[rows] >= amount[index])
+        for joint in self._joint:
+            joint.close_full(fits, index)
         closed = self._algebra.closed(kind, self._in_domain, self._link_left)
         if closed is not None:
             fits &= ~closed[self.domain]
@@ -112,9 +108,8 @@ class PairBoard:
         kind, domain = int(self.app.kind[index]), int(self.domain[machine])
         self._free[machine] -= self._requests[index] * count
         self._load[machine] += count
-        for rows, amount, left in self._joint:
-            if rows[machine] >= 0:
-                left[rows[machine]] -= amount[index] * count
+        for joint in self._joint:
+            joint.add(index, machine, count)
         if count < 0:
             self._in_domain[kind, domain] += count
         if len(self._link_left):

@@ -1,6 +1,6 @@
 """Rounds with pairs of tasks: domains are planned for whole applications, then waves are solved within them.
 
-Each wave plans the domains of what remains (see `pair_planning`), solves one network in which every class may use the
+Each wave plans the domains of what remains (see `domain_planning`), solves one network in which every class may use the
 machines of its domains only, and admits what the network proposes. What admission leaves is planned again with the room
 that is left. The last few are placed one by one.
 """
@@ -10,17 +10,15 @@ from __future__ import annotations
 import numpy as np
 
 from cost_models.interface import Bool
-from firmament.core.flow.network.network import crowding_cost
-from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, Residual
-from firmament.core.placement.domain_planning import Dealer
-from firmament.core.placement.fallback.greedy_fallback import open_machines, place_leftovers, put
+from firmament.core.flow.problem import Assignments, Residual
+from firmament.core.placement.greedy import open_machines, place_leftovers, place_one_by_one
 from firmament.core.placement.outcome import Means, Placed
 from firmament.core.placement.pairs.domain_planning import DomainPlan, paired_classes
 from firmament.core.placement.pairs.local_search import improve_applications
 from firmament.core.placement.sequential_admission import replay
-from firmament.core.placement.subclasses import Part, Wave, derive
+from firmament.core.placement.subclasses import Part, Wave
 from firmament.core.placement.tuning import PlacementTuning
-from firmament.core.placement.waves import most_per_machine, parts_of, solve_waves
+from firmament.core.placement.waves import most_per_machine, plan_wave, solve_waves
 from firmament.core.rules.counters import RuleState
 from firmament.core.rules.pairs import PairState
 from firmament.core.rules.preferences import soft_cost
@@ -55,9 +53,8 @@ def place_pairs(residual: Residual, state: RuleState, pairs: PairState, means: M
 
 def fix_pairs(pairs: PairState, placed: Assignments) -> None:
     """Take what has been placed, and counted, for tasks that stay."""
-    kind = np.repeat(pairs.rules.kind[placed.cls], placed.count)
-    machine = np.repeat(placed.machine, placed.count)
-    pairs.fix(kind[kind >= 0], machine[kind >= 0])
+    tasks = placed.tasks()
+    pairs.fix(tasks.cls, tasks.machine)
 
 
 def open_to_pairs(residual: Residual, state: RuleState, pairs: PairState, cls: int) -> Bool:
@@ -73,40 +70,26 @@ def _plan_wave(
 ) -> Wave | None:
     """The problem of the next wave; None if no task may go anywhere at present."""
     plan = DomainPlan(residual, state, pairs, tuning.applications)
-    planned: dict[int, list[tuple[int, int]]] = {cls: [] for cls in plan.classes.tolist()}
-    rows, domains = np.nonzero(plan.counts)
-    counts = plan.counts[rows, domains]
-    for cls, domain, count in zip(
-        plan.classes[rows].tolist(), domains.tolist(), counts.tolist(), strict=True
-    ):
-        planned[cls].append((domain, count))
     inside = [pairs.terms.domain == domain for domain in range(pairs.terms.domains)]
-    problem = residual.problem
-    active = residual.active()
-    oldest = np.argmax(residual.remaining > 0, axis=1)
-    dealer = Dealer(residual, state)
-    parts: list[Part] = []
-    for cls in active[np.lexsort((active, oldest[active], -problem.priority[active]))].tolist():
-        if cls in planned:
-            parts += _within_domains(residual, state, cls, planned[cls], inside, first=first)
-        elif cls in state.rules.of:
-            parts += parts_of(residual, state, dealer, cls, first=first)
-        else:
-            parts.append(Part(cls, int(residual.remaining[cls].sum())))
-    return derive(residual, parts, tuning.pinned_up_to) if parts else None
+    decided = {
+        cls: _within_domains(residual, state, cls, counts, inside, first=first)
+        for cls, counts in zip(plan.classes.tolist(), plan.counts.tolist(), strict=True)
+    }
+    return plan_wave(residual, state, tuning.pinned_up_to, first=first, decided=decided)
 
 
 def _within_domains(
     residual: Residual,
     state: RuleState,
     cls: int,
-    planned: list[tuple[int, int]],
+    counts: list[int],
     inside: list[Bool],
     *,
     first: bool,
 ) -> list[Part]:
-    """A class's parts, one per domain of the plan. ``planned``: domains, and how many tasks go there."""
+    """A class's parts, one per domain of the plan. ``counts``: how many tasks go to each domain."""
     rules = state.rules.rules(cls)
+    planned = [(domain, count) for domain, count in enumerate(counts) if count]
     if not (rules.binding or rules.soft):
         return [Part(cls, count, inside[domain]) for domain, count in planned]
     open_to = open_machines(residual, state, cls)
@@ -123,37 +106,10 @@ def _within_domains(
 
 def place_last(residual: Residual, state: RuleState, pairs: PairState) -> Assignments:
     """Place what waves have left one by one: tasks of applications where limits let them, then all others."""
-    parts: list[Assignments] = []
-    moved = True
-    while moved:
-        moved = False
-        for cls in paired_classes(residual, pairs).tolist():
-            while residual.remaining[cls].any():
-                machine = _cheapest(residual, state, pairs, cls)
-                if machine is None:
-                    break
-                parts.append(put(residual, state, cls, machine))
-                pairs.add(cls, machine)
-                moved = True
+    placed = place_one_by_one(residual, state, paired_classes(residual, pairs).tolist(), pairs)
     kept = paired_classes(residual, pairs)
     held_back = residual.remaining[kept].copy()
     residual.remaining[kept] = 0
-    parts.append(place_leftovers(residual, state))
+    others = place_leftovers(residual, state)
     residual.remaining[kept] = held_back
-    return Assignments.joined(parts)
-
-
-def _cheapest(residual: Residual, state: RuleState, pairs: PairState, cls: int) -> int | None:
-    """The machine on which one more task of an application costs least; None for no place."""
-    problem = residual.problem
-    view = pairs.view(pairs.rules.kind[[cls]])
-    domain = pairs.terms.domain
-    machines = np.flatnonzero(open_machines(residual, state, cls) & view.allowed[0][domain])
-    if len(machines) == 0:
-        return None
-    cost = problem.cost[problem.shape[cls], machines] + view.cost[0][domain[machines]]
-    cost = cost + crowding_cost(residual, machines, np.zeros_like(machines))
-    soft = soft_cost(state, cls, np.ones(len(machines), dtype=np.bool_), machines)
-    if soft is not None:
-        cost = cost + soft.points * COST_UNITS_PER_POINT
-    return int(machines[np.argmin(cost)])
+    return Assignments.joined([placed, others])

@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.flow.problem import PlacementProblem
-from firmament.core.flow.spread_terms import SpreadTerms
-from firmament.core.placement.spread.ranks import order_by, rank, runs
+from firmament.core.flow.terms import SpreadTerms
 from firmament.core.placement.spread.room import MovingRoom
-from firmament.core.placement.spread.shares import even_shares
 from firmament.core.placement.tuning import SpreadTuning
+from firmament.core.ranks import order_by, rank, rank_in_runs, runs
+
+PREFERENCE = 1e-3
+"""Part of a step by which a domain is preferred that would lose a task else."""
 
 
 class SpreadMoves:
@@ -118,8 +120,7 @@ class SpreadMoves:
         order = order_by(-charge)
         order = order[order_by((key * 2 + ~crowded)[order])]
         key = key[order]
-        place = np.arange(len(key)) - np.repeat(*runs(key))
-        away = place < surplus.ravel()[key]
+        away = rank_in_runs(key) < surplus.ravel()[key]
         stay_near = order[~away & crowded[order]]
         leaving = order[away]
         arriving = np.maximum(shares - present, 0)
@@ -247,3 +248,30 @@ class _Near:
     def first_of_each(self, groups: Int64, machines: Int64) -> Bool:
         """bool[A]: no entry before has the same group and machine."""
         return rank(groups * np.int64(self.width) + machines) == 0
+
+
+def even_shares(height: Float64, present: Int64) -> Int64:
+    """Shares of the tasks of each group (``present``: int64[G, D], where they are now) that level the domains.
+
+    ``height``: float64[G, D], what the first task of a group in a domain costs, in steps; each further task costs one
+    more. The sums of rows stay; among equally good shares those that are nearest to what is present.
+    """
+    if present.shape[1] == 1:
+        return present.copy()
+    tasks = present.sum(axis=1)
+    shares = np.maximum(np.floor(_level(height, tasks)[:, None] - height), 0.0).astype(np.int64)
+    left = tasks - shares.sum(axis=1)
+    following = height + shares - PREFERENCE * (present > shares)
+    rank = np.argsort(np.argsort(following, axis=1, kind="stable"), axis=1)
+    return shares + (rank < left[:, None])
+
+
+def _level(height: Float64, tasks: Int64) -> Float64:
+    """float64[G]: up to where water rises if ``tasks`` (int64[G]) units of it are poured on columns of ``height``.
+
+    With the k lowest columns under water it stands at the mean of their heights and the tasks; the right k is the one
+    for which it stands lowest, as a column above the water raises that mean.
+    """
+    lowest = np.sort(height, axis=1)
+    levels = (np.cumsum(lowest, axis=1) + tasks[:, None]) / np.arange(1, height.shape[1] + 1)
+    return np.asarray(levels.min(axis=1), dtype=np.float64)

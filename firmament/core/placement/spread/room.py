@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.flow.problem import Assignments, PlacementProblem
-from firmament.core.placement.spread.ranks import order_by, runs
+from firmament.core.flow.problem import UNLIMITED, Assignments, PlacementProblem
+from firmament.core.ranks import before_in_runs, order_by, runs
+from firmament.core.rules.joint_room import JointRoom
 
 
 class MovingRoom:
@@ -21,18 +22,17 @@ class MovingRoom:
         self._requests: Int64 = problem.requests.T[requested]
         self._free: Int64 = problem.free.T[requested]
         self.placed: Int64 = np.zeros(problem.machines, dtype=np.int64)
-        self._joint = [(rows.amount, rows.row_of, rows.limit.copy()) for rows in problem.joint]
+        self._joint = [JointRoom.of(rows) for rows in problem.joint if len(rows.limit)]
         self._take(problem.shape[placed.cls], placed.machine, placed.count)
 
     def units(self, shapes: Int64, machines: Int64) -> Int64:
         """int64[A]: how many tasks of ``shapes[i]`` have room on ``machines[i]``, each by themselves."""
         units = np.full(len(shapes), np.iinfo(np.int64).max)
         for requests, free in zip(self._requests, self._free, strict=True):
-            _limit(units, requests.take(shapes), free.take(machines))
-        for amount, row_of, left in self._joint:
-            row = row_of.take(machines)
-            if len(left):
-                _limit(units, np.where(row >= 0, amount.take(shapes), 0), left.take(np.maximum(row, 0)))
+            amount = requests.take(shapes)
+            np.minimum(units, free.take(machines) // np.maximum(amount, 1), out=units, where=amount > 0)
+        for joint in self._joint:
+            joint.limit_units(units, shapes, machines)
         return np.where(self._problem.feasible[shapes, machines], np.maximum(units, 0), 0)
 
     def open_to_some(self, shapes: Int64) -> Bool:
@@ -42,7 +42,7 @@ class MovingRoom:
 
     def open_to_all(self, shapes: Int64) -> Bool:
         """bool[M]: machines where each of ``shapes`` is sure to fit."""
-        if any(len(left) for _, _, left in self._joint):
+        if self._joint:
             return np.zeros(self._problem.machines, dtype=np.bool_)
         largest = self._requests[:, shapes].max(axis=1, keepdims=True)
         fit: Bool = (self._free >= largest).all(axis=0)
@@ -54,12 +54,10 @@ class MovingRoom:
         for requests, free in zip(self._requests, self._free, strict=True):
             amount = requests.take(shapes)
             fits &= (amount <= free.take(machines)) | (amount == 0)
-        for amount, row_of, left in self._joint:
-            row = row_of.take(machines)
-            if len(left):
-                wanted = amount.take(shapes)
-                fits &= (wanted <= left.take(np.maximum(row, 0))) | (row < 0) | (wanted == 0)
-        return fits
+        units = np.ones(len(shapes), dtype=np.int64)
+        for joint in self._joint:
+            joint.limit_units(units, shapes, machines)
+        return fits & (units > 0)
 
     def move(self, shapes: Int64, sources: Int64, targets: Int64) -> None:
         """Move one task per entry."""
@@ -72,11 +70,7 @@ class MovingRoom:
         order = order_by(targets)
         starts, lengths = runs(targets[order])
         limits = list(zip(self._requests, self._free, strict=True))
-        limits += [
-            (amount, np.where(row_of >= 0, left.take(np.maximum(row_of, 0)), np.iinfo(np.int64).max))
-            for amount, row_of, left in self._joint
-            if len(left)
-        ]
+        limits += [(joint.rows.amount, joint.per_machine(UNLIMITED)) for joint in self._joint]
         lacking = np.zeros(len(shapes), dtype=np.bool_)
         if not len(shapes):
             return lacking
@@ -88,8 +82,7 @@ class MovingRoom:
         starts, machine = np.cumsum(lengths) - lengths, targets[order]
         for amounts, free in limits:
             amount = amounts.take(shapes[order])
-            total = np.cumsum(amount)
-            total -= np.repeat(total[starts] - amount[starts], lengths)
+            total = before_in_runs(amount, starts, lengths) + amount
             lacking[order] |= (amount > 0) & (total > free.take(machine))
         return lacking
 
@@ -97,10 +90,8 @@ class MovingRoom:
         for requests, free in zip(self._requests, self._free, strict=True):
             np.subtract.at(free, machines, requests.take(shapes) * counts)
         np.add.at(self.placed, machines, counts)
-        for amount, row_of, left in self._joint:
-            row = row_of.take(machines)
-            on_row = row >= 0
-            np.subtract.at(left, row[on_row], (amount.take(shapes) * counts)[on_row])
+        for joint in self._joint:
+            joint.take(shapes, machines, counts)
 
 
 def stays(problem: PlacementProblem) -> Bool:
@@ -110,8 +101,3 @@ def stays(problem: PlacementProblem) -> Bool:
         if rows.shared:
             found |= rows.amount[problem.shape] > 0
     return found
-
-
-def _limit(units: Int64, amount: Int64, free: Int64) -> None:
-    """Lower ``units`` to what ``free`` has room for, where ``amount`` is above 0."""
-    np.minimum(units, free // np.maximum(amount, 1), out=units, where=amount > 0)

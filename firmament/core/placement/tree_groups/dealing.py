@@ -13,7 +13,7 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.flow.problem import Assignments
-from firmament.solvers.base import FlowProblem, Solver
+from firmament.solvers.base import Arcs, FlowProblem, Solver
 
 
 def deal(
@@ -82,21 +82,14 @@ def _transport(wanted: Int64, places: Int64, slots: Int64, cost: Int64, solver: 
     row, column = np.nonzero(slots)
     sink = classes + leaves
     dearest = int(cost.max(initial=0)) + 1
-    everyone = np.arange(classes)
-    tails = np.concatenate([row, np.arange(classes, sink), everyone])
-    heads = np.concatenate([classes + column, np.full(leaves + classes, sink)])
-    capacities = np.concatenate([slots[row, column], places, wanted])
-    # A task without a place costs more than all others together could save.
-    charged = np.concatenate(
-        [cost[row, column], np.zeros(leaves, dtype=np.int64), np.full(classes, dearest * int(wanted.sum()))]
-    )
+    tasks = int(wanted.sum())
     solution = solver.solve(
-        FlowProblem(
-            tails=tails.astype(np.int32),
-            heads=heads.astype(np.int32),
-            capacities=capacities,
-            costs=charged,
-            supplies=np.concatenate([wanted, np.zeros(leaves, dtype=np.int64), [-int(wanted.sum())]]),
+        FlowProblem.of(
+            np.concatenate([wanted, np.zeros(leaves, dtype=np.int64), [-tasks]]),
+            Arcs(row, classes + column, slots[row, column], cost[row, column]),
+            Arcs(np.arange(classes, sink), sink, places, 0),
+            # A task without a place costs more than all others together could save.
+            Arcs(np.arange(classes), sink, wanted, dearest * tasks),
         )
     )
     if solution.flows[len(row) + leaves :].any():

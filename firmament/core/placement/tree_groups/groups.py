@@ -1,7 +1,7 @@
 """Groups that share out over a tree of machines, in a round with other tasks.
 
 Groups come in order of priority, then of age; each is placed as a whole, by the best way to share it out that its rules
-know, or leaves its room to others. For those that find no place another order is looked for (`topology_order`). Among
+know, or leaves its room to others. For those that find no place another order is looked for (`order_search`). Among
 equally good ways the one counts that costs least, by the models and by the prices that the other tasks would pay for
 the machines: those are solved for first. The others are then placed jointly in what is left. Only if that leaves one of
 them without a place that a less important group has taken is the round done again, priority by priority from the top.
@@ -16,14 +16,13 @@ from typing import TypeAlias
 import numpy as np
 
 from cost_models.interface import Bool
-from firmament.core.flow.group_terms import GroupTerms
 from firmament.core.flow.problem import Assignments, PlacementProblem
+from firmament.core.flow.terms import GroupTerms
 from firmament.core.placement.outcome import Figures, Means, Placed
-from firmament.core.placement.priority_tiers import Standing
+from firmament.core.placement.priority_tiers import Standing, displaced
 from firmament.core.placement.tree_groups.order_search import Arrangement, rearranged
-from firmament.core.placement.tree_groups.place_prices import machine_prices
 from firmament.core.placement.tree_groups.placer import GroupPlacer
-from firmament.core.placement.tree_groups.rest_problem import rest_of
+from firmament.core.placement.tree_groups.rest_problem import machine_prices, rest_of
 
 Place: TypeAlias = Callable[[PlacementProblem, Means], Placed]
 
@@ -64,19 +63,9 @@ class _Round:
     def displaced(self, placed: Assignments) -> bool:
         """Whether a task without a place would have one were it not for less important groups."""
         problem = self._problem
-        rank = problem.priority[placed.cls]
-        of_group = np.isin(problem.gang[placed.cls], list(self._rank))
-        left = problem.counts.sum(axis=1)
-        np.subtract.at(left, placed.cls, placed.count)
-        waiting = np.flatnonzero((left > 0) & ~np.isin(problem.gang, list(self._rank)))
-        for each in np.unique(problem.priority[waiting])[::-1].tolist():
-            if not (of_group & (rank < each)).any():
-                continue
-            without = Standing(problem)
-            without.book(placed.taken(rank >= each))
-            if any(without.takes(cls).any() for cls in waiting[problem.priority[waiting] == each].tolist()):
-                return True
-        return False
+        of_group: Bool = np.isin(problem.gang, list(self._rank))
+        left = problem.counts.sum(axis=1) - placed.per_class(problem.classes)
+        return displaced(problem, np.flatnonzero((left > 0) & ~of_group), placed, of_group)
 
     def by_priority(self) -> Placed:
         """Priority by priority from the top: the groups, then the others."""

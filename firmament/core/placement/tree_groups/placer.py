@@ -9,9 +9,9 @@ from itertools import islice
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.flow.group_terms import Group, GroupTerms
 from firmament.core.flow.network.network import crowding_cost
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, PlacementProblem
+from firmament.core.flow.terms import Group, GroupTerms
 from firmament.core.placement.admission import admit
 from firmament.core.placement.pairs.waves import fix_pairs
 from firmament.core.placement.priority_tiers import Standing
@@ -29,7 +29,7 @@ IN_THE_WAY = "its pods are in each other's way, by limits or rules that they sha
 @dataclass(frozen=True, slots=True)
 class _LeafRoom:
     """``classes``: int64[B], ascending; ``slots``, ``cost``: int64[B, L], as `deal` takes them; ``counted``: int64[L],
-    as `GroupSolver.place` takes it.
+    as `ExactSolver.place` takes it.
     """
 
     classes: Int64
@@ -182,7 +182,7 @@ class GroupPlacer:
         classes = np.unique(group.order)
         slots = [leaf_slots(self._problem, self.standing, cls, leaves) for cls in classes.tolist()]
         residual = self.standing.residual
-        price = self._prices[leaves] + crowding_cost(residual, leaves, np.zeros_like(leaves))
+        price = self._prices[leaves] + crowding_cost(residual, leaves)
         cost = [price + leaf_cost(self._problem, self.standing, cls, leaves) for cls in classes.tolist()]
         return _LeafRoom(classes, np.stack(slots), np.stack(cost), self._counted(int(classes[0])))
 
@@ -269,5 +269,4 @@ def leaf_cost(problem: PlacementProblem, standing: Standing, cls: int, leaves: I
 
 def _in_order(placed: Assignments, position: Int64) -> Assignments:
     """Assignments in order of the tree."""
-    order = np.lexsort((placed.cls, position[placed.machine]))
-    return Assignments(placed.cls[order], placed.machine[order], placed.count[order])
+    return placed.taken(np.lexsort((placed.cls, position[placed.machine])))

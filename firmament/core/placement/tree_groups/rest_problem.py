@@ -1,4 +1,4 @@
-"""What is left of a problem after some of its tasks have been placed, as a problem of its own."""
+"""What groups leave to the tasks that belong to none: the problem of those, and what places are worth to them."""
 
 from __future__ import annotations
 
@@ -6,15 +6,23 @@ from dataclasses import replace
 
 import numpy as np
 
-from cost_models.interface import Bool, JointRows
+from cost_models.interface import Bool, Int64
 from firmament.core.flow.network.network import crowding_cost
-from firmament.core.flow.problem import Assignments, PlacementProblem
+from firmament.core.flow.optimality.node_prices import NotOptimalError, Prices, node_prices
+from firmament.core.flow.optimality.pricing import full_machine_prices
+from firmament.core.flow.outcome import FlowOutcome
+from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
+from firmament.core.placement.class_aggregation import bundled
+from firmament.core.placement.outcome import Figures, Means
+from firmament.core.placement.passes import propose
 from firmament.core.placement.priority_tiers import Standing
+from firmament.core.placement.subclasses import LARGEST_COST
 from firmament.core.rules.counters import RuleState
-from firmament.core.rules.pairs import PairRules
 from firmament.core.rules.ruleset import RuleSet
+from firmament.solvers.base import SolverTimeoutError
 
-LARGEST_COST = 1_000_000_000
+HIGHEST = 2**40
+"""Prices are cut off here, in units, so that the sum over a group's tasks fits 64 bits."""
 
 
 def rest_of(
@@ -26,14 +34,14 @@ def rest_of(
     """
     residual = standing.residual
     grouped = _grouped(problem)
+    tasks = placed.tasks()
     gang = np.where(grouped, -1, problem.gang) if len(problem.gang) else problem.gang
     need = problem.gang_need.copy()
     if problem.topology is not None:
         need[list(problem.topology.groups)] = 0
     if not need.any():
         gang, need = gang[:0], need[:0]
-    everyone = np.arange(problem.machines)
-    more = crowding_cost(residual, everyone, np.zeros_like(everyone))
+    more = crowding_cost(residual, np.arange(problem.machines))
     cost = problem.cost
     if more.any():
         cost = np.minimum(cost + more, LARGEST_COST).astype(np.int32)
@@ -42,15 +50,12 @@ def rest_of(
         counts=np.where((among & ~grouped)[:, None], residual.remaining, 0),
         cost=cost,
         free=residual.free.T.copy(),
-        joint=tuple(
-            JointRows(rows.row_of, rows.amount, left.copy(), rows.reason)
-            for rows, left in zip(problem.joint, residual.joint_left, strict=True)
-        ),
+        joint=tuple(joint.as_limit() for joint in residual.joint),
         ledgers=tuple(ledger.copy() for ledger in residual.ledgers),
         rules=None
         if problem.rules is None or standing.state is None
         else _rules(problem.rules, standing.state),
-        pairs=None if problem.pairs is None else _pairs(problem.pairs, placed),
+        pairs=None if problem.pairs is None else problem.pairs.with_residents(tasks.cls, tasks.machine),
         gang=gang,
         gang_need=need,
         topology=None,
@@ -73,12 +78,45 @@ def _rules(rules: RuleSet, state: RuleState) -> RuleSet:
     return replace(rules, counters=counters, modelled=tuple(each.copy() for each in state.modelled))
 
 
-def _pairs(pairs: PairRules, placed: Assignments) -> PairRules:
-    """The pairs, with what has been placed among the tasks that are there."""
-    kind = np.repeat(pairs.kind[placed.cls], placed.count)
-    machine = np.repeat(placed.machine, placed.count)[kind >= 0]
-    return replace(
-        pairs,
-        resident_kind=np.concatenate([pairs.resident_kind, kind[kind >= 0]]),
-        resident_machine=np.concatenate([pairs.resident_machine, machine]),
-    )
+def machine_prices(problem: PlacementProblem, means: Means) -> tuple[Int64, Figures]:
+    """int64[M], units: what the tasks of a problem would pay for one more place on each machine; and what that took.
+
+    From the prices of an optimal flow of all of them: a machine's own, and what the class pays that would most like
+    more of it. 0 everywhere if nothing waits, or no optimum is found in time. Raises what the solver raises, time-outs
+    excepted.
+    """
+    nothing = np.zeros(problem.machines, dtype=np.int64)
+    residual = Residual(bundled(problem).problem)
+    if not residual.remaining.any():
+        return nothing, Figures()
+    try:
+        proposed = propose(residual, means)
+    except SolverTimeoutError:
+        return nothing, Figures(time_limited=True)
+    figures = replace(proposed.figures, passes=0, time_limited=False)
+    if proposed.first is None:
+        return nothing, figures
+    outcome, alike = proposed.first.outcome, proposed.first.alike
+    try:
+        prices = node_prices(outcome.network, outcome.flows)
+    except NotOptimalError:
+        return nothing, figures
+    worth = full_machine_prices(residual if alike is None else alike.residual, outcome.network, prices)
+    worth[outcome.network.machines] += _rents(outcome, prices)
+    worth = np.minimum(worth // 2, HIGHEST)
+    if alike is None:
+        return worth, figures
+    nothing[alike.members] = np.repeat(worth, np.diff(alike.first))
+    return nothing, figures
+
+
+def _rents(outcome: FlowOutcome, prices: Prices) -> Int64:
+    """int64[M'], half units: what the class that pays most gains by each task more that a machine would take of it."""
+    network = outcome.network
+    columns, _, _, _ = network.blocks
+    full = outcome.flows[columns] >= network.problem.capacities[columns]
+    cls, machine = network.column_class[full], network.column_machine[full]
+    gained = prices.cls[cls] - 2 * network.problem.costs[columns][full] - prices.machine[machine]
+    rents = np.zeros(len(network.machines), dtype=np.int64)
+    np.maximum.at(rents, machine, gained)
+    return rents

@@ -6,7 +6,6 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.preemption.node_state import Prospect
-from firmament.core.preemption.tree_groups.ordered_capacity import KeptLeaves
 
 MANY = 2**31
 """Slots where nothing bounds them."""
@@ -28,13 +27,11 @@ class LeafSlots:
         self._wanted = np.flatnonzero(np.logical_or.reduce([prospect.heeds(cls) for cls in classes.tolist()]))
         self._request = request[self._wanted]
         self._room = prospect.room[np.ix_(leaves, self._wanted)]
-        self.open: Bool = np.stack([self._usable(cls)[leaves] for cls in classes.tolist()])
-        self._most = np.where([self._one_each(cls) for cls in classes.tolist()], 1, MANY)[:, None] * np.ones(
-            len(leaves), dtype=np.int64
+        self.open: Bool = np.stack(
+            [_ruled(prospect, cls, prospect.usable(cls))[leaves] for cls in classes.tolist()]
         )
-        for row, cls in enumerate(classes.tolist()):
-            self._most[row] = np.minimum(self._most[row], self._by_models(cls, leaves))
-        self._kept = KeptLeaves(prospect, classes, leaves)
+        self._most = np.stack([self._by_models(cls, leaves) for cls in classes.tolist()])
+        self._kept = _KeptLeaves(prospect, classes, leaves)
 
     def after(self, victims: Int64) -> Int64:
         """int64[B, L]: slots once ``victims`` (tasks) are gone."""
@@ -47,25 +44,72 @@ class LeafSlots:
         fitting = np.where((room >= 0).all(axis=1), units.min(axis=1, initial=MANY), 0)
         return np.where(self.open, np.minimum(fitting, self._most), self._kept.slots(victims, fitting > 0))
 
-    def _usable(self, cls: int) -> Bool:
-        usable = self._prospect.usable(cls)
-        state = self._prospect.state
-        allowed = None if state is None else state.allowed(cls)
-        return usable if allowed is None else usable & allowed
-
-    def _one_each(self, cls: int) -> bool:
-        return self._prospect.rules(cls).excludes_itself()
-
     def _by_models(self, cls: int, leaves: Int64) -> Int64:
-        """int64[L]: tasks that limits and ledgers let in, by themselves."""
+        """int64[L]: tasks that limits, ledgers, and being kept apart from their like let in, by themselves."""
         problem = self._prospect.problem
         shape = int(problem.shape[cls])
-        most = np.full(len(leaves), MANY, dtype=np.int64)
+        shapes = np.full(len(leaves), shape)
+        most = np.full(
+            len(leaves), 1 if self._prospect.rules(cls).excludes_itself() else MANY, dtype=np.int64
+        )
         for limit in self._prospect.limits:
-            amount, row = int(limit.rows.amount[shape]), limit.rows.row_of[leaves]
-            if amount > 0:
-                most = np.minimum(most, np.where(row >= 0, limit.left[row] // amount, MANY))
-        known_as = problem.known_as(np.full(len(leaves), shape))
+            limit.limit_units(most, shapes, leaves)
         for ledger in self._prospect.ledgers:
-            most = np.minimum(most, ledger.room_at(known_as, leaves))
+            most = np.minimum(most, ledger.room_at(problem.known_as(shapes), leaves))
         return np.maximum(most, 0)
+
+
+class _KeptLeaves:
+    """Leaves whose room a model's ledger keeps in order of arrival: which open for a task of a group.
+
+    Such a machine takes one task at a time (see ``models_room``), if the model says that it certainly opens once those
+    who go are gone. The more go, the more machines open.
+
+    ``classes``: int64[B]; ``leaves``: int64[L], machine rows. What models have answered is remembered."""
+
+    def __init__(self, prospect: Prospect, classes: Int64, leaves: Int64) -> None:
+        self._prospect = prospect
+        self._classes = classes.tolist()
+        self._leaves = leaves
+        self._open: Bool = np.stack(
+            [_ruled(prospect, cls, prospect.openable(cls))[leaves] for cls in self._classes]
+        )
+        self._places = np.flatnonzero(self._open.any(axis=0)).tolist()
+        self._known: dict[tuple[int, int, tuple[int, ...]], bool] = {}
+        self._questions = prospect.tuning.most_questions
+
+    def slots(self, victims: Int64, roomy: Bool) -> Int64:
+        """int64[B, L]: 1 where a leaf takes a task of a class once ``victims`` (tasks) are gone, else 0.
+
+        ``roomy``: bool[L], leaves that have the resources then; others are left out.
+        """
+        found = np.zeros(self._open.shape, dtype=np.int64)
+        if not self._places:
+            return found
+        machine = self._prospect.preemption.machine[victims]
+        order = np.lexsort((victims, machine))
+        going, machine = victims[order], machine[order]
+        for place in self._places:
+            if not roomy[place]:
+                continue
+            at = int(self._leaves[place])
+            first, last = np.searchsorted(machine, [at, at + 1]).tolist()
+            gone = (*self._prospect.gone_from(at), *going[first:last].tolist())
+            for row, cls in enumerate(self._classes):
+                found[row, place] = self._open[row, place] and self._opens(cls, at, gone)
+        return found
+
+    def _opens(self, cls: int, machine: int, gone: tuple[int, ...]) -> bool:
+        key = cls, machine, gone
+        if key not in self._known:
+            if self._questions <= 0:
+                return False
+            self._questions -= 1
+            self._known[key] = self._prospect.kept.opens(cls, machine, gone)
+        return self._known[key]
+
+
+def _ruled(prospect: Prospect, cls: int, machines: Bool) -> Bool:
+    """``machines`` (bool[M]) into which rules between tasks let a class."""
+    allowed = None if prospect.state is None else prospect.state.allowed(cls)
+    return machines if allowed is None else machines & allowed

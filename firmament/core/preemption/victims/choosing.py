@@ -10,11 +10,11 @@ from __future__ import annotations
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.preemption.bundles import NOBODY, Bundles
-from firmament.core.preemption.gang_victims import nth_of_its_kind
+from firmament.core.preemption.bundles import Bundles
 from firmament.core.preemption.node_state import Prospect
+from firmament.core.preemption.problem import NOBODY
 from firmament.core.preemption.victims.covering import Covering
-from firmament.core.preemption.victims.gang_choices import Dragged, choices, dragged
+from firmament.core.preemption.victims.gang_choices import Dragged, choices, dragged, nth_of_its_kind
 
 
 def bundles(prospect: Prospect, problem: Covering) -> Bundles:

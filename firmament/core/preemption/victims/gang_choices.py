@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.preemption.gang_victims import nth_of_its_kind, pairs_of
 from firmament.core.preemption.node_state import Prospect
 from firmament.core.preemption.victims.covering import Covering
 
@@ -55,7 +54,7 @@ def _could_go(prospect: Prospect, problem: Covering, gang: Int64, tied: Bool) ->
 
     A gang one of whose tasks on the machine has to stay cannot.
     """
-    row, number, _ = pairs_of(gang, tied)
+    row, number, _ = _pairs_of(gang, tied)
     there = np.append(~prospect.gone, False)[problem.slots]
     stays = _gang_of(prospect, problem, there & ~problem.open)
     could = problem.whole[number] & ~(stays[row] == number[:, None]).any(axis=1)
@@ -76,9 +75,37 @@ def dragged(prospect: Prospect, problem: Covering, victims: Bool) -> Dragged:
     if not len(prospect.spare):
         return Dragged(none, none)
     gang = _gang_of(prospect, problem, victims)
-    row, number, count = pairs_of(gang, gang >= 0)
+    row, number, count = _pairs_of(gang, gang >= 0)
     broken = count > prospect.spare[number]
     place, task = prospect.gangs.expanded(number[broken])
     row = row[broken][place]
     elsewhere = ~prospect.gone[task] & (prospect.preemption.machine[task] != problem.rows[row])
     return Dragged(row[elsewhere], task[elsewhere])
+
+
+def nth_of_its_kind(kind: Int64, turn: Int64 | None = None) -> Int64:
+    """int64[R, J]: how many entries of the same row before each one are equal to it.
+
+    ``turn``: int64[R, J], places in the order in which entries are counted; None: from left to right.
+    """
+    if turn is not None:
+        nth = np.empty_like(kind)
+        np.put_along_axis(nth, turn, nth_of_its_kind(np.take_along_axis(kind, turn, axis=1)), axis=1)
+        return nth
+    order = np.argsort(kind, axis=1, kind="stable")
+    ordered = np.take_along_axis(kind, order, axis=1)
+    place = np.broadcast_to(np.arange(kind.shape[1]), kind.shape)
+    new = np.ones(kind.shape, dtype=np.bool_)
+    new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    first = np.maximum.accumulate(np.where(new, place, 0), axis=1)
+    nth = np.empty_like(kind)
+    np.put_along_axis(nth, order, place - first, axis=1)
+    return nth
+
+
+def _pairs_of(kind: Int64, where: Bool) -> tuple[Int64, Int64, Int64]:
+    """Row, kind and number of the entries of ``kind`` (int64[R, J], not negative) for which ``where`` holds."""
+    row, slot = np.nonzero(where)
+    width = int(kind.max(initial=0)) + 1
+    key, count = np.unique(row * width + kind[row, slot], return_counts=True)
+    return key // width, key % width, count

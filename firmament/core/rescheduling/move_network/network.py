@@ -15,14 +15,13 @@ are one arc.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.rescheduling.move_network.columns import Columns
 from firmament.core.rescheduling.move_network.problem import MoveProblem, Moves
-from firmament.solvers.base import FlowProblem
+from firmament.solvers.base import Arcs, FlowProblem
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,37 +100,15 @@ def build(
     emptier = _steps(problem, machines, there - leaving, leaving)
     moving = problem.price[row] + extra_price - problem.home_cost[homes]
     going = problem.cost[columns.row, columns.group].astype(np.int64)
-    entering = np.zeros(len(members), dtype=np.int64)
-    flow = _flow(
-        rest + 1,
-        _Arcs(node[machine], row, count, moving),
-        _Arcs(columns.row, problem.rows + columns.group, of_row[columns.row], going),
-        _Arcs(problem.rows + problem.group[members], node[members], most_on[members], entering),
-        _Arcs(first + fuller.machine, np.full_like(fuller.machine, rest), fuller.capacity, fuller.cost),
-        _Arcs(np.full_like(emptier.machine, rest), first + emptier.machine, emptier.capacity, -emptier.cost),
+    flow = FlowProblem.of(
+        np.zeros(rest + 1, dtype=np.int64),  # a circulation
+        Arcs(node[machine], row, count, moving),
+        Arcs(columns.row, problem.rows + columns.group, of_row[columns.row], going),
+        Arcs(problem.rows + problem.group[members], node[members], most_on[members], 0),
+        Arcs(first + fuller.machine, rest, fuller.capacity, fuller.cost),
+        Arcs(rest, first + emptier.machine, emptier.capacity, -emptier.cost),
     )
     return MoveNetwork(flow, homes, columns, members, machines[fuller.machine], machines)
-
-
-class _Arcs(NamedTuple):
-    """Arcs of one kind: int64[N] each."""
-
-    tails: Int64
-    heads: Int64
-    capacities: Int64
-    costs: Int64
-
-
-def _flow(nodes: int, *kinds: _Arcs) -> FlowProblem:
-    """A circulation of all these arcs, in this order."""
-    tails, heads, capacities, costs = (np.concatenate(part) for part in zip(*kinds, strict=True))
-    return FlowProblem(
-        tails=tails.astype(np.int32),
-        heads=heads.astype(np.int32),
-        capacities=capacities,
-        costs=costs,
-        supplies=np.zeros(nodes, dtype=np.int64),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,3 +142,49 @@ def _units(rows: Int64, machines: Int64, flows: Int64) -> tuple[Int64, Int64]:
     order = np.lexsort((machines, rows))
     times = flows[order]
     return np.repeat(rows[order], times), np.repeat(machines[order], times)
+
+
+# --- Prices of machines that an optimal set of moves implies: what one more task there would cost.
+#
+# They are shortest paths from and to the rest of the world in the residual network, found by Bellman-Ford over all arcs
+# at once. There is no negative cycle, because the flow is optimal.
+
+
+FAR = np.int64(2**50)
+"""Length of a path that does not exist."""
+
+_MOST_SWEEPS = 2_000
+
+
+def machine_prices(network: MoveNetwork, flows: Int64) -> tuple[Int64, Int64]:
+    """int64[M'] each: the least and the greatest price of each machine of the network; ``FAR`` (or less) for no bound.
+
+    With any prices between the two that are all taken the same way, every arc in use is worth its cost.
+    """
+    problem = network.flow
+    open_, used = flows < problem.capacities, flows > 0
+    tails = np.concatenate([problem.tails[open_], problem.heads[used]])
+    heads = np.concatenate([problem.heads[open_], problem.tails[used]])
+    costs = np.concatenate([problem.costs[open_], -problem.costs[used]])
+    nodes = len(problem.supplies)
+    first = nodes - 1 - len(network.machines)
+    least = -_shortest(tails, heads, costs, nodes, network.rest)[first:-1]
+    greatest = _shortest(heads, tails, costs, nodes, network.rest)[first:-1]
+    return least, greatest
+
+
+def _shortest(tails: Int64, heads: Int64, costs: Int64, nodes: int, source: int) -> Int64:
+    """int64[N]: length of the shortest path from ``source`` to each node, ``FAR`` if there is none."""
+    order = np.argsort(heads, kind="stable")
+    tails, heads, costs = tails[order], heads[order], costs[order]
+    starts = np.flatnonzero(np.r_[True, heads[1:] != heads[:-1]][: len(heads)])
+    reached = heads[starts]
+    length = np.full(nodes, FAR)
+    length[source] = 0
+    for _ in range(_MOST_SWEEPS if len(starts) else 0):
+        through = np.minimum.reduceat(length[tails] + costs, starts)
+        better = through < length[reached]
+        if not better.any():
+            break
+        length[reached] = np.where(better, through, length[reached])
+    return np.where(length > FAR // 2, FAR, length)

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from cost_models.interface import Int64
+from firmament.core.flow.network.congestion_steps import staircase
 from firmament.solvers.base import Int32
 
 BARRED = np.int32(2**30)
@@ -82,8 +83,7 @@ class MoveProblem:
 
     def crowding(self, tasks: Int64) -> Int64:
         """int64[M]: units that so many tasks (int64[M]) on each machine add for one another."""
-        full, rest = np.divmod(tasks, self.step)
-        return self.crowd * (self.step**2 * (full * (full - 1) // 2) + full * self.step * rest)
+        return self.crowd * staircase(tasks, self.step)
 
     def marginal(self, machines: Int64, before: Int64) -> Int64:
         """int64[A]: units for the crowd that a task finds on ``machines[i]`` after ``before[i]`` others."""

@@ -7,16 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Float64, Int64
-from firmament.core.rescheduling.move_network.bound import least_cost
 from firmament.core.rescheduling.move_network.columns import (
     DEAREST,
     Columns,
     cheapest_places,
     group_prices,
+    least_cost,
     least_costs,
 )
-from firmament.core.rescheduling.move_network.network import MoveNetwork, build
-from firmament.core.rescheduling.move_network.prices import FAR, machine_prices
+from firmament.core.rescheduling.move_network.network import FAR, MoveNetwork, build, machine_prices
 from firmament.core.rescheduling.move_network.problem import MoveProblem, Moves
 from firmament.solvers.base import Solver
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from poseidon.pods.identities import OWNER, parts_of
+from poseidon.pods.tasks import OWNER, parts_of
 
 if TYPE_CHECKING:
     from protos.firmament.v1 import scheduler_pb2 as pb

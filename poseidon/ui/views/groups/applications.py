@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from poseidon.app_network.spec.app_groups import read_app_group
-from poseidon.app_network.spec.keys import REGION, USER_DEFINED, ZONE, Domain, domain_of
+from poseidon.app_network.spec.keys import REGION, ZONE, Domain, domain_of
 from poseidon.app_network.spec.ordering import topology_order
 from poseidon.app_network.spec.topologies import NO_PAIRS, read_topology
 from poseidon.kube.parsing.quantities import MAX_AMOUNT
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 MOST = 200
 SAME_ZONE, UNKNOWN = 1, 100
 """What upstream counts where no list of costs says anything."""
+
+
+_USER_DEFINED = "UserDefined"
+"""The list of costs that upstream's plugin reads by default."""
 
 
 @dataclass(slots=True)
@@ -93,7 +97,7 @@ def _costs(known: Known) -> Levels:
     ):
         weights = read_topology(each.spec)[0].weights
         if weights:
-            return weights.get(USER_DEFINED) or next(iter(weights.values()))
+            return weights.get(_USER_DEFINED) or next(iter(weights.values()))
     return NO_PAIRS
 
 

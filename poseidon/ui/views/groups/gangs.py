@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from poseidon.group_trees.spec.group_maps import GroupName
-from poseidon.group_trees.status.placement import placement
-from poseidon.group_trees.status.ranks import ranks
+from poseidon.group_trees.spec.groups import GroupName
+from poseidon.group_trees.status.placement import placement, ranks
 from poseidon.pod_groups.membership import TOPOLOGY_GROUP
 from poseidon.ui.cluster.records import BOUND
 from poseidon.ui.views.pending import reason_key

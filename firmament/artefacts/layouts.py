@@ -1,0 +1,199 @@
+"""Sizes of the arrays of a saved problem, and which numbers they may hold: checked before anything relies on them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cost_models.api.arrays import Layout, layout_faults
+from cost_models.group_terms import LevelRule
+from cost_models.interface import JointRows
+from cost_models.pairs import PairTerms
+from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem
+from firmament.core.flow.terms import Charge, DualPrices, Group, GroupTerms, RoundHeights, SpreadTerms
+from firmament.core.rules.model_limits import ModelConstraint
+from firmament.core.rules.pairs import PairRules
+from firmament.core.rules.ruleset import (
+    Attraction,
+    ClassRules,
+    Counter,
+    Exclusion,
+    Inclination,
+    RuleSet,
+    SoftSpreading,
+    Spreading,
+)
+from firmament.core.tree_solver.tree import Tree
+
+_COUNTER = Layout("", 0, "counters")
+_COUNTERS = Layout("*", 0, "counters")
+_AMOUNT = Layout("", 0)
+
+LAYOUTS: Mapping[type, Mapping[str, Layout]] = {
+    PlacementProblem: {
+        "counts": Layout("CW", 0),
+        "priority": Layout("C", 0),
+        "shape": Layout("C", 0, "S"),
+        "requests": Layout("SK", 0),
+        "feasible": Layout("SM"),
+        "cost": Layout("SM"),
+        "crowd": Layout("M", 0),
+        "free": Layout("MK"),
+        "pins": Layout("*", 0, "C"),
+        "gang": Layout("*", -1, "gangs"),
+        "gang_need": Layout("*"),
+        "multiplicity": Layout("M", 1),
+    },
+    Assignments: {
+        "cls": Layout("A", 0, "C"),
+        "machine": Layout("A", 0, "M"),
+        "count": Layout("A", 1),
+    },
+    JointRows: {"row_of": Layout("M", -1), "amount": Layout("S", 0), "limit": Layout("*")},
+    RuleSet: {"of": Layout("*", 0, "C")},
+    Counter: {"domain": Layout("M", -1), "start": Layout("*"), "settled": Layout("*")},
+    ClassRules: {"adds": _COUNTERS},
+    Exclusion: {"counter": _COUNTER},
+    Attraction: {"counters": _COUNTERS},
+    Spreading: {"counter": _COUNTER, "key_domain": Layout("M", -1), "counted": Layout("*")},
+    Inclination: {"counter": _COUNTER},
+    SoftSpreading: {"counter": _COUNTER, "key_domain": Layout("M", -1)},
+    ModelConstraint: {"kind": Layout("C")},
+    PairRules: {
+        "kind": Layout("C", -1, "N"),
+        "resident_kind": Layout("R", 0, "N"),
+        "resident_machine": Layout("R", 0, "M"),
+    },
+    PairTerms: {
+        "domain": Layout("M", 0, "D"),
+        "cost": Layout("DD"),
+        "rating": Layout("DD"),
+        "group": Layout("N"),
+        "stage": Layout("N"),
+        "source": Layout("P", 0, "N"),
+        "target": Layout("P", 0, "N"),
+        "limit": Layout("P"),
+        "amount": Layout("P"),
+        "link": Layout("DD", -1, "links"),
+        "link_limit": Layout("*"),
+    },
+    Tree: {"rows": Layout("L", 0, "M")},
+    GroupTerms: {
+        "groups": Layout("*", 0, "gangs"),
+        "position": Layout("M", 0),
+        "counted": Layout("*", 0, "K"),
+    },
+    Group: {"held": Layout("L", 0), "order": Layout("*", 0, "C")},
+    LevelRule: dict.fromkeys(("partitions", "least", "most", "factor"), _AMOUNT),
+    RoundHeights: {
+        "start": Layout("M", 0),
+        "rate": Layout("HM", 0),
+        "amount": Layout("SH", 0),
+        "growth": Layout("M", 0),
+    },
+    Charge: {"raw": Layout("SM")},
+    SpreadTerms: {
+        "group": Layout("C", -1, "G"),
+        "domain": Layout("M", 0),
+        "machine_step": Layout("G", 0),
+        "domain_step": Layout("G", 0),
+        "resident_group": Layout("B", 0, "G"),
+        "resident_machine": Layout("B", 0, "M"),
+    },
+    DualPrices: {"shape": Layout("E", 0, "S"), "price": Layout("E", -math.inf)},
+}
+"""By the fields of dataclasses; of mappings their keys. By letters: classes, shapes, machines, resources, buckets of
+waiting tasks (W), kinds (N), domains (D), leaves (L), groups (G); others are lengths of what occurs together."""
+
+
+def arrays_within(value: Any, name: str = "") -> Iterator[tuple[str, NDArray[Any], Layout]]:
+    """Yield what a problem has layouts for, each with its place in it, as an array."""
+    if is_dataclass(value):
+        known = LAYOUTS.get(type(value), {})
+        for each in fields(value):
+            part, where = getattr(value, each.name), f"{name}.{each.name}".removeprefix(".")
+            if each.name in known and part is not None:
+                array = part if isinstance(part, np.ndarray) else np.array(_plain(part), dtype=np.int64)
+                yield where, array, known[each.name]
+            yield from arrays_within(part, where)
+    elif isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from arrays_within(part, f"{name}[{key}]")
+    elif isinstance(value, (tuple, list)):
+        for index, part in enumerate(value):
+            yield from arrays_within(part, f"{name}[{index}]")
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, Mapping) else value
+
+
+def faults(problem: PlacementProblem, placed: Assignments) -> Iterator[str]:
+    """Yield what cannot be of a problem and its placement, by types that are right."""
+    sizes = {
+        "W": WAIT_BUCKETS,
+        "gangs": problem.gang_need.size,
+        "counters": 0 if problem.rules is None else len(problem.rules.counters),
+        "links": 0 if problem.pairs is None else problem.pairs.terms.link_limit.size,
+    }
+    given = [*arrays_within(problem), *arrays_within(placed, "placed")]
+    given += [(f"pins[{cls}]", rows, Layout("*", 0, "M")) for cls, rows in problem.pins.items()]
+    for fault in layout_faults(given, sizes):
+        yield fault
+        return
+    if (len(problem.gang) or len(problem.gang_need)) and problem.gang.shape != (problem.classes,):
+        yield f"gang has the size {problem.gang.shape}, not {(problem.classes,)}"
+    for number, rows in enumerate(problem.joint):
+        if (rows.row_of >= len(rows.limit)).any():
+            yield f"joint[{number}].row_of holds numbers out of range"
+    if problem.rules is not None:
+        yield from _rule_faults(problem.rules)
+    if problem.pairs is not None and len(problem.pairs.terms.names) != problem.pairs.terms.kinds:
+        yield f"pairs.terms.names has {len(problem.pairs.terms.names)} texts, not {problem.pairs.terms.kinds}"
+    if problem.topology is not None:
+        yield from _group_faults(problem.topology)
+    for charge in () if problem.heights is None else problem.heights.charges:
+        if charge.raw.dtype.kind not in "iuf":
+            yield f"heights.charges: raw is {charge.raw.dtype}"
+    if problem.dual_prices is not None and (np.diff(problem.dual_prices.shape) <= 0).any():
+        yield "dual_prices.shape holds numbers out of order"
+
+
+def _rule_faults(rules: RuleSet) -> Iterator[str]:
+    """Yield which rules speak of more domains than their counters count."""
+    sizes = [len(each.start) for each in rules.counters]
+    for number, counter in enumerate(rules.counters):
+        if counter.domain.max(initial=-1) >= len(counter.start) or len(counter.settled) != len(counter.start):
+            yield f"rules.counters[{number}] counts in other domains than it has"
+    for cls, own in rules.of.items():
+        named = [(each.counter, each.key_domain) for each in own.spreadings]
+        named += [(each.counter, each.key_domain) for each in own.soft_spreadings]
+        counted = any(len(each.counted) != sizes[each.counter] for each in own.spreadings)
+        if counted or any(domain.max(initial=-1) >= sizes[number] for number, domain in named):
+            yield f"rules.of[{cls}] spreads over other domains than its counters count"
+    if any(not (0 <= one < len(sizes) and 0 <= other < sizes[one]) for one, other in rules.unsettled):
+        yield "rules.unsettled names no counter and domain"
+
+
+def _group_faults(terms: GroupTerms) -> Iterator[str]:
+    """Yield what is wrong with a tree of machines and its groups."""
+    tree = terms.tree
+    units = [1, *(len(names) for names in tree.names)]
+    fits = len(tree.levels) == len(tree.names) == len(tree.parents) and units[-1] == tree.leaves
+    for parents, (above, here) in zip(tree.parents, pairwise(units), strict=False):
+        fits &= parents.shape == (here,)
+        if fits and here:  # one after another, and none of those above without any
+            steps = np.diff(parents, prepend=-1, append=above)
+            fits &= bool(((steps >= 0) & (steps <= 1)).all())
+    if not fits:
+        yield "topology.tree has units without leaves, or leaves that are nowhere"
+    if any(len(group.rules) != len(tree.levels) for group in terms.groups.values()):
+        yield f"topology.groups has rules for other levels than {len(tree.levels)}"
+    if (terms.position > tree.leaves).any():
+        yield "topology.position holds numbers out of range"

@@ -1,1 +1,0 @@
-"""Smaller networks with the same optimum: machines that are alike as one, machines that cannot matter left out."""

@@ -1,0 +1,243 @@
+"""The AppGroup and NetworkTopology controllers: follow objects and measurements, and write what follows from them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from poseidon.app_network.object_writer import ObjectWriter
+from poseidon.kube.api.collections import APP_GROUPS, NETWORK_TOPOLOGIES, config_map
+from poseidon.kube.api.core import KubeStruct
+from poseidon.kube.client.backoff import Backoff
+from poseidon.kube.client.errors import ApiError, KubeError
+from poseidon.kube.watch.changes import Change, Feed, Handler, ReflectorOptions
+
+if TYPE_CHECKING:
+    from poseidon.app_network.proposals import Proposal
+    from poseidon.app_network.spec.keys import ObjectKey
+    from poseidon.app_network.state import NetworkBook
+    from poseidon.app_network.topologies import MapName
+    from poseidon.kube.api.app_network import ConfigMap
+    from poseidon.kube.api.resource import Resource
+    from poseidon.kube.watch.environment import Environment
+    from poseidon.kube.watch.reflector import Reflector
+    from poseidon.kube.write.event_writer import EventWriter
+
+Take = Callable[["MapName", "Mapping[str, str] | None"], None]
+
+T = TypeVar("T", bound=KubeStruct)
+GATHER_SECONDS = 0.5
+"""How long changes are gathered before they are written: pods come and go in crowds."""
+
+REST = 4.0
+"""How long is rested after writing, as a multiple of the time that it took: it must not keep an API server busy."""
+
+CONCURRENCY = 8
+"""Objects that are written at a time."""
+
+_log = logging.getLogger(__name__)
+
+
+class ConfigMapFollower:
+    """Tells ``take`` the data of each wanted ConfigMap, None for one that is not there.
+
+    ``make`` makes a reflector. ``want`` may be called at any time while ``run`` runs.
+    """
+
+    def __init__(
+        self, take: Take, make: Callable[[Resource[ConfigMap], Handler[ConfigMap]], Reflector[ConfigMap]]
+    ) -> None:
+        self._take = take
+        self._make = make
+        self._followed: dict[MapName, tuple[Reflector[ConfigMap], asyncio.Task[None]]] = {}
+        self._uids: dict[MapName, str] = {}
+        self._group: asyncio.TaskGroup | None = None
+        self._wanted: frozenset[MapName] = frozenset()
+
+    def want(self, names: frozenset[MapName]) -> None:
+        """Follow these, and no longer others."""
+        self._wanted = names
+        if self._group is None:
+            return
+        for name in [*self._followed]:
+            if name not in names:
+                _, task = self._followed.pop(name)
+                task.cancel()
+                self._uids.pop(name, None)
+                self._take(name, None)
+        for name in sorted(names - self._followed.keys()):
+            # Whoever waits for the first list asks the reflector.
+            reflector = self._make(config_map(*name), Feed(partial(self._pass_on, name), lambda: None))
+            task = self._group.create_task(reflector.run(), name="configmap")
+            self._followed[name] = reflector, task
+
+    def _pass_on(self, name: MapName, changes: Sequence[Change[ConfigMap]]) -> None:
+        """Take the changes of a collection with at most one object."""
+        for change in changes:
+            if change.object is not None:
+                self._uids[name] = change.uid
+                self._take(name, change.object.data)
+            elif change.uid == self._uids.get(name):
+                # The absence of one that has been created again meanwhile is no news.
+                del self._uids[name]
+                self._take(name, None)
+
+    async def wait_synced(self) -> None:
+        """Wait until each of those that are wanted now has been looked for once."""
+        for reflector, _ in [*self._followed.values()]:
+            await reflector.wait_synced()
+
+    async def run(self) -> None:
+        """Follow for ever."""
+        async with asyncio.TaskGroup() as group:
+            self._group = group
+            self.want(self._wanted)
+            await asyncio.Event().wait()
+
+
+class NetworkController:
+    """Follows objects into ``book``, calls ``changed`` when it has, and writes what the book proposes.
+
+    ``events`` None: nothing is written; otherwise not before ``may_begin`` returns. State is kept by the API server
+    alone: writes carry the version that they were computed from, and what was refused because somebody was faster is
+    computed anew.
+    """
+
+    def __init__(
+        self,
+        environment: Environment,
+        book: NetworkBook,
+        events: EventWriter | None,
+        changed: Callable[[], None],
+        *,
+        may_begin: Callable[[], Awaitable[None]],
+        reflector: ReflectorOptions | None = None,
+    ) -> None:
+        self._environment = environment
+        self._book = book
+        self._events = events
+        self._changed = changed
+        self._may_begin = may_begin
+        self._reflector = reflector or ReflectorOptions(optional=True)
+        self._writer = ObjectWriter(environment.transport)
+        self._fresh = asyncio.Event()
+        self._settled = asyncio.Event()
+        self._backoff = Backoff(environment.random)
+        self._taken: dict[ObjectKey, tuple[str, bytes]] = {}
+        self._config_maps = ConfigMapFollower(self._config_map_changed, self._follow)
+        self._app_groups = self._follow(APP_GROUPS, Feed(book.app_groups_changed, self._followed))
+        self._topologies = self._follow(
+            NETWORK_TOPOLOGIES, Feed(book.topologies_changed, self._topologies_followed)
+        )
+
+    @property
+    def has_settled(self) -> bool:
+        """Whether all objects are known, or known not to be served."""
+        return self._settled.is_set()
+
+    def wake(self) -> None:
+        """Pods or nodes may have changed."""
+        self._fresh.set()
+
+    async def run(self) -> None:
+        """Follow and write until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._app_groups.run(), name="appgroups")
+            group.create_task(self._topologies.run(), name="networktopologies")
+            group.create_task(self._config_maps.run(), name="configmaps")
+            await self._app_groups.wait_synced()
+            await self._topologies.wait_synced()
+            await self._config_maps.wait_synced()
+            self._settled.set()
+            self._changed()
+            if self._events is not None:
+                group.create_task(self._events.run(), name="object events")
+                group.create_task(self._write(), name="object status")
+
+    async def wait_drained(self) -> None:
+        """Wait until no event waits."""
+        if self._events is not None:
+            await self._events.wait_drained()
+
+    # --- following -----------------------------------------------------------------------------------------
+
+    def _follow(self, resource: Resource[T], handler: Handler[T]) -> Reflector[T]:
+        return self._environment.reflector(resource, handler, self._reflector)
+
+    def _followed(self) -> None:
+        self._fresh.set()
+        self._changed()
+
+    def _topologies_followed(self) -> None:
+        self._config_maps.want(self._book.wanted_config_maps())
+        self._followed()
+
+    def _config_map_changed(self, name: MapName, data: Mapping[str, str] | None) -> None:
+        self._book.config_map_changed(name, data)
+        self._followed()
+
+    # --- writing -------------------------------------------------------------------------------------------
+
+    async def _write(self) -> None:
+        await self._may_begin()
+        self._fresh.set()
+        while True:
+            await self._fresh.wait()
+            await self._environment.sleep(GATHER_SECONDS)
+            self._fresh.clear()
+            limit = asyncio.Semaphore(CONCURRENCY)
+            dirty, begin = self._book.take_dirty(), self._environment.clock()
+            failed = [
+                each for each in await asyncio.gather(*(self._see_to(key, limit) for key in dirty)) if each
+            ]
+            if not failed:
+                self._backoff.reset()
+                await self._environment.sleep(REST * (self._environment.clock() - begin))
+                continue
+            delay = max(self._backoff.next(), *(getattr(each, "retry_after", None) or 0.0 for each in failed))
+            _log.warning('objects not written, trying again objects=%d error="%s"', len(failed), failed[0])
+            await self._environment.sleep(delay)
+            self._fresh.set()
+
+    async def _see_to(self, key: ObjectKey, limit: asyncio.Semaphore) -> KubeError | None:
+        """Bring an object up to date. Returns the error after which it has to be tried again, None for none."""
+        async with limit:
+            result = self._book.reconcile(key, self._environment.wall())
+            if result is None:
+                self._taken.pop(key, None)
+                return None
+            proposal, notices = result
+            for notice in notices:
+                assert self._events is not None
+                self._events.warn(notice.about, notice.reason, notice.message)
+            # What the server leaves out although it accepts it would be written for ever.
+            if proposal.is_empty or self._taken.get(key) == (proposal.version, proposal.wanted):
+                return None
+            try:
+                await self._carry_out(proposal)
+            except KubeError as error:
+                if isinstance(error, ApiError) and not error.transient:
+                    _log.warning('object not written kind=%s name=%s/%s error="%s"', *key, error)
+                    return None
+                self._book.mark_dirty(key)
+                return error
+            except Exception as error:  # noqa: BLE001 - one object that cannot be written must not end the others
+                name = f"{key.namespace}/{key.name}"
+                self._environment.quarantine.set_aside(f"writes of {key.kind}", name, error)
+        return None
+
+    async def _carry_out(self, proposal: Proposal) -> None:
+        outcome = await self._writer.write(proposal)
+        self._environment.metrics.writes.labels(
+            "object status", "conflict" if outcome.conflict else "written"
+        ).inc()
+        found = outcome.found
+        if found is None or found.metadata.uid != proposal.uid:
+            return  # gone, or another one of its name: the watch says so
+        if not outcome.conflict:
+            self._taken[proposal.key] = (found.metadata.resource_version, proposal.wanted)
+        self._book.seen(found)
+        self._fresh.set()

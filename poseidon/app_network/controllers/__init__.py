@@ -1,1 +1,0 @@
-"""Controllers that follow AppGroups and NetworkTopologies and write what follows from them."""

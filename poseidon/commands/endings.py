@@ -1,0 +1,33 @@
+"""What commands print beside tables, and how they end when something cannot be used."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import click
+
+from protos.conventions.logs import one_line
+
+
+def fault(message: str, status: int = 2) -> SystemExit:
+    """Print a line to standard error, and return what ends the command."""
+    click.echo(message, err=True)
+    return SystemExit(status)
+
+
+def bad_input(lines: Iterable[str]) -> SystemExit:
+    """Print a line per defect of the input, and return what ends the command with status 2."""
+    return fault("\n".join(map(one_line, lines)))
+
+
+def warn(lines: Iterable[str]) -> None:
+    """Print lines to standard error."""
+    for line in lines:
+        click.echo(f"warning: {one_line(line)}", err=True)
+
+
+def print_json(value: Any) -> None:
+    """Print a value for programs."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False))

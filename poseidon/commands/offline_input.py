@@ -1,0 +1,148 @@
+"""What ``plan``, ``explain``, ``audit`` and ``reschedule`` work on: a cluster and a configuration, as from files."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from poseidon.commands.connection import connect, live_faults
+from poseidon.commands.endings import bad_input, warn
+from poseidon.commands.options import config_option, output_option, together
+from poseidon.kube.parsing.times import seconds
+
+if TYPE_CHECKING:
+    from poseidon.configuration.document import BridgeConfiguration
+    from poseidon.manifests.loader import Manifests
+
+_RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII)
+
+
+class Moment(click.ParamType[float]):
+    """An RFC 3339 time, as seconds since the epoch."""
+
+    name = "RFC3339"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:  # noqa: ARG002
+        """Return the seconds, or end the command."""
+        found = seconds(value.upper()) if _RFC3339.fullmatch(value) else None
+        if found is None:
+            remedy = "write one such as 2026-01-31T12:00:00Z"
+            raise bad_input([f"--now: {value!r} is not an RFC 3339 time; {remedy}"])
+        return found
+
+
+class OfflineInput(NamedTuple):
+    """What a command works on. ``now`` is in seconds since the epoch."""
+
+    manifests: Manifests
+    configuration: BridgeConfiguration
+    now: float
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a command was told to read from; ``now``: the time to schedule at, None for the present."""
+
+    paths: tuple[str, ...] = ()
+    config: Path | None = None
+    now: float | None = None
+
+    def read(self) -> OfflineInput:
+        """Read configuration and manifests. All their defects together end the command with status 2."""
+        from poseidon.embedding import load_configuration
+        from poseidon.manifests.loader import ManifestError, load_manifests
+        from protos.conventions.configuration_file import ConfigurationError
+
+        if not self.paths:
+            raise click.UsageError("no manifests given; name files, folders or - with -f")
+        # What is read stays until the end; looking through it again and again takes longer than what it would free.
+        gc.set_threshold(50_000, 20, 50)
+        lines: list[str] = []
+        configuration: BridgeConfiguration | None = None
+        manifests: Manifests | None = None
+        try:
+            configuration = load_configuration(self.config)
+        except ConfigurationError as error:
+            lines.extend(error.lines)
+        try:
+            manifests = load_manifests(self.paths)
+        except ManifestError as error:
+            lines.extend(error.lines)
+        if configuration is None or manifests is None:
+            raise bad_input(lines)
+        warn(manifests.warnings)
+        return OfflineInput(manifests, configuration, time.time() if self.now is None else self.now)
+
+    def read_live(self) -> OfflineInput:
+        """Read what placement sees of a live cluster, as from files."""
+        from poseidon.live.bundle import cluster_parts
+
+        transport = connect()
+
+        async def listed(folder: Path) -> None:
+            async with transport:
+                await transport.get("/version")  # a server that does not answer is told at once
+                async for part in cluster_parts(transport, ()):
+                    if part.problem:
+                        warn([f"{part.name}: {part.problem}"])
+                    else:
+                        (folder / Path(part.name).name).write_bytes(part.content)
+
+        with TemporaryDirectory(prefix="poseidon-cluster-") as name:
+            with live_faults(transport):
+                asyncio.run(listed(Path(name)))
+            return Source((name,), self.config, self.now).read()
+
+
+def read_configuration(config: Path | None) -> BridgeConfiguration:
+    """Read the configuration; a bad one ends the command with status 2."""
+    from poseidon.embedding import load_configuration
+    from protos.conventions.configuration_file import ConfigurationError
+
+    try:
+        return load_configuration(config)
+    except ConfigurationError as error:
+        raise bad_input(error.lines) from None
+
+
+_options = together(
+    click.option(
+        "-f",
+        "--filename",
+        "paths",
+        multiple=True,
+        metavar="PATH",
+        help="Manifests: a file, a folder or - for standard input. May be repeated.",
+    ),
+    config_option,
+    click.option("--print-config", is_flag=True, help="Print the configuration with all defaults, and end."),
+    click.option(
+        "--now", type=Moment(), help="The time to schedule at, such as 2026-01-31T12:00:00Z; default: now."
+    ),
+    output_option,
+)
+
+
+def offline_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options by which a command is told of files; it is given a ``source``, and ``output``."""
+
+    @wraps(command)
+    def run(
+        *, paths: tuple[str, ...], config: Path | None, now: float | None, print_config: bool, **others: Any
+    ) -> None:
+        if print_config:
+            click.echo(read_configuration(config).effective_yaml(), nl=False)
+        else:
+            command(source=Source(paths, config, now), **others)
+
+    return _options(run)

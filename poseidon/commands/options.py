@@ -1,0 +1,106 @@
+"""Options that several commands share, and the kinds of values that they take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from protos.conventions.configuration import parse_duration
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def together(*options: Callable[[Any], Any]) -> Callable[[F], F]:
+    """Return what adds several options to a command, in this order."""
+
+    def add(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+class HostPort(click.ParamType[tuple[str, int]]):
+    """``HOST:PORT``; an IPv6 host stands in brackets."""
+
+    name = "HOST:PORT"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, int]:
+        """Return host and port, or end the command."""
+        if isinstance(value, tuple):
+            return value
+        host, _, port = str(value).rpartition(":")
+        if not host or not port.isdecimal() or int(port) > 65535:
+            self.fail(f"{value!r} is not HOST:PORT; write for example 127.0.0.1:9090", param, ctx)
+        return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+class Percentage(click.ParamType[tuple[str, float]]):
+    """``RESOURCE=PERCENT``."""
+
+    name = "RESOURCE=PERCENT"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, float]:
+        """Return both, or end the command."""
+        if isinstance(value, tuple):
+            return value
+        resource, _, percent = str(value).partition("=")
+        try:
+            found = float(percent)
+        except ValueError:
+            found = -1.0
+        if not resource or not 0 < found <= 100:
+            self.fail(f"{value!r} is not RESOURCE=PERCENT; write for example cpu=80", param, ctx)
+        return resource, found
+
+
+def seconds_option(_: click.Context, __: click.Parameter, value: str | None) -> float | None:
+    """Return seconds from such as 10m, as a callback of an option; anything else ends the command."""
+    if value is None:
+        return None
+    try:
+        return float(parse_duration(value))
+    except (TypeError, ValueError) as error:
+        raise click.BadParameter(str(error)) from None
+
+
+config_option = click.option(
+    "--config", type=click.Path(path_type=Path), metavar="FILE", help="Scheduler configuration (YAML)."
+)
+
+output_option = click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    help="For people, or for programs.",
+)
+
+hot_option = click.option(
+    "--hot",
+    type=Percentage(),
+    multiple=True,
+    default=[("cpu", 80.0), ("memory", 90.0)],
+    show_default=False,
+    metavar="RESOURCE=PERCENT",
+    help="From which measured use on a node is hot. Repeatable; default: cpu=80 and memory=90.",
+)
+
+
+def move_cost_option(explanation: str, *, free: bool = True) -> Callable[[F], F]:
+    """Return what adds ``--move-cost``; ``free``: moves may cost nothing."""
+    return click.option(
+        "--move-cost",
+        type=click.FloatRange(min=0, min_open=not free),
+        default=20.0,
+        metavar="POINTS",
+        help=explanation,
+    )

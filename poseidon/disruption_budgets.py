@@ -1,0 +1,61 @@
+"""PodDisruptionBudgets as records: which tasks each is about, and how many of them may be disrupted now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from poseidon.custom_records import CustomResource, Reading
+from poseidon.kube.api.collections import BUDGETS
+from poseidon.kube.api.pod_groups import DisruptionBudget
+from poseidon.pod_rules.label_selectors import requirements
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+if TYPE_CHECKING:
+    from poseidon.kube.parsing.defects import Defect
+    from poseidon.pods.classes import ClassTable
+
+_MOST_ALLOWED = 2**31 - 1
+"""The largest number that the field holds."""
+
+BUDGET_RECORD = "PodDisruptionBudget"
+"""Kind of the records: ``{"namespace", "selector": [{"key", "operator", "values"}, ...] or null, "allowed"}``."""
+
+
+def described(found: DisruptionBudget) -> tuple[bytes, pb.TaskSelector, tuple[Defect, ...]]:
+    """Return the payload of a budget's record, which pods it looks at, and what is wrong with its selector.
+
+    A budget whose latest change the controller has not counted yet allows nothing, as for the eviction subresource;
+    one whose selector makes no sense matches nothing.
+    """
+    defects: list[Defect] = []
+    namespace = found.metadata.namespace or "default"
+    selector = found.spec.selector
+    labels = requirements(selector, "spec.selector", defects) if selector is not None else []
+    nothing = selector is None or bool(defects)
+    status = found.status
+    counted = status is not None and status.observed_generation >= found.metadata.generation
+    payload = {
+        "namespace": namespace,
+        "selector": None
+        if nothing
+        else [{"key": e.key, "operator": e.operator, "values": list(e.values)} for e in labels],
+        "allowed": min(max(status.disruptions_allowed, 0), _MOST_ALLOWED)
+        if status is not None and counted
+        else 0,
+    }
+    looks = pb.TaskSelector(labels=[] if nothing else labels, nothing=nothing, namespaces=[namespace])
+    return msgspec.json.encode(payload), looks, tuple(defects)
+
+
+def budget_resource(classes: ClassTable) -> CustomResource[DisruptionBudget]:
+    """Return how the objects are followed. What their selectors look at comes into ``classes``."""
+
+    def read(found: DisruptionBudget) -> Reading:
+        payload, looks, defects = described(found)
+        classes.watch(looks)
+        name = f"{found.metadata.namespace or 'default'}/{found.metadata.name}"
+        return Reading(name, payload, defects)
+
+    return CustomResource(BUDGET_RECORD, (BUDGETS,), read)

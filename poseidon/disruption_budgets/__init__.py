@@ -1,1 +1,0 @@
-"""PodDisruptionBudgets as records for the solver."""

@@ -1,0 +1,213 @@
+"""Looks at the evictions that a round asks for: a solver is believed only as far as the bridge can see a reason itself.
+
+A pod goes for one that takes its place, and is more important; or because its gang has failed. Where one waits for
+several to go, and one of them stays, nobody goes in vain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+from pydantic import Field
+
+from poseidon.lifecycle.phases import Phase
+from poseidon.lifecycle.refusals import Reason
+from protos.conventions.configuration import Section
+
+if TYPE_CHECKING:
+    from poseidon.lifecycle.jobs import Jobs
+    from poseidon.lifecycle.phases import PodRecord
+    from poseidon.lifecycle.pods import Tasks
+    from poseidon.pod_groups.groups import Groups
+    from poseidon.pods.tasks import Task
+    from protos.firmament.v1 import scheduler_pb2 as pb
+
+SYSTEM_CRITICAL = 2_000_000_000
+"""From this value of a PriorityClass on nobody of the same value displaces a pod, whatever groups state."""
+
+
+class Verdict(NamedTuple):
+    """Why a pod is not evicted, for figures and for people."""
+
+    reason: Reason
+    words: str
+
+
+class Asked(NamedTuple):
+    """What a round asks for: ``victims`` by uid, and the placements that could be made. ``unmade``: uids of others."""
+
+    victims: Mapping[str, pb.Delta]
+    places: Sequence[pb.Delta]
+    unmade: frozenset[str]
+
+
+def outranks(guest: Task, victim: Task) -> bool:
+    """Whether ``victim`` may go for ``guest``: by their own priority; of equal ones, both in groups, by the groups'."""
+    if guest.priority != victim.priority:
+        return guest.priority > victim.priority
+    if guest.group_priority is None or victim.group_priority is None or victim.priority >= SYSTEM_CRITICAL:
+        return False
+    return guest.group_priority > victim.group_priority
+
+
+class EvictionReview:
+    """``evicts`` says whether a pod may have others evicted at all; ``rate`` is how many may go."""
+
+    def __init__(
+        self, tasks: Tasks, gangs: GangView, rate: EvictionRate, evicts: Callable[[PodRecord], bool]
+    ) -> None:
+        self._tasks = tasks
+        self._gangs = gangs
+        self._rate = rate
+        self._evicts = evicts
+
+    def refused(self, asked: Asked) -> dict[str, Verdict]:
+        """Return the victims (uids) that have to stay, and why. All of them are known, and where they should be."""
+        inquiry = _Inquiry(self._tasks, self._gangs, asked, self._evicts)
+        inquiry.settle()
+        for together in inquiry.going_together():
+            if not self._rate.allows(len(together)):
+                inquiry.refuse(together, Verdict(Reason.RATE, "too many pods have been evicted lately"))
+        inquiry.settle()
+        return inquiry.verdicts
+
+
+class _Inquiry:
+    """The evictions of one round. ``verdicts`` are about those that have to stay."""
+
+    def __init__(
+        self, tasks: Tasks, gangs: GangView, asked: Asked, evicts: Callable[[PodRecord], bool]
+    ) -> None:
+        self._tasks = tasks
+        self._gangs = gangs
+        self._evicts = evicts
+        self._victims = asked.victims
+        self._places = {place.task: place for place in asked.places}
+        self._void = set(asked.unmade)
+        self.verdicts: dict[str, Verdict] = {}
+        self._causes: dict[str, list[str]] = {}
+        self._words: dict[str, Verdict] = {}
+        self._failing = {uid for uid in asked.victims if gangs.is_failing(uid)}
+        comes_to, goes_from = self._nodes(asked.places), self._nodes(asked.victims.values())
+        for place in asked.places:
+            guest, nodes = tasks.get(place.task), comes_to[self._kin(place.task)]
+            for uid in place.depends_on:
+                if guest is not None and uid in self._victims:
+                    self._examine(guest, uid, near=not nodes.isdisjoint(goes_from[self._kin(uid)]))
+
+    def refuse(self, uids: Iterable[str], verdict: Verdict) -> None:
+        """Let these pods stay."""
+        self.verdicts.update(dict.fromkeys(uids, verdict))
+
+    def settle(self) -> None:
+        """Let all pods stay whose eviction nothing speaks for, or speaks for any more."""
+        while True:
+            before = len(self.verdicts), len(self._void)
+            for uid in self._victims.keys() - self.verdicts.keys() - self._failing:
+                if all(cause in self._void for cause in self._causes.get(uid, ())):
+                    self.verdicts[uid] = self._why(uid)
+            for task, place in self._places.items():
+                if any(uid in self.verdicts or uid in self._void for uid in place.depends_on):
+                    self._void.add(task)
+            if (len(self.verdicts), len(self._void)) == before:
+                return
+
+    def going_together(self) -> list[list[str]]:
+        """Return the pods that go, those together that go for the same one."""
+        found = [[uid] for uid in self._victims if uid in self._failing and uid not in self.verdicts]
+        seen = self._failing | self.verdicts.keys()
+        for task, place in self._places.items():
+            if task not in self._void:
+                new = [uid for uid in place.depends_on if uid in self._victims and uid not in seen]
+                seen.update(new)
+                found += [new] if new else []
+        return found
+
+    def _examine(self, guest: PodRecord, uid: str, *, near: bool) -> None:
+        """Note whether one pod has to go for another; ``near``: its gang leaves a node that the other's comes to."""
+        victim = self._tasks.get(uid)
+        if not self._evicts(guest):
+            self._words[uid] = Verdict(Reason.NOT_LOWER, f"{guest.task.name} evicts nobody")
+        elif victim is None or not outranks(guest.task, victim.task):
+            self._words[uid] = Verdict(Reason.NOT_LOWER, f"it is no less important than {guest.task.name}")
+        elif not near:
+            self._words[uid] = Verdict(Reason.NO_REASON, f"{guest.task.name} comes to another node")
+        else:
+            self._causes.setdefault(uid, []).append(guest.task.uid)
+
+    def _nodes(self, deltas: Iterable[pb.Delta]) -> dict[str, set[str]]:
+        """Return the nodes that deltas are about, by what comes or goes together."""
+        nodes: dict[str, set[str]] = {}
+        for delta in deltas:
+            nodes.setdefault(self._kin(delta.task), set()).add(delta.machine)
+        return nodes
+
+    def _kin(self, uid: str) -> str:
+        return self._gangs.gang_of(uid) or uid
+
+    def _why(self, uid: str) -> Verdict:
+        if self._causes.get(uid):
+            return Verdict(Reason.IN_VAIN, "whoever needs its place cannot come")
+        return self._words.get(uid) or Verdict(Reason.NO_REASON, "nobody needs its place")
+
+
+class EvictionLimits(Section):
+    """The section ``evictions``: how many pods may make way, ``per_second`` over time, ``burst`` after a quiet time."""
+
+    per_second: Annotated[float, Field(gt=0, le=100_000, allow_inf_nan=False)] = 50.0
+    burst: Annotated[int, Field(ge=1, le=1_000_000)] = 1000
+
+
+class EvictionRate:
+    """A token bucket. ``clock`` is monotonic.
+
+    What has to go together is not divided: where more go than the bucket ever holds, a full one lets them, and the
+    others wait for longer.
+    """
+
+    def __init__(self, limits: EvictionLimits, clock: Callable[[], float]) -> None:
+        self._limits = limits
+        self._clock = clock
+        self._left = float(limits.burst)
+        self._at = clock()
+
+    def allows(self, count: int) -> bool:
+        """Whether ``count`` pods may go together now; if so, they count."""
+        now = self._clock()
+        burst = float(self._limits.burst)
+        self._left = min(burst, self._left + (now - self._at) * self._limits.per_second)
+        self._at = now
+        if self._left < min(count, burst):
+            return False
+        self._left -= count
+        return True
+
+
+_THERE = frozenset({Phase.ANSWER_DUE, Phase.BOUND, Phase.EVICTING})
+
+
+class GangView:
+    """Counts members by the groups that pods are in, whatever the solver makes of them."""
+
+    def __init__(self, groups: Groups, jobs: Jobs, tasks: Tasks) -> None:
+        self._groups = groups
+        self._jobs = jobs
+        self._tasks = tasks
+
+    def gang_of(self, uid: str) -> str:
+        """Return the job of the gang that a pod is in, "" for none."""
+        group = self._groups.group_of(uid)
+        return group.job.id if group is not None and self._groups.job(group).min_members > 1 else ""
+
+    def is_failing(self, uid: str) -> bool:
+        """Whether the gang of a pod has too few members on nodes, and has not been whole: it may be given up."""
+        group = self._groups.group_of(uid)
+        if group is None or self._jobs.has_been_whole(group.job.id):
+            return False
+        there = sum(self._is_there(each) for each in group.progress)
+        return 0 < there < self._groups.job(group).min_members
+
+    def _is_there(self, uid: str) -> bool:
+        record = self._tasks.get(uid)
+        return record is not None and record.phase in _THERE

@@ -1,1 +1,0 @@
-"""Pods that have to make way: whether to believe the solver, how many at a time, until they are gone."""

@@ -1,0 +1,20 @@
+"""Words that warnings about an input share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+RENDER_FIRST = "render them first, as helm template does"
+
+
+def printed_by(resources: str, *, namespaced: bool = True) -> str:
+    """Return what to do to have objects in the input: ``add what `kubectl get …` prints``."""
+    scope = "--all-namespaces " if namespaced else ""
+    return f"add what `kubectl get {resources} {scope}-o yaml` prints"
+
+
+def listed(names: Iterable[str], most: int = 3) -> str:
+    """Return the first of some names, and how many more there are."""
+    found = list(names)
+    more = len(found) - most
+    return ", ".join(found[:most]) + (f" and {more} more" if more > 0 else "")

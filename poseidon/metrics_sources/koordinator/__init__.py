@@ -1,1 +1,0 @@
-"""Koordinator's NodeMetric."""

@@ -1,1 +1,0 @@
-"""What a pod takes of a node: resources, containers, ports, bandwidth, estimates of use."""

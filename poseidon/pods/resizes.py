@@ -1,0 +1,102 @@
+"""Pods that are being resized in place: what they may hold already, or still, counts beside what they ask for.
+
+A change of requests takes several steps: the user writes the spec, the kubelet allocates it (or defers it, or finds it
+infeasible), and the runtime carries it out. A node is safe only if each container counts with the most of the three
+(KEP-1287; ``component-helpers/resource.determineEffectiveRequests``), so that a shrink frees nothing before it is done
+and a growth counts from the start. What is infeasible does not count: the kubelet will never allocate it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from poseidon.kube.api.core import ResourceRequirements
+from poseidon.kube.parsing.quantities import QuantityError, amount
+
+if TYPE_CHECKING:
+    from poseidon.kube.api.core import Container, ContainerStatus, Number, Pod, Resources
+
+PENDING, INFEASIBLE = "PodResizePending", "Infeasible"
+_RESIZABLE = ("cpu", "memory")
+
+
+def as_counted(pod: Pod) -> Pod:
+    """Return a pod with the requests that its node has to bear; nearly always the pod itself.
+
+    Of init containers only sidecars can be resized. Limits are raised to the requests where these are higher, as a
+    container's are never below them. Quantities in the status that are none are passed over.
+    """
+    status = pod.status
+    infeasible = _is_infeasible(pod)
+    known = {each.name: each for each in (*status.init_container_statuses, *status.container_statuses)}
+    spec = pod.spec
+    containers = _counted(spec.containers, known, infeasible=infeasible)
+    sidecars = _counted(spec.init_containers, known, infeasible=infeasible, sidecars=True)
+    resources = spec.resources
+    if status.resources is not None and resources.requests:
+        held = (status.resources.requests, status.allocated_resources)
+        stated = tuple({name: each[name] for name in resources.requests if name in each} for each in held)
+        resources = _raised(resources, stated, infeasible=infeasible)
+    if containers is spec.containers and sidecars is spec.init_containers and resources is spec.resources:
+        return pod
+    counted = replace(spec, containers=containers, init_containers=sidecars, resources=resources)
+    return replace(pod, spec=counted)
+
+
+def _is_infeasible(pod: Pod) -> bool:
+    condition = pod.condition(PENDING)
+    return condition is not None and condition.reason == INFEASIBLE
+
+
+def _counted(
+    containers: tuple[Container, ...],
+    known: dict[str, ContainerStatus],
+    *,
+    infeasible: bool,
+    sidecars: bool = False,
+) -> tuple[Container, ...]:
+    """Return containers with what counts for each; the same tuple if that is what they ask for."""
+    found, changed = [], False
+    for each in containers:
+        status = known.get(each.name)
+        counted = each
+        if (
+            status is not None
+            and status.resources is not None
+            and (not sidecars or each.restart_policy == "Always")
+        ):
+            held = (status.resources.requests, status.allocated_resources)
+            resources = _raised(each.resources, held, infeasible=infeasible)
+            if resources is not each.resources:
+                counted, changed = replace(each, resources=resources), True
+        found.append(counted)
+    return tuple(found) if changed else containers
+
+
+def _raised(
+    asked: ResourceRequirements, held: tuple[Resources, ...], *, infeasible: bool
+) -> ResourceRequirements:
+    """Return the most of what is ``asked`` for and ``held``, by resource; ``asked`` itself if nothing else is held."""
+    if all(asked.requests.get(name) == text for each in held for name, text in each.items()):
+        return asked
+    stated = {**asked.limits, **asked.requests}
+    if infeasible:
+        stated = {name: text for name, text in stated.items() if name not in _RESIZABLE}
+    requests: Resources = {}
+    for each in (stated, *held):
+        for name, text in each.items():
+            requests[name] = _larger(name, text, requests.get(name))
+    limits = {name: _larger(name, text, requests.get(name)) for name, text in asked.limits.items()}
+    return ResourceRequirements(requests, limits)
+
+
+def _larger(resource: str, text: Number, other: Number | None) -> Number:
+    """Return the larger of two quantities as it is written; ``other`` stands if ``text`` is none."""
+    if other is None or text == other:
+        return text
+    try:
+        return text if amount(resource, text) > amount(resource, other) else other
+    except QuantityError:
+        return other

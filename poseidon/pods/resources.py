@@ -1,0 +1,274 @@
+"""How much of each resource a pod needs on its node.
+
+The rules are those of ``k8s.io/component-helpers/resource.PodRequests``: KEP-753 for sidecars, KEP-2837 for
+pod-level resources, and the API server's default that a missing request equals the limit. When nodes are scored, pods
+that state nothing are assumed to need something (``assumed_requests``).
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from poseidon.kube.parsing.defects import Defect
+from poseidon.kube.parsing.quantities import MAX_AMOUNT, QuantityError, amount
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from poseidon.kube.api.core import Container, PodSpec, ResourceRequirements, Resources
+    from poseidon.kube.parsing.defects import Defect
+
+Amounts = dict[str, int]
+
+ASSUMED: Mapping[str, int] = MappingProxyType({"cpu": 100, "memory": 200 * 2**20})
+"""What a container that states no request is taken to need, in milli-cores and bytes: kube-scheduler's
+DefaultMilliCPURequest and DefaultMemoryRequest."""
+
+_HUGE_PAGES = "hugepages-"
+
+
+def amounts(resources: Resources, path: str, defects: list[Defect], *, down: bool = False) -> Amounts:
+    """Parse a map of quantities. Entries that are no amount are left out and added to ``defects``.
+
+    ``down``: fractions are dropped.
+    """
+    found: Amounts = {}
+    for resource, value in resources.items():
+        if not resource:
+            defects.append(Defect(path, "a resource without a name; name it or remove it"))
+            continue
+        try:
+            found[resource] = amount(resource, value, down=down)
+        except QuantityError as error:
+            defects.append(Defect(f"{path}.{resource}", str(error)))
+    return found
+
+
+def effective_requests(spec: PodSpec, defects: list[Defect]) -> Amounts:
+    """Return what the pod needs, without resources of which it needs nothing.
+
+    max(containers + sidecars, each init container + the sidecars started before it), overridden by pod-level
+    requests where there are some, plus the overhead of the runtime class.
+    """
+    total = _summed(spec, defects, declared_requests)
+    if spec.resources.requests or spec.resources.limits:
+        _override_by_pod_level(total, spec.resources, defects)
+    if spec.overhead:
+        _add(total, amounts(spec.overhead, "spec.overhead", defects))
+    return {resource: min(needed, MAX_AMOUNT) for resource, needed in total.items() if needed > 0}
+
+
+def assumed_requests(spec: PodSpec) -> Amounts:
+    """Return what the pod is taken to need beyond its requests when nodes are scored.
+
+    As kube-scheduler's NonZeroRequested: each container that states no request of cpu or memory, and no limit either,
+    counts with the ``ASSUMED`` amount. A request of 0 is a statement, and so is one for the pod as a whole. Whether the
+    pod fits a node is not asked of it.
+    """
+    stated = spec.resources.requests.keys() | spec.resources.limits.keys()
+    missing = {resource for resource in ASSUMED if resource not in stated}
+    containers = (*spec.containers, *spec.init_containers)
+    if not missing or all(missing <= _named(container) for container in containers):
+        return {}
+    known: list[Defect] = []  # told where the pod's requests are read
+    with_assumed, without = _summed(spec, known, _completed), _summed(spec, known, declared_requests)
+    found = {name: with_assumed.get(name, 0) - without.get(name, 0) for name in sorted(missing)}
+    return {name: amount for name, amount in found.items() if amount > 0}
+
+
+def _named(container: Container) -> set[str]:
+    """Resources that a container states something about."""
+    return container.resources.requests.keys() | container.resources.limits.keys()
+
+
+def _completed(resources: ResourceRequirements, path: str, defects: list[Defect]) -> Amounts:
+    """Requests of a container with what is assumed where it states none."""
+    return {**ASSUMED, **declared_requests(resources, path, defects)}
+
+
+def _summed(
+    spec: PodSpec, defects: list[Defect], read: Callable[[ResourceRequirements, str, list[Defect]], Amounts]
+) -> Amounts:
+    """max(containers + sidecars, each init container + the sidecars started before it), as ``read`` has them."""
+    total: Amounts = {}
+    for index, container in enumerate(spec.containers):
+        _add(total, read(container.resources, f"spec.containers[{index}].resources", defects))
+    return (
+        _with_init_containers(total, spec.init_containers, defects, read) if spec.init_containers else total
+    )
+
+
+def declared_requests(resources: ResourceRequirements, path: str, defects: list[Defect]) -> Amounts:
+    """Return a container's requests, completed by its limits; a request above its limit is a defect."""
+    requests = amounts(resources.requests, f"{path}.requests", defects) if resources.requests else {}
+    if not resources.limits:
+        return requests
+    for resource, limit in amounts(resources.limits, f"{path}.limits", defects).items():
+        if resource not in resources.requests:
+            requests[resource] = limit
+        elif requests.get(resource, 0) > limit:
+            shown = f"{resources.requests[resource]} exceeds the limit {resources.limits[resource]}"
+            defects.append(
+                Defect(f"{path}.requests.{resource}", f"{shown}; lower the request or raise the limit")
+            )
+    return requests
+
+
+def effective_limits(spec: PodSpec, defects: list[Defect]) -> Amounts:
+    """Return what the pod may use at most, as far as it is limited.
+
+    The rules of ``component-helpers/resource.PodLimits``: as for requests, but the overhead counts only where there is
+    a limit. A container without a limit counts as 0.
+    """
+    total = _summed(spec, defects, _limits)
+    for resource, limit in amounts(spec.resources.limits, "spec.resources.limits", defects).items():
+        if _allowed_at_pod_level(resource):
+            total[resource] = limit
+    for resource, more in amounts(spec.overhead, "spec.overhead", defects).items():
+        if total.get(resource, 0) > 0:
+            total[resource] += more
+    return {resource: min(limit, MAX_AMOUNT) for resource, limit in total.items() if limit > 0}
+
+
+def _limits(resources: ResourceRequirements, path: str, defects: list[Defect]) -> Amounts:
+    return amounts(resources.limits, f"{path}.limits", defects)
+
+
+def _with_init_containers(
+    total: Amounts,
+    containers: tuple[Container, ...],
+    defects: list[Defect],
+    read: Callable[[ResourceRequirements, str, list[Defect]], Amounts],
+) -> Amounts:
+    """Add sidecars to ``total`` and raise it to what the start-up phase needs at its peak."""
+    sidecars: Amounts = {}
+    peak: Amounts = {}
+    for index, container in enumerate(containers):
+        needed = read(container.resources, f"spec.initContainers[{index}].resources", defects)
+        if container.restart_policy == "Always":
+            _add(total, needed)
+            _add(sidecars, needed)
+            needed = sidecars
+        else:
+            _add(needed, sidecars)
+        _raise_to(peak, needed)
+    _raise_to(total, peak)
+    return total
+
+
+def _override_by_pod_level(total: Amounts, resources: ResourceRequirements, defects: list[Defect]) -> None:
+    """Let pod-level requests replace the sum; a pod-level limit stands in where nothing else is requested."""
+    requests = amounts(resources.requests, "spec.resources.requests", defects)
+    limits = amounts(resources.limits, "spec.resources.limits", defects)
+    for resource, needed in requests.items():
+        if _allowed_at_pod_level(resource):
+            total[resource] = needed
+    for resource, limit in limits.items():
+        if _allowed_at_pod_level(resource) and resource not in resources.requests:
+            total.setdefault(resource, limit)
+
+
+def _allowed_at_pod_level(resource: str) -> bool:
+    return resource in ("cpu", "memory") or resource.startswith(_HUGE_PAGES)
+
+
+def _add(total: Amounts, more: Amounts) -> None:
+    for resource, needed in more.items():
+        total[resource] = total.get(resource, 0) + needed
+
+
+def _raise_to(total: Amounts, least: Amounts) -> None:
+    for resource, needed in least.items():
+        if needed > total.get(resource, 0):
+            total[resource] = needed
+
+
+BANDWIDTH = "network.aware.com/bandwidth"
+"""Extended resource: a node's physical bandwidth, and what pods ask for of it, in bits per second."""
+
+BANDWIDTH_ANNOTATIONS = frozenset({"kubernetes.io/ingress-bandwidth", "kubernetes.io/egress-bandwidth"})
+"""Annotations by which the bandwidth plugin of CNI shapes a pod's traffic, in bits per second."""
+
+
+def with_annotated_bandwidth(requests: Amounts, annotations: Mapping[str, str]) -> Amounts:
+    """Return requests with at least the larger of both annotations: interfaces send and receive at once.
+
+    What is no quantity counts as absent; the kubelet refuses such a pod by itself.
+    """
+    wanted = max((_bits(annotations[key]) for key in BANDWIDTH_ANNOTATIONS if key in annotations), default=0)
+    return {**requests, BANDWIDTH: wanted} if wanted > requests.get(BANDWIDTH, 0) else requests
+
+
+def _bits(text: str) -> int:
+    try:
+        return amount(BANDWIDTH, text)
+    except QuantityError:
+        return 0
+
+
+GUARANTEED, BURSTABLE, BEST_EFFORT = "Guaranteed", "Burstable", "BestEffort"
+
+_COUNTED = ("cpu", "memory")
+
+
+def quality_of_service(spec: PodSpec) -> str:
+    """Return Guaranteed, Burstable or BestEffort, by cpu and memory of all containers or of the pod as a whole.
+
+    Amounts that are none count as absent; whoever reads the requests reports them.
+    """
+    whole = spec.resources
+    parts = (
+        [whole]
+        if whole.requests or whole.limits
+        else [c.resources for c in (*spec.containers, *spec.init_containers)]
+    )
+    requests: Amounts = {}
+    limits: Amounts = {}
+    limited = True
+    for part in parts:
+        asked, allowed = _positive(part)
+        limited = limited and len(allowed) == len(_COUNTED)
+        for total, more in ((requests, asked), (limits, allowed)):
+            _add(total, more)
+    if not requests and not limits:
+        return BEST_EFFORT
+    return GUARANTEED if limited and requests == limits else BURSTABLE
+
+
+def _positive(resources: ResourceRequirements) -> tuple[Amounts, Amounts]:
+    """Return requests, completed by limits as on admission, and limits; cpu and memory above 0."""
+    ignored: list[Defect] = []
+    limits = amounts(resources.limits, "", ignored)
+    requests = {**limits, **amounts(resources.requests, "", ignored)}
+    return _counted(requests), _counted(limits)
+
+
+def _counted(found: Amounts) -> Amounts:
+    return {name: found[name] for name in _COUNTED if found.get(name, 0) > 0}
+
+
+def container_messages(spec: PodSpec, *, limits: bool) -> Iterator[pb.Container]:
+    """Yield one message per container, init containers first, as they begin; with ``limits`` if wanted."""
+    for container in spec.init_containers:
+        sidecar = container.restart_policy == "Always"
+        yield _message(container, pb.Container.SIDECAR if sidecar else pb.Container.INIT, limits=limits)
+    for container in spec.containers:
+        yield _message(container, pb.Container.APP, limits=limits)
+
+
+def _message(container: Container, kind: pb.Container.Kind.ValueType, *, limits: bool) -> pb.Container:
+    known: list[Defect] = []  # told where the pod's requests are read
+    resources = container.resources
+    return pb.Container(
+        name=container.name,
+        kind=kind,
+        requests=quantities(declared_requests(resources, "", known)),
+        limits=quantities(amounts(resources.limits, "", known)) if limits else (),
+    )
+
+
+def quantities(found: Amounts) -> list[pb.Quantity]:
+    """Return amounts as the protocol has them, in order of names."""
+    return [pb.Quantity(resource=name, amount=found[name]) for name in sorted(found)]

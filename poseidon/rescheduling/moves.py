@@ -1,0 +1,111 @@
+"""Moves as they are planned, in which order they are made, and what becomes of them.
+
+Each is made only when there is room for it, and never two of one controller's pods at once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedMove:
+    """A pod (``namespace/name``) that goes from ``source`` to ``target``; ``why``, for people, and the points it saves.
+
+    ``controller``: who replaces it, by namespace, kind and name; ``requests``: amounts by resource, its slot as a pod
+    among them.
+    """
+
+    pod: str
+    source: str
+    target: str
+    why: str
+    saves: float
+    controller: tuple[str, str, str]
+    requests: Mapping[str, int]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the documented JSON object."""
+        return {
+            "pod": self.pod,
+            "from": self.source,
+            "to": self.target,
+            "why": self.why,
+            "saves": round(self.saves, 2),
+        }
+
+
+class Result(Enum):
+    """How a move has ended."""
+
+    MOVED = "moved"
+    ELSEWHERE = "elsewhere"  # its replacement runs on another node than was meant
+    REFUSED = "refused"  # the pod was not evicted
+    SKIPPED = "skipped"  # things have changed since the plan was made
+    UNPLACED = "unplaced"  # evicted, and no replacement has a place yet
+
+
+@dataclass(frozen=True, slots=True)
+class MoveOutcome:
+    """``replacement``: the pod that took its place (``namespace/name``), "" for none; ``reason`` why not as planned."""
+
+    move: PlannedMove
+    result: Result
+    replacement: str = ""
+    reason: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the documented JSON object."""
+        return {
+            **self.move.as_json(),
+            "result": self.result.value,
+            "replacement": self.replacement,
+            "reason": self.reason,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Waves:
+    """``waves``: moves made together, one wave after the other; ``left``: those for which there is never room."""
+
+    waves: tuple[tuple[PlannedMove, ...], ...]
+    left: tuple[PlannedMove, ...]
+
+
+def in_waves(
+    moves: Sequence[PlannedMove], free: Mapping[str, Mapping[str, int]], at_once: int, first: int = 1
+) -> Waves:
+    """Divide moves, most gain first, into waves of at most ``at_once``, the ``first`` one smaller to see how it goes.
+
+    ``free``: amounts by node and resource before the first of them. Within a wave a pod takes room on its target before
+    any has left its own node, so that nothing is overcommitted whichever of them comes first. Moves that wait for each
+    other in a circle are left.
+    """
+    room = {node: Counter(amounts) for node, amounts in free.items()}
+    waiting = sorted(moves, key=lambda each: (-each.saves, each.pod))
+    waves: list[tuple[PlannedMove, ...]] = []
+    while waiting:
+        wave: list[PlannedMove] = []
+        controllers = set()
+        for move in waiting:
+            if len(wave) == (at_once if waves else min(first, at_once)):
+                break
+            there = room.get(move.target, Counter())
+            fits = all(there[resource] >= amount for resource, amount in move.requests.items())
+            if fits and move.controller not in controllers:
+                wave.append(move)
+                controllers.add(move.controller)
+                there.subtract(move.requests)
+        if not wave:
+            break
+        for move in wave:
+            room.setdefault(move.source, Counter()).update(move.requests)
+        waiting = [move for move in waiting if move not in wave]
+        waves.append(tuple(wave))
+    return Waves(tuple(waves), tuple(waiting))

@@ -1,0 +1,207 @@
+"""Who asks, and what roles allow: bearer tokens of service accounts, role-based access control, and reviews of both.
+
+Semantics: kubernetes.io, "Using RBAC Authorization". Rules only add up, none denies. Not heeded: aggregated roles,
+``nonResourceURLs`` and impersonation.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from poseidon.testbed.objects import errors
+from poseidon.testbed.objects.store import time_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from poseidon.testbed.objects.store import Store
+
+Object = dict[str, Any]
+
+ADMINISTRATOR = "admin"
+"""May do everything. So is everyone where no token is asked for, unless they come with one of an account."""
+
+ACCESS_PATH = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+
+_SCHEME = "Bearer "
+_SHORTEST, _DEFAULT = 600, 3600
+"""Seconds that a token is good for: what the API server grants at least, and where nothing is asked for."""
+_UNREADABLE = "the review cannot be handled"
+
+
+class _TokenSpec(msgspec.Struct, rename="camel"):
+    expiration_seconds: int = _DEFAULT
+
+
+class _TokenRequest(msgspec.Struct):
+    spec: _TokenSpec = msgspec.field(default_factory=_TokenSpec)
+
+
+class Accounts:
+    """Tokens and whose they are. ``token`` is the administrator's; None lets everyone in as such.
+
+    ``clock`` gives wall-clock seconds.
+    """
+
+    def __init__(self, token: str | None, clock: Callable[[], float]) -> None:
+        self._token = token
+        self._clock = clock
+        self._issued: dict[str, tuple[str, float]] = {}
+
+    def answer(self, body: bytes, namespace: str, name: str) -> Object:
+        """Answer a TokenRequest for a service account. Raises ``ApiError`` 400."""
+        seconds = max(_SHORTEST, errors.decode_as(_TokenRequest, body, _UNREADABLE).spec.expiration_seconds)
+        token, until = self.issue(namespace, name, seconds)
+        return {
+            "kind": "TokenRequest",
+            "apiVersion": "authentication.k8s.io/v1",
+            "metadata": {"name": name, "namespace": namespace},
+            "spec": {"expirationSeconds": seconds},
+            "status": {"token": token, "expirationTimestamp": time_text(until)},
+        }
+
+    def issue(self, namespace: str, name: str, seconds: float) -> tuple[str, float]:
+        """Return a new token of a service account, and until when it is good."""
+        token, until = secrets.token_urlsafe(32), self._clock() + seconds
+        self._issued[token] = (f"system:serviceaccount:{namespace}:{name}", until)
+        return token, until
+
+    def revoke_all(self) -> None:
+        """Let no token be good any more that was issued until now."""
+        self._issued.clear()
+
+    def user_of(self, authorization: str) -> str:
+        """Return who comes with this header; nothing for somebody without a name.
+
+        Raises ``ApiError`` 401 for a token that is wrong or no longer good.
+        """
+        user, until = self._issued.get(authorization.removeprefix(_SCHEME), ("", 0.0))
+        if user and self._clock() < until:
+            return user
+        if self._token is None and not user:
+            return ADMINISTRATOR
+        if not authorization:
+            return ""
+        if self._token is not None and hmac.compare_digest(
+            authorization.encode(), f"{_SCHEME}{self._token}".encode()
+        ):
+            return ADMINISTRATOR
+        raise errors.unauthorized()
+
+
+class Attributes(NamedTuple):
+    """What a request is to the authoriser: ``resource`` is ``plural`` or ``plural/subresource``; no ``name``: all."""
+
+    verb: str
+    group: str
+    resource: str
+    namespace: str = ""
+    name: str = ""
+
+    def forbidden_message(self, user: str) -> str:
+        """Return what the API server says to who may not do this."""
+        scope = f'in the namespace "{self.namespace}"' if self.namespace else "at the cluster scope"
+        what = f'{self.verb} resource "{self.resource}" in API group "{self.group}"'
+        return f'User "{user}" cannot {what} {scope}'
+
+
+class _ResourceAttributes(msgspec.Struct):
+    verb: str = ""
+    group: str = ""
+    resource: str = ""
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+
+
+class _AccessSpec(msgspec.Struct, rename="camel"):
+    resource_attributes: _ResourceAttributes = msgspec.field(default_factory=_ResourceAttributes)
+
+
+class _AccessReview(msgspec.Struct):
+    spec: _AccessSpec
+
+
+class _Grant(NamedTuple):
+    """What a binding gives a user: rules, in one namespace or (empty) everywhere."""
+
+    namespace: str
+    rules: list[Object]
+
+
+class RoleBasedAccess:
+    """Answers whether a user may do something. Looks at the objects anew whenever one of them has been written.
+
+    ``used``: by user, what was allowed and asked for by a request.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        kinds = ("roles", "clusterroles", "rolebindings", "clusterrolebindings")
+        self._collections = [store.collection(f"{kind}.rbac.authorization.k8s.io") for kind in kinds]
+        self._as_of: tuple[int, ...] = ()
+        self._grants: dict[str, list[_Grant]] = {}
+        self.used: dict[str, set[Attributes]] = {}
+
+    def answer(self, body: bytes, user: str) -> Object:
+        """Answer a SelfSubjectAccessReview. Raises ``ApiError`` 400."""
+        asked = errors.decode_as(_AccessReview, body, _UNREADABLE).spec.resource_attributes
+        resource = f"{asked.resource}/{asked.subresource}" if asked.subresource else asked.resource
+        wanted = Attributes(asked.verb, asked.group, resource, asked.namespace, asked.name)
+        return {
+            "kind": "SelfSubjectAccessReview",
+            "apiVersion": "authorization.k8s.io/v1",
+            "status": {"allowed": self.allows(user, wanted)},
+        }
+
+    def note(self, user: str, attributes: Attributes) -> None:
+        """Remember that a user has made use of a right."""
+        self.used.setdefault(user, set()).add(attributes)
+
+    def allows(self, user: str, wanted: Attributes) -> bool:
+        """Return whether ``user`` may do what is ``wanted``."""
+        if user == ADMINISTRATOR:
+            return True
+        self._read_anew()
+        return any(
+            grant.namespace in ("", wanted.namespace) and any(_covers(rule, wanted) for rule in grant.rules)
+            for grant in self._grants.get(user, ())
+        )
+
+    def _read_anew(self) -> None:
+        written = tuple(collection.history.end for collection in self._collections)
+        if written == self._as_of:
+            return
+        self._as_of = written
+        roles, cluster_roles, *bindings = map(self._store.objects, self._collections)
+        rules = {
+            (kind, each["metadata"].get("namespace", ""), each["metadata"]["name"]): each.get("rules") or []
+            for kind, found in (("Role", roles), ("ClusterRole", cluster_roles))
+            for each in found
+        }
+        self._grants = {}
+        for each in (*bindings[0], *bindings[1]):
+            namespace = each["metadata"].get("namespace", "")
+            reference = each["roleRef"]
+            owner = namespace if reference["kind"] == "Role" else ""
+            found = rules.get((reference["kind"], owner, reference["name"]), [])
+            for subject in each.get("subjects") or ():
+                self._grants.setdefault(_user(subject), []).append(_Grant(namespace, found))
+
+
+def _user(subject: Object) -> str:
+    if subject["kind"] == "ServiceAccount":
+        return f"system:serviceaccount:{subject['namespace']}:{subject['name']}"
+    return str(subject["name"])
+
+
+def _covers(rule: Object, wanted: Attributes) -> bool:
+    names = rule.get("resourceNames") or ()
+    asked = {"verbs": wanted.verb, "apiGroups": wanted.group, "resources": wanted.resource}
+    return (not names or wanted.name in names) and all(
+        value in (rule.get(field) or ()) or "*" in (rule.get(field) or ()) for field, value in asked.items()
+    )

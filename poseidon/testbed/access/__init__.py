@@ -1,1 +1,0 @@
-"""Who asks, and what roles allow: bearer tokens of service accounts, and role-based access control."""

@@ -1,0 +1,261 @@
+"""Who reports what is in use, late: koordlets, as NodeMetric objects, and metrics-server, as ``metrics.k8s.io``.
+
+Both are free of I/O and of time, as the kubelets are: told the time, they tell when they want to be called next.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from poseidon.testbed.api_server import discovery
+from poseidon.testbed.controllers.driving import Agenda
+from poseidon.testbed.controllers.true_use import TrueUse, Use
+from poseidon.testbed.objects import errors
+from poseidon.testbed.objects.custom_resources import definition
+from poseidon.testbed.objects.resources import CUSTOM_RESOURCE_DEFINITIONS
+from poseidon.testbed.objects.store import decode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from poseidon.testbed.api_server.operations import Operations
+    from poseidon.testbed.api_server.requests import Target
+
+Object = dict[str, Any]
+
+GROUP, VERSION = "metrics.k8s.io", "v1beta1"
+_API_VERSION = f"{GROUP}/{VERSION}"
+_KINDS = {"nodes": ("NodeMetrics", False), "pods": ("PodMetrics", True)}
+_WINDOW = "10s"
+
+_LONGEST_PAUSE = 1.0
+"""New nodes are noticed within so many seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportOptions:
+    """How nodes report. Times are in seconds.
+
+    Every ``interval`` a node is measured; the report is seen ``lag`` later. Nodes in ``missing`` never report, nodes in
+    ``stale`` only once.
+    """
+
+    interval: float = 60.0
+    lag: float = 0.0
+    missing: frozenset[str] = frozenset()
+    stale: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        if self.interval <= 0 or self.lag < 0:
+            raise ValueError(
+                f"simulated reports: interval {self.interval} must be positive, lag {self.lag} not negative"
+            )
+
+
+class Reporter(Protocol):
+    """Something that reports what is in use."""
+
+    def advance(self, now: float) -> float | None:
+        """Do what is due at ``now`` (seconds since the epoch); return when something is due next, None for never."""
+        ...
+
+
+async def run_reporters(reporters: Sequence[Reporter], clock: Callable[[], float]) -> None:
+    """Drive ``reporters`` by ``clock`` (seconds since the epoch) until cancelled."""
+    while True:
+        now = clock()
+        dues = [due for reporter in reporters if (due := reporter.advance(now)) is not None]
+        pause = max(0.0, min(dues, default=now + _LONGEST_PAUSE) - now)
+        await asyncio.sleep(min(pause, _LONGEST_PAUSE))
+
+
+def node_metric_definition() -> Object:
+    """Return Koordinator's CustomResourceDefinition, without its schema."""
+    return definition(
+        "slo.koordinator.sh",
+        "v1alpha1",
+        "nodemetrics",
+        "NodeMetric",
+        scope="Cluster",
+        subresources={"status": {}},
+    )
+
+
+class KoordletSimulation:
+    """Measures nodes, each at moments of its own, and writes their NodeMetric objects, whose definition it creates."""
+
+    def __init__(self, operations: Operations, use: TrueUse, options: ReportOptions | None = None) -> None:
+        self._store = operations.store
+        self._use = use
+        self._options = options or ReportOptions()
+        made = node_metric_definition()
+        name = made["metadata"]["name"]
+        if operations.store.collection(CUSTOM_RESOURCE_DEFINITIONS.collection).get(name) is None:
+            operations.create(CUSTOM_RESOURCE_DEFINITIONS, "", made)
+        self._metrics = self._store.collection(name)
+        self._measuring: Agenda[str] = Agenda()
+        self._arriving: Agenda[tuple[str, Object]] = Agenda()
+        self._known: set[str] = set()
+
+    def advance(self, now: float) -> float | None:
+        """Measure and report what is due at ``now`` (seconds since the epoch); return when something is due next."""
+        self._use.refresh()
+        self._meet_nodes(now)
+        for time, node in self._measuring.due(now):
+            if node not in self._known:
+                continue
+            self._arriving.put(time + self._options.lag, (node, _status(self._use, node, time)))
+            if node not in self._options.stale:
+                self._measuring.put(time + self._options.interval, node)
+        for _, (node, status) in self._arriving.due(now):
+            if node in self._known:
+                self._report(node, status)
+        dues = (self._measuring.next, self._arriving.next)
+        return min((due for due in dues if due is not None), default=None)
+
+    def _meet_nodes(self, now: float) -> None:
+        """Begin with new nodes, spread over the interval so that they do not all report at once; drop those gone."""
+        nodes = set(self._use.nodes) - self._options.missing
+        fresh = sorted(nodes - self._known)
+        for index, node in enumerate(fresh):
+            self._measuring.put(now + self._options.interval * index / len(fresh), node)
+        for node in self._known - nodes:
+            record = self._metrics.get(node)
+            if record is not None:
+                self._store.delete(self._metrics, record)
+        self._known = nodes
+
+    def _report(self, node: str, status: Object) -> None:
+        record = self._metrics.get(node)
+        if record is None:
+            spec = {"metricCollectPolicy": {"reportIntervalSeconds": round(self._options.interval)}}
+            self._store.create(self._metrics, {"metadata": {"name": node}, "spec": spec, "status": status})
+        else:
+            self._store.replace(self._metrics, record, {**decode(record), "status": status})
+
+
+def _status(use: TrueUse, node: str, time: float) -> Object:
+    """Return the status of a NodeMetric as measured at ``time``."""
+    pods = [
+        {
+            "namespace": pod.namespace,
+            "name": pod.name,
+            "priority": pod.priority,
+            "podUsage": _resources(pod.use_at(time)),
+        }
+        for pod in use.pods_on(node)
+    ]
+    total, own = use.of_node(node, time), use.own_use(node)
+    stamp = datetime.fromtimestamp(time, UTC).isoformat(timespec="milliseconds")
+    return {
+        "updateTime": stamp.replace("+00:00", "Z"),
+        "nodeMetric": {"nodeUsage": _resources(total), "systemUsage": _resources(own)},
+        "podsMetric": pods,
+    }
+
+
+def _resources(use: Use) -> Object:
+    return {"resources": {"cpu": f"{use.cpu}m", "memory": str(use.memory)}}
+
+
+class MetricsServer:
+    """Scrapes all nodes every ``interval`` seconds and serves what it found, ``lag`` seconds late.
+
+    Nodes in ``missing`` are left out with their pods; of those in ``stale`` the first scrape is served for ever. As
+    with the real one, objects have neither uid nor version, can be listed and read, and neither watched nor written.
+    """
+
+    def __init__(self, use: TrueUse, options: ReportOptions) -> None:
+        self._use = use
+        self._options = options
+        self._scraped: Agenda[dict[str, Object]] = Agenda()
+        self._served: dict[str, Object] = {}
+        self._next = float("-inf")
+
+    def advance(self, now: float) -> float:
+        """Scrape if it is time at ``now`` (seconds since the epoch), serve what has come in; return the next due."""
+        if now >= self._next:
+            self._use.refresh()
+            time = now if self._next == float("-inf") else self._next
+            self._scraped.put(time + self._options.lag, self._scrape(time))
+            self._next = time + self._options.interval
+        for _, found in self._scraped.due(now):
+            kept = self._options.stale & self._served.keys() & found.keys()
+            self._served = {**found, **{node: self._served[node] for node in kept}}
+        arriving = self._scraped.next
+        return self._next if arriving is None else min(self._next, arriving)
+
+    def _scrape(self, time: float) -> dict[str, Object]:
+        """Return what nodes and their pods use at ``time``, by node."""
+        stamp = datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+        def measured(metadata: Object, **use: Any) -> Object:
+            return {"metadata": metadata, "timestamp": stamp, "window": _WINDOW, **use}
+
+        found: dict[str, Object] = {}
+        for node in self._use.nodes:
+            if node in self._options.missing:
+                continue
+            pods = {
+                f"{pod.namespace}/{pod.name}": measured(
+                    {"name": pod.name, "namespace": pod.namespace},
+                    containers=[{"name": "all", "usage": _usage(pod.use_at(time))}],
+                )
+                for pod in self._use.pods_on(node)
+            }
+            use = measured({"name": node}, usage=_usage(self._use.of_node(node, time)))
+            found[node] = {"nodes": {node: use}, "pods": pods}
+        return found
+
+    # --- answers -------------------------------------------------------------------------------------------
+
+    def answer(self, method: str, target: Target) -> bytes:
+        """Return the JSON text that answers a request for ``target``. Raises ``ApiError``."""
+        if target.version != VERSION or target.plural not in _KINDS or target.subresource:
+            raise errors.path_not_found()
+        kind, namespaced = _KINDS[target.plural]
+        if target.namespace and not namespaced:
+            raise errors.path_not_found()
+        if method != "GET":
+            raise errors.method_not_allowed()
+        objects: dict[str, Object] = {}
+        for found in self._served.values():
+            objects |= found[target.plural]
+        if target.name:
+            one = objects.get(f"{target.namespace}/{target.name}" if namespaced else target.name)
+            if one is None:
+                raise errors.not_found(f"{target.plural}.{GROUP}", target.name)
+            return msgspec.json.encode({"kind": kind, "apiVersion": _API_VERSION, **one})
+        items = [
+            each for each in objects.values() if target.namespace in ("", each["metadata"].get("namespace"))
+        ]
+        return msgspec.json.encode(
+            {"kind": f"{kind}List", "apiVersion": _API_VERSION, "metadata": {}, "items": items}
+        )
+
+    def document(self, parts: list[str], groups: Object | None) -> Object | None:
+        """Return a discovery document of this group, or ``groups`` (that of ``/apis``) with it; None: not about it."""
+        version = {"groupVersion": _API_VERSION, "version": VERSION}
+        group = {"name": GROUP, "versions": [version], "preferredVersion": version}
+        match parts:
+            case ["apis"] if groups is not None:
+                return {**groups, "groups": [*groups["groups"], group]}
+            case ["apis", name] if name == GROUP:
+                return {"kind": "APIGroup", "apiVersion": "v1", **group}
+            case ["apis", name, found] if (name, found) == (GROUP, VERSION):
+                resources = [
+                    discovery.entry(plural, kind, ["get", "list"], namespaced=namespaced)
+                    for plural, (kind, namespaced) in _KINDS.items()
+                ]
+                return discovery.resource_list(_API_VERSION, resources)
+        return None
+
+
+def _usage(use: Use) -> dict[str, str]:
+    """Write amounts as kubelets do."""
+    return {"cpu": f"{use.cpu * 1_000_000}n", "memory": f"{-(-use.memory // 1024)}Ki"}
