@@ -55,6 +55,13 @@ def test_three_nodes_become_two(tmp_path):
     assert len(moves_of(found)) == 2
 
 
+def test_pods_without_nodes_wait(tmp_path):
+    found = audited(tmp_path, pod("a"))
+    assert found["consolidation"]["freed"] == []
+    (waiting,) = found["pending"]
+    assert waiting["reason"].startswith("0/0 nodes are available")
+
+
 def crowded(**metadata):
     """Eight pods on one of two nodes."""
     pods = [owned(f"p{index}", "a", cpu=1, metadata=metadata) for index in range(8)]

@@ -92,7 +92,9 @@ class Trials:
             [machine.allocatable.get(key, 0) for key in self._resources]
             for machine in self._machines.values()
         ]
-        self._total: Int64 = np.array(offered, dtype=np.int64).reshape(-1, len(self._resources))
+        self._total: Int64 = np.array(offered, dtype=np.int64).reshape(
+            len(self._machines), len(self._resources)
+        )
         self._ends = self._requested(task for tasks in self._ending.values() for task in tasks)
         self._leaving = self._requested(self._tasks.values())
         self._free = self._total - self._ends - self._leaving
@@ -116,7 +118,7 @@ class Trials:
 
         For each resource by itself: as many machines have to stay, the largest, as hold all requests together.
         """
-        stays = np.array([name not in candidates for name in self._machines])
+        stays = np.array([name not in candidates for name in self._machines], dtype=np.bool_)
         wanted = self._leaving.sum(axis=0) + self._ends[stays].sum(axis=0)
         most = int((~stays).sum())
         for column in range(len(self._resources)):
