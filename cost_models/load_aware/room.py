@@ -142,14 +142,8 @@ def _room(
 
 def _merged(where: Bool, one: Room, other: Room) -> Room:
     """``one`` for the machines in ``where``, ``other`` for the rest."""
-    return Room(
-        left=np.where(where, one.left, other.left),
-        refused=np.where(where, one.refused, other.refused),
-        percent=np.where(where, one.percent, other.percent),
-        used=np.where(where, one.used, other.used),
-        aggregated=np.where(where, one.aggregated, other.aggregated),
-        estimated=one.estimated,
-    )
+    names = ("left", "refused", "percent", "used", "aggregated")
+    return replace(one, **{name: np.where(where, getattr(one, name), getattr(other, name)) for name in names})
 
 
 def _open_to_all(room: Room) -> Int64:

@@ -126,10 +126,9 @@ class Scorer:
             ],
             dtype=np.float64,
         )
-        amounts = predicted[assigned.kind[unseen]] if len(predicted) else np.zeros(0)
-        return np.bincount(assigned.machine[unseen], weights=amounts, minlength=self._machines.count).astype(
-            np.float64
-        )
+        amounts = predicted[assigned.kind[unseen]]
+        summed = np.bincount(assigned.machine[unseen], weights=amounts, minlength=self._machines.count)
+        return summed.astype(np.float64)
 
     def _variation(self, shapes: ShapeBatch, strategy: Strategy) -> Scored:
         settings = self._settings

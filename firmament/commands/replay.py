@@ -79,20 +79,9 @@ def _print_table(replays: list[tuple[Path, Replay]]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title="Saved rounds, run again")
-    for heading in (
-        "saved as",
-        "cluster",
-        "round",
-        "tasks",
-        "placed",
-        "same",
-        "cost",
-        "certified",
-        "gap",
-        "seconds",
-    ):
-        table.add_column(heading, justify="left" if heading in {"saved as", "cluster"} else "right")
+    table = Table("saved as", "cluster", title="Saved rounds, run again")
+    for heading in ("round", "tasks", "placed", "same", "cost", "certified", "gap", "seconds"):
+        table.add_column(heading, justify="right")
     for folder, done in replays:
         table.add_row(
             folder.name,
@@ -102,7 +91,7 @@ def _print_table(replays: list[tuple[Path, Replay]]) -> None:
             f"{done.placed:,}",
             "yes" if done.same else f"no, {done.moved:,} moved",
             _pair(f"{done.then.cost:,}", f"{done.now.cost:,}"),
-            _pair(_word(done.then.certified), _word(done.now.certified)),
+            _pair(*("yes" if each.certified else "no" for each in (done.then, done.now))),
             _pair(f"{done.then.gap:.4%}", f"{done.now.gap:.4%}"),
             f"{_seconds(done.then):.3f} / {_seconds(done.now):.3f}",
         )
@@ -119,10 +108,6 @@ def _print_table(replays: list[tuple[Path, Replay]]) -> None:
 
 def _pair(then: str, now: str) -> str:
     return now if then == now else f"{then} / {now}"
-
-
-def _word(certified: bool) -> str:
-    return "yes" if certified else "no"
 
 
 def _seconds(stats: object) -> float:
