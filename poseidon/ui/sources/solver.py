@@ -110,10 +110,8 @@ class SolverPoll:
         """Whether there may be a later flow than the latest that is known, and the solver was not just asked for it."""
         since = time.monotonic() - self._flow_asked
         return (
-            (self._known.rounds.latest > self._flow_of
-            and since >= _PAUSE_SECONDS)
-            or since >= _INTEREST_SECONDS
-        )
+            self._known.rounds.latest > self._flow_of and since >= _PAUSE_SECONDS
+        ) or since >= _INTEREST_SECONDS
 
     async def _read_flow(self, stub: Any) -> None:
         """Ask for the flow of a newer round, if there is one; from time to time anyway, as only then it is kept."""
