@@ -137,8 +137,8 @@ class FixtureServer:
             return web.Response(status=304, headers={"ETag": tag})
         if parts == ["cluster"] and not self.empty:
             headers = {"ETag": tag, "Content-Encoding": "gzip"}
-            body = _packed_cluster(query.get("level") or fixtures.LEVELS[0], self.version % 3)
-            return web.Response(body=body, content_type="application/json", headers=headers)
+            packed = _packed_cluster(query.get("level") or fixtures.LEVELS[0], self.version % 3)
+            return web.Response(body=packed, content_type="application/json", headers=headers)
         answer = self._nothing(parts) if self.empty else self._data(parts, query)
         if answer is None:
             return web.json_response({"error": f"there is no {'/'.join(parts)}"}, status=404)

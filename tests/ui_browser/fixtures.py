@@ -373,7 +373,7 @@ def cluster(level: str, t: int) -> dict[str, Any]:
 
 def node(name: str, offset: int, limit: int) -> dict[str, Any]:
     total = 212
-    resources = [
+    resources: list[tuple[Any, ...]] = [
         ("cpu", 32, 28.5, 19.2, "32", "28500m", "19200m"),
         ("memory", 128, 96, 71, "128Gi", "96Gi", "71Gi"),
     ]

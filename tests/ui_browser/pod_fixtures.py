@@ -63,7 +63,7 @@ def pods(query: dict[str, str], offset: int, limit: int) -> dict[str, Any]:
 def pod(name: str) -> dict[str, Any]:
     chance = random.Random(name)
     bound = "web-front" in name
-    nodes = []
+    nodes: list[dict[str, Any]] = []
     for i in range(50):
         models = {
             m: {"cost": round(chance.uniform(0, 18), 1), "raw": round(chance.random(), 3), "score": 40}

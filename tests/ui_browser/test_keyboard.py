@@ -52,7 +52,7 @@ async def test_arrows_walk_through_the_flow_and_enter_opens(page):
     assert str(await page.value(where)).startswith("g")
     await page.key("Enter")
     await page.until("!!document.querySelector('aside.panel')")
-    assert await page.value("document.activeElement.tagName") == "H2"
+    await page.until("document.activeElement.tagName === 'H2'")
     await page.key("Escape")
     await page.until("!document.querySelector('aside.panel')")
     await page.until(f"{where}?.startsWith('g')")

@@ -42,13 +42,23 @@ function ThemeSwitch() {
 
 function Header({ session, view }) {
   const { state } = useStore(connection);
-  const words = { connected: ["good", "Live"], connecting: ["", "Connecting"], broken: ["warn", "Disconnected"] };
-  const [tone, word] = session?.source === "live" || !session || state !== "connected" ? words[state] : ["", "Saved"];
+  const nav = useRef(null);
+  useEffect(() => {
+    const here = nav.current.querySelector("[aria-current]");
+    if (here) nav.current.scrollLeft = here.offsetLeft - 60; // in narrow windows
+  }, [view]);
+  const words = {
+    connected: ["good", "Live"],
+    connecting: ["", "Connecting"],
+    broken: ["warn", "Disconnected"],
+  };
+  const [tone, word] =
+    session?.source === "live" || !session || state !== "connected" ? words[state] : ["", "Saved"];
   return html`<header class="header">
     <a class="brand" href=${link("overview")}>
       <${Mark} /><span>Poseidon</span> ${session?.title && html`<span class="cluster name">${session.title}</span>`}
     </a>
-    <nav class="nav" aria-label="Views">
+    <nav class="nav" aria-label="Views" ref=${nav}>
       <ul>
         ${Object.entries(VIEWS).map(
           ([name, [title]]) => html`<li key=${name}>
@@ -100,7 +110,12 @@ function useView(name) {
     let wanted = true;
     known[1]().then(
       (module) => wanted && setLoaded({ name, View: module.View }),
-      () => wanted && setLoaded({ name, error: new Error("This view could not be loaded yet; it is tried again when the server answers.") }),
+      () =>
+        wanted &&
+        setLoaded({
+          name,
+          error: new Error("This view could not be loaded yet; it is tried again when the server answers."),
+        }),
     );
     return () => {
       wanted = false;
@@ -117,9 +132,12 @@ function Content({ session, where }) {
   }, [where]);
   const known = own(VIEWS, where.view);
   if (!known) {
-    return html`<${Card}><${Empty} title="There is no such view"><a href=${link("overview")}>To the overview</a><//><//>`;
+    return html`
+      <${Card}><${Empty} title="There is no such view"><a href=${link("overview")}>To the overview</a><//>
+    <//>`;
   }
-  if (broken) return html`<${Failure} error=${{ message: `This view has failed: ${broken.message ?? broken}` }} />`;
+  if (broken)
+    return html`<${Failure} error=${{ message: `This view has failed: ${broken.message ?? broken}` }} />`;
   if (error) return html`<${Failure} error=${error} />`;
   if (!View || !session) return html`<${Loading} tall=${420} />`;
   const [title, , capability] = known;
@@ -134,7 +152,9 @@ function Content({ session, where }) {
 function Warnings({ texts }) {
   const list = html`<ul>${texts.map((text) => html`<li key=${text} class="name">${text}</li>`)}</ul>`;
   if (texts.length <= 2) return html`<div class="card warning">${list}</div>`;
-  return html`<details class="card warning"><summary>${many(texts.length, "note")} on what is shown</summary>${list}</details>`;
+  return html`
+    <details class="card warning"><summary>${many(texts.length, "note")} on what is shown</summary>${list}
+  </details>`;
 }
 
 /** What this is; of files it may change while they are worked on, of a running pair with the server alone. */
@@ -162,7 +182,10 @@ function App() {
   const title = own(VIEWS, where.view)?.[0] ?? "Not found";
   const page = [where.view, ...where.parts].join("/");
   useEffect(() => {
-    document.title = `${where.parts.length ? `${where.parts.join("/")} · ` : ""}${title} · Poseidon`.slice(0, 200);
+    document.title = `${where.parts.length ? `${where.parts.join("/")} · ` : ""}${title} · Poseidon`.slice(
+      0,
+      200,
+    );
     if (!first.current) {
       main.current.focus({ preventScroll: true });
       scrollTo(0, 0);
@@ -185,5 +208,7 @@ document.querySelector(".skip").addEventListener("click", (event) => {
 });
 start();
 // The other views, once there is time: so that they can be opened while the server is away.
-addEventListener("load", () => setTimeout(() => Object.values(VIEWS).forEach(([, load]) => load().catch(() => {})), 2000));
+addEventListener("load", () =>
+  setTimeout(() => Object.values(VIEWS).forEach(([, load]) => load().catch(() => {})), 2000),
+);
 render(html`<${App} />`, document.getElementById("app"));

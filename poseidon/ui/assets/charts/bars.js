@@ -31,12 +31,21 @@ function Piece({ part, colour, title }) {
 
 /** A stack of named parts of `most`; the order of `names` gives the colours. */
 export function Stack({ names, values, most }) {
-  const text = names.filter((name) => own(values, name)).map((name) => `${name} ${points(own(values, name))}`).join(", ");
+  const text = names
+    .filter((name) => own(values, name))
+    .map((name) => `${name} ${points(own(values, name))}`)
+    .join(", ");
   return html`<span class="bar stacked" role="img" aria-label=${text || "nothing"}>
     ${names.map(
       (name, i) =>
         own(values, name) > 0 &&
-        html`<${Piece} key=${name} part=${own(values, name) / (most || 1)} colour=${seriesColour(i)} title="${name} ${points(own(values, name))}" />`,
+        html`
+          <${Piece}
+            key=${name}
+            part=${own(values, name) / (most || 1)}
+            colour=${seriesColour(i)}
+            title="${name} ${points(own(values, name))}"
+          />`,
     )}
   </span>`;
 }
@@ -49,7 +58,14 @@ function Swatch({ colour }) {
 export function StackLegend({ names, values }) {
   return html`<ul class="legend">
     ${names.map(
-      (name, i) => html`<li key=${name}><${Swatch} colour=${seriesColour(i)} /><span class="name">${name}</span>${values && html` <b>${points(own(values, name))}</b>`}</li>`,
+      (name, i) =>
+        html`
+          <li key=${name}>
+            <${Swatch} colour=${seriesColour(i)} />
+            <span class="name">${name}
+          </span>
+            ${values && html` <b>${points(own(values, name))}</b>`}
+        </li>`,
     )}
   </ul>`;
 }
@@ -82,13 +98,27 @@ export function Spark({ label, at, lines }) {
     values.forEach((value, i) => {
       if (value === null || value === undefined) pen = "M";
       else {
-        steps.push(`${pen}${(((at[i] - at[0]) / span) * width).toFixed(1)} ${(height - 2 - (value / most) * (height - 4)).toFixed(1)}`);
+        steps.push(
+          `${pen}${(((at[i] - at[0]) / span) * width).toFixed(1)} ${(height - 2 - (value / most) * (height - 4)).toFixed(1)}`,
+        );
         pen = "L";
       }
     });
     return steps.join("");
   };
-  return html`<svg class="spark" viewBox="0 0 ${width} ${height}" preserveAspectRatio="none" role="img" aria-label=${label}>
-    ${lines.map((line) => html`<path key=${line.name} d=${path(line.values)} fill="none" stroke=${line.colour} stroke-width="1.5" vector-effect="non-scaling-stroke" />`)}
+  return html`
+    <svg class="spark" viewBox="0 0 ${width} ${height}" preserveAspectRatio="none" role="img" aria-label=${label}>
+    ${lines.map(
+      (line) =>
+        html`
+        <path
+          key=${line.name}
+          d=${path(line.values)}
+          fill="none"
+          stroke=${line.colour}
+          stroke-width="1.5"
+          vector-effect="non-scaling-stroke"
+        />`,
+    )}
   </svg>`;
 }

@@ -5,6 +5,7 @@ import { tone } from "../data/theme.js";
 import { colourOf } from "./colour.js";
 import { fitting, isolated } from "./measure.js";
 
+const MOST_SIGN = 15; // in large cells signs stand in a corner
 const SMALL = 8; // cells below this size have no room for signs within
 
 /** One sign of a flag in the cell at x, y. */
@@ -58,7 +59,7 @@ export function paintHeat(canvas, drawn, { parts, flags, names, dim }, theme) {
   canvas.style.height = `${drawn.height}px`;
   const pen = canvas.getContext("2d");
   pen.scale(scale, scale);
-  const [ink, muted, unknown] = [tone("text"), tone("muted"), tone("line")];
+  const [ink, inverse, muted, unknown] = [tone("text"), tone("surface"), tone("muted"), tone("line")];
   const size = drawn.cell;
   const gap = size > 6 ? 1 : 0.5;
 
@@ -67,7 +68,11 @@ export function paintHeat(canvas, drawn, { parts, flags, names, dim }, theme) {
   pen.textBaseline = "alphabetic";
   drawn.boxes.forEach((box, g) => {
     const number = box.width > 110 ? `  ${drawn.members[g].length}` : "";
-    pen.fillText(isolated(fitting(names[g] || "all nodes", box.width - (number ? 44 : 2), 12, 500)) + number, box.x, box.y + 14);
+    pen.fillText(
+      isolated(fitting(names[g] || "all nodes", box.width - (number ? 44 : 2), 12, 500)) + number,
+      box.x,
+      box.y + 14,
+    );
   });
 
   // By colour, as changing it is what costs.
@@ -100,7 +105,9 @@ export function paintHeat(canvas, drawn, { parts, flags, names, dim }, theme) {
     if (!flags[i] || drawn.cells[2 * i] < 0 || dim?.(i)) continue;
     for (const [bit, , sign] of FLAGS) {
       if (!(flags[i] & bit) || (size < SMALL && (sign === "dot" || sign === "foot"))) continue;
-      paintSign(pen, sign, drawn.cells[2 * i], drawn.cells[2 * i + 1], size - gap + 1, ink);
+      const side = sign === "ring" ? size - gap + 1 : Math.min(size - gap + 1, MOST_SIGN);
+      const x = drawn.cells[2 * i] + size - gap + 1 - side;
+      paintSign(pen, sign, x, drawn.cells[2 * i + 1], side, parts[i] > 0.5 && sign !== "ring" ? inverse : ink);
       if (size < SMALL) break;
     }
   }

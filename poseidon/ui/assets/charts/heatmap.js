@@ -36,7 +36,11 @@ export function Heatmap({ data, metric, values, parts, dim, chosen, choose }) {
   const drawn = useMemo(() => (width ? heatLayout(nodes.group, groups, width, wanted) : null), [data, width]);
   useEffect(() => {
     if (!drawn) return undefined;
-    const frame = requestAnimationFrame(() => canvas.current && paintHeat(canvas.current, drawn, { parts, flags: nodes.flags, names: groups, dim }, colours));
+    const frame = requestAnimationFrame(
+      () =>
+        canvas.current &&
+        paintHeat(canvas.current, drawn, { parts, flags: nodes.flags, names: groups, dim }, colours),
+    );
     return () => cancelAnimationFrame(frame);
   }, [drawn, parts, dim, colours]);
 
@@ -45,7 +49,7 @@ export function Heatmap({ data, metric, values, parts, dim, chosen, choose }) {
     [METRICS[metric].title, METRICS[metric].text(values[i])],
     ["CPU", `${perMille(nodes.cpu[i])} requested, ${perMille(nodes.cpuUsed[i])} used`],
     ["Memory", `${perMille(nodes.memory[i])} requested, ${perMille(nodes.memoryUsed[i])} used`],
-    ["Pods", `${perMille(nodes.pods[i])} of the most`],
+    ["Pod slots", `${perMille(nodes.pods[i])} taken`],
   ];
   const move = (event) => {
     const box = canvas.current.getBoundingClientRect();
@@ -60,7 +64,11 @@ export function Heatmap({ data, metric, values, parts, dim, chosen, choose }) {
       if (next < 0) return;
       setFocused(next);
       const flags = flagsOf(nodes.flags[next]);
-      announce(`${cut(nodes.name[next], 80)}, ${METRICS[metric].title} ${METRICS[metric].text(values[next])}${flags.length ? `, ${flags.join(", ")}` : ""}`);
+      announce(
+        `${cut(nodes.name[next], 80)}, ${METRICS[metric].title} ${METRICS[metric].text(values[next])}${
+          flags.length ? `, ${flags.join(", ")}` : ""
+        }`,
+      );
     } else if (event.key === "Enter" && focused >= 0) choose(nodes.name[focused]);
   };
   const shown = pointed && pointed.i < nodes.name.length ? pointed : null;
@@ -79,10 +87,18 @@ export function Heatmap({ data, metric, values, parts, dim, chosen, choose }) {
     <canvas ref=${canvas}></canvas>
     ${drawn && open >= 0 && html`<${Frame} drawn=${drawn} node=${open} className="chosen" />`}
     ${drawn && focused >= 0 && focused < nodes.name.length && html`<${Frame} drawn=${drawn} node=${focused} />`}
-    ${drawn && shown && html`<${Frame} drawn=${drawn} node=${shown.i} />
+    ${
+      drawn &&
+      shown &&
+      html`<${Frame} drawn=${drawn} node=${shown.i} />
       <${Tooltip} x=${shown.x} y=${shown.y} head=${cut(nodes.name[shown.i], 120)} facts=${facts(shown.i)}>
-        <div class="muted">${[groups[nodes.group[shown.i]], ...flagsOf(nodes.flags[shown.i])].map((each) => cut(each, 60)).join(", ")}</div>
-      <//>`}
+        <div class="muted">
+          ${[groups[nodes.group[shown.i]], ...flagsOf(nodes.flags[shown.i])]
+            .map((each) => cut(each, 60))
+            .join(", ")}
+        </div>
+      <//>`
+    }
   </div>`;
 }
 
@@ -103,4 +119,3 @@ export function Sign({ sign }) {
   }, [sign, colours]);
   return html`<canvas class="sign" ref=${canvas} width="28" height="28" aria-hidden="true"></canvas>`;
 }
-

@@ -2,7 +2,8 @@
 
 import { cut } from "../data/text.js";
 
-const FAMILY = 'Inter, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Noto Sans", "Liberation Sans", sans-serif';
+const FAMILY =
+  'Inter, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Noto Sans", "Liberation Sans", sans-serif';
 const MOST_KEPT = 4000;
 let pen = null;
 const widths = new Map();
@@ -26,7 +27,10 @@ export function fitting(text, room, size, weight) {
   if (last && widthOf(text, size, weight) > room && widthOf(last, size, weight) <= room) return last;
   let shown = cut(text, Math.max(4, Math.floor(room / 3.5)));
   while (shown.length > 4 && widthOf(shown, size, weight) > room) {
-    shown = cut(text, Math.max(4, Math.min(shown.length - 1, Math.floor((shown.length * room) / widthOf(shown, size, weight)))));
+    shown = cut(
+      text,
+      Math.max(4, Math.min(shown.length - 1, Math.floor((shown.length * room) / widthOf(shown, size, weight)))),
+    );
   }
   return shown;
 }

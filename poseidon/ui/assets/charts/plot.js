@@ -10,7 +10,12 @@ import { moment, NONE, time } from "../data/text.js";
 const FONT = '11px Inter, system-ui, "Segoe UI", Roboto, "Liberation Sans", sans-serif';
 
 function options(series, format, width, height, hovered) {
-  const axis = { stroke: tone("muted"), font: FONT, grid: { stroke: tone("grid"), width: 1 }, ticks: { show: false } };
+  const axis = {
+    stroke: tone("muted"),
+    font: FONT,
+    grid: { stroke: tone("grid"), width: 1 },
+    ticks: { show: false },
+  };
   return {
     width,
     height,
@@ -24,8 +29,20 @@ function options(series, format, width, height, hovered) {
     },
     scales: { y: { range: (_, low, high) => [Math.min(0, low ?? 0), (high || 1) * 1.08] } },
     axes: [
-      { ...axis, size: 26, space: 70, values: (_, ticks) => ticks.map((at) => moment(at, ticks[1] - ticks[0] < 60)) },
-      { ...axis, size: 54, space: 34, gap: 6, values: (_, ticks) => ticks.map((tick, i) => (i && format(tick) === format(ticks[i - 1]) ? "" : format(tick))) },
+      {
+        ...axis,
+        size: 26,
+        space: 70,
+        values: (_, ticks) => ticks.map((at) => moment(at, ticks[1] - ticks[0] < 60)),
+      },
+      {
+        ...axis,
+        size: 54,
+        space: 34,
+        gap: 6,
+        values: (_, ticks) =>
+          ticks.map((tick, i) => (i && format(tick) === format(ticks[i - 1]) ? "" : format(tick))),
+      },
     ],
     series: [
       {},
@@ -49,7 +66,8 @@ function lonely(values) {
 }
 
 function lastOf(values) {
-  for (let i = values.length - 1; i >= 0; i -= 1) if (values[i] !== null && values[i] !== undefined) return values[i];
+  for (let i = values.length - 1; i >= 0; i -= 1)
+    if (values[i] !== null && values[i] !== undefined) return values[i];
   return null;
 }
 
@@ -87,7 +105,9 @@ export function Plot({ title, unit, at, series, format, height = 168 }) {
       <span class="end plot-values">
         ${shown !== null && html`<span class="muted">${time(at[shown])}</span>`}
         ${series.map(
-          (each) => html`<span key=${each.name}><i class="swatch ${each.colour} ${each.dash ? "dashed" : ""}"></i
+          (
+            each,
+          ) => html`<span key=${each.name}><i class="swatch ${each.colour} ${each.dash ? "dashed" : ""}"></i
             >${series.length > 1 && html`<span class="muted">${each.name}</span>`} <b>${value(each)}</b></span>`,
         )}
       </span>
@@ -107,24 +127,36 @@ const ROWS = 30;
 function AsTable({ title, at, series, format }) {
   const [open, setOpen] = useState(false);
   const step = Math.max(1, Math.floor(at.length / ROWS));
-  const rows = open ? at.map((_, i) => i).filter((i) => (at.length - 1 - i) % step === 0).reverse() : [];
+  const rows = open
+    ? at
+        .map((_, i) => i)
+        .filter((i) => (at.length - 1 - i) % step === 0)
+        .reverse()
+    : [];
   return html`<details class="as-table" onToggle=${(event) => setOpen(event.target.open)}>
     <summary>As a table</summary>
-    ${open &&
-    html`<div class="scroll short-list" tabindex="0" role="region" aria-label="${title} as a table">
+    ${
+      open &&
+      html`<div class="scroll short-list" tabindex="0" role="region" aria-label="${title} as a table">
       <table class="bare">
         <thead>
-          <tr><th scope="col">Time</th>${series.map((each) => html`<th scope="col" class="number">${each.name}</th>`)}</tr>
+          <tr>
+            <th scope="col">Time</th>
+            ${series.map((each) => html`<th scope="col" class="number">${each.name}</th>`)}
+          </tr>
         </thead>
         <tbody>
           ${rows.map(
             (i) => html`<tr key=${at[i]}>
               <td>${time(at[i])}</td>
-              ${series.map(({ values }) => html`<td class="number">${values[i] === null ? NONE : format(values[i])}</td>`)}
+              ${series.map(
+                ({ values }) => html`<td class="number">${values[i] === null ? NONE : format(values[i])}</td>`,
+              )}
             </tr>`,
           )}
         </tbody>
       </table>
-    </div>`}
+    </div>`
+    }
   </details>`;
 }

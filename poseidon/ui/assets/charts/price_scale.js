@@ -12,10 +12,22 @@ export function ScaleLegend({ label, low, high }) {
     const pen = strip.current.getContext("2d");
     rampOf(colours).forEach((colour, i, all) => {
       pen.fillStyle = colour;
-      pen.fillRect((i * strip.current.width) / all.length, 0, strip.current.width / all.length + 1, strip.current.height);
+      pen.fillRect(
+        (i * strip.current.width) / all.length,
+        0,
+        strip.current.width / all.length + 1,
+        strip.current.height,
+      );
     });
   }, [colours]);
   return html`<span class="scale">
-    <span>${label}</span><span>${low}</span><canvas ref=${strip} width="128" height="8" aria-hidden="true"></canvas><span>${high}</span>
+    <span>${label}
+    </span>
+      <span>${low}
+    </span>
+      <canvas ref=${strip} width="128" height="8" aria-hidden="true">
+    </canvas>
+      <span>${high}
+    </span>
   </span>`;
 }

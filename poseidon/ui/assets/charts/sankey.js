@@ -26,7 +26,9 @@ function Hatching() {
 /** What a node is, in words. */
 export function saidOf(node) {
   const price = node.price === null || node.price === undefined ? "" : `, price ${points(node.price)}`;
-  return `${cut(node.label, 80)}: ${many(node.tasks, "pod")}${price}${node.saturated ? ", saturated" : ""}${node.sub ? `, ${node.sub}` : ""}`;
+  return `${cut(node.label, 80)}: ${many(node.tasks, "pod")}${price}${node.saturated ? ", saturated" : ""}${
+    node.sub ? `, ${node.sub}` : ""
+  }`;
 }
 
 function Label({ node, drawn, chosen }) {
@@ -40,7 +42,11 @@ function Label({ node, drawn, chosen }) {
   const whole = `${number} · ${node.sub}`;
   const sub = node.sub && !first && widthOf(whole, 11, 400) < room ? whole : number;
   const name = isolated(fitting(node.label, tall ? room : room - widthOf(number, 11, 400) - 8));
-  return html`<text class="label ${chosen ? "chosen" : ""}" x=${x} y=${tall ? middle - 3 : middle + 4} text-anchor=${anchor}>${name}${!tall && html`<tspan class="sub" dx="6">${number}</tspan>`}</text>
+  return html`
+    <text class="label ${chosen ? "chosen" : ""}" x=${x} y=${tall ? middle - 3 : middle + 4} text-anchor=${anchor}>
+      ${name}
+      ${!tall && html`<tspan class="sub" dx="6">${number}</tspan>`}
+  </text>
     ${tall && html`<text class="sub" x=${x} y=${middle + 12} text-anchor=${anchor}>${sub}</text>`}`;
 }
 
@@ -48,7 +54,12 @@ function Band({ link, colour, lit, hover }) {
   const { area, edges } = useMemo(() => ribbon(link), [link]);
   const state = lit ? "lit" : "";
   return html`<g>
-    <path class="ribbon ${state} ${colour ? "" : "unknown"}" d=${area} fill=${colour ?? undefined} onMouseMove=${(event) => hover(event, link)} />
+    <path
+      class="ribbon ${state} ${colour ? "" : "unknown"}"
+      d=${area}
+      fill=${colour ?? undefined}
+      onMouseMove=${(event) => hover(event, link)}
+    />
     ${link.saturated && link.width >= 4 && html`<path class="cut-area ${state}" d=${area} />`}
     ${link.saturated && html`<path class="cut-edge ${state} ${link.width < 4 ? "fine" : ""}" d=${edges} />`}
   </g>`;
@@ -57,7 +68,10 @@ function Band({ link, colour, lit, hover }) {
 function Block({ node, drawn, colour, current, chosen, on }) {
   const height = Math.max(node.y1 - node.y0, 2.5);
   const middle = (node.y0 + node.y1) / 2;
-  const hit = { x: node.layer === 0 ? 4 : node.x0 - 3, width: node.layer === 0 ? node.x1 - 1 : node.layer === 3 ? 120 : 182 };
+  const hit = {
+    x: node.layer === 0 ? 4 : node.x0 - 3,
+    width: node.layer === 0 ? node.x1 - 1 : node.layer === 3 ? 120 : 182,
+  };
   const tall = Math.max(height, 15);
   return html`<g
     class="node ${chosen ? "chosen" : ""}"
@@ -70,8 +84,23 @@ function Block({ node, drawn, colour, current, chosen, on }) {
     onClick=${() => on.choose(node)}
     onFocus=${() => on.focus(node)}
   >
-    <rect class="hit" x=${hit.x} y=${middle - tall / 2 - 1} width=${Math.min(hit.width, drawn.width - hit.x)} height=${tall + 2} rx="3" />
-    <rect class="block ${node.saturated ? "cut" : ""} ${colour ? "" : "unknown"}" x=${node.x0} y=${middle - height / 2} width=${drawn.block} height=${height} rx="2" fill=${colour ?? undefined} />
+    <rect
+      class="hit"
+      x=${hit.x}
+      y=${middle - tall / 2 - 1}
+      width=${Math.min(hit.width, drawn.width - hit.x)}
+      height=${tall + 2}
+      rx="3"
+    />
+    <rect
+      class="block ${node.saturated ? "cut" : ""} ${colour ? "" : "unknown"}"
+      x=${node.x0}
+      y=${middle - height / 2}
+      width=${drawn.block}
+      height=${height}
+      rx="2"
+      fill=${colour ?? undefined}
+    />
   </g>`;
 }
 
@@ -88,7 +117,8 @@ export function Sankey({ flow, at, choose, hold }) {
     const id = tip?.id ?? at;
     return drawn && id ? ways(drawn, id) : null;
   }, [drawn, tip?.id, at]);
-  const colour = (price) => (price === null || price === undefined || !flow.priceMost ? null : colourOf(price / flow.priceMost, colours));
+  const colour = (price) =>
+    price === null || price === undefined || !flow.priceMost ? null : colourOf(price / flow.priceMost, colours);
   useEffect(() => {
     const names = drawn?.nodes.filter((node) => !node.through).map((node) => node.id);
     if (names && !names.includes(focused)) setFocused(names[0]);
@@ -117,8 +147,9 @@ export function Sankey({ flow, at, choose, hold }) {
     setTip({ id: link.key, x: event.clientX, y: event.clientY, link });
   };
   return html`<div class="flow-scroll" ref=${place}>
-    ${drawn &&
-    html`<svg
+    ${
+      drawn &&
+      html`<svg
       class="flow-picture ${lit ? "focused" : ""}"
       width=${drawn.width}
       height=${drawn.height}
@@ -128,15 +159,71 @@ export function Sankey({ flow, at, choose, hold }) {
       onKeyDown=${keys}
     >
       <${Hatching} />
-      ${TITLES.map((title, i) => html`<text class="column-title" x=${i === 0 ? drawn.columns[0] + drawn.block : drawn.columns[i]} y="14" text-anchor=${i === 0 ? "end" : "start"}>${title}</text>`)}
+      ${TITLES.map(
+        (title, i) =>
+          html`
+          <text
+            class="column-title"
+            x=${i === 0 ? drawn.columns[0] + drawn.block : drawn.columns[i]}
+            y="14"
+            text-anchor=${i === 0 ? "end" : "start"}>
+            ${title}
+        </text>`,
+      )}
       <g>
-        ${drawn.links.map((link) => html`<${Band} key=${link.key} link=${link} colour=${colour(link.price)} lit=${lit?.has(link.key)} hover=${hoverLink} />`)}
+        ${drawn.links.map(
+          (link) =>
+            html`
+            <${Band}
+              key=${link.key}
+              link=${link}
+              colour=${colour(link.price)}
+              lit=${lit?.has(link.key)}
+              hover=${hoverLink}
+            />`,
+        )}
       </g>
-      ${drawn.nodes.filter((node) => !node.through).map((node) => html`<${Block} key=${node.id} node=${node} drawn=${drawn} colour=${colour(node.price)} current=${node.id === focused} chosen=${node.id === at} on=${on} />`)}
-      <g class="labels" aria-hidden="true">${drawn.nodes.filter((node) => !node.through).map((node) => html`<${Label} key=${node.id} node=${node} drawn=${drawn} chosen=${node.id === at} />`)}</g>
-    </svg>`}
-    ${tip?.node && html`<${Tooltip} x=${tip.x} y=${tip.y} head=${cut(tip.node.label, 160)} facts=${factsOf(tip.node)}>${tip.node.sub && html`<div class="muted">${tip.node.sub}</div>`}<//>`}
-    ${tip?.link && html`<${Tooltip} x=${tip.x} y=${tip.y} head="${cut(name(tip.link.source), 60)} → ${cut(name(tip.link.target), 60)}" facts=${factsOf(tip.link)} />`}
+      ${drawn.nodes
+        .filter((node) => !node.through)
+        .map(
+          (node) =>
+            html`
+          <${Block}
+            key=${node.id}
+            node=${node}
+            drawn=${drawn}
+            colour=${colour(node.price)}
+            current=${node.id === focused}
+            chosen=${node.id === at}
+            on=${on}
+          />`,
+        )}
+      <g class="labels" aria-hidden="true">
+        ${drawn.nodes
+          .filter((node) => !node.through)
+          .map(
+            (node) => html`<${Label} key=${node.id} node=${node} drawn=${drawn} chosen=${node.id === at} />`,
+          )}
+      </g>
+    </svg>`
+    }
+    ${
+      tip?.node &&
+      html`
+        <${Tooltip} x=${tip.x} y=${tip.y} head=${cut(tip.node.label, 160)} facts=${factsOf(tip.node)}>
+          ${tip.node.sub && html`<div class="muted">${tip.node.sub}</div>`}
+      <//>`
+    }
+    ${
+      tip?.link &&
+      html`
+        <${Tooltip}
+          x=${tip.x}
+          y=${tip.y}
+          head="${cut(name(tip.link.source), 60)} → ${cut(name(tip.link.target), 60)}"
+          facts=${factsOf(tip.link)}
+        />`
+    }
   </div>`;
 }
 
@@ -146,9 +233,15 @@ function factsOf({ tasks, price, saturated }) {
 
 export function FlowLegend({ flow }) {
   return html`<div class="flow-foot">
-    ${flow.priceMost > 0 ? html`<${ScaleLegend} label="Price of a place, points" low="0" high=${points(flow.priceMost)} />` : html`<span>No prices are known of this round</span>`}
+    ${
+      flow.priceMost > 0
+        ? html`<${ScaleLegend} label="Price of a place, points" low="0" high=${points(flow.priceMost)} />`
+        : html`<span>No prices are known of this round</span>`
+    }
     <span class="scale">
-      <svg class="cut-sample flow-picture" aria-hidden="true"><rect class="cut-area cut-edge" x="1" y="1" width="20" height="8" /></svg>
+      <svg class="cut-sample flow-picture" aria-hidden="true">
+        <rect class="cut-area cut-edge" x="1" y="1" width="20" height="8" />
+      </svg>
       The cut: nothing more fits through
     </span>
     <span>Width: pods</span>

@@ -22,12 +22,21 @@ function order(a, b) {
 function network(flow) {
   const nodes = new Map();
   flow.nodes.forEach((node, place) => {
-    if (node.tasks > 0) nodes.set(node.id, { ...node, place, layer: LAYERS.indexOf(node.layer), layerName: node.layer });
+    if (node.tasks > 0)
+      nodes.set(node.id, { ...node, place, layer: LAYERS.indexOf(node.layer), layerName: node.layer });
   });
   const links = [];
   const through = (link, layer) => {
     const id = `through:${layer}:${link.target}`;
-    const found = nodes.get(id) ?? { id, layer, through: true, tasks: 0, place: nodes.size, price: link.price, saturated: link.saturated };
+    const found = nodes.get(id) ?? {
+      id,
+      layer,
+      through: true,
+      tasks: 0,
+      place: nodes.size,
+      price: link.price,
+      saturated: link.saturated,
+    };
     found.tasks += link.tasks;
     nodes.set(id, found);
     return id;
@@ -38,7 +47,8 @@ function network(flow) {
     const stops = [link.source];
     for (let layer = source.layer + 1; layer < target.layer; layer += 1) stops.push(through(link, layer));
     stops.push(link.target);
-    for (let i = 1; i < stops.length; i += 1) links.push({ ...link, source: stops[i - 1], target: stops[i], of: link });
+    for (let i = 1; i < stops.length; i += 1)
+      links.push({ ...link, source: stops[i - 1], target: stops[i], of: link });
   }
   return { nodes: [...nodes.values()], links: joined(links) };
 }
@@ -77,7 +87,9 @@ export function layout(flow, width) {
       [width - RIGHT, height - 12],
     ]);
   const done = place({ nodes, links });
-  const columns = LAYERS.map((_, layer) => LEFT + ((width - LEFT - RIGHT - BLOCK) * layer) / (LAYERS.length - 1));
+  const columns = LAYERS.map(
+    (_, layer) => LEFT + ((width - LEFT - RIGHT - BLOCK) * layer) / (LAYERS.length - 1),
+  );
   for (const node of done.nodes) {
     node.x0 = columns[node.layer];
     node.x1 = node.x0 + BLOCK;
@@ -134,7 +146,10 @@ export function neighbour(drawn, id, key) {
   const step = key === "ArrowRight" ? 1 : -1;
   for (let layer = here.layer + step; layer >= 0 && layer < LAYERS.length; layer += step) {
     const next = column(layer);
-    if (next.length) return next.reduce((best, node) => (Math.abs(middle(node) - middle(here)) < Math.abs(middle(best) - middle(here)) ? node : best));
+    if (next.length)
+      return next.reduce((best, node) =>
+        Math.abs(middle(node) - middle(here)) < Math.abs(middle(best) - middle(here)) ? node : best,
+      );
   }
   return here;
 }

@@ -13,6 +13,11 @@ export function Tooltip({ x, y, head, facts, children }) {
   }, [x, y, head]);
   return html`<div class="tooltip" ref=${box} aria-hidden="true">
     <div class="head">${head}</div>
-    ${facts && html`<dl class="facts">${facts.map(([word, value]) => html`<dt>${word}</dt><dd>${value}</dd>`)}</dl>`} ${children}
+    ${
+      facts &&
+      html`
+        <dl class="facts">${facts.map(([word, value]) => html`<dt>${word}</dt><dd>${value}</dd>`)}
+      </dl>`
+    } ${children}
   </div>`;
 }

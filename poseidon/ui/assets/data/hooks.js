@@ -15,7 +15,12 @@ export function useData(path, part) {
   const state = useRef({ path: null, data: undefined, error: null, previous: undefined });
   if (state.current.path !== path) {
     const { data, previous } = state.current;
-    state.current = { path, data: path === null ? undefined : lastKnown(path), error: null, previous: data ?? previous };
+    state.current = {
+      path,
+      data: path === null ? undefined : lastKnown(path),
+      error: null,
+      previous: data ?? previous,
+    };
   }
   const vector = useStore(versions);
   const version = part ? `${vector[part] ?? 0}.${vector.attempts ?? 0}` : "";
@@ -47,7 +52,9 @@ export function useSize(element) {
     if (!node) return undefined;
     const measure = () => {
       const { width, height } = node.getBoundingClientRect();
-      setSize((old) => (Math.abs(old.width - width) < 1 && Math.abs(old.height - height) < 1 ? old : { width, height }));
+      setSize((old) =>
+        Math.abs(old.width - width) < 1 && Math.abs(old.height - height) < 1 ? old : { width, height },
+      );
     };
     measure();
     const follower = new ResizeObserver(measure);

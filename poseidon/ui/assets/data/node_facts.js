@@ -9,8 +9,12 @@ export const METRICS = {
   cpuUsed: { title: "CPU measured", column: "cpuUsed", text: perMille },
   memoryUsed: { title: "Memory measured", column: "memoryUsed", text: perMille },
   hot: { title: "Scarcest other resource", column: "hot", text: perMille },
-  pods: { title: "Pods of the most", column: "pods", text: perMille },
-  threshold: { title: "Nearest to a threshold", column: null, text: (value) => (value === null ? "–" : `${Math.round(value / 10)} % of it`) },
+  pods: { title: "Pod slots taken", column: "pods", text: perMille },
+  threshold: {
+    title: "Nearest to a threshold",
+    column: null,
+    text: (value) => (value === null ? "–" : `${Math.round(value / 10)} % of it`),
+  },
 };
 
 /** The values of a metric by node; for the thresholds, use in per mille of the threshold that it is nearest to. */
@@ -19,8 +23,12 @@ export function valuesOf(key, nodes, thresholds) {
   if (column) return nodes[column];
   return nodes.name.map((_, i) => {
     let most = null;
-    for (const [resource, measured] of [["cpu", nodes.cpuUsed], ["memory", nodes.memoryUsed]]) {
-      if (thresholds[resource] && measured[i] !== null) most = Math.max(most ?? 0, Math.round((100 * measured[i]) / thresholds[resource]));
+    for (const [resource, measured] of [
+      ["cpu", nodes.cpuUsed],
+      ["memory", nodes.memoryUsed],
+    ]) {
+      if (thresholds[resource] && measured[i] !== null)
+        most = Math.max(most ?? 0, Math.round((100 * measured[i]) / thresholds[resource]));
     }
     return most;
   });

@@ -7,7 +7,11 @@ const HOME = "overview";
 function read(hash) {
   const [path, query = ""] = hash.replace(/^#\/?/, "").split(/\?(.*)/s);
   const parts = path.split("/").filter(Boolean).map(decoded);
-  return { view: parts[0] || HOME, parts: parts.slice(1), query: Object.fromEntries(new URLSearchParams(query)) };
+  return {
+    view: parts[0] || HOME,
+    parts: parts.slice(1),
+    query: Object.fromEntries(new URLSearchParams(query)),
+  };
 }
 
 function decoded(part) {

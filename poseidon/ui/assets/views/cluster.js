@@ -17,24 +17,54 @@ function Settings({ data, query, metric, sought, seek }) {
   return html`<div class="settings">
     <label class="field">
       <span class="unseen">Find a node</span>
-      <input type="search" placeholder="Find a node" value=${sought} onInput=${(event) => seek(event.target.value)} />
+      <input
+        type="search"
+        placeholder="Find a node"
+        value=${sought}
+        onInput=${(event) => seek(event.target.value)}
+      />
     </label>
-    <${Select} label="Colour" options=${Object.entries(METRICS).map(([key, { title }]) => [key, title])} value=${metric} choose=${(key) => adjust({ metric: key }, { replace: true })} />
-    ${data.levels.length > 0 && html`<${Select} label="Group by" options=${data.levels.map((key) => [key, key || "all nodes in one"])} value=${data.level} choose=${(level) => adjust({ level: level || "none" }, { replace: true })} />`}
-    <${Choices} label="Show as" options=${[["", "Map"], ["table", "Table"]]} value=${query.as ?? ""} choose=${(as) => adjust({ as }, { replace: true })} />
+    <${Select}
+      label="Colour"
+      options=${Object.entries(METRICS).map(([key, { title }]) => [key, title])}
+      value=${metric}
+      choose=${(key) => adjust({ metric: key }, { replace: true })}
+    />
+    ${
+      data.levels.length > 0 &&
+      html`
+        <${Select}
+          label="Group by"
+          options=${data.levels.map((key) => [key, key || "all nodes in one"])}
+          value=${data.level}
+          choose=${(level) => adjust({ level: level || "none" }, { replace: true })}
+        />`
+    }
+    <${Choices} label="Show as" options=${[
+      ["", "Map"],
+      ["table", "Table"],
+    ]} value=${query.as ?? ""} choose=${(as) => adjust({ as }, { replace: true })} />
   </div>`;
 }
 
 /** The scale, and the flags as switches: what has none of the chosen ones is dimmed. */
 function Legend({ metric, values, flags, only, setOnly }) {
-  const numbers = useMemo(() => FLAGS.map(([bit]) => flags.reduce((sum, bits) => sum + (bits & bit ? 1 : 0), 0)), [flags]);
+  const numbers = useMemo(
+    () => FLAGS.map(([bit]) => flags.reduce((sum, bits) => sum + (bits & bit ? 1 : 0), 0)),
+    [flags],
+  );
   return html`<div class="flow-foot">
     <${ScaleLegend} label=${METRICS[metric].title} low="0 %" high="100 %" />
     <span class="flags" role="group" aria-label="Show only nodes that are">
       ${FLAGS.map(
         ([bit, word, sign], i) =>
           numbers[i] > 0 &&
-          html`<button key=${bit} class="flag" aria-pressed=${String(Boolean(only & bit))} onClick=${() => setOnly(only ^ bit)}>
+          html`
+            <button
+              key=${bit}
+              class="flag"
+              aria-pressed=${String(Boolean(only & bit))}
+              onClick=${() => setOnly(only ^ bit)}>
             <${Sign} sign=${sign} />${word} <b>${count(numbers[i])}</b>
           </button>`,
       )}
@@ -48,7 +78,10 @@ export function View({ query }) {
   const [only, setOnly] = useState(0);
   const data = state.data ?? state.previous;
   const metric = own(METRICS, query.metric ?? "") ? query.metric : "cpu";
-  const values = useMemo(() => (data ? valuesOf(metric, data.nodes, data.thresholds ?? {}) : []), [data, metric]);
+  const values = useMemo(
+    () => (data ? valuesOf(metric, data.nodes, data.thresholds ?? {}) : []),
+    [data, metric],
+  );
   const parts = useMemo(() => partsOf(values), [values]);
   const dim = useMemo(() => {
     const text = sought.trim().toLowerCase();
@@ -70,14 +103,40 @@ export function View({ query }) {
     <div class="split ${query.node ? "open" : ""}">
       <${Card} wide className="heat-card">
         ${empty && html`<${Empty} title="No nodes">Nodes are shown as soon as the API server lists some.<//>`}
-        ${!empty && query.as === "table" && html`<${NodesTable} data=${data} metric=${metric} values=${values} dim=${dim} chosen=${query.node} />`}
-        ${!empty &&
-        query.as !== "table" &&
-        html`<div class="heat-place">
-          <${Heatmap} data=${data} metric=${metric} values=${values} parts=${parts} dim=${dim} chosen=${query.node} choose=${choose} />
-        </div>`}
-        ${!empty && html`<${Legend} metric=${metric} values=${values} flags=${nodes.flags} only=${only} setOnly=${setOnly} />`}
+        ${
+          !empty &&
+          query.as === "table" &&
+          html`<${NodesTable} data=${data} metric=${metric} values=${values} dim=${dim} chosen=${query.node} />`
+        }
+        ${
+          !empty &&
+          query.as !== "table" &&
+          html`<div class="heat-place">
+          <${Heatmap}
+            data=${data}
+            metric=${metric}
+            values=${values}
+            parts=${parts}
+            dim=${dim}
+            chosen=${query.node}
+            choose=${choose}
+          />
+        </div>`
+        }
+        ${
+          !empty &&
+          html`
+            <${Legend} metric=${metric} values=${values} flags=${nodes.flags} only=${only} setOnly=${setOnly} />`
+        }
       <//>
-      ${query.node && html`<${NodePanel} key=${query.node} name=${query.node} close=${() => adjust({ node: "" }, { replace: true })} />`}
+      ${
+        query.node &&
+        html`
+          <${NodePanel}
+            key=${query.node}
+            name=${query.node}
+            close=${() => adjust({ node: "" }, { replace: true })}
+          />`
+      }
     </div>`;
 }

@@ -46,7 +46,9 @@ function useCures(pod) {
     followed(pod, signal, (found) => !signal.aborted && setState({ found, error: null, working: true })).then(
       (found) => {
         setState({ found, error: null, working: false });
-        announce(found.state === "done" ? `${many(found.cures.length, "cure")} found` : "No cures could be worked out");
+        announce(
+          found.state === "done" ? `${many(found.cures.length, "cure")} found` : "No cures could be worked out",
+        );
       },
       (error) => error.name !== "AbortError" && setState({ found: null, error, working: false }),
     );
@@ -60,19 +62,44 @@ function Cure({ cure, place }) {
     <span class="place" aria-hidden="true">${place}</span>
     <div>
       <p class="what name">${cure.text} <${Badge}>${cure.kind}<//></p>
-      <p class="small"><span class="muted">Costs others:</span> <span class="name">${cure.others || "nothing"}</span></p>
-      ${cure.node && html`<p class="small"><span class="muted">It would then fit on</span> <${NodeLink} name=${cure.node} /></p>`}
-      ${cure.changes.length > 0 && html`<ul class="changes">${cure.changes.map((each) => html`<li key=${each} class="mono name">${typeof each === "string" ? each : JSON.stringify(each)}</li>`)}</ul>`}
-      ${cure.moves.length > 0 &&
-      html`<ul class="changes">
+      <p class="small">
+        <span class="muted">Costs others:</span> <span class="name">${cure.others || "nothing"}
+      </span>
+      </p>
+      ${
+        cure.node &&
+        html`
+          <p class="small"><span class="muted">It would then fit on</span> <${NodeLink} name=${cure.node} />
+        </p>`
+      }
+      ${
+        cure.changes.length > 0 &&
+        html`
+          <ul class="changes">
+            ${cure.changes.map(
+              (each) =>
+                html`
+                <li key=${each} class="mono name">${typeof each === "string" ? each : JSON.stringify(each)}
+              </li>`,
+            )}
+        </ul>`
+      }
+      ${
+        cure.moves.length > 0 &&
+        html`<ul class="changes">
         ${cure.moves.map(
           (move) => html`<li key=${move.pod} class="small">
             <a class="name" href=${podLink(move.pod)}><${Name} text=${move.pod} /></a>
             <span class="muted"> from </span><${NodeLink} name=${move.from} />
-            ${move.to ? html`<span class="muted"> to </span><${NodeLink} name=${move.to} />` : html`<span class="muted"> waits then</span>`}
+            ${
+              move.to
+                ? html`<span class="muted"> to </span><${NodeLink} name=${move.to} />`
+                : html`<span class="muted"> waits then</span>`
+            }
           </li>`,
         )}
-      </ul>`}
+      </ul>`
+      }
     </div>
   </li>`;
 }
@@ -85,18 +112,41 @@ export function Cures({ pod, auto = false }) {
   }, [pod, auto]);
   const done = found?.state === "done";
   return html`<div class="cures" aria-busy=${String(working)}>
-    ${!working && !auto && html`<button class="button ${done ? "" : "main-action"}" onClick=${start}>${done ? "Work out again" : "Cheapest cures"}</button>`}
-    ${working &&
-    html`<div class="progress">
+    ${
+      !working &&
+      !auto &&
+      html`
+        <button class="button ${done ? "" : "main-action"}" onClick=${start}>
+          ${done ? "Work out again" : "Cheapest cures"}
+      </button>`
+    }
+    ${
+      working &&
+      html`<div class="progress">
       <span class="spinner" aria-hidden="true"></span>
       <span>${found?.progress || (found?.state === "waiting" ? "Waiting for its turn" : "Working out cures")}</span>
       ${!auto && html`<button class="button quiet" onClick=${stop}>Stop</button>`}
-    </div>`}
-    <${Failure} error=${error ?? (found?.state === "failed" ? { message: found.error ?? "No cures could be worked out." } : null)} />
-    ${done && found.cures.length === 0 && html`<${Empty} tight title="No cure was found">No change that is known of would make it fit.<//>`}
-    ${done &&
-    found.cures.length > 0 &&
-    html`<ol class="cure-list" aria-label="Cures, cheapest first">${found.cures.map((cure, i) => html`<${Cure} key=${`${i} ${cure.text}`} cure=${cure} place=${i + 1} />`)}</ol>
-      <p class="muted small">As of ${time(found.asOf)}, cheapest first. Nothing is changed by looking at them.</p>`}
+    </div>`
+    }
+    <${Failure}
+      error=${
+        error ??
+        (found?.state === "failed" ? { message: found.error ?? "No cures could be worked out." } : null)
+      }
+    />
+    ${
+      done &&
+      found.cures.length === 0 &&
+      html`<${Empty} tight title="No cure was found">No change that is known of would make it fit.<//>`
+    }
+    ${
+      done &&
+      found.cures.length > 0 &&
+      html`
+        <ol class="cure-list" aria-label="Cures, cheapest first">
+          ${found.cures.map((cure, i) => html`<${Cure} key=${`${i} ${cure.text}`} cure=${cure} place=${i + 1} />`)}
+      </ol>
+      <p class="muted small">As of ${time(found.asOf)}, cheapest first. Nothing is changed by looking at them.</p>`
+    }
   </div>`;
 }

@@ -8,17 +8,31 @@ import { useData } from "../data/hooks.js";
 import { adjust } from "../data/route.js";
 import { count, many, points, time } from "../data/text.js";
 import { FlowPanel } from "./flow_panels.js";
-import { Badge, Card, Choices, Empty, Failure, Instead, Name, Select } from "./parts.js";
+import { Badge, Card, Choices, Empty, Failure, Head, Instead, Name, Select } from "./parts.js";
 
 function RoundPicker({ flow, pinned }) {
   const rounds = [...flow.rounds].sort((a, b) => a - b);
   const here = rounds.indexOf(flow.round);
   const to = (round) => adjust({ round, at: "" }, { replace: true });
-  const options = [["", "newest"], ...rounds.slice().reverse().map((n) => [String(n), `#${n}`])];
+  const options = [
+    ["", "newest"],
+    ...rounds
+      .slice()
+      .reverse()
+      .map((n) => [String(n), `#${n}`]),
+  ];
   return html`<span class="field">
-    <button class="button quiet icon" aria-label="The round before" disabled=${here <= 0} onClick=${() => to(rounds[here - 1])}>‹</button>
+    <button
+      class="button quiet icon"
+      aria-label="The round before"
+      disabled=${here <= 0}
+      onClick=${() => to(rounds[here - 1])}>‹</button>
     <${Select} label="Round" options=${options} value=${pinned ? String(flow.round) : ""} choose=${to} />
-    <button class="button quiet icon" aria-label="The next round" disabled=${here < 0 || here >= rounds.length - 1} onClick=${() => to(rounds[here + 1])}>›</button>
+    <button
+      class="button quiet icon"
+      aria-label="The next round"
+      disabled=${here < 0 || here >= rounds.length - 1}
+      onClick=${() => to(rounds[here + 1])}>›</button>
   </span>`;
 }
 
@@ -32,9 +46,19 @@ function Title({ flow, query }) {
     <span class="sub">
       Round ${flow.round}, ${time(flow.ended)}: ${count(flow.placed)} of ${many(flow.tasks, "pod")} placed
     </span>
-    ${flow.certified ? html`<${Badge} tone="good" title="Cost ${points(flow.cost)}: proved to be an optimum of the full network">certified optimal<//>` : html`<${Badge} tone="warn">gap ${(100 * flow.gap).toFixed(2)} %<//>`}
+    ${
+      flow.certified
+        ? html`
+        <${Badge}
+          tone="good"
+          title="Cost ${points(flow.cost)}: proved to be an optimum of the full network">certified optimal<//>`
+        : html`<${Badge} tone="warn">gap ${(100 * flow.gap).toFixed(2)} %<//>`
+    }
     <div class="settings">
-      <${Choices} label="Show as" options=${[["", "Picture"], ["table", "Table"]]} value=${query.as ?? ""} choose=${(as) => adjust({ as }, { replace: true })} />
+      <${Choices} label="Show as" options=${[
+        ["", "Picture"],
+        ["table", "Table"],
+      ]} value=${query.as ?? ""} choose=${(as) => adjust({ as }, { replace: true })} />
       <${RoundPicker} flow=${flow} pinned=${Boolean(query.round)} />
       <${Select}
         label="Machines by"
@@ -53,19 +77,13 @@ function LinksTable({ flow, choose }) {
   const links = [...flow.links].sort((a, b) => layer(a.source) - layer(b.source) || b.tasks - a.tasks);
   const end = (id) => {
     const node = nodes.get(id);
-    return node ? html`<button class="link-button" onClick=${() => choose(node)}><${Name} text=${node.label} /></button>` : id;
+    return node
+      ? html`<button class="link-button" onClick=${() => choose(node)}><${Name} text=${node.label} /></button>`
+      : id;
   };
   return html`<div class="scroll" tabindex="0" role="region" aria-label="The flow as a table">
     <table>
-      <thead>
-        <tr>
-          <th scope="col">From</th>
-          <th scope="col">To</th>
-          <th scope="col" class="number">Pods</th>
-          <th scope="col" class="number">Price</th>
-          <th scope="col">Cut</th>
-        </tr>
-      </thead>
+      <${Head} columns=${["From", "To", ["Pods", "number"], ["Price", "number"], "Cut"]} />
       <tbody>
         ${links.map(
           (link) => html`<tr key="${link.source} ${link.target}">
@@ -95,24 +113,40 @@ export function View({ query }) {
   if (newest && (!held || shown.current?.groupBy !== newest.groupBy || query.round)) shown.current = newest;
   const flow = shown.current;
   const hold = useCallback((on) => setHeld(on), []);
-  const choose = useCallback(
-    (node) => adjust({ at: node.id, round: shown.current.round }),
-    [],
-  );
+  const choose = useCallback((node) => adjust({ at: node.id, round: shown.current.round }), []);
   if (!flow && state.error?.status === 404) return html`<h1>Flow</h1><${Card}><${NoFlow} /><//>`;
   if (!flow) return html`<h1>Flow</h1><${Instead} state=${state} tall=${520} />`;
   const at = flow.nodes.find((node) => node.id === query.at);
   const empty = flow.links.length === 0;
-  const left = [flow.others.classes && many(flow.others.classes, "smaller class", "smaller classes"), flow.others.groups && many(flow.others.groups, "more group")].filter(Boolean);
+  const left = [
+    flow.others.classes && many(flow.others.classes, "smaller class", "smaller classes"),
+    flow.others.groups && many(flow.others.groups, "more group"),
+  ].filter(Boolean);
   return html`<${Title} flow=${flow} query=${query} />
     <${Failure} error=${state.error} />
     <div class="split ${at ? "open" : ""}">
       <${Card} wide className="flow-card">
         ${empty && html`<${NoFlow} />`}
         ${!empty && query.as === "table" && html`<${LinksTable} flow=${flow} choose=${choose} />`}
-        ${!empty && query.as !== "table" && html`<${Sankey} flow=${flow} at=${at?.id} choose=${choose} hold=${hold} /><${FlowLegend} flow=${flow} />`}
+        ${
+          !empty &&
+          query.as !== "table" &&
+          html`
+            <${Sankey} flow=${flow} at=${at?.id} choose=${choose} hold=${hold} />
+            <${FlowLegend} flow=${flow} />`
+        }
         ${left.length > 0 && html`<p class="flow-foot">Summed up: ${left.join(" and ")}.</p>`}
       <//>
-      ${at && html`<${FlowPanel} key=${at.id} node=${at} flow=${flow} choose=${choose} close=${() => adjust({ at: "" }, { replace: true })} />`}
+      ${
+        at &&
+        html`
+          <${FlowPanel}
+            key=${at.id}
+            node=${at}
+            flow=${flow}
+            choose=${choose}
+            close=${() => adjust({ at: "" }, { replace: true })}
+          />`
+      }
     </div>`;
 }

@@ -9,12 +9,17 @@ import { link } from "../data/route.js";
 import { useStore } from "../data/store.js";
 import { theme } from "../data/theme.js";
 import { count, many, points } from "../data/text.js";
-import { Badge, Empty, Instead, Name, NodeLink, Pages, Panel, Section } from "./parts.js";
+import { Badge, Empty, Head, Instead, Name, NodeLink, Pages, Panel, Section } from "./parts.js";
 
 const PAGE = 50;
 
 export function FlowPanel({ node, flow, choose, close }) {
-  const kinds = { classes: ["Class", ClassBody], constraints: ["Constraint", ConstraintBody], machines: ["Machines", MachinesBody], outcome: ["Outcome", OutcomeBody] };
+  const kinds = {
+    classes: ["Class", ClassBody],
+    constraints: ["Constraint", ConstraintBody],
+    machines: ["Machines", MachinesBody],
+    outcome: ["Outcome", OutcomeBody],
+  };
   const [kind, Body] = kinds[node.layer];
   return html`<${Panel} kind=${kind} title=${node.label} close=${close}>
     <${Body} node=${node} flow=${flow} choose=${choose} />
@@ -22,7 +27,12 @@ export function FlowPanel({ node, flow, choose, close }) {
 }
 
 function useDetail(layer, node, flow, offset) {
-  const query = { round: flow.round, groupBy: layer === "machines" ? flow.groupBy : undefined, offset, limit: PAGE };
+  const query = {
+    round: flow.round,
+    groupBy: layer === "machines" ? flow.groupBy : undefined,
+    offset,
+    limit: PAGE,
+  };
   return useData(node.id.endsWith("-others") ? null : pathOf(["flow", layer, node.id], query), "");
 }
 
@@ -32,7 +42,8 @@ function Refusals({ refusals }) {
   return html`<ul class="reasons">
     ${refusals.map(
       ({ reason, machines }) => html`<li key=${reason}>
-        <span class="head"><${Name} text=${reason} most=${110} /><span class="number">${count(machines)}</span></span>
+        <span class="head"><${Name} text=${reason} most=${110} /><span class="number">${count(machines)}</span>
+        </span>
         <${Bar} part=${machines / most} />
       </li>`,
     )}
@@ -50,40 +61,57 @@ function ClassBody({ node, flow }) {
   if (node.id === "c-others") return html`<${Summed} />`;
   if (!data) return html`<${Instead} state=${state} tall=${300} />`;
   const models = [...new Set(data.arcs.flatMap((arc) => Object.keys(arc.models)))];
-  const most = Math.max(1, ...data.arcs.map((arc) => Object.values(arc.models).reduce((sum, each) => sum + Math.max(0, each), 0)));
+  const most = Math.max(
+    1,
+    ...data.arcs.map((arc) => Object.values(arc.models).reduce((sum, each) => sum + Math.max(0, each), 0)),
+  );
   return html`<dl class="facts">
       <dt>Placed</dt>
       <dd>${count(data.placed)} of ${many(data.tasks, "pod")}</dd>
       <dt>Price</dt>
-      <dd>${data.price === null ? html`<span class="muted">not known</span>` : `${points(data.price)} points for one more place`}</dd>
+      <dd>
+        ${
+          data.price === null
+            ? html`<span class="muted">not known</span>`
+            : `${points(data.price)} points for one more place`
+        }
+      </dd>
       <dt>Owner</dt>
       <dd><${Name} text="${data.namespace}/${data.job}" /></dd>
       <dt>Priority</dt>
       <dd>${count(data.priority)}</dd>
       <dt>Requests</dt>
-      <dd>${Object.entries(data.requests).map(([resource, amount]) => `${resource} ${amount}`).join(", ") || "nothing"}</dd>
+      <dd>${
+        Object.entries(data.requests)
+          .map(([resource, amount]) => `${resource} ${amount}`)
+          .join(", ") || "nothing"
+      }</dd>
       <dt>Open to it</dt>
       <dd>${many(data.open, "machine")}</dd>
-      ${data.placed < data.tasks && html`<dt>Waiting</dt><dd><a href=${link("pods", { phase: "pending", q: data.label })}>${many(data.tasks - data.placed, "pod")}</a></dd>`}
+      ${
+        data.placed < data.tasks &&
+        html`
+          <dt>Waiting</dt>
+          <dd>
+            <a href=${link("pods", { phase: "pending", q: data.label })}>${many(data.tasks - data.placed, "pod")}
+          </a>
+        </dd>`
+      }
     </dl>
     <${Section} title="Machines that refuse it"><${Refusals} refusals=${data.refusals} /><//>
     <${Section} title="Arcs" hint="${many(data.total, "machine")}, dearest first; cost by model">
-      ${data.arcs.length === 0 ? html`<p class="muted small">No machine is open to it.</p>` : html`<${StackLegend} names=${models} /><${Arcs} arcs=${data.arcs} models=${models} most=${most} />`}
+      ${
+        data.arcs.length === 0
+          ? html`<p class="muted small">No machine is open to it.</p>`
+          : html`<${StackLegend} names=${models} /><${Arcs} arcs=${data.arcs} models=${models} most=${most} />`
+      }
       <${Pages} offset=${offset} limit=${PAGE} total=${data.total} turn=${setOffset} noun="arcs" />
     <//>`;
 }
 
 function Arcs({ arcs, models, most }) {
   return html`<table>
-    <thead>
-      <tr>
-        <th scope="col">Machine</th>
-        <th scope="col" class="number">Pods</th>
-        <th scope="col">Cost</th>
-        <th scope="col" class="number"><span class="unseen">Cost</span></th>
-        <th scope="col" class="number">Price</th>
-      </tr>
-    </thead>
+    <${Head} columns=${["Machine", ["Pods", "number"], "Cost", ["Cost", "number unseen"], ["Price", "number"]]} />
     <tbody>
       ${arcs.map(
         (arc) => html`<tr key=${arc.machine}>
@@ -102,13 +130,21 @@ function Classes({ classes, choose, flow, columns }) {
   const nodes = new Map(flow.nodes.map((node) => [node.id, node]));
   return html`<table>
     <thead>
-      <tr><th scope="col">Class</th>${columns.map(([title]) => html`<th scope="col" class="number">${title}</th>`)}</tr>
+      <tr><th scope="col">Class</th>${columns.map(([title]) => html`<th scope="col" class="number">${title}</th>`)}
+      </tr>
     </thead>
     <tbody>
       ${classes.map(
         (each) => html`<tr key=${each.id}>
           <td>
-            ${nodes.has(each.id) ? html`<button class="link-button" onClick=${() => choose(nodes.get(each.id))}><${Name} text=${each.label} most=${30} /></button>` : html`<${Name} text=${each.label} most=${30} />`}
+            ${
+              nodes.has(each.id)
+                ? html`
+                <button class="link-button" onClick=${() => choose(nodes.get(each.id))}>
+                  <${Name} text=${each.label} most=${30} />
+              </button>`
+                : html`<${Name} text=${each.label} most=${30} />`
+            }
           </td>
           ${columns.map(([, text]) => html`<td class="number">${text(each)}</td>`)}
         </tr>`,
@@ -121,10 +157,16 @@ function ConstraintBody({ node, flow, choose }) {
   const state = useDetail("constraints", node, flow, 0);
   const { data } = state;
   if (!data) return html`<${Instead} state=${state} tall=${300} />`;
-  const columns = [["Pods", (each) => count(each.tasks)], ["Placed", (each) => count(each.placed)], ["Price", (each) => points(each.price)]];
+  const columns = [
+    ["Pods", (each) => count(each.tasks)],
+    ["Placed", (each) => count(each.placed)],
+    ["Price", (each) => points(each.price)],
+  ];
   return html`<p class="muted">${node.sub}</p>
     <${Section} title="Machines that refuse"><${Refusals} refusals=${data.refusals} /><//>
-    <${Section} title="Classes behind it" hint=${many(data.classes.length, "class", "classes")}><${Classes} classes=${data.classes} choose=${choose} flow=${flow} columns=${columns} /><//>`;
+    <${Section} title="Classes behind it" hint=${many(data.classes.length, "class", "classes")}>
+      <${Classes} classes=${data.classes} choose=${choose} flow=${flow} columns=${columns} />
+    <//>`;
 }
 
 function MachinesBody({ node, flow, choose }) {
@@ -145,22 +187,21 @@ function MachinesBody({ node, flow, choose }) {
     </dl>
     <${Section} title="Machines" hint="dearest first">
       <table>
-        <thead>
-          <tr>
-            <th scope="col">Machine</th>
-            <th scope="col" class="number">Pods</th>
-            <th scope="col" class="number">Room</th>
-            <th scope="col">Price</th>
-            <th scope="col" class="number"><span class="unseen">Price</span></th>
-          </tr>
-        </thead>
+        <${Head}
+          columns=${["Machine", ["Pods", "number"], ["Room", "number"], "Price", ["Price", "number unseen"]]}
+        />
         <tbody>
           ${data.items.map(
             (item) => html`<tr key=${item.machine}>
               <td><${NodeLink} name=${item.machine} most=${22} /></td>
               <td class="number">${count(item.tasks)}</td>
               <td class="number">${item.saturated ? html`<${Badge} tone="warn">full<//>` : count(item.room)}</td>
-              <td><${Bar} part=${item.price / most} colour=${colourOf(item.price / (flow.priceMost || most), colours)} /></td>
+              <td>
+                <${Bar}
+                  part=${item.price / most}
+                  colour=${colourOf(item.price / (flow.priceMost || most), colours)}
+                />
+              </td>
               <td class="number">${points(item.price)}</td>
             </tr>`,
           )}
@@ -168,20 +209,35 @@ function MachinesBody({ node, flow, choose }) {
       </table>
       <${Pages} offset=${offset} limit=${PAGE} total=${data.total} turn=${setOffset} noun="machines" />
     <//>
-    <${Section} title="Classes placed there"><${Classes} classes=${data.classes} choose=${choose} flow=${flow} columns=${[["Pods", (each) => count(each.tasks)], ["Cost", (each) => points(each.cost)]]} /><//>`;
+    <${Section} title="Classes placed there">
+      <${Classes} classes=${data.classes} choose=${choose} flow=${flow} columns=${[
+        ["Pods", (each) => count(each.tasks)],
+        ["Cost", (each) => points(each.cost)],
+      ]} /><//>`;
 }
 
 function OutcomeBody({ node, flow, choose }) {
   const nodes = new Map(flow.nodes.map((each) => [each.id, each]));
-  const into = flow.links.filter((each) => each.target === node.id && nodes.has(each.source)).sort((a, b) => b.tasks - a.tasks);
+  const into = flow.links
+    .filter((each) => each.target === node.id && nodes.has(each.source))
+    .sort((a, b) => b.tasks - a.tasks);
   const most = Math.max(1, ...into.map((each) => each.tasks));
-  return html`<p>${many(node.tasks, "pod")} ${node.id === "waiting" ? html`found no place in this round. <a href=${link("pending")}>Pending pods</a>` : "got a place in this round."}</p>
+  return html`
+    <p>
+      ${many(node.tasks, "pod")} ${
+        node.id === "waiting"
+          ? html`found no place in this round. <a href=${link("pending")}>Pending pods</a>`
+          : "got a place in this round."
+      }
+  </p>
     <${Section} title=${node.id === "waiting" ? "Kept back by" : "On"}>
       <ul class="reasons">
         ${into.map(
           (each) => html`<li key=${each.source}>
             <span class="head">
-              <button class="link-button name" onClick=${() => choose(nodes.get(each.source))}><${Name} text=${nodes.get(each.source).label} most=${90} /></button>
+              <button class="link-button name" onClick=${() => choose(nodes.get(each.source))}>
+                <${Name} text=${nodes.get(each.source).label} most=${90} />
+              </button>
               <span class="number">${count(each.tasks)}</span>
             </span>
             <${Bar} part=${each.tasks / most} tone=${node.id === "waiting" ? "warn" : ""} />

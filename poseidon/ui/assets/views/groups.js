@@ -8,30 +8,49 @@ import { useData, useNow } from "../data/hooks.js";
 import { own } from "../data/own.js";
 import { adjust, podLink } from "../data/route.js";
 import { age, count, many, points, time } from "../data/text.js";
-import { Badge, Card, Choices, Empty, Failure, Instead, Name, NodeLink } from "./parts.js";
+import { Badge, Card, Choices, Empty, Failure, Head, Instead, Name, NodeLink } from "./parts.js";
 
-const TONES = { Running: "good", Placed: "good", Scheduled: "good", Finished: "good", Failed: "bad", Waiting: "warn", Pending: "warn", Scheduling: "accent" };
+const TONES = {
+  Running: "good",
+  Placed: "good",
+  Scheduled: "good",
+  Finished: "good",
+  Failed: "bad",
+  Waiting: "warn",
+  Pending: "warn",
+  Scheduling: "accent",
+};
 
 function Status({ status }) {
   return status ? html`<${Badge} tone=${own(TONES, status) ?? ""}>${status}<//>` : null;
 }
 
 function Gangs({ gangs }) {
-  if (!gangs.length) return html`<${Empty} title="No gangs">Pods that start together, or not at all, are shown here.<//>`;
+  if (!gangs.length)
+    return html`<${Empty} title="No gangs">Pods that start together, or not at all, are shown here.<//>`;
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Gangs as a table">
     <table>
-      <thead>
-        <tr><th scope="col">Gang</th><th scope="col">Kind</th><th scope="col">Bound of wanted</th><th scope="col" class="number">Bound</th><th scope="col" class="number">Pending</th><th scope="col">Status</th></tr>
-      </thead>
+      <${Head}
+        columns=${["Gang", "Kind", "Bound of wanted", ["Bound", "number"], ["Pending", "number"], "Status"]}
+      />
       <tbody>
         ${gangs.map(
           (gang) => html`<tr key="${gang.kind} ${gang.name}">
             <td><${Name} text=${gang.name} /></td>
             <td class="muted">${gang.kind}</td>
-            <td class="stretch"><${Bar} part=${gang.bound / (gang.wanted || gang.pods || 1)} tone=${gang.pending === 0 ? "good" : "warn"} /></td>
+            <td class="stretch">
+              <${Bar}
+                part=${gang.bound / (gang.wanted || gang.pods || 1)}
+                tone=${gang.pending === 0 ? "good" : "warn"}
+              />
+            </td>
             <td class="number">${count(gang.bound)} of ${count(gang.wanted || gang.pods)}</td>
             <td class="number">${count(gang.pending)}</td>
-            <td><${Status} status=${gang.status} /> <span class="muted small"><${Name} text=${gang.message} most=${120} /></span></td>
+            <td>
+              <${Status} status=${gang.status} /> <span class="muted small">
+                <${Name} text=${gang.message} most=${120} />
+            </span>
+            </td>
           </tr>`,
         )}
       </tbody>
@@ -40,12 +59,21 @@ function Gangs({ gangs }) {
 }
 
 function Trees({ trees }) {
-  if (!trees.length) return html`<${Empty} title="No trees">Gangs that share out over blocks, racks and nodes are shown here.<//>`;
+  if (!trees.length)
+    return html`<${Empty} title="No trees">Gangs that share out over blocks, racks and nodes are shown here.<//>`;
   return html`<div class="stack padded">
     ${trees.map(
       (tree) => html`<section key=${tree.group} class="tree">
-        <h2><${Name} text=${tree.group} /> <${Status} status=${tree.status} /> <span class="muted small plain"><${Name} text=${tree.message} most=${160} /></span></h2>
-        ${Object.keys(tree.placement).length ? html`<${TreeBoxes} tree=${tree} />` : html`<p class="muted small">Not placed. Levels: ${tree.levels.join(", ") || "none"}.</p>`}
+        <h2>
+          <${Name} text=${tree.group} /> <${Status} status=${tree.status} /> <span class="muted small plain">
+            <${Name} text=${tree.message} most=${160} />
+        </span>
+        </h2>
+        ${
+          Object.keys(tree.placement).length
+            ? html`<${TreeBoxes} tree=${tree} />`
+            : html`<p class="muted small">Not placed. Levels: ${tree.levels.join(", ") || "none"}.</p>`
+        }
       </section>`,
     )}
   </div>`;
@@ -56,18 +84,32 @@ function Application({ application }) {
   const most = Math.max(1, ...workloads.flatMap((each) => Object.values(each.zones)));
   const dearest = Math.max(1e-9, ...edges.map((edge) => edge.cost));
   return html`<section class="application">
-    <h2><${Name} text=${application.appGroup} /> <span class="muted small plain">cost ${points(application.cost)}</span></h2>
+    <h2>
+      <${Name} text=${application.appGroup} /> <span class="muted small plain">cost ${points(application.cost)}
+    </span>
+    </h2>
     <div class="application-tables">
       <div class="scroll" tabindex="0" role="region" aria-label="Workloads by zone">
         <table class="bare">
           <thead>
-            <tr><th scope="col">Workload</th>${zones.map((zone) => html`<th scope="col" class="number"><${Name} text=${zone} most=${20} /></th>`)}<th scope="col" class="number">Pending</th></tr>
+            <tr>
+              <th scope="col">Workload</th>
+              ${zones.map((zone) => html`<th scope="col" class="number"><${Name} text=${zone} most=${20} /></th>`)}
+              <th scope="col" class="number">Pending</th>
+            </tr>
           </thead>
           <tbody>
             ${workloads.map(
               (each) => html`<tr key=${each.workload}>
                 <td><span class="muted small">${each.order}</span> <${Name} text=${each.workload} most=${40} /></td>
-                ${zones.map((zone) => html`<td class="number zone-cell">${count(own(each.zones, zone) ?? 0)}<${Bar} part=${(own(each.zones, zone) ?? 0) / most} /></td>`)}
+                ${zones.map(
+                  (zone) =>
+                    html`
+                    <td class="number zone-cell">
+                      ${count(own(each.zones, zone) ?? 0)}
+                      <${Bar} part=${(own(each.zones, zone) ?? 0) / most} />
+                  </td>`,
+                )}
                 <td class="number ${each.pending ? "warn-text" : "muted"}">${count(each.pending)}</td>
               </tr>`,
             )}
@@ -76,17 +118,30 @@ function Application({ application }) {
       </div>
       <div class="scroll" tabindex="0" role="region" aria-label="Edges and what they cost">
         <table class="bare">
-          <thead>
-            <tr><th scope="col">Edge</th><th scope="col">Cost</th><th scope="col" class="number"><span class="unseen">Cost</span></th><th scope="col" class="number">At most</th><th scope="col">Kept</th></tr>
-          </thead>
+          <${Head} columns=${["Edge", "Cost", ["Cost", "number unseen"], ["At most", "number"], "Kept"]} />
           <tbody>
             ${edges.map(
               (edge) => html`<tr key="${edge.from} ${edge.to}">
-                <td><${Name} text=${edge.from} most=${24} /> <span class="muted">→</span> <${Name} text=${edge.to} most=${24} /></td>
+                <td>
+                  <${Name}
+                    text=${edge.from}
+                    most=${24}
+                  /> <span
+                    class="muted">→</span> <${Name}
+                    text=${edge.to}
+                    most=${24}
+                  />
+                </td>
                 <td class="stretch"><${Bar} part=${edge.cost / dearest} tone=${edge.broken ? "bad" : ""} /></td>
                 <td class="number">${points(edge.cost)}</td>
                 <td class="number">${points(edge.max)}</td>
-                <td>${edge.broken ? html`<${Badge} tone="bad">${many(edge.broken, "pair")} over<//>` : html`<${Badge} tone="good">kept<//>`}</td>
+                <td>
+                  ${
+                    edge.broken
+                      ? html`<${Badge} tone="bad">${many(edge.broken, "pair")} over<//>`
+                      : html`<${Badge} tone="good">kept<//>`
+                  }
+                </td>
               </tr>`,
             )}
           </tbody>
@@ -97,19 +152,22 @@ function Application({ application }) {
 }
 
 function Applications({ applications }) {
-  if (!applications.length) return html`<${Empty} title="No applications">Workloads with network costs between them are shown here.<//>`;
-  return html`<div class="stack padded">${applications.map((each) => html`<${Application} key=${each.appGroup} application=${each} />`)}</div>`;
+  if (!applications.length)
+    return html`<${Empty} title="No applications">Workloads with network costs between them are shown here.<//>`;
+  return html`
+    <div class="stack padded">
+      ${applications.map((each) => html`<${Application} key=${each.appGroup} application=${each} />`)}
+  </div>`;
 }
 
 const KINDS = { preempted: "bad", moved: "accent", evicted: "warn" };
 
 function Evictions({ evictions, now }) {
-  if (!evictions.length) return html`<${Empty} title="Nobody had to make way">Preemptions and moves are shown here as they happen.<//>`;
+  if (!evictions.length)
+    return html`<${Empty} title="Nobody had to make way">Preemptions and moves are shown here as they happen.<//>`;
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Preemptions and moves as a table">
     <table>
-      <thead>
-        <tr><th scope="col">When</th><th scope="col">What</th><th scope="col">Pod</th><th scope="col">Node</th><th scope="col">For</th><th scope="col">State</th></tr>
-      </thead>
+      <${Head} columns=${["When", "What", "Pod", "Node", "For", "State"]} />
       <tbody>
         ${evictions.map(
           (each) => html`<tr key="${each.at} ${each.pod}">
@@ -117,8 +175,20 @@ function Evictions({ evictions, now }) {
             <td><${Badge} tone=${own(KINDS, each.kind) ?? ""}>${each.kind}<//></td>
             <td><a href=${podLink(each.pod)}><${Name} text=${each.pod} /></a></td>
             <td>${each.node && html`<${NodeLink} name=${each.node} most=${32} />`}</td>
-            <td>${each.for ? html`<a href=${podLink(each.for)}><${Name} text=${each.for} /></a>` : html`<span class="muted">–</span>`}</td>
-            <td>${each.state === "leaving" ? html`<${Badge} tone="warn">leaving<//>` : html`<span class="muted">${each.state}</span>`}</td>
+            <td>
+              ${
+                each.for
+                  ? html`<a href=${podLink(each.for)}><${Name} text=${each.for} /></a>`
+                  : html`<span class="muted">–</span>`
+              }
+            </td>
+            <td>
+              ${
+                each.state === "leaving"
+                  ? html`<${Badge} tone="warn">leaving<//>`
+                  : html`<span class="muted">${each.state}</span>`
+              }
+            </td>
           </tr>`,
         )}
       </tbody>
@@ -131,12 +201,24 @@ export function View({ query }) {
   const now = useNow();
   const { data, error } = state;
   if (!data) return html`<h1>Groups</h1><${Instead} state=${state} tall=${420} />`;
-  const lists = [["gangs", "Gangs"], ["trees", "Trees"], ["applications", "Applications"], ["evictions", "Preemptions and moves"]];
-  const shown = lists.some(([key]) => key === query.show) ? query.show : (lists.find(([key]) => data[key].length)?.[0] ?? "gangs");
+  const lists = [
+    ["gangs", "Gangs"],
+    ["trees", "Trees"],
+    ["applications", "Applications"],
+    ["evictions", "Preemptions and moves"],
+  ];
+  const shown = lists.some(([key]) => key === query.show)
+    ? query.show
+    : (lists.find(([key]) => data[key].length)?.[0] ?? "gangs");
   return html`<div class="title">
       <h1>Groups</h1>
       <div class="settings">
-        <${Choices} label="Kind of group" options=${lists.map(([key, title]) => [key, `${title} ${data[key].length}`])} value=${shown} choose=${(show) => adjust({ show }, { replace: true })} />
+        <${Choices}
+          label="Kind of group"
+          options=${lists.map(([key, title]) => [key, `${title} ${data[key].length}`])}
+          value=${shown}
+          choose=${(show) => adjust({ show }, { replace: true })}
+        />
       </div>
     </div>
     <${Failure} error=${error} />

@@ -7,7 +7,7 @@ import { useData, useNow } from "../data/hooks.js";
 import { own } from "../data/own.js";
 import { podLink } from "../data/route.js";
 import { age, count, many, NONE, time } from "../data/text.js";
-import { Badge, Instead, Name, Pages, Panel, Section } from "./parts.js";
+import { Badge, Head, Instead, Name, Pages, Panel, Section } from "./parts.js";
 
 const PAGE = 50;
 
@@ -18,7 +18,11 @@ function Resources({ resources, thresholds }) {
       return html`<li key=${resource}>
         <span class="head">
           <span class="name">${resource}</span>
-          <span class="number small"><b>${text.requested || "0"}</b> <span class="muted">of ${text.allocatable || NONE}${text.used ? `, ${text.used} used` : ""}</span></span>
+          <span class="number small">
+            <b>${text.requested || "0"}
+          </b> <span class="muted">of ${text.allocatable || NONE}${text.used ? `, ${text.used} used` : ""}
+          </span>
+          </span>
         </span>
         <${ResourceBar} requested=${requested} used=${used} allocatable=${allocatable} threshold=${threshold} />
       </li>`;
@@ -30,7 +34,10 @@ function Zones({ zones }) {
   const resources = [...new Set(zones.flatMap((zone) => zone.resources.map((each) => each.resource)))];
   return html`<table>
     <thead>
-      <tr><th scope="col">Zone</th>${resources.map((name) => html`<th scope="col"><span class="name">${name}</span></th>`)}</tr>
+      <tr>
+        <th scope="col">Zone</th>
+        ${resources.map((name) => html`<th scope="col"><span class="name">${name}</span></th>`)}
+      </tr>
     </thead>
     <tbody>
       ${zones.map(
@@ -39,7 +46,12 @@ function Zones({ zones }) {
           ${resources.map((name) => {
             const each = zone.resources.find((one) => one.resource === name);
             return html`<td>
-              ${each && html`<span class="small">${count(each.available)} of ${count(each.allocatable)} free</span><${Bar} part=${1 - each.available / (each.allocatable || 1)} />`}
+              ${
+                each &&
+                html`
+                  <span class="small">${count(each.available)} of ${count(each.allocatable)} free</span>
+                  <${Bar} part=${1 - each.available / (each.allocatable || 1)} />`
+              }
             </td>`;
           })}
         </tr>`,
@@ -50,9 +62,7 @@ function Zones({ zones }) {
 
 function Pods({ pods, now }) {
   return html`<table>
-    <thead>
-      <tr><th scope="col">Pod</th><th scope="col">Requests</th><th scope="col" class="number">Since</th></tr>
-    </thead>
+    <${Head} columns=${["Pod", "Requests", ["Since", "number"]]} />
     <tbody>
       ${pods.map(
         (pod) => html`<tr key=${pod.name}>
@@ -73,7 +83,10 @@ function History({ history }) {
       (each, i) => html`<li key="${each.at} ${i}">
         <time class="muted small">${time(each.at)}</time>
         <${Badge} tone=${own(TONES, each.what) ?? ""}>${each.what}<//>
-        ${each.pod && html`<a class="name small" href=${podLink(each.pod)}><${Name} text=${each.pod} most=${50} /></a>`}
+        ${
+          each.pod &&
+          html`<a class="name small" href=${podLink(each.pod)}><${Name} text=${each.pod} most=${50} /></a>`
+        }
       </li>`,
     )}
   </ol>`;
@@ -85,7 +98,11 @@ export function NodePanel({ name, close }) {
   const now = useNow();
   const node = state.data ?? state.previous;
   return html`<${Panel} kind="Node" title=${name} close=${close}>
-    ${node ? html`<${Body} node=${node} offset=${offset} setOffset=${setOffset} now=${now} />` : html`<${Instead} state=${state} tall=${320} />`}
+    ${
+      node
+        ? html`<${Body} node=${node} offset=${offset} setOffset=${setOffset} now=${now} />`
+        : html`<${Instead} state=${state} tall=${320} />`
+    }
   <//>`;
 }
 
@@ -103,17 +120,34 @@ function Body({ node, offset, setOffset, now }) {
       ${node.conditions.map((each) => html`<${Badge} key=${each} tone=${toneOf(each)}>${each}<//>`)}
       ${node.taints.map((each) => html`<${Badge} key=${each} tone="warn" title="Taint">${each}<//>`)}
     </div>
-    <${Section} title="Resources" hint="bar: requested; line: used; tick: threshold"><${Resources} resources=${node.resources} thresholds=${node.thresholds} /><//>
-    ${past.at.length > 1 &&
-    html`<${Section} title="Requested over time">
-      <${Spark} label="CPU and memory requested over time" at=${past.at} lines=${[{ name: "cpu", colour: "var(--series-1)", values: past.cpu }, { name: "memory", colour: "var(--series-3)", values: past.memory }]} />
-      <p class="legend"><span><i class="swatch series-1"></i>cpu</span><span><i class="swatch series-3"></i>memory</span><span>${time(past.at[0])} to ${time(past.at[past.at.length - 1])}</span></p>
-    <//>`}
-    ${node.zones.length > 0 && html`<${Section} title="NUMA zones"><div class="scroll"><${Zones} zones=${node.zones} /></div><//>`}
-    ${node.nominated.length > 0 &&
-    html`<${Section} title="Reserved for" hint="pods that others make way for">
+    <${Section} title="Resources" hint="bar: requested; line: used; tick: threshold">
+      <${Resources} resources=${node.resources} thresholds=${node.thresholds} />
+    <//>
+    ${
+      past.at.length > 1 &&
+      html`<${Section} title="Requested over time">
+      <${Spark} label="CPU and memory requested over time" at=${past.at} lines=${[
+        { name: "cpu", colour: "var(--series-1)", values: past.cpu },
+        { name: "memory", colour: "var(--series-3)", values: past.memory },
+      ]} />
+      <p class="legend">
+        <span><i class="swatch series-1"></i>cpu</span>
+        <span><i class="swatch series-3"></i>memory</span>
+        <span>${time(past.at[0])} to ${time(past.at[past.at.length - 1])}
+      </span>
+      </p>
+    <//>`
+    }
+    ${
+      node.zones.length > 0 &&
+      html`<${Section} title="NUMA zones"><div class="scroll"><${Zones} zones=${node.zones} /></div><//>`
+    }
+    ${
+      node.nominated.length > 0 &&
+      html`<${Section} title="Reserved for" hint="pods that others make way for">
       ${node.nominated.map((pod) => html`<div key=${pod}><a class="name" href=${podLink(pod)}>${pod}</a></div>`)}
-    <//>`}
+    <//>`
+    }
     <${Section} title="Pods" hint=${many(node.totalPods, "pod")}>
       <${Pods} pods=${node.pods} now=${now} />
       <${Pages} offset=${offset} limit=${PAGE} total=${node.totalPods} turn=${setOffset} noun="pods" />
@@ -121,6 +155,8 @@ function Body({ node, offset, setOffset, now }) {
     ${node.history.length > 0 && html`<${Section} title="What happened"><${History} history=${node.history} /><//>`}
     <details class="as-table">
       <summary>${many(labels.length, "label")}</summary>
-      <dl class="facts labels">${labels.map(([key, value]) => html`<dt class="name mono">${key}</dt><dd class="name mono">${value}</dd>`)}</dl>
+      <dl class="facts labels">
+        ${labels.map(([key, value]) => html`<dt class="name mono">${key}</dt><dd class="name mono">${value}</dd>`)}
+      </dl>
     </details>`;
 }

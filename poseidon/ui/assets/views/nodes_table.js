@@ -16,13 +16,19 @@ function columnsOf(metric, values, data) {
     text: perMille,
     values: nodes[key],
   }));
-  if (metric === "threshold") columns.unshift({ key: metric, title: METRICS[metric].title, text: METRICS[metric].text, values });
+  if (metric === "threshold")
+    columns.unshift({ key: metric, title: METRICS[metric].title, text: METRICS[metric].text, values });
   return columns;
 }
 
 function Heading({ title, number, on, down, sort }) {
-  return html`<th scope="col" class=${number ? "number" : ""} aria-sort=${on ? (down ? "descending" : "ascending") : undefined}>
-    <button class="sort" onClick=${sort}>${title} <span aria-hidden="true">${on ? (down ? "↓" : "↑") : ""}</span></button>
+  return html`
+    <th
+      scope="col"
+      class=${number ? "number" : ""}
+      aria-sort=${on ? (down ? "descending" : "ascending") : undefined}>
+    <button class="sort" onClick=${sort}>${title} <span aria-hidden="true">${on ? (down ? "↓" : "↑") : ""}</span>
+    </button>
   </th>`;
 }
 
@@ -37,17 +43,32 @@ export function NodesTable({ data, metric, values, dim, chosen }) {
     const sign = by.down ? -1 : 1;
     return column
       ? kept.sort((a, b) => sign * ((column.values[a] ?? -1) - (column.values[b] ?? -1)) || a - b)
-      : kept.sort((a, b) => sign * (nodes.name[a] < nodes.name[b] ? -1 : nodes.name[a] > nodes.name[b] ? 1 : 0));
+      : kept.sort(
+          (a, b) => sign * (nodes.name[a] < nodes.name[b] ? -1 : nodes.name[a] > nodes.name[b] ? 1 : 0),
+        );
   }, [data, by, dim, values]);
   const start = offset < order.length ? offset : 0;
-  const sort = (key) => () => (setOffset(0), setBy((old) => ({ key, down: old.key === key ? !old.down : key !== NAME })));
+  const sort = (key) => () => (
+    setOffset(0),
+    setBy((old) => ({ key, down: old.key === key ? !old.down : key !== NAME }))
+  );
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Nodes as a table">
       <table>
         <thead>
           <tr>
             <${Heading} title="Node" on=${by.key === NAME} down=${by.down} sort=${sort(NAME)} />
             <th scope="col">Group</th>
-            ${columns.map((each) => html`<${Heading} key=${each.key} number title=${each.title} on=${by.key === each.key} down=${by.down} sort=${sort(each.key)} />`)}
+            ${columns.map(
+              (each) =>
+                html`
+                <${Heading}
+                  key=${each.key} number
+                  title=${each.title}
+                  on=${by.key === each.key}
+                  down=${by.down}
+                  sort=${sort(each.key)}
+                />`,
+            )}
             <th scope="col">State</th>
           </tr>
         </thead>
@@ -65,4 +86,3 @@ export function NodesTable({ data, metric, values, dim, chosen }) {
     </div>
     <${Pages} offset=${start} limit=${PAGE} total=${order.length} turn=${setOffset} noun="nodes" />`;
 }
-

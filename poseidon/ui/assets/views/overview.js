@@ -15,7 +15,9 @@ function Tile({ label, value, sub, tone, href }) {
   const inner = html`<span class="label">${label}</span>
     <span class="value ${tone ? `${tone}-text` : ""}">${value}</span>
     <span class="sub">${sub || "\u00a0"}</span>`;
-  return href ? html`<a class="card tile" href=${href}>${inner}</a>` : html`<div class="card tile">${inner}</div>`;
+  return href
+    ? html`<a class="card tile" href=${href}>${inner}</a>`
+    : html`<div class="card tile">${inner}</div>`;
 }
 
 function last(values) {
@@ -29,7 +31,9 @@ function Tiles({ data }) {
   const proven = rounds.filter((round) => round.certified).length;
   const waiting = Object.entries(figures?.waiting ?? {}).filter(([, n]) => n > 0);
   const bound = figures ? figures.boundPerSecond : last(history.boundPerSecond);
-  const scheduling = figures?.seconds.scheduling ?? { p50: last(history.schedulingP50), p99: last(history.schedulingP99) };
+  const { p50, p99 } = figures?.seconds.scheduling ?? {};
+  // While nothing is bound, how long it took last.
+  const scheduling = { p50: p50 ?? last(history.schedulingP50), p99: p99 ?? last(history.schedulingP99) };
   return html`<div class="tiles">
     <${Tile} label="Nodes" value=${count(data.nodes)} sub="in this cluster" href=${link("cluster")} />
     <${Tile} label="Pods bound" value=${count(pods.bound)} sub="${count(pods.others)} of other schedulers" />
@@ -37,11 +41,24 @@ function Tiles({ data }) {
       label="Pods pending"
       value=${count(pods.pending)}
       tone=${pods.pending ? "warn" : ""}
-      sub=${waiting.slice(0, 2).map(([queue, n]) => `${short(n)} ${queue}`).join(", ") || "none waits"}
+      sub=${
+        waiting
+          .slice(0, 2)
+          .map(([queue, n]) => `${short(n)} ${queue}`)
+          .join(", ") || "none waits"
+      }
       href=${link("pending")}
     />
-    <${Tile} label="Bound per second" value=${rate(bound)} sub=${figures ? `${count(figures.bindingsInFlight)} bindings in flight` : null} />
-    <${Tile} label="Creation to binding" value=${duration(scheduling.p50)} sub=${scheduling.p99 !== null && `99 % within ${duration(scheduling.p99)}`} />
+    <${Tile}
+      label="Bound per second"
+      value=${rate(bound)}
+      sub=${figures ? `${count(figures.bindingsInFlight)} bindings in flight` : null}
+    />
+    <${Tile}
+      label="Creation to binding"
+      value=${duration(scheduling.p50)}
+      sub=${scheduling.p99 !== null && `99 % within ${duration(scheduling.p99)}`}
+    />
     <${Tile}
       label="Rounds"
       value=${newest ? `#${newest.round}` : "–"}
@@ -59,9 +76,10 @@ function Reasons({ reasons }) {
     sub=${reasons.length > 0 && many(reasons.length, "reason")}
     end=${html`<a href=${link("pending")}>All pending pods</a>`}
   >
-    ${reasons.length === 0
-      ? html`<${Empty} title="No pod waits" />`
-      : html`<ul class="reasons">
+    ${
+      reasons.length === 0
+        ? html`<${Empty} title="No pod waits" />`
+        : html`<ul class="reasons">
           ${shown.map(
             ({ reason, pods }) => html`<li key=${reason}>
               <a href=${link("pending", { by: "reason", at: reason })}>
@@ -70,11 +88,17 @@ function Reasons({ reasons }) {
               </a>
             </li>`,
           )}
-        </ul>`}
+        </ul>`
+    }
   <//>`;
 }
 
-const SOLVER = { connected: ["good", "connected"], embedded: ["good", "embedded"], refused: ["bad", "refuses"], unreachable: ["bad", "unreachable"] };
+const SOLVER = {
+  connected: ["good", "connected"],
+  embedded: ["good", "embedded"],
+  refused: ["bad", "refuses"],
+  unreachable: ["bad", "unreachable"],
+};
 
 function within({ p50, p99 }) {
   return p50 === null ? "–" : `${duration(p50)}, 99 % within ${duration(p99)}`;
@@ -92,13 +116,23 @@ function Programs({ data }) {
         ${leader.leads === false && html` <${Badge} tone="warn">does not lead<//>`}
       </dd>
       <dt>Standby</dt>
-      <dd>${leader.others.length ? leader.others.map((name) => html`<div key=${name}><${Name} text=${name} /></div>`) : html`<span class="muted">none</span>`}</dd>
+      <dd>
+        ${
+          leader.others.length
+            ? leader.others.map((name) => html`<div key=${name}><${Name} text=${name} /></div>`)
+            : html`<span class="muted">none</span>`
+        }
+      </dd>
       <dt>Solver</dt>
-      <dd><${Badge} tone=${tone}><span class="dot ${tone}"></span>${word}<//> <${Name} text=${solver.target || ""} /></dd>
+      <dd>
+        <${Badge} tone=${tone}><span class="dot ${tone}"></span>${word}
+      <//> <${Name} text=${solver.target || ""} />
+      </dd>
       <dt>Rounds failed</dt>
       <dd class=${solver.roundFailures ? "bad-text" : ""}>${count(solver.roundFailures)}</dd>
-      ${figures &&
-      html`<dt>Rounds per second</dt>
+      ${
+        figures &&
+        html`<dt>Rounds per second</dt>
         <dd>${rate(figures.roundsPerSecond)}</dd>
         <dt>Arcs</dt>
         <dd>${count(figures.arcs)}</dd>
@@ -106,7 +140,14 @@ function Programs({ data }) {
         <dd>${within(figures.seconds.answer)}</dd>
         <dt>Binding</dt>
         <dd>${within(figures.seconds.binding)}</dd>
-        ${stages && html`<dt>Mean round</dt><dd>${duration(Object.values(stages).reduce((sum, each) => sum + (each ?? 0), 0))}</dd>`}`}
+        ${
+          stages &&
+          html`
+            <dt>Mean round</dt>
+            <dd>${duration(Object.values(stages).reduce((sum, each) => sum + (each ?? 0), 0))}
+          </dd>`
+        }`
+      }
     </dl>
   <//>`;
 }

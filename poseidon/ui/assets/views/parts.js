@@ -8,11 +8,13 @@ import { count, cut } from "../data/text.js";
 
 export function Card({ title, end, sub, wide = false, className = "", children }) {
   return html`<section class="card ${className}">
-    ${title &&
-    html`<header>
+    ${
+      title &&
+      html`<header>
       <h2>${title}</h2>
       ${sub && html`<span class="muted small">${sub}</span>`} ${end && html`<span class="end small">${end}</span>`}
-    </header>`}
+    </header>`
+    }
     <div class=${wide ? "wide" : "body"}>${children}</div>
   </section>`;
 }
@@ -82,7 +84,12 @@ const WHY_NOT = {
 };
 
 export function Unavailable({ what, session }) {
-  return html`<${Card}><${Empty} title="${what} is not known here">${own(WHY_NOT, session.source) ?? "The source does not tell this."}<//><//>`;
+  return html`
+    <${Card}>
+      <${Empty} title="${what} is not known here">
+        ${own(WHY_NOT, session.source) ?? "The source does not tell this."}
+    <//>
+  <//>`;
 }
 
 export function Badge({ tone = "", children, title }) {
@@ -100,7 +107,9 @@ export function Choices({ label, options, value, choose }) {
   return html`<div class="choices" role="group" aria-label=${label}>
     ${options.map(
       ([key, text]) =>
-        html`<button key=${key} aria-pressed=${String(key === value)} onClick=${() => choose(key)}>${text}</button>`,
+        html`
+          <button key=${key} aria-pressed=${String(key === value)} onClick=${() => choose(key)}>${text}
+        </button>`,
     )}
   </div>`;
 }
@@ -109,9 +118,25 @@ export function Select({ label, options, value, choose }) {
   return html`<label class="field">
     <span>${label}</span>
     <select value=${value} onChange=${(event) => choose(event.target.value)}>
-      ${options.map(([key, text]) => html`<option key=${key} value=${key} selected=${key === value}>${cut(text, 60)}</option>`)}
+      ${options.map(
+        ([key, text]) =>
+          html`<option key=${key} value=${key} selected=${key === value}>${cut(text, 60)}</option>`,
+      )}
     </select>
   </label>`;
+}
+
+/** The head of a table: titles, or pairs of a title and what it is ("number", "unseen" or both). */
+export function Head({ columns }) {
+  return html`<thead>
+    <tr>
+      ${columns.map((column) => {
+        const [title, kind = ""] = [].concat(column);
+        const shown = kind.includes("unseen") ? html`<span class="unseen">${title}</span>` : title;
+        return html`<th scope="col" class=${kind.includes("number") ? "number" : ""}>${shown}</th>`;
+      })}
+    </tr>
+  </thead>`;
 }
 
 /** Earlier and later pages of a list. */
@@ -120,7 +145,10 @@ export function Pages({ offset, limit, total, turn, noun }) {
   const last = Math.min(offset + limit, total);
   return html`<nav class="pages" aria-label="Pages of ${noun}">
     <span>${count(offset + 1)} to ${count(last)} of ${count(total)}</span>
-    <button class="button quiet" disabled=${offset === 0} onClick=${() => turn(Math.max(0, offset - limit))}>Earlier</button>
+    <button
+      class="button quiet"
+      disabled=${offset === 0}
+      onClick=${() => turn(Math.max(0, offset - limit))}>Earlier</button>
     <button class="button quiet" disabled=${last >= total} onClick=${() => turn(offset + limit)}>Later</button>
   </nav>`;
 }
@@ -128,7 +156,9 @@ export function Pages({ offset, limit, total, turn, noun }) {
 /** A name that may be long; all of it is in the title. */
 export function Name({ text, most = 60 }) {
   const whole = String(text);
-  return html`<span class="name" title=${whole.length > most ? cut(whole, 400) : undefined}>${cut(whole, most)}</span>`;
+  return html`
+    <span class="name" title=${whole.length > most ? cut(whole, 400) : undefined}>${cut(whole, most)}
+  </span>`;
 }
 
 export function NodeLink({ name, most = 48 }) {

@@ -23,20 +23,34 @@ function PodsOf({ group, by, cures }) {
   if (!data.items.length) return html`<${Empty} tight title="None of them waits any more" />`;
   return html`<table class="bare">
       <thead>
-        <tr><th scope="col">Pod</th><th scope="col">${by === "class" ? "Reason" : "Class"}</th><th scope="col" class="number">Waits for</th>${cures && html`<th scope="col"><span class="unseen">Cures</span></th>`}</tr>
+        <tr>
+          <th scope="col">Pod</th>
+          <th scope="col">${by === "class" ? "Reason" : "Class"}
+        </th>
+          <th scope="col" class="number">Waits for</th>
+          ${cures && html`<th scope="col"><span class="unseen">Cures</span></th>`}
+        </tr>
       </thead>
       <tbody>
         ${data.items.map(
           (pod) => html`<tr key=${pod.name}>
               <td><a href=${podLink(pod.name)}><${Name} text=${pod.name} most=${70} /></a></td>
-              <td class="muted"><${Name} text=${by === "class" ? pod.reason : pod.class ?? ""} most=${70} /></td>
+              <td class="muted"><${Name} text=${by === "class" ? pod.reason : (pod.class ?? "")} most=${70} /></td>
               <td class="number">${age(pod.since, now)}</td>
-              ${cures &&
-              html`<td class="number">
-                <button class="link-button" aria-expanded=${String(cured === pod.name)} onClick=${() => setCured(cured === pod.name ? null : pod.name)}>Cures</button>
-              </td>`}
+              ${
+                cures &&
+                html`<td class="number">
+                <button
+                  class="link-button"
+                  aria-expanded=${String(cured === pod.name)}
+                  onClick=${() => setCured(cured === pod.name ? null : pod.name)}>Cures</button>
+              </td>`
+              }
             </tr>
-            ${cured === pod.name && html`<tr key="cures of ${pod.name}"><td colspan="4"><${Cures} pod=${pod.name} auto /></td></tr>`}`,
+            ${
+              cured === pod.name &&
+              html`<tr key="cures of ${pod.name}"><td colspan="4"><${Cures} pod=${pod.name} auto /></td></tr>`
+            }`,
         )}
       </tbody>
     </table>
@@ -51,18 +65,46 @@ function Group({ group, by, most, open, toggle, cures }) {
   const other = by === "class" ? group.reason : many(group.kinds, "class", "classes");
   return html`<li class="group ${open ? "open" : ""}">
     <button class="group-head" ref=${head} aria-expanded=${String(open)} onClick=${toggle}>
-      <svg class="arrow" viewBox="0 0 16 16" aria-hidden="true" fill="none" stroke="currentColor" stroke-width="1.6"><path d="M6 4l4 4-4 4" /></svg>
-      <span class="what"><${Name} text=${group.key} most=${120} /> <span class="muted small nowrap"><${Name} text=${other} most=${60} /></span></span>
+      <svg
+        class="arrow"
+        viewBox="0 0 16 16"
+        aria-hidden="true"
+        fill="none"
+        stroke="currentColor"
+        stroke-width="1.6">
+        <path d="M6 4l4 4-4 4" />
+      </svg>
+      <span class="what">
+        <${Name} text=${group.key} most=${120} /> <span class="muted small ${by === "class" ? "" : "nowrap"}">
+          <${Name} text=${other} most=${60} />
+      </span>
+      </span>
       <span class="ages muted small">oldest ${duration(group.oldest)}, half over ${duration(group.median)}</span>
       <span class="share"><${Bar} part=${group.pods / most} tone="warn" /></span>
       <b class="number">${count(group.pods)}</b>
     </button>
-    ${open &&
-    html`<div class="group-body">
+    ${
+      open &&
+      html`<div class="group-body">
       ${group.key.length > 120 && html`<p class="whole name">${cut(group.key, 2000)}</p>`}
-      ${cures && group.examples.length > 0 && html`<div class="group-cures"><p class="muted small">What would make one of them fit, by the example of <a class="name" href=${podLink(group.examples[0])}><${Name} text=${group.examples[0]} /></a></p><${Cures} key=${group.examples[0]} pod=${group.examples[0]} /></div>`}
+      ${
+        cures &&
+        group.examples.length > 0 &&
+        html`
+          <div class="group-cures">
+            <p
+              class="muted small">What would make one of them fit, by the example of <a
+                class="name"
+                href=${podLink(group.examples[0])}>
+                <${Name} text=${group.examples[0]} />
+            </a>
+          </p>
+            <${Cures} key=${group.examples[0]} pod=${group.examples[0]} />
+        </div>`
+      }
       <${PodsOf} group=${group} by=${by} cures=${cures} />
-    </div>`}
+    </div>`
+    }
   </li>`;
 }
 
@@ -77,15 +119,32 @@ export function View({ session, query }) {
   return html`<div class="title">
       <h1>Pending</h1>
       <span class="sub">${many(data.total, "pod")} in ${many(data.groupsTotal, "group")}</span>
-      <div class="settings"><${Choices} label="Group by" options=${[["reason", "By reason"], ["class", "By class"]]} value=${by} choose=${(key) => (setOffset(0), adjust({ by: key, at: "" }, { replace: true }))} /></div>
+      <div class="settings"><${Choices} label="Group by" options=${[
+        ["reason", "By reason"],
+        ["class", "By class"],
+      ]} value=${by} choose=${(key) => (setOffset(0), adjust({ by: key, at: "" }, { replace: true }))} /></div>
     </div>
     <${Failure} error=${state.error} />
     <${Card} wide>
-      ${data.groups.length === 0
-        ? html`<${Empty} title="No pod waits">All pods of this scheduler have a node.<//>`
-        : html`<ul class="groups">
-            ${data.groups.map((group) => html`<${Group} key="${by} ${group.key}" group=${group} by=${by} most=${most} open=${group.key === query.at} toggle=${toggle(group.key)} cures=${session.capabilities.cures} />`)}
-          </ul>`}
+      ${
+        data.groups.length === 0
+          ? html`<${Empty} title="No pod waits">All pods of this scheduler have a node.<//>`
+          : html`<ul class="groups">
+            ${data.groups.map(
+              (group) =>
+                html`
+                <${Group}
+                  key="${by} ${group.key}"
+                  group=${group}
+                  by=${by}
+                  most=${most}
+                  open=${group.key === query.at}
+                  toggle=${toggle(group.key)}
+                  cures=${session.capabilities.cures}
+                />`,
+            )}
+          </ul>`
+      }
       <${Pages} offset=${offset} limit=${GROUPS} total=${data.groupsTotal} turn=${setOffset} noun="groups" />
     <//>`;
 }

@@ -8,7 +8,7 @@ import { own } from "../data/own.js";
 import { link, podLink } from "../data/route.js";
 import { age, count, cut, many, points, time } from "../data/text.js";
 import { Cures } from "./cures.js";
-import { Badge, Card, Empty, Failure, Instead, Name, NodeLink, Phase } from "./parts.js";
+import { Badge, Card, Empty, Failure, Head, Instead, Name, NodeLink, Phase } from "./parts.js";
 
 export function PodPage({ name, session }) {
   const cut = name.indexOf("/");
@@ -21,10 +21,21 @@ export function PodPage({ name, session }) {
       ${data && html`<${Phase} phase=${data.phase} />`}
     </div>
     ${error && data && html`<${Failure} error=${error} />`}
-    ${!data && error?.status === 404 && html`<${Card}><${Empty} title="There is no such pod">It may be gone. <a href=${link("pods", { q: name.slice(0, cut) })}>Pods of this namespace</a><//><//>`}
+    ${
+      !data &&
+      error?.status === 404 &&
+      html`
+        <${Card}>
+          <${Empty}
+            title="There is no such pod">It may be gone. <a
+              href=${link("pods", { q: name.slice(0, cut) })}>Pods of this namespace</a>
+        <//>
+      <//>`
+    }
     ${!data && error?.status !== 404 && html`<${Instead} state=${state} tall=${420} />`}
-    ${data &&
-    html`<div class="pod-page">
+    ${
+      data &&
+      html`<div class="pod-page">
       <div class="stack">
         ${waits && html`<${Waiting} data=${data} cures=${session.capabilities.cures} />`}
         ${data.price && html`<${Price} data=${data} />`}
@@ -35,13 +46,19 @@ export function PodPage({ name, session }) {
         ${data.room.length > 0 && html`<${Room} room=${data.room} />`}
         <${Story} story=${data.story} />
       </div>
-    </div>`}`;
+    </div>`
+    }`;
 }
 
 function Waiting({ data, cures }) {
   return html`<${Card} title=${data.phase === "gated" ? "Why it is gated" : "Why it waits"}>
     <p class="name">${data.reason || "No reason is known yet."}</p>
-    ${data.outlook.length > 0 && html`<ul class="outlook">${data.outlook.map((each) => html`<li key=${each} class="name">${each}</li>`)}</ul>`}
+    ${
+      data.outlook.length > 0 &&
+      html`
+        <ul class="outlook">${data.outlook.map((each) => html`<li key=${each} class="name">${each}</li>`)}
+      </ul>`
+    }
     ${cures && html`<${Cures} pod=${data.pod} />`}
   <//>`;
 }
@@ -49,14 +66,28 @@ function Waiting({ data, cures }) {
 function Price({ data }) {
   const { price } = data;
   const names = Object.keys(price.models);
-  const most = Math.max(1e-9, names.reduce((sum, each) => sum + Math.max(0, price.models[each]), 0) + Math.max(0, price.machinePrice));
+  const most = Math.max(
+    1e-9,
+    names.reduce((sum, each) => sum + Math.max(0, price.models[each]), 0) + Math.max(0, price.machinePrice),
+  );
   const all = [...names, "price of the place"];
   const values = { ...price.models, "price of the place": price.machinePrice };
-  return html`<${Card} title="What it paid" sub="points" end=${html`<a href=${link("flow", { round: price.round })}>Round ${price.round}</a>`}>
-    <p class="price"><b>${points(price.total)}</b> for <${NodeLink} name=${price.node} />: cost ${points(price.cost)}, and ${points(price.machinePrice)} as the price of the place.</p>
+  return html`
+    <${Card}
+      title="What it paid"
+      sub="points"
+      end=${html`<a href=${link("flow", { round: price.round })}>Round ${price.round}</a>`}>
+    <p class="price">
+      <b>${points(price.total)}
+    </b> for <${NodeLink}
+      name=${price.node}
+    />: cost ${points(price.cost)}, and ${points(price.machinePrice)} as the price of the place.</p>
     <div class="thick"><${Stack} names=${all} values=${values} most=${most} /></div>
     <${StackLegend} names=${all} values=${values} />
-    ${price.dearer !== null && html`<p class="muted small">The runner-up would have been ${points(price.dearer)} points dearer.</p>`}
+    ${
+      price.dearer !== null &&
+      html`<p class="muted small">The runner-up would have been ${points(price.dearer)} points dearer.</p>`
+    }
   <//>`;
 }
 
@@ -66,22 +97,37 @@ function Verdicts({ data }) {
     const why = data.verdictsError ?? "The solver was not asked about this pod.";
     return html`<${Card} title="Verdict by node"><${Empty} tight title="Not known">${why}<//><//>`;
   }
-  const sum = (node) => verdicts.models.reduce((all, model) => all + Math.max(0, own(node.models, model)?.cost ?? 0), 0);
+  const sum = (node) =>
+    verdicts.models.reduce((all, model) => all + Math.max(0, own(node.models, model)?.cost ?? 0), 0);
   const most = Math.max(1e-9, ...verdicts.nodes.map(sum));
-  return html`<${Card} wide title="Verdict by node" sub="${many(verdicts.feasible, "node")} feasible, ${count(verdicts.refused)} not">
-      ${verdicts.nodes.length > 0 &&
-      html`<div class="padded"><${StackLegend} names=${verdicts.models} /></div>
+  return html`
+    <${Card} wide
+      title="Verdict by node"
+      sub="${many(verdicts.feasible, "node")} feasible, ${count(verdicts.refused)} not">
+      ${
+        verdicts.nodes.length > 0 &&
+        html`<div class="padded"><${StackLegend} names=${verdicts.models} /></div>
         <div class="scroll short-rows" tabindex="0" role="region" aria-label="Nodes by cost">
           <table>
-            <thead>
-              <tr><th scope="col">Node</th><th scope="col">Cost by model</th><th scope="col" class="number">Cost</th><th scope="col" class="number">More than the cheapest</th></tr>
-            </thead>
+            <${Head}
+              columns=${["Node", "Cost by model", ["Cost", "number"], ["More than the cheapest", "number"]]}
+            />
             <tbody>
               ${verdicts.nodes.map((node) => {
-                const values = Object.fromEntries(verdicts.models.map((model) => [model, own(node.models, model)?.cost ?? 0]));
-                const raw = verdicts.models.map((model) => `${model}: ${points(values[model])} points${own(node.models, model) ? `, raw ${node.models[model].raw}` : ""}`).join("\n");
+                const values = Object.fromEntries(
+                  verdicts.models.map((model) => [model, own(node.models, model)?.cost ?? 0]),
+                );
+                const raw = verdicts.models
+                  .map(
+                    (model) =>
+                      `${model}: ${points(values[model])} points${
+                        own(node.models, model) ? `, raw ${node.models[model].raw}` : ""
+                      }`,
+                  )
+                  .join("\n");
                 return html`<tr key=${node.node} class=${node.chosen ? "chosen" : ""} title=${raw}>
-                  <td><${NodeLink} name=${node.node} /> ${node.chosen && html`<${Badge} tone="good">chosen<//>`}</td>
+                  <td><${NodeLink} name=${node.node} /> ${node.chosen && html`<${Badge} tone="good">chosen<//>`}
+                  </td>
                   <td class="stretch"><${Stack} names=${verdicts.models} values=${values} most=${most} /></td>
                   <td class="number">${points(node.cost)}</td>
                   <td class="number muted">${points(node.cost - verdicts.nodes[0].cost)}</td>
@@ -89,7 +135,8 @@ function Verdicts({ data }) {
               })}
             </tbody>
           </table>
-        </div>`}
+        </div>`
+      }
       ${verdicts.nodes.length === 0 && html`<${Empty} tight title="No node is feasible">Why not stands below.<//>`}
     <//>
     ${verdicts.refusals.length > 0 && html`<${Refusals} refusals=${verdicts.refusals} />`}`;
@@ -101,9 +148,14 @@ function Refusals({ refusals }) {
     <ul class="reasons">
       ${refusals.map(
         ({ reasons, nodes, examples }) => html`<li key=${reasons.join("\n")}>
-          <span class="head"><${Name} text=${reasons.join("; ")} most=${200} /><b class="number">${count(nodes)}</b></span>
+          <span class="head"><${Name} text=${reasons.join("; ")} most=${200} /><b class="number">${count(nodes)}</b>
+          </span>
           <${Bar} part=${nodes / most} />
-          <span class="small muted examples">such as ${examples.slice(0, 3).map((name, i) => html`${i > 0 && ", "}<${NodeLink} key=${name} name=${name} most=${32} />`)}</span>
+          <span
+            class="small muted examples">such as ${examples
+              .slice(0, 3)
+              .map((name, i) => html`${i > 0 && ", "}<${NodeLink} key=${name} name=${name} most=${32} />`)}
+          </span>
         </li>`,
       )}
     </ul>
@@ -122,7 +174,13 @@ function Facts({ data, now }) {
       <dt>Priority</dt>
       <dd>${count(data.priority)}</dd>
       <dt>Class</dt>
-      <dd>${data.class ? html`<a href=${link("pods", { class: data.class })}><${Name} text=${data.class} /></a>` : html`<span class="muted">not known</span>`}</dd>
+      <dd>
+        ${
+          data.class
+            ? html`<a href=${link("pods", { class: data.class })}><${Name} text=${data.class} /></a>`
+            : html`<span class="muted">not known</span>`
+        }
+      </dd>
       ${data.group && html`<dt>Group</dt><dd><a href=${link("groups")}><${Name} text=${data.group} /></a></dd>`}
     </dl>
   <//>`;
@@ -131,11 +189,17 @@ function Facts({ data, now }) {
 function Room({ room }) {
   return html`<${Card} title="Who took the room">
     <table class="bare">
-      <thead><tr><th scope="col">Pod or class</th><th scope="col">Node</th><th scope="col" class="number">Pods</th></tr></thead>
+      <${Head} columns=${["Pod or class", "Node", ["Pods", "number"]]} />
       <tbody>
         ${room.map(
           (each) => html`<tr key="${each.pod ?? each.class} ${each.node}">
-            <td>${each.pod ? html`<a href=${podLink(each.pod)}><${Name} text=${each.pod} /></a>` : html`<${Name} text=${each.class} />`}</td>
+            <td>
+              ${
+                each.pod
+                  ? html`<a href=${podLink(each.pod)}><${Name} text=${each.pod} /></a>`
+                  : html`<${Name} text=${each.class} />`
+              }
+            </td>
             <td><${NodeLink} name=${each.node ?? ""} most=${26} /></td>
             <td class="number">${count(each.tasks)}</td>
           </tr>`,
@@ -147,10 +211,21 @@ function Room({ room }) {
 
 function Story({ story }) {
   return html`<${Card} title="Story">
-    ${story.length === 0
-      ? html`<p class="muted">Nothing has been seen of it yet.</p>`
-      : html`<ol class="story">
-          ${story.map((each, i) => html`<li key="${each.at} ${i}"><time class="muted small">${time(each.at)}</time><span class="name">${cut(each.what, 1000)}</span></li>`)}
-        </ol>`}
+    ${
+      story.length === 0
+        ? html`<p class="muted">Nothing has been seen of it yet.</p>`
+        : html`<ol class="story">
+          ${story.map(
+            (each, i) =>
+              html`
+              <li key="${each.at} ${i}">
+                <time class="muted small">${time(each.at)}
+              </time>
+                <span class="name">${cut(each.what, 1000)}
+              </span>
+            </li>`,
+          )}
+        </ol>`
+    }
   <//>`;
 }

@@ -19,7 +19,10 @@ function total(round) {
 
 function said(round) {
   const proof = round.certified ? "certified optimal" : `gap ${(100 * round.gap).toFixed(2)} %`;
-  return `Round ${round.round}, ${time(round.ended)}: ${duration(total(round))}, ${count(round.placed)} of ${many(round.tasks, "pod")} placed, ${proof}`;
+  return `Round ${round.round}, ${time(round.ended)}: ${duration(total(round))}, ${count(round.placed)} of ${many(
+    round.tasks,
+    "pod",
+  )} placed, ${proof}`;
 }
 
 function RoundBar({ round, x, width, scale, chosen }) {
@@ -30,11 +33,21 @@ function RoundBar({ round, x, width, scale, chosen }) {
     ${STAGES.map((stage, i) => {
       const height = (round.seconds[stage] || 0) * scale;
       y -= height;
-      return html`<rect key=${stage} x=${x} y=${y.toFixed(2)} width=${width} height=${Math.max(0, height - 0.4).toFixed(2)} fill=${seriesColour(i)} />`;
+      return html`
+        <rect
+          key=${stage}
+          x=${x}
+          y=${y.toFixed(2)}
+          width=${width}
+          height=${Math.max(0, height - 0.4).toFixed(2)}
+          fill=${seriesColour(i)}
+        />`;
     })}
-    ${round.certified
-      ? html`<rect class="certified" x=${mark - 1.25} y=${HEIGHT - 9} width="2.5" height="5" rx="1" />`
-      : html`<path class="uncertified" d="M${mark} ${HEIGHT - 11}l3 3-3 3-3-3z" />`}
+    ${
+      round.certified
+        ? html`<rect class="certified" x=${mark - 1.25} y=${HEIGHT - 9} width="2.5" height="5" rx="1" />`
+        : html`<path class="uncertified" d="M${mark} ${HEIGHT - 11}l3 3-3 3-3-3z" />`
+    }
   </g>`;
 }
 
@@ -43,7 +56,7 @@ export function RoundsStrip({ rounds }) {
   const { width } = useSize(place);
   const [at, setAt] = useState(null);
   const room = Math.max(0, width - AXIS);
-  const step = 7;
+  const step = Math.max(7, Math.min(16, Math.floor(room / Math.max(1, rounds.length))));
   const shown = rounds.slice(-Math.max(1, Math.floor(room / step)));
   const chosen = at === null ? shown.length - 1 : Math.min(at, shown.length - 1);
   const most = Math.max(1e-6, ...shown.map(total));
@@ -68,9 +81,10 @@ export function RoundsStrip({ rounds }) {
     sub="time by stage"
     end=${html`<${StackLegend} names=${STAGES} />`}
   >
-    ${rounds.length === 0
-      ? html`<${Empty} title="No rounds yet">A round runs when pods wait.<//>`
-      : html`<div
+    ${
+      rounds.length === 0
+        ? html`<${Empty} title="No rounds yet">A round runs when pods wait.<//>`
+        : html`<div
             class="strip"
             ref=${place}
             tabindex="0"
@@ -95,11 +109,20 @@ export function RoundsStrip({ rounds }) {
               })}
               ${shown.map(
                 (each, i) =>
-                  html`<${RoundBar} key=${each.round} round=${each} x=${AXIS + i * step} width=${step - 2} scale=${scale} chosen=${i === chosen && at !== null} />`,
+                  html`
+                    <${RoundBar}
+                      key=${each.round}
+                      round=${each}
+                      x=${AXIS + i * step}
+                      width=${step - 2}
+                      scale=${scale}
+                      chosen=${i === chosen && at !== null}
+                    />`,
               )}
             </svg>
           </div>
-          <${RoundLine} round=${round} />`}
+          <${RoundLine} round=${round} />`
+    }
   <//>`;
 }
 

@@ -9,7 +9,9 @@ import { Phase } from "./parts.js";
 const PAUSE = 120; // milliseconds without a key, after which it is asked
 
 function isTyping(target) {
-  return target instanceof HTMLElement && (target.matches("input, select, textarea") || target.isContentEditable);
+  return (
+    target instanceof HTMLElement && (target.matches("input, select, textarea") || target.isContentEditable)
+  );
 }
 
 /** Pods found for a text, asked when typing pauses. */
