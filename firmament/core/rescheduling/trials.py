@@ -264,7 +264,7 @@ class Trials:
         """Go back to a state that was saved."""
         returning = [name for name in self.gone if name not in saved.gone]
         leaving = [name for name in saved.gone if name not in self.gone]
-        places = {uid: saved.moved.get(uid, self._tasks[uid].machine) for uid in {*self.moved, *saved.moved}}
+        places = {uid: saved.moved.get(uid, self._tasks[uid].machine) for uid in self.moved | saved.moved}
         changed = {uid: name for uid, name in places.items() if name != self.place_of(uid)}
         self.gone = dict.fromkeys(saved.gone)
         self._return(returning, changed)
