@@ -81,7 +81,7 @@ export function layout(flow, width) {
     .nodeSort(order)
     .nodeWidth(BLOCK)
     .nodePadding(GAP)
-    .iterations(24)
+    .iterations(12)
     .extent([
       [LEFT, TOP],
       [width - RIGHT, height - 12],

@@ -11,7 +11,7 @@ import { theme } from "../data/theme.js";
 import { count, many, points } from "../data/text.js";
 import { Badge, Empty, Head, Instead, Name, NodeLink, Pages, Panel, Section } from "./parts.js";
 
-const PAGE = 50;
+const PAGE = 25;
 
 export function FlowPanel({ node, flow, choose, close }) {
   const kinds = {
