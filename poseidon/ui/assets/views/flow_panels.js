@@ -73,7 +73,7 @@ function ClassBody({ node, flow }) {
         ${
           data.price === null
             ? html`<span class="muted">not known</span>`
-            : `${points(data.price)} points for one more place`
+            : `${points(data.price)} points: what one pod less would save`
         }
       </dd>
       <dt>Owner</dt>
