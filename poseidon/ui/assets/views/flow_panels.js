@@ -77,7 +77,7 @@ function ClassBody({ node, flow }) {
         }
       </dd>
       <dt>Owner</dt>
-      <dd><${Name} text="${data.namespace}/${data.job}" /></dd>
+      <dd><${Name} text=${[data.namespace, data.job].filter(Boolean).join("/")} /></dd>
       <dt>Priority</dt>
       <dd>${count(data.priority)}</dd>
       <dt>Requests</dt>
