@@ -21,16 +21,14 @@ export function widthOf(text, size = 12, weight = 500) {
   return width;
 }
 
-/** As much of a text as fits: all, or what stands behind the last slash, or its beginning and its end. */
-export function fitting(text, room, size, weight) {
-  const last = /^[^\s/]+\/\S+$/.test(text) && text.length < 500 ? `…${text.slice(text.lastIndexOf("/"))}` : "";
-  if (last && widthOf(text, size, weight) > room && widthOf(last, size, weight) <= room) return last;
+/** As much of a text as fits: all; else its beginning and its end, of a path those of what stands behind its last slash. */
+export function fitting(whole, room, size, weight) {
+  if (whole.length < 500 && widthOf(whole, size, weight) <= room) return whole;
+  const text = whole.length < 500 && /^[^\s/]+\/\S+$/.test(whole) ? `…${whole.slice(whole.lastIndexOf("/"))}` : whole;
   let shown = cut(text, Math.max(4, Math.floor(room / 3.5)));
   while (shown.length > 4 && widthOf(shown, size, weight) > room) {
-    shown = cut(
-      text,
-      Math.max(4, Math.min(shown.length - 1, Math.floor((shown.length * room) / widthOf(shown, size, weight)))),
-    );
+    const share = room / widthOf(shown, size, weight);
+    shown = cut(text, Math.max(4, Math.min(shown.length - 1, Math.floor(shown.length * share))));
   }
   return shown;
 }

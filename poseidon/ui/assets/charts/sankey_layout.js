@@ -7,7 +7,7 @@ export const LAYERS = ["classes", "constraints", "machines", "outcome"];
 const BLOCK = 12;
 const GAP = 15; // between nodes: a line of text
 const TOP = 30;
-const LEFT = 178; // room for the names of classes
+const LEFT = 196; // room for the names of classes
 const RIGHT = 112; // and of outcomes
 
 const isOthers = (node) => node.id === "c-others" || node.id === "g-others";
@@ -81,7 +81,7 @@ export function layout(flow, width) {
     .nodeSort(order)
     .nodeWidth(BLOCK)
     .nodePadding(GAP)
-    .iterations(24)
+    .iterations(12)
     .extent([
       [LEFT, TOP],
       [width - RIGHT, height - 12],

@@ -137,7 +137,7 @@ export function Cures({ pod, auto = false }) {
     ${
       done &&
       found.cures.length === 0 &&
-      html`<${Empty} tight title="No cure was found">No change that is known of would make it fit.<//>`
+      html`<${Empty} tight title="No cure was found">${found.note || "No change that is known of would make it fit."}<//>`
     }
     ${
       done &&

@@ -11,7 +11,7 @@ import { theme } from "../data/theme.js";
 import { count, many, points } from "../data/text.js";
 import { Badge, Empty, Head, Instead, Name, NodeLink, Pages, Panel, Section } from "./parts.js";
 
-const PAGE = 50;
+const PAGE = 25;
 
 export function FlowPanel({ node, flow, choose, close }) {
   const kinds = {
@@ -73,11 +73,11 @@ function ClassBody({ node, flow }) {
         ${
           data.price === null
             ? html`<span class="muted">not known</span>`
-            : `${points(data.price)} points for one more place`
+            : `${points(data.price)} points: what one pod less would save`
         }
       </dd>
       <dt>Owner</dt>
-      <dd><${Name} text="${data.namespace}/${data.job}" /></dd>
+      <dd><${Name} text=${[data.namespace, data.job].filter(Boolean).join("/")} /></dd>
       <dt>Priority</dt>
       <dd>${count(data.priority)}</dd>
       <dt>Requests</dt>

@@ -36,7 +36,7 @@ function Tiles({ data }) {
   const scheduling = { p50: p50 ?? last(history.schedulingP50), p99: p99 ?? last(history.schedulingP99) };
   return html`<div class="tiles">
     <${Tile} label="Nodes" value=${count(data.nodes)} sub="in this cluster" href=${link("cluster")} />
-    <${Tile} label="Pods bound" value=${count(pods.bound)} sub="${count(pods.others)} of other schedulers" />
+    <${Tile} label="Pods bound" value=${count(pods.bound)} sub=${pods.others > 0 && `${count(pods.others)} of other schedulers`} />
     <${Tile}
       label="Pods pending"
       value=${count(pods.pending)}
