@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
+_log = logging.getLogger(__name__)
+T = TypeVar("T", bound=KubeStruct)
+_Key = tuple[str, str]
+
 
 class Outbox(Generic[K, V]):
     """Desired values by key. The difference to what was last sent is taken, once: any order and any repetition of the
@@ -102,11 +106,6 @@ class NameIndex:
         return name
 
 
-_log = logging.getLogger(__name__)
-
-T = TypeVar("T", bound=KubeStruct)
-
-
 class Reading(NamedTuple):
     """A record out of an object: its name and payload, and what is wrong with the object."""
 
@@ -122,9 +121,6 @@ class CustomResource(Generic[T]):
     kind: str
     resources: tuple[Resource[T], ...]
     read: Callable[[T], Reading]
-
-
-_Key = tuple[str, str]
 
 
 class CustomRecords:

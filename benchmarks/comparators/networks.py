@@ -35,15 +35,14 @@ MOST_ARCS = {"ortools": 8_000_000, "networkx": 20_000, "highs": 400_000}
 def full_network(problem: PlacementProblem) -> Network:
     """The network of all classes, all machines that they fit, and all steps of crowding."""
     residual = Residual(problem)
-    parts_cls, parts_machine = [], []
+    parts = []
     fits = {shape: np.flatnonzero(residual.fits(shape)) for shape in range(len(problem.requests))}
     for cls in residual.active().tolist():
         machines = fits[int(problem.shape[cls])]
         if cls in problem.pins:
             machines = np.intersect1d(machines, problem.pins[cls])
-        parts_cls.append(np.full(len(machines), cls, dtype=np.int64))
-        parts_machine.append(machines)
-    columns = Columns.of(parts_cls, parts_machine, problem.machines)
+        parts.append(Columns(np.full(len(machines), cls, dtype=np.int64), machines))
+    columns = Columns.joined(parts, problem.machines)
     penalties = unscheduled_penalties(residual, dearest_path(residual))
     return build_network(residual, columns, penalties, machine_units(residual, residual.active()))
 
@@ -93,7 +92,7 @@ def _task_network(problem: PlacementProblem, tasks: Int64) -> tuple[FlowProblem,
     bucket = np.concatenate(
         [np.repeat(np.arange(WAIT_BUCKETS), counts) for counts in problem.counts] or [np.empty(0, np.int64)]
     )
-    penalties = unscheduled_penalties(residual, dearest_path(residual)).cost[tasks, bucket]
+    penalties = unscheduled_penalties(residual, dearest_path(residual))[tasks, bucket]
     first_machine, sink = len(tasks), len(tasks) + problem.machines
     supplies = np.zeros(sink + 1, dtype=np.int64)
     supplies[: len(tasks)], supplies[sink] = 1, -len(tasks)

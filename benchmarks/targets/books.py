@@ -137,7 +137,7 @@ class Books:
             self._unplaced.update(group.tasks)
         self._state.on_round(result)
         while binds := [action for action in self._state.take_actions() if isinstance(action, Bind)]:
-            for pod, node in binds:
+            for pod, node, _ in binds:
                 self._note_bound(pod.uid, now)
                 self._node_of[pod.uid] = node
                 request = BindRequest(pod.uid, pod.namespace, pod.name, node)

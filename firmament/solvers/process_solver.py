@@ -21,10 +21,6 @@ DEFAULT_SOLVER = "firmament.solvers.ortools_solver:OrToolsSolver"
 _KEPT_READY = 2  # one to solve with and a spare that takes over without the delay of starting one
 
 
-def _ignore() -> None:
-    """Do nothing with the news that a worker was replaced."""
-
-
 class ProcessSolver:
     """Solves in worker processes; safe to share between threads, which then solve in parallel.
 
@@ -33,7 +29,9 @@ class ProcessSolver:
     however it ends.
     """
 
-    def __init__(self, factory: str = DEFAULT_SOLVER, *, on_restart: Callable[[], None] = _ignore) -> None:
+    def __init__(
+        self, factory: str = DEFAULT_SOLVER, *, on_restart: Callable[[], None] = lambda: None
+    ) -> None:
         self._factory = factory
         self._on_restart = on_restart
         self._lock = threading.Lock()
@@ -87,7 +85,8 @@ class ProcessSolver:
         dead = []
         try:
             with self._lock:
-                self._refuse_if_closed()
+                if self._closed:
+                    raise SolverClosedError
                 while self._idle and not self._idle[0].alive():
                     dead.append(self._idle.popleft())
                 worker = self._idle.popleft() if self._idle else WorkerHandle(self._factory)
@@ -119,7 +118,3 @@ class ProcessSolver:
         if closed:
             raise SolverClosedError
         self._on_restart()
-
-    def _refuse_if_closed(self) -> None:
-        if self._closed:
-            raise SolverClosedError

@@ -11,11 +11,11 @@ import mmap
 import os
 import tempfile
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from firmament.solvers.base import FlowProblem, Int32, Int64
+from firmament.solvers.base import FlowProblem, Int64
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -51,10 +51,10 @@ class SharedRegion:
 
     def views(self, arcs: int, nodes: int) -> ProblemViews:
         """Lay a problem of this size over the start of the region, which grows if it is too small."""
-        memory = self._mapped(_bytes_needed(arcs, nodes))
+        memory = self._mapped(8 * (3 * arcs + nodes) + 4 * 2 * arcs)
         offset = 0
 
-        def take(count: int, dtype: type[np.generic]) -> NDArray[np.generic]:
+        def take(count: int, dtype: type[np.generic]) -> NDArray[Any]:
             nonlocal offset
             array = np.frombuffer(memory, dtype=dtype, count=count, offset=offset)
             offset += array.nbytes
@@ -63,16 +63,7 @@ class SharedRegion:
         capacities, costs, flows = (take(arcs, np.int64) for _ in range(3))
         supplies = take(nodes, np.int64)
         tails, heads = (take(arcs, np.int32) for _ in range(2))
-        return ProblemViews(
-            FlowProblem(
-                tails=_as32(tails),
-                heads=_as32(heads),
-                capacities=_as64(capacities),
-                costs=_as64(costs),
-                supplies=_as64(supplies),
-            ),
-            flows=_as64(flows),
-        )
+        return ProblemViews(FlowProblem(tails, heads, capacities, costs, supplies), flows)
 
     def close(self) -> None:
         """Give the memory back; idempotent. Mappings end with the last view on them."""
@@ -90,15 +81,3 @@ class SharedRegion:
                 os.ftruncate(self.descriptor, size)
             self._memory = mmap.mmap(self.descriptor, size)
         return self._memory
-
-
-def _bytes_needed(arcs: int, nodes: int) -> int:
-    return 8 * (3 * arcs + nodes) + 4 * 2 * arcs
-
-
-def _as64(array: NDArray[np.generic]) -> Int64:
-    return array.view(np.int64)
-
-
-def _as32(array: NDArray[np.generic]) -> Int32:
-    return array.view(np.int32)

@@ -79,12 +79,8 @@ class WorkerHandle:
         self._wait_until_ready()
         arcs, nodes = len(problem.tails), len(problem.supplies)
         views = self._region.views(arcs, nodes)
-        shared = views.problem
-        np.copyto(shared.tails, problem.tails)
-        np.copyto(shared.heads, problem.heads)
-        np.copyto(shared.capacities, problem.capacities)
-        np.copyto(shared.costs, problem.costs)
-        np.copyto(shared.supplies, problem.supplies)
+        for name in ("tails", "heads", "capacities", "costs", "supplies"):
+            np.copyto(getattr(views.problem, name), getattr(problem, name))
         try:
             self._channel.sendall(REQUEST.pack(arcs, nodes))
         except OSError as error:

@@ -82,7 +82,7 @@ class NetperfProbe:
         A pair that cannot be measured is logged; what the ConfigMap says of its zones or regions stays, as long as the
         nodes are there.
         """
-        servers = await self._servers()
+        options, servers = self._options, await self._servers()
         domains = {}
         async for page in pages(self._transport, NODES, _PAGE):
             for node in page.items:
@@ -91,16 +91,15 @@ class NetperfProbe:
         found: dict[NodePair, Latency] = {}
         for pair in node_pairs(reachable):
             try:
-                found[pair] = await self._measure(servers[pair[0]], servers[pair[1]])
+                host, target = (servers[name] for name in pair)
+                found[pair] = await ask(
+                    host, options.port, target, seconds=options.seconds, samples=options.samples
+                )
             except MeasureError as error:
                 _log.warning('not measured origin=%s destination=%s error="%s"', *pair, error)
         await self._write(found, domains)
         _log.info("measured pairs=%d nodes=%d servers=%d", len(found), len(domains), len(servers))
         return found
-
-    async def _measure(self, host: str, target: str) -> Latency:
-        options = self._options
-        return await ask(host, options.port, target, seconds=options.seconds, samples=options.samples)
 
     async def _servers(self) -> dict[str, str]:
         """Return the addresses of servers by node."""
@@ -121,7 +120,7 @@ class NetperfProbe:
         path = f"{collection}/{self._options.config_map}"
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                await self._write_once(collection, path, written, Obsolete(found, domains))
+                await self._write_once(collection, path, written, obsolete_keys(found, domains))
             except ApiError as error:
                 if attempt == _ATTEMPTS or not (error.conflict or error.transient):
                     raise
@@ -132,11 +131,8 @@ class NetperfProbe:
     async def _write_once(
         self, collection: str, path: str, written: Mapping[str, str], obsolete: Callable[[str], bool]
     ) -> None:
-        try:
-            present = decode_object(await self._transport.get(path), ConfigMap)
-        except ApiError as error:
-            if not error.not_found:
-                raise
+        found = await self._transport.find(path)
+        if found is None:
             body = {
                 "apiVersion": "v1",
                 "kind": "ConfigMap",
@@ -145,6 +141,7 @@ class NetperfProbe:
             }
             await self._transport.post(collection, msgspec.json.encode(body))
             return
+        present = decode_object(found, ConfigMap)
         stale = {key: None for key in present.data if is_measurement(key) and obsolete(key)}
         metadata = {"resourceVersion": present.metadata.resource_version}
         change = {"metadata": metadata, "data": {**stale, **written}}
@@ -188,24 +185,21 @@ def entries(found: Mapping[NodePair, Latency]) -> dict[str, str]:
     return data
 
 
-class Obsolete:
-    """Says which keys of measurements no longer count: of nodes that are gone, or measured between others by now."""
+def obsolete_keys(found: Mapping[NodePair, Latency], domains: Mapping[str, Domain]) -> Callable[[str], bool]:
+    """Return what says which keys of measurements no longer count: of nodes gone, or measured between others by now."""
 
-    def __init__(self, found: Mapping[NodePair, Latency], domains: Mapping[str, Domain]) -> None:
-        self._found = found
-        self._domains = domains
-        self._links = {self._link(pair) for pair in found}
-
-    def __call__(self, key: str) -> bool:
-        """Decide about one key."""
-        origin, _, destination = key.partition(".origin.")[2].partition(".destination.")
-        pair = (origin, destination)
-        if origin not in self._domains or destination not in self._domains:
-            return True
-        return pair not in self._found and self._link(pair) in self._links
-
-    def _link(self, pair: NodePair) -> tuple[str, ...]:
-        here, there = self._domains[pair[0]], self._domains[pair[1]]
+    def link(pair: NodePair) -> tuple[str, ...]:
+        here, there = (domains[name] for name in pair)
         if here.region != there.region:
             return (here.region, there.region)
         return (here.region, here.zone, there.zone)
+
+    links = {link(pair) for pair in found}
+
+    def is_obsolete(key: str) -> bool:
+        origin, _, destination = key.partition(".origin.")[2].partition(".destination.")
+        if origin not in domains or destination not in domains:
+            return True
+        return (origin, destination) not in found and link((origin, destination)) in links
+
+    return is_obsolete

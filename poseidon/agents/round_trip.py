@@ -15,6 +15,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
+from poseidon.kube.client.errors import one_line
+
 REQUEST_BYTES, ANSWER_BYTES = 32, 1024
 """Sizes that the netperf script of the proposal uses."""
 
@@ -112,8 +114,8 @@ async def _connected(
             finally:
                 await _close(writer)
     except (OSError, EOFError, ValueError, TimeoutError) as error:
-        what = "timed out" if isinstance(error, TimeoutError) else " ".join(str(error).split())
-        raise MeasureError(f"{host}:{port}: {what or type(error).__name__}") from error
+        what = "timed out" if isinstance(error, TimeoutError) else one_line(error)
+        raise MeasureError(f"{host}:{port}: {what}") from error
 
 
 class RoundTripServer:

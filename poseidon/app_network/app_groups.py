@@ -63,19 +63,15 @@ def _status(
     if former.get("scheduleStartTime") or members.has_pods(name):
         status["scheduleStartTime"] = former.get("scheduleStartTime") or now
     if kept.spec is not None and order is not None:
-        listed = _listed(kept.spec, order)
+        # By selector, so that it can be searched.
+        listed = [
+            {"workload": _reference(each), "index": order.positions[each.name]}
+            for each in sorted(kept.spec.workloads, key=lambda workload: workload.selector)
+        ]
         same = former.get("topologyOrder") == listed and former.get("topologyCalculationTime")
         status["topologyOrder"] = listed
         status["topologyCalculationTime"] = former["topologyCalculationTime"] if same else now
     return status
-
-
-def _listed(spec: AppGroupSpec, order: TopologyOrder) -> list[dict[str, Any]]:
-    """Return the order as the status holds it: by selector, so that it can be searched."""
-    return [
-        {"workload": _reference(each), "index": order.positions[each.name]}
-        for each in sorted(spec.workloads, key=lambda workload: workload.selector)
-    ]
 
 
 def _reference(workload: Workload) -> dict[str, str]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from poseidon.app_network.costs import domain_costs
 from poseidon.app_network.good_state import GoodStates, Kept
 from poseidon.app_network.proposals import MEASURED, MOST_SHOWN, Finding, Notice, Proposal, propose, validity
 from poseidon.app_network.spec.keys import KEY_OF_LEVEL, NETPERF_COSTS, REGION, TOPOLOGY_KIND, ZONE, ObjectKey
-from poseidon.app_network.spec.netperf import read_measurements
+from poseidon.app_network.spec.netperf import domain_costs, read_measurements
 from poseidon.app_network.spec.topologies import NO_PAIRS, Levels, TopologySpec, read_topology
 from poseidon.kube.api.app_network import NetworkTopology
 from poseidon.kube.parsing.defects import listed

@@ -22,6 +22,8 @@ _DOUBLING = tuple(accumulate(repeat(2.0, 19), mul, initial=0.01))
 """Seconds from 10 ms to 87 minutes: kube-scheduler's buckets for the same."""
 _ANSWERS = tuple(accumulate(repeat(2.0, 14), mul, initial=0.001))
 
+QUEUES = ("active", "unschedulable", "group", "claims", "priority_class", "set_aside", "leaving_room")
+
 
 class BridgeMetrics:
     """The metrics of session and state, registered in ``registry``."""
@@ -82,9 +84,6 @@ class BridgeMetrics:
         self.leader = gauge("poseidon_leader", "1 while this process may change the cluster.")
         self.pending_pods = gauge("poseidon_pending_pods", "Pods that wait for a node.")
         self.nodes = gauge("poseidon_nodes", "Nodes known.")
-
-
-QUEUES = ("active", "unschedulable", "group", "claims", "priority_class", "set_aside", "leaving_room")
 
 
 def queue_of(record: PodRecord) -> str:

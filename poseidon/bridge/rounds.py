@@ -13,6 +13,9 @@ _ROUNDS = 64
 _DELTAS = 500
 _KINDS = pb.Delta.Kind.DESCRIPTOR.values_by_number
 
+PART_DELTAS = 250
+"""A few milliseconds of work; with as many bindings in flight an API server is busy for longer."""
+
 
 class RoundHistory:
     """The last 64 rounds with up to 500 deltas each. ``wall`` tells seconds since the epoch."""
@@ -46,10 +49,6 @@ def kind_of(kind: int) -> str:
     """Return the name of a kind of deltas; a solver that is newer may send others."""
     found = _KINDS.get(kind)
     return found.name if found is not None else "UNKNOWN"
-
-
-PART_DELTAS = 250
-"""A few milliseconds of work; with as many bindings in flight an API server is busy for longer."""
 
 
 def parts_of(result: pb.RoundResult, most: int = PART_DELTAS) -> Iterator[pb.RoundResult]:

@@ -15,8 +15,8 @@ from poseidon.app_network.controller import NetworkController
 from poseidon.bridge.held_actions import HeldActions
 from poseidon.bridge.metrics import BridgeMetrics, QueueDepths
 from poseidon.bridge.rounds import RoundHistory, kind_of, parts_of
-from poseidon.bridge.solver_stream.needs import NeedsChangedError
 from poseidon.bridge.solver_stream.session import DistrustedError, Session
+from poseidon.bridge.solver_stream.stream import NeedsChangedError
 from poseidon.bridge.state import BridgeState
 from poseidon.bridge.watching import Watching
 from poseidon.bridge.writers import Writers
@@ -115,7 +115,7 @@ class Bridge:
             environment,
             options,
             self.state,
-            lambda: self._watching.pod_groups_path,
+            lambda: self._watching.native_pod_groups.path,
             self._on_changed,
             self._metrics,
             process.traces,

@@ -20,7 +20,7 @@ from poseidon.disruption_budgets import budget_resource
 from poseidon.kube.api.core import KubeStruct
 from poseidon.kube.watch.quarantine import Quarantine
 from poseidon.lifecycle.phases import Phase, Stories
-from poseidon.numa.node_topology import RECORD_KIND, NodeTopologies
+from poseidon.numa.node_topology import RECORD_KIND, node_topology_resource
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
@@ -40,6 +40,10 @@ class BridgeState(Stores):
     which tells pods apart, in the words of ``Welcome``. ``clock`` is monotonic. ``quarantine`` takes what cannot be
     dealt with: whatever is said here of one object, only that one is set aside. ``stories`` are told each step of each
     pod. Not thread-safe.
+
+    What ends in ``_changed`` takes objects of a kind as they are now. ``refusal`` and ``eviction_ended`` are what the
+    binder asks, and what has become of an eviction; ``claim_refused``: a write that begins the binding of a claim has
+    failed for good, or counts as done if no reason is given.
     """
 
     def __init__(
@@ -95,7 +99,7 @@ class BridgeState(Stores):
         budgets = budget_resource(self.classes)
         if RECORD_KIND not in self.classes.visibility.records:
             return (budgets,)
-        return budgets, NodeTopologies(self.tasks.on_node, self.classes).custom_resource()
+        return budgets, node_topology_resource(self.tasks.on_node, self.classes)
 
     # --- how things stand ----------------------------------------------------------------------------------
 

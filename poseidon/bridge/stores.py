@@ -10,7 +10,8 @@ from poseidon.app_network.state import NetworkBook
 from poseidon.bridge.groups.gangs import Gangs
 from poseidon.bridge.groups.notes import TopologyRecords
 from poseidon.custom_records import CustomRecords
-from poseidon.group_trees.spec.options import TreeArguments, trees_are_read
+from poseidon.group_trees.spec.trees import TreeArguments, trees_are_read
+from poseidon.kube.watch.quarantine import Quarantine
 from poseidon.lifecycle.actions import Action
 from poseidon.lifecycle.bind_check import BindCheck, Requested
 from poseidon.lifecycle.claims import Storage
@@ -73,7 +74,7 @@ class Stores:
         jobs, groups = self.jobs, self.groups = Jobs(), Groups(quarantine)
         volumes = self.volumes = VolumeState(configuration.volumes, quarantine)
         bind_check = self.bind_check = BindCheck(machines, requested, classes)
-        tasks = self.tasks = Tasks(machines, requested, bind_check, volumes, stories)
+        tasks = self.tasks = Tasks(machines, requested, bind_check, stories)
         refusals = self.refusals = Refusals()
         self.refused_pods = RefusedPods(configuration.recovery, actions)
         self.nominations = Nominations(self.custom_records)

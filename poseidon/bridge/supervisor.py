@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry
 
 from poseidon.bridge.runner import Bridge, BridgeProcess
-from poseidon.bridge.solver_stream.needs import NeedsChangedError, ask, needs_of
+from poseidon.bridge.solver_stream.stream import NeedsChangedError, ask, needs_of
 from poseidon.leadership.election import Role
 from poseidon.pods.visibility import not_understood
 from protos.firmament.v1 import scheduler_pb2 as pb

@@ -46,7 +46,8 @@ class Watching:
     """Feeds ``state`` from the API server and from sources of measured use; calls ``changed`` when it has.
 
     Owners of pods are followed from the moment in which a gang is a share of one's pods (``follow_owners``).
-    ``network`` looks after applications and networks, None if nobody looks at them.
+    ``network`` looks after applications and networks, None if nobody looks at them. ``native_pod_groups`` are those of
+    Kubernetes itself.
     """
 
     def __init__(
@@ -62,35 +63,38 @@ class Watching:
         self._environment = environment
         self._changed = changed
         self._network = network
-        always, optional = options.reflector, options.optional_reflector
-        self._nodes = self._follow(NODES, state.nodes_changed, always)
-        self._pods = self._follow(PODS, state.pods_changed, always)
-        self._priority_classes = self._follow(PRIORITY_CLASSES, state.priority_classes_changed, optional)
-        self._namespaces = self._follow(NAMESPACES, state.namespaces_changed, optional)
-        self._services = self._follow(SERVICES, state.services_changed, optional)
-        self._spreads = options.configuration.pod_topology_spread.enabled
-        self._storage: tuple[Reflector[Any], ...] = (
-            self._follow(STORAGE_CLASSES, state.storage_classes_changed, optional),
-            self._follow(CSI_NODES, state.csi_nodes_changed, optional),
-            self._follow(CSI_DRIVERS, state.csi_drivers_changed, optional),
-            self._follow(STORAGE_CAPACITIES, state.storage_capacities_changed, optional),
-            self._follow(VOLUMES, state.volumes_changed, optional),
-            self._follow(CLAIMS, state.claims_changed, optional),
-        )
-        self._owners: tuple[Reflector[Any], ...] = ()
-        if state.wants_daemon_sets:
-            self._owners = (self._follow(DAEMON_SETS, state.daemon_sets_changed, optional),)
-        gangs = state.gangs
-        self._native_groups = self._follow(NATIVE_POD_GROUPS, gangs.taker(NATIVE_POD_GROUP), optional)
-        self._groups: list[Reflector[Any]] = [
-            self._follow(POD_GROUPS, gangs.taker(POD_GROUP), optional),
-            self._follow(WORKLOADS, gangs.taker(WORKLOAD), optional),
-            self._native_groups,
-            self._follow(GROUP_MAPS, gangs.group_maps_changed, optional),
+        gangs, optional = state.gangs, options.optional_reflector
+        self._nodes = self._follow(NODES, state.nodes_changed, options.reflector)
+        self._pods = self._follow(PODS, state.pods_changed, options.reflector)
+        take = gangs.taker(NATIVE_POD_GROUP)
+        native = self.native_pod_groups = self._follow(NATIVE_POD_GROUPS, take, optional)
+        followed: list[tuple[Resource[Any], Callable[[Sequence[Change[Any]]], None]]] = [
+            # A pod's priority may depend on them, and is settled when the pod is first seen.
+            (PRIORITY_CLASSES, state.priority_classes_changed),
+            # Rules between pods may refer to namespaces by label: no round before these are known.
+            (NAMESPACES, state.namespaces_changed),
+            # A claim that is not known yet would count as one that does not exist.
+            (STORAGE_CLASSES, state.storage_classes_changed),
+            (CSI_NODES, state.csi_nodes_changed),
+            (CSI_DRIVERS, state.csi_drivers_changed),
+            (STORAGE_CAPACITIES, state.storage_capacities_changed),
+            (VOLUMES, state.volumes_changed),
+            (CLAIMS, state.claims_changed),
+            # Nor should a pod be told that its group does not exist before all groups are known.
+            (POD_GROUPS, gangs.taker(POD_GROUP)),
+            (WORKLOADS, gangs.taker(WORKLOAD)),
+            (GROUP_MAPS, gangs.group_maps_changed),
         ]
+        # Pods that only services keep apart would be told twice.
+        if options.configuration.pod_topology_spread.enabled:
+            followed.append((SERVICES, state.services_changed))
+        # An owner that is not known yet would count as one that does not exist.
+        if state.wants_daemon_sets:
+            followed.append((DAEMON_SETS, state.daemon_sets_changed))
         if gangs.topology.tree_is_read:
             maps = tree_maps(gangs.topology.trees.namespace)
-            self._groups.append(self._follow(maps, gangs.topology.tree_maps_changed, optional))
+            followed.append((maps, gangs.topology.tree_maps_changed))
+        self._before_pods = [native, *(self._follow(*each, optional) for each in followed)]
         self._scaled = {
             kind: (asyncio.Event(), self._follow(resource, gangs.taker(kind), optional))
             for kind, resource in SCALED_OWNERS.items()
@@ -110,11 +114,6 @@ class Watching:
             reflector=optional,
         )
 
-    @property
-    def pod_groups_path(self) -> str:
-        """Under which path all PodGroups of Kubernetes itself are served, as far as is known."""
-        return self._native_groups.path
-
     def follow_owners(self, kinds: Iterable[str]) -> None:
         """Follow owners of these kinds: they have come to matter."""
         for kind in kinds:
@@ -131,23 +130,18 @@ class Watching:
     def parts(self) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:
         """Yield what has to run until it is cancelled, with names."""
         yield "nodes", self._nodes.run()
-        yield "priorityclasses", self._priority_classes.run()
-        yield "namespaces", self._namespaces.run()
-        if self._spreads:
-            yield "services", self._services.run()
-        for each in self._storage:
-            yield "storage", each.run()
-        for each in self._owners:
-            yield "owners", each.run()
-        for each in self._groups:
-            yield "groups", each.run()
+        for each in self._before_pods:
+            yield each.path, each.run()
         for wanted, reflector in self._scaled.values():
             yield "owners of gangs", _once(wanted, reflector)
-        yield "pods", self._follow_pods()
-        yield "utilisation", self._follow_use()
-        yield "applications", self._follow_applications()
-        for each in self._custom:
-            yield "custom resource", self._follow_custom(each)
+        yield "pods", _after(self._before_pods, self._pods)
+        # What a source says of a pod is understood once the pod is known.
+        known = self._nodes, self._pods
+        yield "utilisation", _after(known, self._utilisation)
+        if self._network is not None:  # what is written of an application counts its pods
+            yield "applications", _after(known, self._network)
+        for each in self._custom:  # an object may say which pods it counts
+            yield "custom resource", _after([self._pods], each)
 
     def _follow(
         self,
@@ -157,39 +151,14 @@ class Watching:
     ) -> Reflector[Any]:
         return self._environment.reflector(resource, Feed(take, self._changed), options)
 
-    async def _follow_pods(self) -> None:
-        # A pod's priority may depend on them, and is settled when the pod is first seen.
-        await self._priority_classes.wait_synced()
-        # Rules between pods may refer to namespaces by label: no round before these are known.
-        await self._namespaces.wait_synced()
-        # Pods that only services keep apart would be told twice.
-        if self._spreads:
-            await self._services.wait_synced()
-        # A claim, or an owner, that is not known yet would count as one that does not exist.
-        # Nor should a pod be told that its group does not exist before all groups are known.
-        for each in (*self._storage, *self._owners, *self._groups):
-            await each.wait_synced()
-        await self._pods.run()
 
-    async def _follow_use(self) -> None:
-        # What a source says of a pod is understood once the pod is known.
-        await self._nodes.wait_synced()
-        await self._pods.wait_synced()
-        await self._utilisation.run()
-
-    async def _follow_applications(self) -> None:
-        # What is written of an application counts its pods.
-        await self._nodes.wait_synced()
-        await self._pods.wait_synced()
-        if self._network is None:
-            await asyncio.Event().wait()
-        else:
-            await self._network.run()
-
-    async def _follow_custom(self, reflector: Reflector[Any]) -> None:
-        # Likewise: an object may say which pods it counts.
-        await self._pods.wait_synced()
-        await reflector.run()
+async def _after(
+    known: Iterable[Reflector[Any]], part: Reflector[Any] | Utilisation | NetworkController
+) -> None:
+    """Run a part once what it depends on is known."""
+    for each in known:
+        await each.wait_synced()
+    await part.run()
 
 
 async def _once(wanted: asyncio.Event, reflector: Reflector[Any]) -> None:

@@ -188,11 +188,11 @@ class Writers:
     # --- carrying out --------------------------------------------------------------------------------------
 
     def _bind(self, action: Bind) -> None:
-        pod, node = action
+        pod, node, complained = action
         _log.debug("binding pod=%s node=%s", pod, node)
-        # A failure that has not been written yet would contradict the binding.
-        self._conditions.withdraw(pod.uid)
-        self._events.withdraw_failure(pod.uid)
+        if complained:  # a failure that has not been written yet would contradict the binding
+            self._conditions.withdraw(pod.uid)
+            self._events.withdraw_failure(pod.uid)
         self._binder.submit(BindRequest(pod.uid, pod.namespace, pod.name, node))
 
     def _announce_scheduled(self, action: AnnounceScheduled) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import signal
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from poseidon.commands.endings import stop_event
 from poseidon.commands.options import together
 
 if TYPE_CHECKING:
@@ -44,12 +44,8 @@ async def work_off(
 
 async def until_stopped(work: Awaitable[object]) -> None:
     """Await ``work``, but no longer than until SIGTERM or SIGINT. Raises what it raises."""
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
     working = asyncio.ensure_future(work)
-    stopping = asyncio.create_task(stop.wait())
+    stopping = asyncio.create_task(stop_event().wait())
     try:
         await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
     finally:

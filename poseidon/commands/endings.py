@@ -1,9 +1,12 @@
-"""What commands print beside tables, and how they end when something cannot be used."""
+"""What commands print beside tables, and how they end: when they are told to, and when something cannot be used."""
 
 from __future__ import annotations
 
+import asyncio
 import json
+import signal
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -31,3 +34,12 @@ def warn(lines: Iterable[str]) -> None:
 def print_json(value: Any) -> None:
     """Print a value for programs."""
     click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def stop_event() -> asyncio.Event:
+    """Return what is set once the program is told to end, by SIGTERM or SIGINT."""
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        with suppress(ValueError, RuntimeError):  # only the main thread hears them
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    return stop

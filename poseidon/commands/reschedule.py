@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -129,7 +130,7 @@ async def _carry_out(transport: Transport, planned: PlannedMoves, patience: floa
             transport,
             component="poseidon-reschedule",
             instance=os.uname().nodename,
-            wait_quiet=_at_once,
+            wait_quiet=partial(asyncio.sleep, 0),  # no binding is to be waited for
             metrics=KubeMetrics(CollectorRegistry()),
             random=random,
             wall=time.time,
@@ -144,10 +145,6 @@ async def _carry_out(transport: Transport, planned: PlannedMoves, patience: floa
             writing.cancel()
             await asyncio.gather(writing, return_exceptions=True)
     return outcomes
-
-
-async def _at_once() -> None:
-    """No binding is to be waited for."""
 
 
 def _tell(planned: PlannedMoves) -> None:
@@ -166,8 +163,7 @@ def _tell(planned: PlannedMoves) -> None:
     ]
     click.echo(f"{planned.released} pods are released; {len(rows)} moves.")
     print_rows(("WAVE", "POD", "FROM", "TO", "WHY"), rows)
-    if planned.freed:
-        print_rows(("FREED NODE",), [(name,) for name in planned.freed])
+    print_rows(("FREED NODE",), [(name,) for name in planned.freed])
     if planned.waves.left:
         click.echo(f"{len(planned.waves.left)} more wait for each other's room.")
 

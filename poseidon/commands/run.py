@@ -6,7 +6,6 @@ import asyncio
 import gc
 import logging
 import os
-import signal
 import socket
 import time
 from collections.abc import Callable
@@ -28,7 +27,7 @@ from poseidon.commands.connection import (
     serve_metrics,
     solver_options,
 )
-from poseidon.commands.endings import fault
+from poseidon.commands.endings import fault, stop_event
 from poseidon.commands.options import HostPort, config_option
 from protos.conventions.logs import configure, logging_options
 from protos.conventions.tls import TlsFiles, chosen_tls, tls_options
@@ -174,10 +173,7 @@ async def _bridge(arguments: _Arguments) -> None:
     heartbeat, stories = Heartbeat(time.monotonic), Stories(time.monotonic)
     rounds = RoundHistory(time.time)
     beating = asyncio.create_task(heartbeat.run(), name="heartbeat")
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+    stop = stop_event()
     options = arguments.options
     random = Random(os.urandom(16))  # noqa: S311 - jitter, not secrets
     async with AsyncExitStack() as stack:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import time
-from contextlib import suppress
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -18,7 +16,7 @@ from poseidon.commands.connection import (
     live_faults,
     solver_options,
 )
-from poseidon.commands.endings import print_json
+from poseidon.commands.endings import print_json, stop_event
 from poseidon.commands.options import output_option, seconds_option
 from protos.conventions.tls import chosen_tls, tls_options
 
@@ -87,10 +85,7 @@ async def _watch(transport: Transport, shadow: Shadow, period: float | None) -> 
 
     random = Random(0)  # noqa: S311 - jitter, not secrets
     metrics = KubeMetrics(CollectorRegistry())
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        with suppress(ValueError, RuntimeError):  # only the main thread hears them
-            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    stop = stop_event()
     async with transport:
         await transport.get("/version")  # a server that does not answer is told at once
         environment = Environment(transport, metrics, random, time.monotonic, time.time)

@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 from pydantic import BeforeValidator, Field, StrictStr, ValidationError
 
 from poseidon.app_network.options import NetworkArguments, NetworkOptions
-from poseidon.group_trees.spec.options import TreeArguments
+from poseidon.group_trees.spec.trees import TreeArguments
 from poseidon.kube.watch.changes import WatchOptions
 from poseidon.leadership.options import LeaderElectionOptions
 from poseidon.lifecycle.eviction_review import EvictionLimits
@@ -30,13 +30,12 @@ _HEEDED: Mapping[type[Section], str] = MappingProxyType(
 )
 """Arguments that the bridge heeds, as they say where objects are that only it reads, and the models that have them."""
 
+SchedulerName: TypeAlias = Annotated[StrictStr, Field(min_length=1)]
+
 
 def _listed(value: object) -> object:
     """Accept the shorthand ``schedulerNames: "*"`` for a list of one."""
     return [value] if isinstance(value, str) else value
-
-
-SchedulerName: TypeAlias = Annotated[StrictStr, Field(min_length=1)]
 
 
 class StreamOptions(Section):

@@ -26,7 +26,6 @@ class Summary:
     watcher of the API server sees it, None without any binding. ``pending`` counts by the scheduler's message.
     """
 
-    nodes: int
     pods: int
     bound: int
     bound_twice: int
@@ -34,10 +33,7 @@ class Summary:
     seconds: float
     p50: float | None
     p99: float | None
-    nodes_used: int
-    overcommitted_nodes: int
-    overcommitted: tuple[str, ...] = ()
-    unknown_nodes: tuple[str, ...] = ()
+    occupancy: Occupancy
     pending: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -48,12 +44,12 @@ class Summary:
     @property
     def sound(self) -> bool:
         """Whether no pod was bound twice or to a node that does not exist, and no node is overcommitted."""
-        return not (self.bound_twice or self.overcommitted_nodes or self.unknown_nodes)
+        return not (self.bound_twice or self.occupancy.overcommitted_nodes or self.occupancy.unknown_nodes)
 
     def as_json(self) -> dict[str, Any]:
         """Return the figures under the names that programs see."""
         return {
-            "nodes": self.nodes,
+            "nodes": self.occupancy.nodes,
             "pods": self.pods,
             "bound": self.bound,
             "boundTwice": self.bound_twice,
@@ -62,8 +58,8 @@ class Summary:
             "seconds": round(self.seconds, 4),
             "podsPerSecond": round(self.pods_per_second, 1),
             "latencySeconds": {"p50": _rounded(self.p50), "p99": _rounded(self.p99)},
-            "nodesUsed": self.nodes_used,
-            "overcommittedNodes": self.overcommitted_nodes,
+            "nodesUsed": self.occupancy.nodes_used,
+            "overcommittedNodes": self.occupancy.overcommitted_nodes,
         }
 
 
@@ -71,7 +67,6 @@ def summarise(tracker: PodTracker, occupancy: Occupancy, rounds: int) -> Summary
     """Put together what the watcher saw and what the API server says at the end."""
     latencies = tracker.latencies()
     return Summary(
-        nodes=occupancy.nodes,
         pods=tracker.expected,
         bound=tracker.bound,
         bound_twice=tracker.bound_twice,
@@ -79,16 +74,14 @@ def summarise(tracker: PodTracker, occupancy: Occupancy, rounds: int) -> Summary
         seconds=tracker.seconds(),
         p50=percentile(latencies, 50),
         p99=percentile(latencies, 99),
-        nodes_used=occupancy.nodes_used,
-        overcommitted_nodes=occupancy.overcommitted_nodes,
-        overcommitted=occupancy.overcommitted,
-        unknown_nodes=occupancy.unknown_nodes,
+        occupancy=occupancy,
         pending=dict(sorted(tracker.reasons().items(), key=lambda item: -item[1])),
     )
 
 
 def print_summary(summary: Summary, console: Console) -> None:
     """Print the table."""
+    found = summary.occupancy
     table = Table(show_header=False)
     table.add_column()
     table.add_column(justify="right")
@@ -98,21 +91,21 @@ def print_summary(summary: Summary, console: Console) -> None:
         ("pods per second", f"{summary.pods_per_second:,.0f}"),
         ("creation to binding, p50", _milliseconds(summary.p50)),
         ("creation to binding, p99", _milliseconds(summary.p99)),
-        ("nodes used", f"{summary.nodes_used:,} of {summary.nodes:,}"),
-        ("overcommitted nodes", f"{summary.overcommitted_nodes:,}"),
+        ("nodes used", f"{found.nodes_used:,} of {found.nodes:,}"),
+        ("overcommitted nodes", f"{found.overcommitted_nodes:,}"),
     ]
     if summary.bound_twice:
         rows.append(("pods bound twice", f"{summary.bound_twice:,}"))
     for row in rows:
         table.add_row(*row)
     console.print(table)
-    for line in (
-        *summary.overcommitted[:5],
-        *(f"{name}: is not a node" for name in summary.unknown_nodes[:5]),
-    ):
+    lines = [
+        *found.overcommitted[:5],
+        *(f"{name}: is not a node" for name in found.unknown_nodes[:5]),
+        *(f"{count:,} pending: {reason}" for reason, count in list(summary.pending.items())[:5]),
+    ]
+    for line in lines:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
-    for reason, count in list(summary.pending.items())[:5]:
-        console.print(f"{count:,} pending: {reason}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _milliseconds(seconds: float | None) -> str:

@@ -10,8 +10,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from poseidon.bridge.solver_stream.needs import greeted, hello_of, needs_of
-from poseidon.bridge.solver_stream.stream import HelloRefusedError, StreamLostError
+from poseidon.bridge.solver_stream.stream import (
+    HelloRefusedError,
+    StreamLostError,
+    greeted,
+    hello_of,
+    needs_of,
+)
 from poseidon.doctor.certificates import certificate_findings
 from poseidon.doctor.cluster_checks import cluster_findings, served
 from poseidon.doctor.findings import Finding, Verdict
@@ -69,8 +74,9 @@ async def examine(
         for each in wanted(options.configuration, namespace):
             yield await _rights(transport, each)
         for model in sorted({model.name for model in options.configuration.cost_models} & DEFINITIONS.keys()):
+            absent = f"{model} has nothing to go by until its definitions are installed"
             for group in DEFINITIONS[model]:
-                yield await _definition(transport, model, group)
+                yield await served(transport, f"definition {group}", group, absent, Verdict.WRONG)
         async for finding in cluster_findings(transport, options.configuration, namespace, wall):
             yield finding
     if options.session.tls is not None:
@@ -132,11 +138,6 @@ async def _allowed(transport: Transport, right: Right) -> bool:
     }
     answer = await transport.post(_REVIEWS, msgspec.json.encode(review))
     return msgspec.json.decode(answer, type=_Review).status.allowed
-
-
-async def _definition(transport: Transport, model: str, group: str) -> Finding:
-    absent = f"{model} has nothing to go by until its definitions are installed"
-    return await served(transport, f"definition {group}", group, absent, Verdict.WRONG)
 
 
 async def _solver(target: str, options: BridgeOptions, observer: str) -> Finding:

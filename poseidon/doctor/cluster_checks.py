@@ -12,7 +12,7 @@ from poseidon.doctor.findings import Finding, Verdict
 from poseidon.kube.api.collections import NODES
 from poseidon.kube.api.coordination import Lease
 from poseidon.kube.api.decoding import MalformedObjectError, decode_object
-from poseidon.kube.client.errors import ApiError, KubeError
+from poseidon.kube.client.errors import KubeError
 from poseidon.kube.parsing.times import seconds
 
 if TYPE_CHECKING:
@@ -84,11 +84,10 @@ def _is_usable(node: dict[str, Any]) -> bool:
 async def _leader(transport: Transport, namespace: str, name: str, wall: Callable[[], float]) -> Finding:
     path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}"
     try:
-        spec = decode_object(await transport.get(path), Lease).spec
-    except ApiError as error:
-        if error.not_found:
+        found = await transport.find(path)
+        if found is None:
             return Finding("leader", Verdict.OK, "nobody has led yet")
-        return Finding("leader", Verdict.WARNING, str(error))
+        spec = decode_object(found, Lease).spec
     except (KubeError, MalformedObjectError) as error:
         return Finding("leader", Verdict.WARNING, str(error))
     renewed = seconds(spec.renew_time)
@@ -108,11 +107,8 @@ async def _source(transport: Transport, group: str, cure: str) -> Finding:
 async def served(transport: Transport, check: str, group: str, absent: str, verdict: Verdict) -> Finding:
     """Return whether an API group is served; ``absent``: what follows, or what to do, where it is not."""
     try:
-        await transport.get(f"/apis/{group}")
-    except ApiError as error:
-        if error.not_found:
+        if await transport.find(f"/apis/{group}") is None:
             return Finding(check, verdict, f"not served; {absent}")
-        return Finding(check, Verdict.WARNING, str(error))
     except KubeError as error:
         return Finding(check, Verdict.WARNING, str(error))
     return Finding(check, Verdict.OK, "served")

@@ -117,9 +117,9 @@ class Election:
 
     def due(self) -> float:
         """Return when, by ``clock``, to ask for the next write."""
-        if self.role is Role.LEADER or not self._is_held():
+        if self._seen is None or self.role is Role.LEADER or self.holder in ("", self._identity):
             return self._try_at
-        return max(self._try_at, self._expires_at())
+        return max(self._try_at, self._seen_at + self._seen.spec.lease_duration_seconds)
 
     def next_write(self) -> LeaseWrite | None:
         """Return what to write now, to lead or to go on leading; None if there is nothing to be written yet.
@@ -173,12 +173,6 @@ class Election:
     def _end(self) -> None:
         self.role = Role.ENDED
         self._deadline = float("-inf")
-
-    def _is_held(self) -> bool:
-        return self.holder not in ("", self._identity)
-
-    def _expires_at(self) -> float:
-        return self._seen_at + (self._seen.spec.lease_duration_seconds if self._seen is not None else 0)
 
     def _proposed(self) -> Lease:
         seen, now = self._seen.spec if self._seen is not None else LeaseSpec(), _micro_time(self._wall())

@@ -143,13 +143,9 @@ class Elector:
                 async with self._writing:
                     await self._carry_out(write)
             self._tell()
-            await self._rest()
-
-    async def _rest(self) -> None:
-        """Wait until there may be something to write."""
-        seconds = max(self._election.due() - self._clock(), 0.0)
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._wake.wait(), seconds)
+            seconds = max(election.due() - self._clock(), 0.0)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), seconds)
 
     async def _carry_out(self, write: LeaseWrite) -> None:
         election = self._election
@@ -181,12 +177,8 @@ class Elector:
         )
 
     async def _read(self) -> Lease | None:
-        try:
-            return decode_object(await self._transport.get(self._path), Lease)
-        except ApiError as error:
-            if error.not_found:
-                return None
-            raise
+        found = await self._transport.find(self._path)
+        return None if found is None else decode_object(found, Lease)
 
     def _follow(self, changes: Sequence[Change[Lease]]) -> None:
         for change in changes:

@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 
 
 class Bind(NamedTuple):
-    """Post a binding."""
+    """Post a binding. ``complained``: why the pod stayed pending has been said, and may still wait to be written."""
 
     pod: PodRef
     node: str
+    complained: bool = False
 
 
 class AnnounceScheduled(NamedTuple):

@@ -27,6 +27,9 @@ _SOFT_EFFECT = "PreferNoSchedule"
 _CORDONED = pb.Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 _NOT_READY = pb.Taint(key="node.kubernetes.io/not-ready", effect="NoSchedule")
 
+Amounts: TypeAlias = tuple[tuple[str, int], ...]
+"""Resource and amount, each resource once; equal requests may share one tuple."""
+
 
 class Absent(NamedTuple):
     """Pods that are counted on a node and take nothing there (task class of each).
@@ -159,10 +162,6 @@ def _offer(machine: pb.Machine) -> _Offer:
         hard_taints.append((_NOT_READY, "is not ready"))
     allocatable = {quantity.resource: quantity.amount for quantity in machine.allocatable}
     return _Offer(machine, allocatable, tuple(hard_taints))
-
-
-Amounts: TypeAlias = tuple[tuple[str, int], ...]
-"""Resource and amount, each resource once; equal requests may share one tuple."""
 
 
 class Requested:

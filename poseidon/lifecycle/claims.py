@@ -57,6 +57,7 @@ class Storage:
     def translated(self, claims: tuple[PodClaim, ...], task: Task, place: str) -> tuple[Task, Resolution]:
         """Return the task of a pod with what its claims ask for, and what they mean besides."""
         self.in_use = True
+        self._tasks.volumes = self._volumes
         rank = ranked(task.priority, task.created, task.uid)
         resolution = self._volumes.put_pod(task.uid, task.name, claims, rank, place)
         return self._with_needs(task, resolution), resolution

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 SYSTEM_CRITICAL = 2_000_000_000
 """From this value of a PriorityClass on nobody of the same value displaces a pod, whatever groups state."""
 
+_THERE = frozenset({Phase.ANSWER_DUE, Phase.BOUND, Phase.EVICTING})
+
 
 class Verdict(NamedTuple):
     """Why a pod is not evicted, for figures and for people."""
@@ -182,9 +184,6 @@ class EvictionRate:
             return False
         self._left -= count
         return True
-
-
-_THERE = frozenset({Phase.ANSWER_DUE, Phase.BOUND, Phase.EVICTING})
 
 
 class GangView:

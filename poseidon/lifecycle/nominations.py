@@ -37,6 +37,9 @@ FOREIGN_NOMINATION_RECORD = "ForeignNomination"
 """Records of this kind have the uid of another scheduler's pod for a name, and for a payload its node, priority and
 requests."""
 
+_LONGEST = 600.0
+"""Seconds: longer than that no place is kept, whatever an annotation says."""
+
 
 class Nominations:
     """Tells ``records`` of the pods that are nominated for a node, until they are bound, or have no place after all.
@@ -83,10 +86,6 @@ def room_record(pod: Pod, node: str, priority: int) -> bytes:
     """Return what is told of room on a node for all that a pod requests, kept from pods of its priority or less."""
     requests = {**effective_requests(pod.spec, []), "pods": 1}
     return msgspec.json.encode({"machine": node, "priority": priority, "requests": requests})
-
-
-_LONGEST = 600.0
-"""Seconds: longer than that no place is kept, whatever an annotation says."""
 
 
 class MoveOptions(Section):

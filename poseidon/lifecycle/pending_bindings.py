@@ -114,7 +114,7 @@ class PendingBindings:
     def post(self, record: PodRecord) -> None:
         """Have the binding of a pod posted: nothing holds it back any more, its claims included."""
         self._tasks.move(record, Event.POSTED)
-        self._actions.append(Bind(record.ref, record.binding))
+        self._actions.append(Bind(record.ref, record.binding, record.said_here))
 
     def node_gone(self, node: str) -> None:
         """A node is gone: nothing is to be waited for on it."""

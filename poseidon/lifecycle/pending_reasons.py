@@ -22,6 +22,13 @@ if TYPE_CHECKING:
 _GRAMMAR = re.compile(r"0/\d+ nodes are available: ")
 _COUNT = re.compile(r"^\d+ ")
 
+OUTAGE_SECONDS = 30.0
+"""How long no solver answers before pods are told: a restart takes a few seconds, and is no news."""
+
+_LOOK_SECONDS = 5.0
+MESSAGE = "no node chosen: the solver has not answered for a while; the pod is placed when it does"
+"""What pods are told that wait while no solver answers, since nobody else says why they stay pending."""
+
 
 def reasons_of(message: str) -> str:
     """Return the reasons of a message, without counts; messages in other words stand for themselves.
@@ -41,14 +48,6 @@ class AnnouncementOptions(Section):
     """The section ``announcements``: ``counts_after`` (60 s) is how long counts may be out of date."""
 
     counts_after: Duration = 60.0
-
-
-OUTAGE_SECONDS = 30.0
-"""How long no solver answers before pods are told: a restart takes a few seconds, and is no news."""
-_LOOK_SECONDS = 5.0
-
-MESSAGE = "no node chosen: the solver has not answered for a while; the pod is placed when it does"
-"""What pods are told that wait while no solver answers, since nobody else says why they stay pending."""
 
 
 class PendingReasons:

@@ -1,4 +1,4 @@
-"""How far a pod has come in the bridge, and what each event makes of that: the table of the pod lifecycle.
+"""What the bridge remembers of each pod: how far it has come, and what each event makes of that.
 
 A pod is known while the API server shows it and it either is this scheduler's to place or takes room on a node. Every
 change of phase is one event, looked up here; `pods` alone carries it out. Orthogonal to the phase, and kept beside it:
@@ -19,6 +19,9 @@ from poseidon.kube.api.references import PodRef
 
 if TYPE_CHECKING:
     from poseidon.pods.tasks import Task
+
+CAPACITY = 50_000
+"""Steps that are remembered, of all pods together; about 5 MB."""
 
 
 class Phase(Enum):
@@ -279,30 +282,11 @@ class PodRecord(Struct, eq=False, gc=False):
         )
 
 
-CAPACITY = 50_000
-"""Steps that are remembered, of all pods together; about 5 MB."""
-
-
-class Step(NamedTuple):
-    """One event of a pod; ``place`` is where it is counted after it, "" for nowhere."""
-
-    at: float
-    uid: str
-    event: Event
-    before: Phase
-    after: Phase
-    place: str
-
-    def line(self, now: float) -> str:
-        """Return the step as a line for people."""
-        where = f" node={self.place}" if self.place else ""
-        return (
-            f"{now - self.at:.3f} s ago: {self.event.value}: {self.before.value} -> {self.after.value}{where}"
-        )
-
-
 class Stories:
-    """The latest steps of all pods, in order. ``clock`` is monotonic."""
+    """What has become of pods lately: the latest steps of all of them, in order, for people who ask why.
+
+    ``clock`` is monotonic.
+    """
 
     def __init__(self, clock: Callable[[], float], capacity: int = CAPACITY) -> None:
         self._clock = clock
@@ -314,5 +298,10 @@ class Stories:
 
     def of(self, uid: str) -> list[str]:
         """Return what is remembered of a pod, oldest first, as lines for people."""
-        now = self._clock()
-        return [Step(*step).line(now) for step in list(self._steps) if step[1] == uid]
+        now, lines = self._clock(), []
+        for at, whose, event, before, after, place in list(self._steps):
+            if whose == uid:
+                where = f" node={place}" if place else ""
+                steps = f"{event.value}: {before.value} -> {after.value}{where}"
+                lines.append(f"{now - at:.3f} s ago: {steps}")
+        return lines

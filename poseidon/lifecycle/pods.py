@@ -23,8 +23,8 @@ class Tasks:
 
     What has to be told is found by comparison: of how a task should stand with what was told last. Any order
     and any repetition of the events that led there gives the same messages. What each task takes where it
-    runs, or is being bound to, is kept in ``requested``; ``volumes`` are told where those
-    are that use claims, ``stories`` of each step.
+    runs, or is being bound to, is kept in ``requested``; ``volumes`` are told where pods are
+    from the moment in which one uses claims, ``stories`` of each step.
     """
 
     def __init__(
@@ -32,14 +32,13 @@ class Tasks:
         machines: Machines,
         requested: Requested,
         bind_check: BindCheck,
-        volumes: VolumeState,
         stories: Stories,
     ) -> None:
         self._stories = stories
         self._machines = machines
         self._requested = requested
         self._bind_check = bind_check
-        self._volumes = volumes
+        self.volumes: VolumeState | None = None
         self._records: dict[str, PodRecord] = {}
         self._uids: dict[str, str] = {}
         self._on_node: dict[str, dict[str, None]] = {}  # in the order in which they came
@@ -97,8 +96,8 @@ class Tasks:
         if now != place:
             self._leave(uid, place)
             self._occupy(uid, now)
-            if record.uses_claims:
-                self._volumes.move_pod(uid, now)
+            if self.volumes is not None:
+                self.volumes.move_pod(uid, now)
         if now != place or event is Event.SHOWN:  # with which its requests may have changed
             self._charge(record)
         if phase is not before:

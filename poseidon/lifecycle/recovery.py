@@ -30,6 +30,24 @@ _FIRST_DELAY, _LAST_DELAY = 1.0, 300.0
 _LONGEST_COUNT = 9
 _MOST_COUNTED = 10**_LONGEST_COUNT
 
+INSUFFICIENT_PREFIX = "OutOf"
+"""Reasons that begin so name a resource: ``OutOfcpu``, ``OutOfpods``, ``OutOfnvidia.com/gpu``."""
+
+REASONS = frozenset(
+    {
+        "NodeAffinity",
+        "NodeName",
+        "NodePorts",
+        "TopologyAffinityError",
+        "UnexpectedAdmissionError",
+        "VolumeAttachmentLimitExceeded",
+        "node(s) had taints that the pod didn't tolerate",
+    }
+)
+"""Reasons, beside lack of a resource, that another node may cure. Kubelets give them at admission (their
+``pkg/kubelet/lifecycle`` and ``pkg/kubelet/cm/topologymanager``). Those that would be the same on every node,
+such as an unsupported feature, are left out, and so are evictions: an evicted pod has run."""
+
 
 class RecoveryOptions(Section):
     """The section ``recovery``: what is done about pods that a kubelet refused after they had been bound.
@@ -109,25 +127,6 @@ def _recreations(pod: Pod) -> int:
     if not (text.isascii() and text.isdecimal()):
         return 0
     return int(text) if len(text) <= _LONGEST_COUNT else _MOST_COUNTED
-
-
-INSUFFICIENT_PREFIX = "OutOf"
-"""Reasons that begin so name a resource: ``OutOfcpu``, ``OutOfpods``, ``OutOfnvidia.com/gpu``."""
-
-REASONS = frozenset(
-    {
-        "NodeAffinity",
-        "NodeName",
-        "NodePorts",
-        "TopologyAffinityError",
-        "UnexpectedAdmissionError",
-        "VolumeAttachmentLimitExceeded",
-        "node(s) had taints that the pod didn't tolerate",
-    }
-)
-"""Reasons, beside lack of a resource, that another node may cure. Kubelets give them at admission (their
-``pkg/kubelet/lifecycle`` and ``pkg/kubelet/cm/topologymanager``). Those that would be the same on every node,
-such as an unsupported feature, are left out, and so are evictions: an evicted pod has run."""
 
 
 def refused(pod: Pod) -> bool:

@@ -9,6 +9,10 @@ from enum import StrEnum
 
 _log = logging.getLogger(__name__)
 
+ROUNDS = 30
+SECONDS = 60.0
+"""An honest solver that has missed something backs off, twice as long each time: it comes to a few rounds a minute."""
+
 
 class Kind(StrEnum):
     """What the solver asked for."""
@@ -62,11 +66,6 @@ class Refusals:
         """Return how often each has come about since the last call."""
         counts, self.counts = self.counts, Counter()
         return counts
-
-
-ROUNDS = 30
-SECONDS = 60.0
-"""An honest solver that has missed something backs off, twice as long each time: it comes to a few rounds a minute."""
 
 
 class Distrust:

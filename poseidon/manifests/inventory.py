@@ -23,7 +23,7 @@ from poseidon.kube.api.storage import (
     StorageClass,
 )
 from poseidon.kube.api.workloads import CronJob, DaemonSet, Job, ReplicaWorkload
-from poseidon.manifests.left_out import Unread
+from poseidon.manifests.left_out import unread
 from poseidon.manifests.validation import STORAGE_KINDS, Validator
 
 if TYPE_CHECKING:
@@ -125,13 +125,15 @@ def take_inventory(documents: Iterable[Document], defects: list[str], warnings: 
     to ``warnings`` for what is odd but usable, and for objects that only models look at. Of two identical objects
     one is kept; different ones of the same name are a defect.
     """
-    inventory, validator, unread = Inventory(), Validator(), Unread()
+    inventory, validator = Inventory(), Validator()
+    others: list[Document] = []
+    templates: list[Document] = []
     seen: dict[_Name, Document] = {}
     for document in documents:
         group_kind = (document.api_version.rpartition("/")[0], document.kind)
         kind = _MODEL_KINDS.get(group_kind) or _KINDS.get(group_kind)
         if kind is None:
-            unread.take(document)
+            others.append(document)
             continue
         found, problem, remedy = _converted(document, kind, seen)
         if group_kind in _MODEL_KINDS:
@@ -146,13 +148,13 @@ def take_inventory(documents: Iterable[Document], defects: list[str], warnings: 
                 odd = validator.warnings(found) if not faults else ()
                 warnings.extend(f"{_identity(document)}: {warning}" for warning in odd)
             if faults and document.template:
-                unread.template(document)
+                templates.append(document)
             else:
                 defects.extend(f"{_identity(document)}: {fault}" for fault in faults)
             found = None if faults else found
         if found is not None:
             _file(inventory, document.kind, found)
-    warnings.extend(unread.warnings())
+    warnings.extend(unread(others, templates))
     return inventory
 
 

@@ -8,7 +8,7 @@ templates of pods are named: somebody's controller makes pods of them.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from poseidon.manifests.wording import RENDER_FIRST, listed, printed_by
@@ -30,45 +30,29 @@ _NO_PODS_OF_THEIR_OWN = frozenset(
 """Copies of templates whose pods others create."""
 
 
-class Unread:
-    """Collects objects that are left out, and says so in a line for each kind."""
-
-    def __init__(self) -> None:
-        self._holding_pods: dict[tuple[str, str], list[str]] = defaultdict(list)
-        self._templates: list[str] = []
-        self._lines: list[str] = []
-
-    def take(self, document: Document) -> None:
-        """Take note of an object of a kind that is not read."""
+def unread(documents: Iterable[Document], templates: Sequence[Document]) -> Iterator[str]:
+    """Yield a line per kind of documents that are not read, and one for ``templates``, yet to be filled in."""
+    holding_pods: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for document in documents:
         group, kind = document.api_version.rpartition("/")[0], document.kind
         if kind == "Status":
             message = " ".join(str(document.value.get("message") or "no message").split())
-            self._lines.append(f"{document.source}: an answer of the API server, and no object: {message}")
+            yield f"{document.source}: an answer of the API server, and no object: {message}"
         elif group == "meta.k8s.io" and kind in _PRINTED_FOR_PEOPLE:
-            self._lines.append(
-                f"{document.source}: a {kind} holds too little of its objects; "
-                "use what kubectl get -o yaml prints"
-            )
+            remedy = "use what kubectl get -o yaml prints"
+            yield f"{document.source}: a {kind} holds too little of its objects; {remedy}"
         elif (group, kind) not in _NO_PODS_OF_THEIR_OWN and holds_pods(document.value):
             metadata = document.value.get("metadata")
             name = metadata.get("name") if isinstance(metadata, Mapping) else None
-            self._holding_pods[kind, group].append(str(name or "(no name)"))
-
-    def template(self, document: Document) -> None:
-        """Take note of an object that has yet to be filled in."""
-        self._templates.append(document.source)
-
-    def warnings(self) -> Iterator[str]:
-        """Yield a line per kind."""
-        yield from self._lines
-        if self._templates:
-            yield f"{listed(self._templates)}: left out, as templates; {RENDER_FIRST}"
-        for (kind, group), names in sorted(self._holding_pods.items()):
-            full = f"{kind} ({group})" if group else kind
-            yield (
-                f"{full}: {len(names)} left out ({listed(names)}): it holds pods, but how many is not known here; "
-                "add the pods that its controller has created"
-            )
+            holding_pods[kind, group].append(str(name or "(no name)"))
+    if templates:
+        yield f"{listed(each.source for each in templates)}: left out, as templates; {RENDER_FIRST}"
+    for (kind, group), names in sorted(holding_pods.items()):
+        full = f"{kind} ({group})" if group else kind
+        yield (
+            f"{full}: {len(names)} left out ({listed(names)}): it holds pods, but how many is not known here; "
+            "add the pods that its controller has created"
+        )
 
 
 def holds_pods(value: object) -> bool:
@@ -98,32 +82,19 @@ def _is_template(key: object, value: Any) -> bool:
     return isinstance(containers, list) and any(isinstance(each, Mapping) for each in containers)
 
 
-class LeftOut:
-    """Counts pods, and says in a line each which they are and why."""
-
-    def __init__(self) -> None:
-        self._schedulers: Counter[str] = Counter()
-        self._pods: list[str] = []
-        self._nodes: dict[str, None] = {}
-
-    def of_other_scheduler(self, pod: Pod) -> None:
-        """Take note of a pod that waits for a scheduler that is not asked about."""
-        self._schedulers[scheduler_of(pod)] += 1
-
-    def elsewhere(self, pod: Pod) -> None:
-        """Take note of a pod that runs on a node which is not in the input."""
-        self._pods.append(qualified_name(pod.metadata))
-        self._nodes[pod.spec.node_name] = None
-
-    def warnings(self) -> Iterator[str]:
-        """Yield a line per reason."""
-        if self._pods:
-            yield (
-                f"Pod {listed(self._pods, 1)}: spec.nodeName: node {listed(map(repr, self._nodes))} is not in the "
-                f"input, so what runs there is left out; {printed_by('nodes', namespaced=False)}"
-            )
-        if self._schedulers:
-            total = sum(self._schedulers.values())
-            noun = "pod waits" if total == 1 else "pods wait"
-            counts = ", ".join(f"{count} for {name}" for name, count in sorted(self._schedulers.items()))
-            yield f"{total} {noun} for another scheduler and take no part: {counts}; add --scheduler-name NAME"
+def pods_left_out(elsewhere: Sequence[Pod], of_others: Sequence[Pod]) -> Iterator[str]:
+    """Yield a line for pods that run on nodes which are not in the input, and one for those that wait for schedulers
+    that are not asked about.
+    """
+    if elsewhere:
+        names = (qualified_name(pod.metadata) for pod in elsewhere)
+        nodes = dict.fromkeys(repr(pod.spec.node_name) for pod in elsewhere)
+        yield (
+            f"Pod {listed(names, 1)}: spec.nodeName: node {listed(nodes)} is not in the input, so what runs there is "
+            f"left out; {printed_by('nodes', namespaced=False)}"
+        )
+    if of_others:
+        noun = "pod waits" if len(of_others) == 1 else "pods wait"
+        schedulers = sorted(Counter(map(scheduler_of, of_others)).items())
+        counts = ", ".join(f"{count} for {name}" for name, count in schedulers)
+        yield f"{len(of_others)} {noun} for another scheduler and take no part: {counts}; add --scheduler-name NAME"

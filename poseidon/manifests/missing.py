@@ -20,8 +20,8 @@ from poseidon.kube.api.storage import (
     StorageClass,
 )
 from poseidon.manifests.wording import listed, printed_by
-from poseidon.pod_groups.demands import ignored_by_native
 from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, TOPOLOGY_GROUP, WORKLOAD
+from poseidon.pod_groups.sources import ignored_by_native
 from poseidon.pods.daemon_sets import DaemonSets, claimed
 from poseidon.pods.tasks import PriorityResolver, UnknownPriorityClassError, qualified_name
 from poseidon.pods.visibility import APP_GROUP_LABEL
@@ -189,18 +189,16 @@ def _storage(pods: Sequence[Pod], storage: Sequence[KubeStruct]) -> Iterator[str
                 no_volume.add(volume, name)
             elif volume and (source := volumes[volume].spec.csi) is not None:
                 attached.setdefault(source.driver, f"PersistentVolume {volume}")
-            elif not volume and (storage_class := _class_of(claim)) and storage_class not in classes:
-                no_class.add(storage_class, name)
+            elif not volume:
+                legacy = claim.metadata.annotations.get(LEGACY_CLASS)
+                storage_class = legacy or claim.spec.storage_class_name
+                if storage_class and storage_class not in classes:
+                    no_class.add(storage_class, name)
     if not any(isinstance(each, CsiNode) for each in storage):
         for driver, user in attached.items():
             no_limits.add(f"with the driver {driver}", user)
     for missing in (no_claim, no_volume, no_class, no_limits):
         yield from missing.lines()
-
-
-def _class_of(claim: PersistentVolumeClaim) -> str:
-    """The class that a claim names; "" if it names none, or wants none."""
-    return claim.metadata.annotations.get(LEGACY_CLASS) or claim.spec.storage_class_name or ""
 
 
 def _pod(pod: Pod) -> str:

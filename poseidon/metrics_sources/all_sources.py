@@ -20,9 +20,7 @@ from poseidon.metrics_sources.samples import METRICS_SERVER, NODE_METRIC, PROMET
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
-    from poseidon.kube.api.metrics import NodeMetric
     from poseidon.kube.watch.environment import Environment
-    from poseidon.kube.watch.reflector import Reflector
     from poseidon.metrics_sources.options import UtilisationOptions
 
 _log = logging.getLogger(__name__)
@@ -69,7 +67,8 @@ class Utilisation:
         async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
             first_looks: list[Awaitable[None]] = []
             if self._options.node_metric == "auto":
-                reflector = self._koordinator()
+                handler = NodeMetricHandler(self._intake(NODE_METRIC), self._environment.wall)
+                reflector = self._environment.reflector(NODE_METRICS, handler, self._reflector)
                 group.create_task(reflector.run(), name="nodemetrics")
                 first_looks.append(reflector.wait_synced())
             for poller in await self._pollers(stack):
@@ -97,10 +96,6 @@ class Utilisation:
 
     def _intake(self, source: str) -> Intake:
         return Intake(source, self._book, self._view, metrics=self._metrics, changed=self._fresh.set)
-
-    def _koordinator(self) -> Reflector[NodeMetric]:
-        handler = NodeMetricHandler(self._intake(NODE_METRIC), self._environment.wall)
-        return self._environment.reflector(NODE_METRICS, handler, self._reflector)
 
     async def _pollers(self, stack: AsyncExitStack) -> list[Poller]:
         """Make the pollers of the sources that are polled; their connections close with ``stack``."""

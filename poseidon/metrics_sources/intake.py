@@ -104,7 +104,9 @@ class FaultLog:
 
 
 class Intake:
-    """What a source hands its readings to. ``changed`` is called when there is something to tell the solver."""
+    """What a source hands its readings to. ``view``: the cluster as it is known at the moment; ``changed`` is called
+    when there is something to tell the solver.
+    """
 
     def __init__(
         self,
@@ -117,21 +119,16 @@ class Intake:
     ) -> None:
         self._source = source
         self._book = book
-        self._view = view
+        self.view = view
         self._faults = FaultLog(source, metrics)
         self._count = metrics.readings.labels(source)
         self._changed = changed
-
-    @property
-    def view(self) -> ClusterView:
-        """The cluster as it is known at the moment."""
-        return self._view
 
     def take(self, reading: NodeReading, faults: Sequence[Fault] = ()) -> None:
         """Take the latest reading of a node; ``faults`` are what was wrong with it."""
         self._faults.take(reading.node, faults)
         self._count.inc()
-        self._book.put(self._source, machine_sample(reading, self._view.uid_of))
+        self._book.put(self._source, machine_sample(reading, self.view.uid_of))
         self._changed()
 
     def report(self, name: str, faults: Sequence[Fault]) -> None:
@@ -150,5 +147,5 @@ class Intake:
         A node that exists and is not reported any more keeps its last reading, which grows old.
         """
         for node in self._book.nodes_of(self._source):
-            if not self._view.knows_node(node):
+            if not self.view.knows_node(node):
                 self.gone(node)

@@ -26,11 +26,6 @@ _PRIME_4 = 0x85EBCA77C2B2AE63
 _PRIME_5 = 0x27D4EB2F165667C5
 
 
-def fingerprint(pods: Iterable[tuple[str, str]]) -> str:
-    """Return the fingerprint of pods given by namespace and name."""
-    return of_hashes(pod_hash(namespace, name) for namespace, name in pods)
-
-
 def of_hashes(hashes: Iterable[int]) -> str:
     """Return the fingerprint of pods given by their hashes."""
     return f"{PREFIX}{xxhash64(b''.join(each.to_bytes(8, 'little') for each in sorted(hashes))):016x}"

@@ -22,7 +22,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
     from poseidon.kube.api.core import Number
-    from poseidon.kube.api.node_topology import NodeResourceTopology, Zone, ZoneResource
+    from poseidon.kube.api.node_topology import NodeResourceTopology, Zone
     from poseidon.lifecycle.phases import PodRecord
     from poseidon.pods.classes import ClassTable
 
@@ -184,19 +184,20 @@ def _resources(zone: Zone, where: str, defects: list[Defect]) -> dict[str, dict[
         if not each.name or each.available is None:
             defects.append(Defect(path, "names no resource, or not what is available; it is ignored"))
             continue
+        written = (
+            ("available", each.available),
+            ("allocatable", each.allocatable),
+            ("capacity", each.capacity),
+        )
         amounts = {
             key: amount
-            for key, value in _written(each)
-            if (amount := _amount(each.name, value, f"{path}.{key}", defects)) is not None
+            for key, value in written
+            if value is not None
+            and (amount := _amount(each.name, value, f"{path}.{key}", defects)) is not None
         }
         if "available" in amounts:
             resources[each.name] = amounts
     return resources
-
-
-def _written(each: ZoneResource) -> list[tuple[str, Number]]:
-    written = (("available", each.available), ("allocatable", each.allocatable), ("capacity", each.capacity))
-    return [(key, value) for key, value in written if value is not None]
 
 
 def _amount(resource: str, value: Number, where: str, defects: list[Defect]) -> int | None:
@@ -235,25 +236,19 @@ def _is_native(resource: str) -> bool:
     return resource in ("cpu", "memory") or resource.startswith("hugepages-")
 
 
-class NodeTopologies:
-    """Reads objects; ``on_node`` returns a node's pods in the order in which they came to it."""
+def node_topology_resource(
+    on_node: Callable[[str], Sequence[PodRecord]], classes: ClassTable
+) -> CustomResource[NodeResourceTopology]:
+    """Return how the objects are followed; ``on_node`` returns a node's pods in the order in which they came to it."""
 
-    def __init__(self, on_node: Callable[[str], Sequence[PodRecord]], classes: ClassTable) -> None:
-        self._on_node = on_node
-        self._classes = classes
-
-    def custom_resource(self) -> CustomResource[NodeResourceTopology]:
-        """Return how the objects are followed."""
-        return CustomResource(RECORD_KIND, (NODE_TOPOLOGIES, NODE_TOPOLOGIES_ALPHA1), self.read)
-
-    def read(self, found: NodeResourceTopology) -> Reading:
-        """Return the record of an object."""
-        name = found.metadata.name
-        payload, defects = described(found, lambda: self._pods(name))
-        return Reading(name, payload, defects)
-
-    def _pods(self, node: str) -> list[CountedPod]:
+    def pods(node: str) -> list[CountedPod]:
         return [
-            CountedPod(each.task.uid, each.task.name, self._classes.message(each.task.task_class))
-            for each in self._on_node(node)
+            CountedPod(each.task.uid, each.task.name, classes.message(each.task.task_class))
+            for each in on_node(node)
         ]
+
+    def read(found: NodeResourceTopology) -> Reading:
+        name = found.metadata.name
+        return Reading(name, *described(found, lambda: pods(name)))
+
+    return CustomResource(RECORD_KIND, (NODE_TOPOLOGIES, NODE_TOPOLOGIES_ALPHA1), read)

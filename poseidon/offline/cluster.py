@@ -12,14 +12,14 @@ from poseidon.app_network.options import NetworkArguments, are_read
 from poseidon.bridge.state import BridgeState
 from poseidon.bridge.watched_pods import ANY_SCHEDULER
 from poseidon.embedding import EmbeddedScheduler
-from poseidon.group_trees.spec.options import trees_are_read
+from poseidon.group_trees.spec.trees import trees_are_read
 from poseidon.kube.watch.changes import Change
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
 from poseidon.kube.write.claim_writer import GiveVolume, SelectNode
 from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest
 from poseidon.lifecycle.actions import Bind, Evict, WithdrawEviction
 from poseidon.manifests.controllers.applications import OrderedAppGroup, read_applications
-from poseidon.manifests.left_out import LeftOut
+from poseidon.manifests.left_out import pods_left_out
 from poseidon.manifests.missing import missing_app_groups, missing_daemon_sets, missing_groups, not_honoured
 from poseidon.metrics_sources.listed import take_listed
 from poseidon.numa.node_topology import RECORD_KIND
@@ -102,13 +102,11 @@ class OfflineCluster:
         """Let the watch show what has been bound since it did last."""
         if self._bound:
             bound, self._bound = self._bound, {}
-            pods = ((self.pods[uid], node) for uid, node in bound.items())
-            self.state.pods_changed(
-                [
-                    Change(pod.metadata.uid, replace(pod, spec=replace(pod.spec, node_name=node)))
-                    for pod, node in pods
-                ]
-            )
+            pods = ((uid, self.pods[uid], node) for uid, node in bound.items())
+            changes = [
+                Change(uid, replace(pod, spec=replace(pod.spec, node_name=node))) for uid, pod, node in pods
+            ]
+            self.state.pods_changed(changes)
             self._act()
 
     def _bind(self, action: Bind) -> None:
@@ -149,14 +147,15 @@ def build(
     held = state.held()
     if forced:
         state.offer(forced)
-    left_out = LeftOut()
+    elsewhere: list[Pod] = []
+    of_others: list[Pod] = []
     for uid, pod in pods.items():
         how = disposition(pod)
         waits = how in (Disposition.PENDING, Disposition.GATED)
         if how is Disposition.BOUND and pod.spec.node_name not in nodes:
-            left_out.elsewhere(pod)
+            elsewhere.append(pod)
         elif waits and scheduler_names and scheduler_of(pod) not in scheduler_names:
-            left_out.of_other_scheduler(pod)
+            of_others.append(pod)
         elif how is Disposition.GATED:
             held[uid] = GATED_REASON
     applications = read_applications(
@@ -165,19 +164,19 @@ def build(
     warnings = [*applications.warnings]
     if are_read(records):
         warnings += missing_app_groups(manifests.pods, [each.app_group for each in applications.app_groups])
-    warnings += _warnings(manifests, state, left_out)
+    warnings += _warnings(manifests, state, pods_left_out(elsewhere, of_others))
     warnings += take_listed(manifests.for_models, state.samples, state, now)
     scheduler.apply(state.snapshot())
     state.take_actions()
     return OfflineCluster(scheduler, state, held, tuple(warnings), applications.app_groups, pods)
 
 
-def _warnings(manifests: Manifests, state: BridgeState, left_out: LeftOut) -> Iterator[str]:
+def _warnings(manifests: Manifests, state: BridgeState, left_out: Iterator[str]) -> Iterator[str]:
     """Yield what the bridge would say of objects other than pods, and what is missing."""
     for described, text in state.gangs.topology.problems():
         yield f"ConfigMap {qualified_name(described.found.metadata)}: {text}"
     yield from not_honoured(manifests.for_models)
-    yield from left_out.warnings()
+    yield from left_out
     yield from missing_groups(state.gangs.groups)
     for name, defects in state.custom_records.complaints(RECORD_KIND).items():
         yield from (f"{RECORD_KIND} {name}: {defect}" for defect in defects)

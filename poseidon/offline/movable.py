@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from poseidon.manifests.budgets import covered_by
+from poseidon.pod_groups.membership import MIRROR_ANNOTATION
 from poseidon.pods.daemon_sets import claimed
 from poseidon.pods.tasks import Disposition, disposition
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from poseidon.manifests.loader import Manifests
     from poseidon.offline.cluster import OfflineCluster
 
-MIRROR = "kubernetes.io/config.mirror"
 REFUSALS: Mapping[str, str] = MappingProxyType(
     {"karpenter.sh/do-not-disrupt": "true", "cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
 )
@@ -34,7 +34,7 @@ WORTH_MOVING = 20.0
 def goes_with_its_node(pod: Pod) -> bool:
     """Whether a pod ends before its node does, or with it: one that is being deleted, of a DaemonSet, or static."""
     being_deleted = pod.metadata.deletion_timestamp is not None
-    return being_deleted or claimed(pod) is not None or MIRROR in pod.metadata.annotations
+    return being_deleted or claimed(pod) is not None or MIRROR_ANNOTATION in pod.metadata.annotations
 
 
 class RunningPods(NamedTuple):
@@ -106,18 +106,22 @@ def _own(pod: Pod) -> Iterator[tuple[str, str]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Migration:
-    """A running pod that would be better off elsewhere, and the points that its move saves."""
+class PaidMove:
+    """A pod (``namespace/name``) that would go from one node to another, and the points that this saves."""
 
     pod: str
     source: str
     target: str
     saves: float
 
+    def as_json(self) -> dict[str, Any]:
+        """Return the documented JSON object."""
+        return {"pod": self.pod, "from": self.source, "to": self.target, "saves": round(self.saves, 2)}
+
 
 def find_migrations(
     cluster: OfflineCluster, manifests: Manifests, leaving: Collection[str], move_cost: float
-) -> tuple[tuple[Migration, ...], list[str]]:
+) -> tuple[tuple[PaidMove, ...], list[str]]:
     """Return moves that each save more than ``move_cost`` points, those that save most first.
 
     Also returns faults of annotations. ``leaving``: uids of pods that have to go anyway.
@@ -125,4 +129,4 @@ def find_migrations(
     running = running_pods(cluster.pods, manifests)
     prices, faults = move_prices(running.pods[uid] for uid in running.movable if uid not in leaving)
     moves = cluster.scheduler.cheaper(prices, move_cost, None).moves
-    return tuple(Migration(each.uid, each.source, each.target, each.gain) for each in moves), faults
+    return tuple(PaidMove(each.uid, each.source, each.target, each.gain) for each in moves), faults

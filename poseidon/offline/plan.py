@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from poseidon.manifests.wording import printed_by
 from poseidon.offline.cluster import OfflineCluster, build
-from poseidon.offline.movable import Migration, find_migrations
+from poseidon.offline.movable import PaidMove, find_migrations
 from poseidon.offline.planned_groups import Decided, PlannedGroup, planned_groups
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -109,7 +109,7 @@ class Plan:
 
     bindings: tuple[Binding, ...]
     preemptions: tuple[Preemption, ...]
-    migrations: tuple[Migration, ...]
+    migrations: tuple[PaidMove, ...]
     pending: tuple[Pending, ...]
     nodes: tuple[NodeUse, ...]
     round: Round
@@ -130,10 +130,7 @@ class Plan:
             "preemptions": [
                 {"pod": each.pod, "node": each.node, "for": each.preemptor} for each in self.preemptions
             ],
-            "migrations": [
-                {"pod": each.pod, "from": each.source, "to": each.target, "saves": round(each.saves, 2)}
-                for each in self.migrations
-            ],
+            "migrations": [each.as_json() for each in self.migrations],
             "pending": [asdict(each) for each in self.pending],
             "groups": [
                 {

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from poseidon.group_trees.status.members import Member, admitted, member_of
 from poseidon.kube.watch.quarantine import Attempt, Quarantine
-from poseidon.pod_groups.demands import Demand
 from poseidon.pod_groups.membership import (
     POD_GROUP,
     TOPOLOGY_GROUP,
@@ -23,7 +22,7 @@ from poseidon.pod_groups.membership import (
     placed_since,
     progress_of,
 )
-from poseidon.pod_groups.sources import Described, Known, Source, Sources, places
+from poseidon.pod_groups.sources import Demand, Described, Known, Source, Sources, places
 from poseidon.pods import tasks as pod_translation
 from poseidon.pods.class_numbers import ANYWHERE, Colocation
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -137,7 +136,11 @@ class Groups:
             group.member = member
             self._changed[group.key] = None
         if member.source.kind in (TOPOLOGY_GROUP, POD_GROUP):
-            self._enlist(group, uid, member_of(uid, pod))
+            now = member_of(uid, pod)
+            if group.members.get(uid) != now:
+                group.members[uid] = now
+                self._moved[group.key] = None
+                self._unsettled.add(group.key)
         progress = progress_of(pod)
         if progress in (Progress.PLACED, Progress.RUNNING) and group.progress.get(uid) is not progress:
             group.first_placed = min(group.first_placed, placed_since(pod))
@@ -182,12 +185,6 @@ class Groups:
             self._of_source.setdefault(member.source, {})[key] = None
             self._changed[key] = None
         return group
-
-    def _enlist(self, group: Group, uid: str, now: Member) -> None:
-        if group.members.get(uid) != now:
-            group.members[uid] = now
-            self._moved[group.key] = None
-            self._unsettled.add(group.key)
 
     def _settle(self, key: _GroupKey) -> None:
         """Decide which pods have a part in a group, where that matters."""

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 LEAST_SURPLUS = 256
 """New classes after which it is worth looking which are still borne by a pod."""
 
+GROUP_LABEL = "group of pods"
+"""A label that classes bear for this alone. No pod can have one of this name: it has blanks."""
+
 
 class Shown(NamedTuple):
     """What of a pod's own metadata its class bears."""
@@ -119,10 +122,6 @@ class ClassNumbers:
             self._messages.pop(number, None)
         self._look_at = len(self._keys) + max(LEAST_SURPLUS, len(self._keys) // 4)
         return gone
-
-
-GROUP_LABEL = "group of pods"
-"""A label that classes bear for this alone. No pod can have one of this name: it has blanks."""
 
 
 class Colocation(NamedTuple):

@@ -26,6 +26,13 @@ LONGEST_NAME = 253
 _NEVER_DONE = frozenset({"DaemonSet", "ReplicaSet", "ReplicationController", "StatefulSet"})
 _SCHEDULED_AT = re.compile(r"-\d{8,}$")
 
+KIND = "RuntimeHistory"
+MOST_PROGRAMS = 10_000
+"""Programs that are remembered; beyond, the one that has not ended for longest is forgotten."""
+
+WORTH_TELLING = 0.05
+"""Change of a mean, as a fraction of what was told last, that a solver is told of."""
+
 
 def program(pod: Pod) -> str:
     """Return the annotation, else ``namespace/name`` of the pod's job, else "" for unknown.
@@ -58,14 +65,6 @@ def runtime(pod: Pod) -> float | None:
         begins.append(begin)
         ends.append(end)
     return max(0.0, max(ends) - min(begins)) if ends else None
-
-
-KIND = "RuntimeHistory"
-MOST_PROGRAMS = 10_000
-"""Programs that are remembered; beyond, the one that has not ended for longest is forgotten."""
-
-WORTH_TELLING = 0.05
-"""Change of a mean, as a fraction of what was told last, that a solver is told of."""
 
 
 @dataclass(slots=True)

@@ -28,6 +28,15 @@ DefaultMilliCPURequest and DefaultMemoryRequest."""
 
 _HUGE_PAGES = "hugepages-"
 
+BANDWIDTH = "network.aware.com/bandwidth"
+"""Extended resource: a node's physical bandwidth, and what pods ask for of it, in bits per second."""
+
+BANDWIDTH_ANNOTATIONS = frozenset({"kubernetes.io/ingress-bandwidth", "kubernetes.io/egress-bandwidth"})
+"""Annotations by which the bandwidth plugin of CNI shapes a pod's traffic, in bits per second."""
+
+GUARANTEED, BURSTABLE, BEST_EFFORT = "Guaranteed", "Burstable", "BestEffort"
+_COUNTED = ("cpu", "memory")
+
 
 def amounts(resources: Resources, path: str, defects: list[Defect], *, down: bool = False) -> Amounts:
     """Parse a map of quantities. Entries that are no amount are left out and added to ``defects``.
@@ -185,13 +194,6 @@ def _raise_to(total: Amounts, least: Amounts) -> None:
             total[resource] = needed
 
 
-BANDWIDTH = "network.aware.com/bandwidth"
-"""Extended resource: a node's physical bandwidth, and what pods ask for of it, in bits per second."""
-
-BANDWIDTH_ANNOTATIONS = frozenset({"kubernetes.io/ingress-bandwidth", "kubernetes.io/egress-bandwidth"})
-"""Annotations by which the bandwidth plugin of CNI shapes a pod's traffic, in bits per second."""
-
-
 def with_annotated_bandwidth(requests: Amounts, annotations: Mapping[str, str]) -> Amounts:
     """Return requests with at least the larger of both annotations: interfaces send and receive at once.
 
@@ -206,11 +208,6 @@ def _bits(text: str) -> int:
         return amount(BANDWIDTH, text)
     except QuantityError:
         return 0
-
-
-GUARANTEED, BURSTABLE, BEST_EFFORT = "Guaranteed", "Burstable", "BestEffort"
-
-_COUNTED = ("cpu", "memory")
 
 
 def quality_of_service(spec: PodSpec) -> str:

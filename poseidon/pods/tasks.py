@@ -26,6 +26,17 @@ GATED_REASON = "Scheduling is blocked due to non-empty scheduling gates"
 
 DEFAULT_SCHEDULER = "default-scheduler"
 
+OWNER = "Owner"
+"""What the ids of jobs begin with that are the pods of an owner; those of groups begin with the group's kind."""
+
+LONGEST = 1000
+"""Characters of an identity; solvers take names of up to 1,024."""
+
+SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+"""Classes that every cluster has (k8s.io/kubernetes/pkg/apis/scheduling)."""
+
+LOWEST, HIGHEST = -(2**31), 2**31 - 1
+
 
 class Disposition(Enum):
     """What a scheduler has to do with a pod."""
@@ -145,13 +156,6 @@ def job(metadata: ObjectMeta) -> pb.Job | None:
     return pb.Job(id=job_id(metadata), name=f"{namespace}/{owner.kind}/{owner.name}", namespace=namespace)
 
 
-OWNER = "Owner"
-"""What the ids of jobs begin with that are the pods of an owner; those of groups begin with the group's kind."""
-
-LONGEST = 1000
-"""Characters of an identity; solvers take names of up to 1,024."""
-
-
 def identity(*parts: str) -> str:
     """Return one text for ``parts``, such as ``a/b/c``; slashes within a part are escaped.
 
@@ -171,12 +175,6 @@ def parts_of(text: str) -> list[str]:
 
 def _escaped(part: str) -> str:
     return part.replace("%", "%25").replace("/", "%2F")
-
-
-SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
-"""Classes that every cluster has (k8s.io/kubernetes/pkg/apis/scheduling)."""
-
-LOWEST, HIGHEST = -(2**31), 2**31 - 1
 
 
 class UnknownPriorityClassError(LookupError):

@@ -42,6 +42,10 @@ WHEN_UNTOLD = frozenset(
 )
 """What a solver is sent that does not say what it needs: all that such solvers can use, but for records."""
 
+_NEEDING = ("In", "Exists")
+_NO_LABEL = ""
+"""Stands for the label that looks without needs are filed under; no label has an empty key."""
+
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
@@ -126,11 +130,6 @@ def prefixed(annotations: Mapping[str, str], prefix: str = ANNOTATION_PREFIX) ->
 
 def _chosen(given: Mapping[str, str], keys: frozenset[str]) -> dict[str, str]:
     return {key: given[key] for key in keys if key in given} if keys and given else {}
-
-
-_NEEDING = ("In", "Exists")
-_NO_LABEL = ""
-"""Stands for the label that looks without needs are filed under; no label has an empty key."""
 
 
 @dataclass(frozen=True, slots=True)

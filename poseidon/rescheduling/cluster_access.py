@@ -47,22 +47,11 @@ class Eviction(NamedTuple):
 
 
 class ClusterAccess:
-    """Every method raises ``KubeError`` if there is no answer after several tries, between which ``sleep`` is awaited.
+    """Every method raises ``KubeError`` if there is no answer after several tries. ``random`` is for jitter."""
 
-    ``random`` is for jitter.
-    """
-
-    def __init__(
-        self,
-        transport: Transport,
-        random: Random,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        options: RetryOptions | None = None,
-    ) -> None:
+    def __init__(self, transport: Transport, random: Random) -> None:
         self._transport = transport
         self._random = random
-        self._sleep = sleep
-        self._options = options or RetryOptions()
 
     async def pod(self, namespace: str, name: str) -> Pod | None:
         """Return a pod as it is, None for none of that name."""
@@ -141,7 +130,7 @@ class ClusterAccess:
         return list(decode_page(raw, PODS.kind).items)
 
     async def _tried(self, ask: Callable[[], Awaitable[T]]) -> T:
-        tries = Tries(self._options, self._random)
+        tries = Tries(RetryOptions(), self._random)
         while True:
             try:
                 return await ask()
@@ -150,4 +139,4 @@ class ClusterAccess:
                 pause = None if refused else tries.pause(error)
                 if pause is None:
                     raise
-            await self._sleep(pause)
+            await asyncio.sleep(pause)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING
 
 from poseidon.kube.api.references import PodRef
@@ -84,28 +84,20 @@ class _Leaving:
     others: Collection[str]
 
 
+@dataclass(frozen=True, slots=True)
 class Mover:
     """``patience``: seconds that a replacement may take until it has a node, from the end of its predecessor on.
 
     ``told`` hears of each outcome, ``say`` what is to be said of a pod. ``wall`` tells seconds since the epoch.
     """
 
-    def __init__(
-        self,
-        access: ClusterAccess,
-        patience: float,
-        *,
-        told: Callable[[MoveOutcome], None],
-        say: Callable[[PodRef, str], None],
-        wall: Callable[[], float],
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    ) -> None:
-        self._access = access
-        self._patience = patience
-        self._told = told
-        self._say = say
-        self._wall = wall
-        self._sleep = sleep
+    access: ClusterAccess
+    patience: float
+    _: KW_ONLY
+    told: Callable[[MoveOutcome], None]
+    say: Callable[[PodRef, str], None]
+    wall: Callable[[], float]
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     async def carry_out(self, waves: Waves) -> list[MoveOutcome]:
         """Make the moves; returns what became of those that were begun, in order. Raises ``KubeError``."""
@@ -122,48 +114,48 @@ class Mover:
     async def _begin(self, move: PlannedMove, coming: dict[str, list[Pod]]) -> _Leaving | MoveOutcome:
         """Announce that a pod leaves, if all is as planned; ``coming``: by node, those of this wave that do already."""
         namespace, _, name = move.pod.partition("/")
-        pod = await self._access.pod(namespace, name)
+        pod = await self.access.pod(namespace, name)
         if pod is None:
             return MoveOutcome(move, Result.SKIPPED, reason="the pod is gone")
-        unlike = changed(pod, move, self._wall()) or await self._refusal(
+        unlike = changed(pod, move, self.wall()) or await self._refusal(
             pod, move.target, coming.get(move.target, [])
         )
         if unlike:
             return MoveOutcome(move, Result.SKIPPED, reason=unlike)
         ref = PodRef(pod.metadata.uid, namespace, name)
-        others = {each.metadata.uid for each in await self._access.siblings(pod)}
+        others = {each.metadata.uid for each in await self.access.siblings(pod)}
         try:
-            await self._access.announce(ref, move.target, self._wall() + _KEPT_SECONDS)
+            await self.access.announce(ref, move.target, self.wall() + _KEPT_SECONDS)
         except ApiError as error:
             return MoveOutcome(move, Result.REFUSED, reason=error.message)
         coming.setdefault(move.target, []).append(pod)
         return _Leaving(pod, ref, others)
 
     async def _refusal(self, pod: Pod, target: str, coming: list[Pod]) -> str:
-        node = await self._access.node(target)
+        node = await self.access.node(target)
         if node is None:
             return f"node {target} is gone"
-        return refusal_of(node, [*await self._access.pods_on(target), *coming], pod)
+        return refusal_of(node, [*await self.access.pods_on(target), *coming], pod)
 
     async def _evict(self, ref: PodRef) -> str:
         """Have a pod leave, if it may within a while; return why it stays, "" if it goes."""
-        until = self._wall() + self._patience
+        until = self.wall() + self.patience
         while True:
-            eviction = await self._access.evict(ref)
-            if not eviction.for_now or self._wall() >= until:
+            eviction = await self.access.evict(ref)
+            if not eviction.for_now or self.wall() >= until:
                 return eviction.refusal
-            await self._sleep(_BUDGET_PAUSE)
+            await self.sleep(_BUDGET_PAUSE)
 
     async def _take_back(self, ref: PodRef) -> None:
         try:
-            await self._access.take_back(ref)
+            await self.access.take_back(ref)
         except ApiError as error:
             if not (error.not_found or error.replaced):
                 raise
 
     async def _end(self, move: PlannedMove, begun: _Leaving | MoveOutcome) -> MoveOutcome:
         outcome = begun if isinstance(begun, MoveOutcome) else await self._moved(move, begun)
-        self._told(outcome)
+        self.told(outcome)
         return outcome
 
     async def _moved(self, move: PlannedMove, leaving: _Leaving) -> MoveOutcome:
@@ -172,19 +164,19 @@ class Mover:
         if refusal:
             await self._take_back(leaving.ref)
             return MoveOutcome(move, Result.REFUSED, reason=refusal)
-        self._say(leaving.ref, f"Leaves {move.source} for {move.target}: {move.why}")
+        self.say(leaving.ref, f"Leaves {move.source} for {move.target}: {move.why}")
         return await self._replaced(move, leaving)
 
     async def _replaced(self, move: PlannedMove, leaving: _Leaving) -> MoveOutcome:
         """Wait until the replacement of a pod has a node, or for too long."""
-        deadline = self._wall() + self._patience
+        deadline = self.wall() + self.patience
         pause = _FIRST_LOOK
         while True:
-            siblings = {each.metadata.uid: each for each in await self._access.siblings(leaving.pod)}
+            siblings = {each.metadata.uid: each for each in await self.access.siblings(leaving.pod)}
             predecessor = siblings.get(leaving.pod.metadata.uid)
             if predecessor is not None and not predecessor.terminal:
                 ends = seconds(predecessor.metadata.deletion_timestamp) or 0.0
-                deadline = max(self._wall(), ends) + self._patience
+                deadline = max(self.wall(), ends) + self.patience
             new = [
                 pod
                 for uid, pod in siblings.items()
@@ -193,19 +185,17 @@ class Mover:
             placed = [pod for pod in new if pod.spec.node_name]
             if placed:
                 return self._placed(move, min(placed, key=lambda pod: pod.spec.node_name != move.target))
-            if self._wall() >= deadline:
-                reason = (
-                    f"no node for {self._patience:.0f} s" if new else "its controller has not replaced it"
-                )
+            if self.wall() >= deadline:
+                reason = f"no node for {self.patience:.0f} s" if new else "its controller has not replaced it"
                 name = qualified_name(new[0].metadata) if new else ""
                 return MoveOutcome(move, Result.UNPLACED, name, reason)
-            await self._sleep(pause)
+            await self.sleep(pause)
             pause = min(pause * 2, _LAST_LOOK)
 
     def _placed(self, move: PlannedMove, pod: Pod) -> MoveOutcome:
         node, metadata = pod.spec.node_name, pod.metadata
         ref = PodRef(metadata.uid, metadata.namespace, metadata.name)
-        self._say(ref, f"Replaces {move.pod}, which ran on {move.source}")
+        self.say(ref, f"Replaces {move.pod}, which ran on {move.source}")
         if node == move.target:
             return MoveOutcome(move, Result.MOVED, qualified_name(metadata))
         return MoveOutcome(move, Result.ELSEWHERE, qualified_name(metadata), f"its replacement got {node}")

@@ -78,10 +78,8 @@ class Waves:
     left: tuple[PlannedMove, ...]
 
 
-def in_waves(
-    moves: Sequence[PlannedMove], free: Mapping[str, Mapping[str, int]], at_once: int, first: int = 1
-) -> Waves:
-    """Divide moves, most gain first, into waves of at most ``at_once``, the ``first`` one smaller to see how it goes.
+def in_waves(moves: Sequence[PlannedMove], free: Mapping[str, Mapping[str, int]], at_once: int) -> Waves:
+    """Divide moves, most gain first, into waves of at most ``at_once``, the first a single one to see how it goes.
 
     ``free``: amounts by node and resource before the first of them. Within a wave a pod takes room on its target before
     any has left its own node, so that nothing is overcommitted whichever of them comes first. Moves that wait for each
@@ -94,7 +92,7 @@ def in_waves(
         wave: list[PlannedMove] = []
         controllers = set()
         for move in waiting:
-            if len(wave) == (at_once if waves else min(first, at_once)):
+            if len(wave) == (at_once if waves else 1):
                 break
             there = room.get(move.target, Counter())
             fits = all(there[resource] >= amount for resource, amount in move.requests.items())

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from poseidon.group_trees.spec.groups import GroupMaps, GroupName
-from poseidon.group_trees.spec.options import TreeArguments
-from poseidon.group_trees.spec.trees import Trees
+from poseidon.group_trees.spec.trees import TreeArguments, Trees
 from poseidon.pod_groups.sources import Sources
 
 if TYPE_CHECKING:

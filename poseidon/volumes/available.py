@@ -58,6 +58,8 @@ class AvailableVolumes:
 
     def __init__(self) -> None:
         self._reach: Reach[_Group] = Reach()
+        self.machines: Mapping[str, Mapping[str, str]] = self._reach.labels
+        """Labels of all machines, by name."""
         self._groups: dict[Rules, _Group] = {}
         self._group_of: dict[str, _Group] = {}
         self._wanted: dict[str, dict[Profile, None]] = {}
@@ -69,7 +71,7 @@ class AvailableVolumes:
 
     def put_node(self, name: str, labels: Mapping[str, str]) -> None:
         """Take a machine as it is now."""
-        if self._reach.labels.get(name) != labels:
+        if self.machines.get(name) != labels:
             self._reach.put_node(name, labels)
             self._changed.add(name)
 
@@ -77,14 +79,6 @@ class AvailableVolumes:
         """A machine is gone."""
         self._reach.remove_node(name)
         self._changed.discard(name)
-
-    def nodes(self) -> Iterable[str]:
-        """Return the names of all machines."""
-        return self._reach.labels.keys()
-
-    def labels(self, name: str) -> Mapping[str, str] | None:
-        """Return the labels of a machine, None if there is none of this name."""
-        return self._reach.labels.get(name)
 
     # --- volumes -------------------------------------------------------------------------------------------
 

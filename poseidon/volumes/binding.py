@@ -186,7 +186,7 @@ class VolumeBindings:
 
     def _arrived(self, uid: str, pod: _UnderWay, claim: Claim) -> None:
         volume = self._storage.volume(claim.volume)
-        labels = self._available.labels(pod.node)
+        labels = self._available.machines.get(pod.node)
         if volume is None:
             return  # volumes are watched apart from claims; it is on its way
         if labels is None or not reaches(volume.rules, pod.node, labels):

@@ -14,7 +14,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from poseidon.kube.api.storage import CsiNode, PersistentVolume, StorageClass, TopologySelectorTerm
+    from poseidon.kube.api.storage import CsiNode, PersistentVolume, StorageClass
     from poseidon.kube.parsing.defects import Defect
 
 ATTACHMENTS = "attachable-volumes-csi-"
@@ -125,7 +125,10 @@ def volume_rules(volume: PersistentVolume, defects: list[Defect]) -> tuple[bytes
 
 def topology_rule(storage_class: StorageClass) -> bytes:
     """Return where volumes of a class may be made, b"" if anywhere. A term without conditions admits nothing."""
-    terms = [_topology_term(term) for term in storage_class.allowed_topologies]
+    terms = []
+    for term in storage_class.allowed_topologies:
+        found = [_among(e.key, sorted(set(e.values))) for e in term.match_label_expressions if e.values]
+        terms.append(pb.NodeSelectorTerm(labels=sorted(found, key=lambda each: each.key)))
     return _encoded(terms, NONE_TO_BIND) if terms else b""
 
 
@@ -161,13 +164,6 @@ def _zone_rule(labels: Mapping[str, str]) -> bytes:
     ]
     unlabelled = [pb.Requirement(key=key, operator="DoesNotExist") for key in sorted(_TOPOLOGY_LABELS)]
     return _encoded([*terms, pb.NodeSelectorTerm(labels=unlabelled)], NO_ZONE)
-
-
-def _topology_term(term: TopologySelectorTerm) -> pb.NodeSelectorTerm:
-    found = [
-        _among(each.key, sorted(set(each.values))) for each in term.match_label_expressions if each.values
-    ]
-    return pb.NodeSelectorTerm(labels=sorted(found, key=lambda each: each.key))
 
 
 def _among(key: str, values: Iterable[str]) -> pb.Requirement:

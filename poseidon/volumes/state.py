@@ -121,7 +121,7 @@ class VolumeState:
                 continue
             self._changed_nodes.add(name)
             if drivers:
-                self._changed_nodes.update(self._available.nodes())
+                self._changed_nodes.update(self._available.machines)
                 self._affected.update(dict.fromkeys(self._pods))
 
     def csi_drivers_changed(self, changes: Sequence[Change[CsiDriver]]) -> None:
@@ -139,7 +139,7 @@ class VolumeState:
 
     def node_changed(self, name: str, labels: Mapping[str, str]) -> None:
         """Take a machine as it is now."""
-        if self._available.labels(name) is None:
+        if name not in self._available.machines:
             self._changed_nodes.add(name)
         self._available.put_node(name, labels)
         if self._capacities.put_node(name, labels):

@@ -82,7 +82,10 @@ STRAY = "topology.tree has units without leaves, or leaves that are nowhere"
         (changed_tree(parents=(ints(0, 0), ints(0, 1, 0))), STRAY),
         (changed_tree(parents=(ints(0, 0), ints(0, 0, 0))), STRAY),
         (changed_tree(names=(("a", "b"), ("a-0", "a-1"))), STRAY),
-        (changed_terms(solver=ExactSolver("none")), "Invalid enum value 'none' - at `$.choice`"),  # type: ignore[arg-type]
+        (
+            changed_terms(solver=ExactSolver("none")),  # type: ignore[arg-type]
+            "Invalid enum value 'none' - at `$.problem.topology.solver.choice`",
+        ),
         (changed_terms(counted=ints(9)), "topology.counted holds numbers out of range"),
         (changed_terms(position=ints(0, 1, 2, 4)), "topology.position holds numbers out of range"),
         (changed_terms(groups={7: 1}), "Expected `object`, got `int` - at `$.problem.topology.groups[...]`"),

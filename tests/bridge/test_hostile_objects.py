@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import get_args
 
 import msgspec
 import pytest
@@ -17,6 +18,7 @@ from poseidon.kube.api.decoding import decode_metadata, decode_object, decode_pa
 from poseidon.kube.api.pod_groups import ScaledOwner, ScaleSpec
 from poseidon.kube.parsing.times import seconds
 from poseidon.kube.write.patch_writer import MapWrite
+from poseidon.lifecycle.actions import Action
 from poseidon.lifecycle.recovery import RECREATIONS, RecoveryOptions
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge.objects import gone, node, pod, present
@@ -196,6 +198,10 @@ def bridge():
         BridgeOptions(firmament=("127.0.0.1:1",), fencing=1),
         CollectorRegistry(),
     )
+
+
+async def test_every_action_has_a_writer(bridge):
+    assert bridge._writers._how.keys() == set(get_args(Action))
 
 
 # --- bytes ------------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import pytest
 
 from poseidon.bridge.options import BridgeOptions
 from poseidon.bridge.runner import BridgeProcess
-from poseidon.bridge.solver_stream.needs import needs_of
+from poseidon.bridge.solver_stream.stream import needs_of
 from poseidon.bridge.supervisor import Supervisor
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport

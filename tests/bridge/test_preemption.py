@@ -66,7 +66,7 @@ def test_a_preemptor_is_bound_once_all_of_its_victims_are_gone(scene):
     assert scene.state.take_actions() == []
     assert scene.gone("low-a") == []
     [bind] = scene.gone("low-b")
-    assert bind == Bind(nominate.pod, "n1")
+    assert bind == Bind(nominate.pod, "n1", complained=True)
     scene.outcome(bind)
     scene.sync()
     assert scene.states() == {"pod-high": (BOUND, "n1")}
@@ -219,7 +219,7 @@ def test_a_pod_that_waits_may_be_given_another_place(scene):
     evict, nominate, _ = scene.preempt("pod-low-a")
     withdrawal, forget, bind = moved(scene, "n2")
     assert withdrawal == WithdrawEviction("pod-low-a")
-    assert (forget, bind) == (Nomination(nominate.pod, ""), Bind(nominate.pod, "n2"))
+    assert (forget, bind) == (Nomination(nominate.pod, ""), Bind(nominate.pod, "n2", complained=True))
     assert scene.ended(evict, "nobody needs its place any more") == []
     scene.outcome(bind)
     reports, _ = scene.sync()

@@ -145,4 +145,4 @@ async def test_the_summary_is_sound_only_without_faults():
     assert not bad.sound
     lost = summarise(tracker, occupancy([], [pod("a", "n")]), rounds=2)
     assert not lost.sound
-    assert not Summary(1, 1, 1, 1, 1, 1.0, None, None, 1, 0).sound
+    assert not Summary(1, 1, 1, 1, 1.0, None, None, occupancy([], [])).sound

@@ -136,9 +136,7 @@ def another_key(house: House) -> None:
 
 
 def old_server(house: House) -> None:
-    house.monkeypatch.setattr(
-        discovery, "version", lambda: {"major": "1", "minor": "24", "gitVersion": "v1.24.0"}
-    )
+    house.monkeypatch.setattr(discovery, "VERSION", {"major": "1", "minor": "24", "gitVersion": "v1.24.0"})
 
 
 FAULTS = [

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from poseidon import embedding
 from poseidon.bridge.state import BridgeState
-from poseidon.group_trees.spec.options import TreeArguments, trees_are_read
+from poseidon.group_trees.spec.trees import TreeArguments, trees_are_read
 from poseidon.kube.api import collections as feeds
 from poseidon.kube.api.resource import Resource
 from poseidon.kube.api.storage import SELECTED_NODE

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
-from firmament.core.flow.price_estimate.candidates import best_offers, first_worth, wanted_machines
-from firmament.core.flow.price_estimate.market import Market, Stairs, typical_step
+from firmament.core.flow.price_estimate.candidates import first_worth, wanted_machines
+from firmament.core.flow.price_estimate.market import Demand, Stairs, typical_step
 from firmament.core.flow.price_estimate.newton import balanced, refined
 from firmament.core.flow.problem import PlacementProblem, Residual, machine_units
 from firmament.solvers.ortools_solver import OrToolsSolver
@@ -36,18 +36,24 @@ def prepared(given: PlacementProblem):
         machine_units(residual, residual.active()),
         flattest=PRICES.flattest,
     )
-    return residual, fits, stairs, np.arange(len(given.requests)), given.counts.sum(axis=1).astype(float)
+    tasks = given.counts.sum(axis=1).astype(float)
+    return residual, Demand(given, fits, stairs, np.arange(len(given.requests)), tasks)
 
 
 def test_a_part_of_the_machines_has_nearly_the_prices_of_all():
     given = cluster(3 * PRICES.looked_at)
-    _, fits, stairs, shapes, tasks = prepared(given)
-    rough = first_worth(given, fits, stairs, shapes, tasks, tuning=PRICES)
-    market, _ = Market.of(given, fits, stairs, np.arange(given.machines), shapes, tasks)
-    load = np.full(given.machines, tasks.sum() / given.machines, dtype=np.float32)
+    _, demand = prepared(given)
+    rough = first_worth(demand, PRICES)
+    market, _ = demand.market(np.arange(given.machines))
+    load = np.full(given.machines, demand.tasks.sum() / given.machines, dtype=np.float32)
     every = refined(
         market,
-        refined(market, balanced(market, stairs.base, load, stairs.step), NEWTON.coarse, tuning=NEWTON).worth,
+        refined(
+            market,
+            balanced(market, demand.stairs.base, load, demand.stairs.step),
+            NEWTON.coarse,
+            tuning=NEWTON,
+        ).worth,
         NEWTON.coarse,
         tuning=NEWTON,
     )
@@ -57,16 +63,9 @@ def test_a_part_of_the_machines_has_nearly_the_prices_of_all():
 @pytest.mark.parametrize("seed", range(3))
 def test_the_optimum_uses_none_but_wanted_machines(seed: int):
     given = cluster(2 * PRICES.looked_at + 500, seed)
-    residual, fits, stairs, shapes, tasks = prepared(given)
-    wanted, paid = wanted_machines(
-        given,
-        fits,
-        stairs,
-        shapes,
-        first_worth(given, fits, stairs, shapes, tasks, tuning=PRICES),
-        reach=PRICES.reach,
-    )
-    best = optimal_flow(residual, fits, OrToolsSolver(), GenerationOptions(whole=0), tuning=FLOW)
+    residual, demand = prepared(given)
+    wanted, paid = wanted_machines(demand, first_worth(demand, PRICES), PRICES.reach)
+    best = optimal_flow(residual, demand.fits, OrToolsSolver(), GenerationOptions(whole=0), tuning=FLOW)
     assert best is not None
     assert best.certified
     used = np.unique(best.assignments().machine)
@@ -82,20 +81,20 @@ def test_a_shape_that_fits_few_machines_wants_all_of_those():
     rare = [5, PRICES.looked_at, 2 * PRICES.looked_at + 1]
     given.feasible[0, rare] = True
     given.free[rare] = 3
-    _, fits, stairs, shapes, tasks = prepared(given)
-    rough = first_worth(given, fits, stairs, shapes, tasks, tuning=PRICES)
+    _, demand = prepared(given)
+    rough = first_worth(demand, PRICES)
     assert np.isnan(rough[0])
     assert not np.isnan(rough[1:]).any()
-    wanted, _ = wanted_machines(given, fits, stairs, shapes, rough, reach=PRICES.reach)
+    wanted, _ = wanted_machines(demand, rough, PRICES.reach)
     assert np.isin(rare, wanted).all()
 
 
 def test_where_nothing_fits_nothing_is_wanted():
     given = problem(tasks=[2, 2], requests=[[5], [6]], free=[[1]] * 4)
-    _, fits, stairs, shapes, tasks = prepared(given)
-    rough = first_worth(given, fits, stairs, shapes, tasks, tuning=PRICES)
+    _, demand = prepared(given)
+    rough = first_worth(demand, PRICES)
     assert np.isnan(rough).all()
-    wanted, _ = wanted_machines(given, fits, stairs, shapes, rough, reach=PRICES.reach)
+    wanted, _ = wanted_machines(demand, rough, PRICES.reach)
     assert len(wanted) == 0
 
 
@@ -109,9 +108,9 @@ def test_classes_that_are_alike_find_their_machines(classes: int):
         cost=[[cls] * 200 for cls in range(classes)],
         crowd=[20] * 200,
     )
-    residual, fits, stairs, shapes, tasks = prepared(given)
-    assert np.isfinite(first_worth(given, fits, stairs, shapes, tasks, tuning=PRICES)).all()
-    best = optimal_flow(residual, fits, OrToolsSolver(), GenerationOptions(whole=0), tuning=FLOW)
+    residual, demand = prepared(given)
+    assert np.isfinite(first_worth(demand, PRICES)).all()
+    best = optimal_flow(residual, demand.fits, OrToolsSolver(), GenerationOptions(whole=0), tuning=FLOW)
     assert best is not None
     assert best.certified
     assert sum(best.assignments().count) == 2 * classes
@@ -122,7 +121,7 @@ def test_offers_are_exact_to_the_unit():
         tasks=[1, 1], requests=[[1], [1]], free=[[1]] * 3, cost=[[7, 100_003, 50], [9, 100_000, 40]]
     )
     given.feasible[:, 2] = False
-    fits = {shape: Residual(given).fits(shape) for shape in range(2)}
-    paid = best_offers(given, fits, np.arange(2), np.array([123_457, 123_458], dtype=np.float32))
+    _, demand = prepared(given)
+    paid = demand.best_offers(np.arange(2), np.array([123_457, 123_458], dtype=np.float32))
     assert paid[:2].tolist() == [123_450, 23_458]
     assert paid[2] < -(2**28)

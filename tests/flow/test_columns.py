@@ -149,7 +149,7 @@ def test_no_machine_depends_on_one_class_alone_if_others_would_use_it():
     residual = Residual(given)
     fits = {shape: residual.fits(shape) for shape in range(classes)}
     spread = expected_spread(residual, fits, tuning=PRICES)
-    offers = Offers.of(residual, fits, spread.candidates)
+    offers = Offers(residual, fits, spread.candidates)
     columns = starting_columns(
         residual, offers, spread, base=2, samples=0.1, samples_each=0.0, tuning=FLOW.columns
     )

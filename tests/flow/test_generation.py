@@ -18,6 +18,7 @@ from firmament.solvers.base import FlowProblem, FlowSolution, SolverTimeoutError
 from firmament.solvers.networkx_solver import NetworkxSolver
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import problem
+from tests.support.rules import ints
 from tests.support.tuning import FLOW, PRICES
 
 
@@ -236,7 +237,7 @@ def starting(given: PlacementProblem, base: int, samples: float = 2.0) -> Column
     spread = expected_spread(residual, usable, tuning=PRICES)
     return starting_columns(
         residual,
-        Offers.of(residual, usable, spread.candidates),
+        Offers(residual, usable, spread.candidates),
         spread,
         base=base,
         samples=samples,
@@ -284,10 +285,10 @@ def test_pinned_classes_start_with_all_their_machines():
 
 
 def test_columns_are_sorted_and_unique():
-    columns = Columns.of([np.array([1, 0]), np.array([1])], [np.array([2, 5]), np.array([2])], machines=10)
+    columns = Columns.joined([Columns(ints(1, 0), ints(2, 5)), Columns(ints(1), ints(2))], machines=10)
     assert pairs(columns) == [(0, 5), (1, 2)]
-    assert pairs(columns.merged(Columns(np.array([0]), np.array([1])), 10)) == [(0, 1), (0, 5), (1, 2)]
-    assert len(Columns.of([], [], machines=10)) == 0
+    assert pairs(columns.merged(Columns(ints(0), ints(1)), 10)) == [(0, 1), (0, 5), (1, 2)]
+    assert len(Columns.joined([], machines=10)) == 0
 
 
 # --- expected prices -------------------------------------------------------------------------------------------------

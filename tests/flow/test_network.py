@@ -186,12 +186,12 @@ def test_leaving_a_task_costs_more_than_any_placement():
     dearest = dearest_path(residual)
     # 200 for the dearest column, and 7 for each of at most 6 tasks before (24 / 4 of the smaller class).
     assert dearest >= 200 + 7 * 5
-    assert (unscheduled_penalties(residual, dearest).cost > dearest).all()
+    assert (unscheduled_penalties(residual, dearest) > dearest).all()
 
 
 def test_penalties_rise_with_priority_then_with_wait():
     residual = Residual(problem(tasks=[1, 1, 1], requests=[[1]] * 3, free=[[3]], priority=[0, 2, 1]))
-    cost = unscheduled_penalties(residual, 1_000).cost
+    cost = unscheduled_penalties(residual, 1_000)
     assert cost.shape == (3, WAIT_BUCKETS)
     assert (np.diff(cost, axis=1) < 0).all()  # bucket 0 has waited longest
     assert cost[2].min() > cost[0].max()  # priority outweighs every wait

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firmament.core.flow.network.columns import Columns
-from firmament.core.flow.network.congestion_steps import Steps
 from firmament.core.flow.network.network import (
+    Steps,
     build_network,
     dearest_path,
     flow_cost,

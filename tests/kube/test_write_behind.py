@@ -75,8 +75,8 @@ async def test_only_the_latest_write_of_a_key_is_made():
     target.quiet.clear()
     async with writing(target, workers=2, patience=60) as queue:
         for index in range(10):
-            queue.submit("a", index)
-        queue.submit("b", 100)
+            queue.put("a", index)
+        queue.put("b", 100)
         target.quiet.set()
         await queue.wait_drained()
     assert sorted(target.written) == [9, 100]
@@ -86,9 +86,9 @@ async def test_writes_of_a_key_never_overtake_each_other():
     target = Target()
     target.go.clear()
     async with writing(target, workers=4) as queue:
-        queue.submit("a", 1)
+        queue.put("a", 1)
         await until(lambda: queue.waiting("a") is None)
-        queue.submit("a", 2)
+        queue.put("a", 2)
         target.go.set()
         await queue.wait_drained()
     assert target.written == [1, 2]
@@ -98,7 +98,7 @@ async def test_urgent_work_goes_first_but_not_for_ever():
     target = Target()
     target.quiet.clear()
     async with writing(target, patience=0.05) as queue:
-        queue.submit("a", 1)
+        queue.put("a", 1)
         await asyncio.sleep(0)
         assert not target.written
         await until(lambda: target.written == [1])
@@ -110,7 +110,7 @@ async def test_few_that_have_been_patient_enough_are_written_while_urgent_work_g
     target.go.clear()
     async with writing(target, workers=16, patience=0.05, late=2) as queue:
         for index in range(10):
-            queue.submit(index, index)
+            queue.put(index, index)
         await until(lambda: target.in_flight == 2)
         await asyncio.sleep(0)
         assert target.in_flight == 2
@@ -125,7 +125,7 @@ async def test_all_go_at_once_when_no_urgent_work_is_left_however_long_they_have
     target.go.clear()
     async with writing(target, workers=16, patience=0.0, late=2) as queue:
         for index in range(10):
-            queue.submit(index, index)
+            queue.put(index, index)
         await until(lambda: target.in_flight == 10)
         target.go.set()
         await queue.wait_drained()
@@ -136,8 +136,8 @@ async def test_one_that_is_withdrawn_while_it_waits_for_its_turn_is_not_made():
     target.quiet.clear()
     target.go.clear()
     async with writing(target, workers=16, patience=0.0, late=1) as queue:
-        queue.submit("a", 1)
-        queue.submit("b", 2)
+        queue.put("a", 1)
+        queue.put("b", 2)
         await until(lambda: target.in_flight == 1)
         queue.withdraw("b")
         target.go.set()
@@ -152,7 +152,7 @@ async def test_patience_counts_from_submission():
     async with writing(target, workers=1, patience=0.2) as queue:
         loop = asyncio.get_running_loop()
         for index in range(50):
-            queue.submit(index, index)
+            queue.put(index, index)
         began = loop.time()
         await queue.wait_drained()
         assert 0.15 < loop.time() - began < 5
@@ -165,11 +165,11 @@ async def test_a_later_write_of_a_key_inherits_its_place():
     async with writing(target, workers=1, patience=0.3) as queue:
         loop = asyncio.get_running_loop()
         began = loop.time()
-        queue.submit("a", 0)
+        queue.put("a", 0)
         last = 0
         while not target.written and loop.time() < began + 10:
             last += 1
-            queue.submit("a", last)
+            queue.put("a", last)
             await asyncio.sleep(0.01)
     assert target.written
 
@@ -179,7 +179,7 @@ async def test_what_exceeds_the_bound_is_dropped_and_counted():
     target.quiet.clear()
     async with writing(target, bound=2, patience=60) as queue:
         for key in "abc":
-            queue.submit(key, key)
+            queue.put(key, key)
         target.quiet.set()
         await queue.wait_drained()
     assert target.written == ["a", "b"]
@@ -190,11 +190,11 @@ async def test_withdrawn_writes_are_not_made():
     target = Target()
     target.quiet.clear()
     async with writing(target, patience=60) as queue:
-        queue.submit("a", 1)
+        queue.put("a", 1)
         queue.withdraw("a")
-        queue.submit("b", 2)
+        queue.put("b", 2)
         queue.withdraw("b")
-        queue.submit("b", 3)
+        queue.put("b", 3)
         target.quiet.set()
         await queue.wait_drained()
     assert target.written == [3]
@@ -204,7 +204,7 @@ async def test_a_write_that_another_one_has_outrun_is_made_again():
     target = Target()
     target.fail = [ApiError(409, "Conflict", "the object has been modified; please apply your changes")] * 2
     async with writing(target) as queue:
-        queue.submit("a", 1)
+        queue.put("a", 1)
         await queue.wait_drained()
     assert target.written == [1]
     assert target.count("obsolete") == target.count("failed") == 0
@@ -222,7 +222,7 @@ async def test_what_is_there_already_or_is_another_by_now_is_forgotten(reason, m
     target = Target()
     target.fail = [ApiError(409, reason, message)]
     async with writing(target) as queue:
-        queue.submit("a", 1)
+        queue.put("a", 1)
         await queue.wait_drained()
     assert not target.written
     assert target.count("obsolete") == 1
@@ -232,17 +232,17 @@ async def test_transient_failures_are_retried_and_gone_objects_forgotten(caplog)
     target = Target()
     target.fail = [ApiError(503, "ServiceUnavailable", "busy"), UnreachableError("reset")]
     async with writing(target) as queue:
-        queue.submit("a", 1)
+        queue.put("a", 1)
         await queue.wait_drained()
         assert target.written == [1]
         target.fail = [ApiError(404, "NotFound", "gone")]
-        queue.submit("b", 2)
+        queue.put("b", 2)
         await queue.wait_drained()
         assert target.count("obsolete") == 1
         target.fail = [ApiError(403, "Forbidden", "no rights"), ApiError(403, "Forbidden", "no rights")]
-        queue.submit("c", 3)
+        queue.put("c", 3)
         await queue.wait_drained()
-        queue.submit("d", 4)
+        queue.put("d", 4)
         await queue.wait_drained()
     assert target.count("failed") == 2
     assert [r.levelname for r in caplog.records].count("WARNING") == 1

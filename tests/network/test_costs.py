@@ -8,9 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poseidon.app_network.costs import domain_costs
 from poseidon.app_network.spec.keys import Domain
-from poseidon.app_network.spec.netperf import is_measurement, measurement_keys, read_measurements
+from poseidon.app_network.spec.netperf import (
+    domain_costs,
+    is_measurement,
+    measurement_keys,
+    read_measurements,
+)
 
 NODES = {
     "a": Domain("west", "z1"),

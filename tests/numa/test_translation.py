@@ -9,9 +9,13 @@ import pytest
 from cost_models.numa.records import parse_topology
 from poseidon.kube.api.decoding import convert_object
 from poseidon.kube.api.node_topology import NodeResourceTopology
-from poseidon.numa.fingerprints import fingerprint, xxhash64
+from poseidon.numa.fingerprints import of_hashes, pod_hash, xxhash64
 from poseidon.numa.node_topology import CountedPod, described
 from protos.firmament.v1 import scheduler_pb2 as pb
+
+
+def fingerprint(pods):
+    return of_hashes(pod_hash(namespace, name) for namespace, name in pods)
 
 
 def topology(*zones, attributes=None, policies=(), managed=()):

@@ -97,7 +97,7 @@ def fits_of(residual: Residual) -> dict:
 
 def penalties_of(residual: Residual) -> list[list[int]]:
     """What leaving a task costs, by class and wait bucket: a choice of the network's, taken as it is."""
-    return unscheduled_penalties(residual, dearest_path(residual)).cost.tolist()
+    return unscheduled_penalties(residual, dearest_path(residual)).tolist()
 
 
 def as_dict(assignments: Assignments) -> dict[tuple[int, int], int]:

@@ -140,7 +140,7 @@ def withheld(
         fewer,
         flows,
         FullPrices.of(residual, fewer, node_prices(fewer, flows)),
-        Offers.of(residual, fits_of(residual), np.arange(residual.problem.machines // 2)),
+        Offers(residual, fits_of(residual), np.arange(residual.problem.machines // 2)),
         limit=1_000_000,
     )
     return int(flows @ fewer.problem.costs), violations.total
@@ -200,7 +200,7 @@ def test_withheld_crowding_step_is_missed():
         network,
         flows,
         FullPrices.of(residual, network, node_prices(network, flows)),
-        Offers.of(residual, fits_of(residual), np.arange(residual.problem.machines // 2)),
+        Offers(residual, fits_of(residual), np.arange(residual.problem.machines // 2)),
         limit=100,
     )
     assert violations.machines.tolist() == [0]

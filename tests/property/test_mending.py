@@ -105,7 +105,7 @@ def test_only_what_came_closer_needs_to_be_priced_again(
     steps = np.full(machines, 1000)
     columns = some_columns(residual, random, share)
     network = network_of(residual, columns, steps)
-    offers = Offers.of(residual, fits_of(residual), np.arange(machines // 2))
+    offers = Offers(residual, fits_of(residual), np.arange(machines // 2))
     flows = OrToolsSolver().solve(network.problem).flows
     before = FullPrices.of(residual, network, node_prices(network, flows))
     violations = price_out(residual, network, flows, before, offers, limit=limit)

@@ -57,15 +57,13 @@ def test_all_violators_are_found_and_nothing_else(
     ]
     if not pairs:
         return
-    columns = Columns.of(
-        [np.array([cls for cls, _ in pairs])], [np.array([machine for _, machine in pairs])], machines
-    )
+    columns = Columns.joined([Columns(*np.array(pairs, dtype=np.int64).T)], machines)
     penalties = unscheduled_penalties(residual, dearest_path(residual))
     network = build_network(residual, columns, penalties, np.full(machines, 1000))
     flows = OrToolsSolver().solve(network.problem).flows
     fits = {shape: residual.fits(shape) for shape in range(len(problem.requests))}
     full = FullPrices.of(residual, network, node_prices(network, flows))
-    offers = Offers.of(residual, fits, np.flatnonzero(random.random(machines) < 0.5))
+    offers = Offers(residual, fits, np.flatnonzero(random.random(machines) < 0.5))
     found = price_out(residual, network, flows, full, offers, limit=limit)
     expected = violating(residual, network, full)
     got = set(zip(found.columns.cls.tolist(), found.columns.machine.tolist(), strict=True))

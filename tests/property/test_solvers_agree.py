@@ -64,10 +64,9 @@ def test_on_networks_of_placement_problems(seed: int, classes: int, machines: in
     allowed = [
         np.flatnonzero(residual.fits(shape)) for shape in residual.problem.shape[residual.active()].tolist()
     ]
-    columns = Columns.of(
-        [np.full(len(rows), cls) for cls, rows in zip(residual.active().tolist(), allowed, strict=True)],
-        allowed,
-        machines,
+    waiting = residual.active().tolist()
+    columns = Columns.joined(
+        [Columns(np.full(len(rows), cls), rows) for cls, rows in zip(waiting, allowed, strict=True)], machines
     )
     if not len(columns):
         return

@@ -26,7 +26,7 @@ def optimum(problem: PlacementProblem, *, place_on: int = -1, without: int = -1)
     Of problems whose tasks ask for one unit of the first resource and nothing else. By networkx, arc by arc.
     """
     start = Residual(problem)
-    penalties = unscheduled_penalties(start, dearest_path(start)).cost.tolist()
+    penalties = unscheduled_penalties(start, dearest_path(start)).tolist()
     graph: nx.MultiDiGraph[object] = nx.MultiDiGraph()
     total = 0
     for cls, waiting in enumerate(problem.counts.tolist()):

@@ -47,7 +47,7 @@ def test_crowding_in_wide_steps(tasks: int, crowding: int):
 def test_what_stays_pending_pays_its_penalty_the_latest_first():
     problem_ = given()
     residual = Residual(problem_)
-    penalty = unscheduled_penalties(residual, dearest_path(residual)).cost
+    penalty = unscheduled_penalties(residual, dearest_path(residual))
     everything = 4 * penalty[0, 3] + penalty[1, 0] + 2 * penalty[1, 3]
     assert pending_cost(problem_, assigned()) == everything
     # The first of class 1 to be placed is the one that has waited longest.

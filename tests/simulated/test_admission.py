@@ -8,7 +8,7 @@ import pytest
 
 from poseidon.testbed.api_server.operations import MERGE_PATCH, Operations
 from poseidon.testbed.controllers.kubelet import KubeletSimulation
-from poseidon.testbed.controllers.requested import amount, requested
+from poseidon.testbed.controllers.node_rules import amount, requested
 from poseidon.testbed.objects.binding import bind, decode_binding
 from poseidon.testbed.objects.resources import NODES, PODS
 from poseidon.testbed.objects.store import decode

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from poseidon.testbed.api_server.operations import Operations
-from poseidon.testbed.api_server.reports import KoordletSimulation, MetricsServer, ReportOptions
+from poseidon.testbed.api_server.reports import METRICS, KoordletSimulation, MetricsServer, ReportOptions
 from poseidon.testbed.api_server.server import SimulatedCluster
 from poseidon.testbed.controllers.driving import Follower
 from poseidon.testbed.controllers.kubelet import KubeletSimulation
@@ -275,7 +275,7 @@ class TestMetricsServer:
             server.advance(NOON + 10 * step)
         target = parse_path(f"{self.PATH}/nodes")
         assert target is not None
-        items = json.loads(server.answer("GET", target))["items"]
+        items = json.loads(server.answer("GET", METRICS[0], target))["items"]
         assert {item["metadata"]["name"]: item["timestamp"] for item in items} == {
             "n2": "2026-01-01T12:00:00Z",
             "n3": "2026-01-01T12:00:20Z",

@@ -51,6 +51,14 @@ class SimulatedTransport:
     async def get(self, path: str, query: Mapping[str, str] | None = None, *, accept: str = "") -> bytes:
         return await self._exchange("GET", path, query, None)
 
+    async def find(self, path: str) -> bytes | None:
+        try:
+            return await self.get(path)
+        except ApiError as error:
+            if error.not_found:
+                return None
+            raise
+
     async def post(self, path: str, body: bytes) -> bytes:
         return await self._exchange("POST", path, None, body)
 

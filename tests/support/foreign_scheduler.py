@@ -10,7 +10,7 @@ import random
 from typing import TYPE_CHECKING, Any
 
 from poseidon.testbed.controllers.driving import Follower
-from poseidon.testbed.controllers.requested import Amounts, amounts, requested
+from poseidon.testbed.controllers.node_rules import Amounts, amounts, requested
 from poseidon.testbed.objects.binding import Binding, bind, decode_binding
 from poseidon.testbed.objects.errors import ApiError
 from poseidon.testbed.objects.store import Store, decode

@@ -5,8 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from poseidon.group_trees.spec.groups import GroupMaps, GroupName, remarks_on
-from poseidon.group_trees.spec.options import TreeArguments
-from poseidon.group_trees.spec.trees import Trees
+from poseidon.group_trees.spec.trees import TreeArguments, Trees
 from poseidon.group_trees.status.written import Told
 from tests.topology_bridge.objects import config_map, group_map, tree_map
 

@@ -191,7 +191,8 @@ async def test_figures_and_thresholds_come_from_the_programs():
         await until(lambda: known.store.thresholds == {"cpu": 50.0}, within=20)
 
 
-async def test_a_solver_that_was_started_anew_counts_anew():
+async def test_a_solver_that_was_started_anew_counts_anew(monkeypatch):
+    monkeypatch.setattr("poseidon.ui.sources.solver._PAUSE_SECONDS", 0.0)
     solver = FakeSolver()
     for number in range(1, 8):
         solver.ran(number)
@@ -204,6 +205,25 @@ async def test_a_solver_that_was_started_anew_counts_anew():
         await until(lambda: found.known.rounds.latest == 1, within=20)
         assert [each["ended"] for each in found.known.rounds.summaries()] == [NOW + 60]
         assert (await found.source.flow(0)).round == 1
+
+
+async def test_whoever_looks_at_a_flow_for_long_is_told_of_the_next(monkeypatch):
+    monkeypatch.setattr("poseidon.ui.sources.solver._PAUSE_SECONDS", 0.0)
+    solver = FakeSolver()
+    solver.ran(1)
+    async with following(solver) as (_, found):
+        found.audience.streams = 1
+        await until(lambda: found.known.rounds.latest == 1, within=20)
+        assert (await found.source.flow(0)).round == 1
+        found.now += PATIENCE + 1  # the page is open, and asks for nothing while nothing happens
+        found.known.versions.publish()
+        before = found.known.versions.of("flow")
+        solver.ran(2)
+        await until(lambda: found.known.rounds.latest == 2, within=20)
+        found.known.versions.publish()
+        assert found.known.versions.of("flow") > before
+        assert (await found.source.flow(0)).round == 2
+        assert (await found.source.flow(1)).round == 1
 
 
 async def test_an_old_solver_knows_no_flows():

@@ -191,9 +191,6 @@ class Inhabitants:
 
     def tasks(self, classes: Iterable[int]) -> Int64:
         """Row of every task of ``classes`` that is on a machine."""
-        parts = [
-            self._tasks[int(self._bounds[place]) : int(self._bounds[place + 1])]
-            for place in (self._place.get(row) for row in classes)
-            if place is not None
-        ]
+        places = [self._place[row] for row in classes if row in self._place]
+        parts = [self._tasks[int(self._bounds[place]) : int(self._bounds[place + 1])] for place in places]
         return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)

@@ -16,7 +16,6 @@ from firmament.core.flow.network.cost_truncation import solve_near, surely_used,
 from firmament.core.flow.network.cost_view import Offers
 from firmament.core.flow.network.network import (
     Network,
-    Penalties,
     build_network,
     dearest_path,
     flow_cost,
@@ -77,7 +76,7 @@ def optimal_flow(
     options: GenerationOptions,
     tuning: FlowTuning,
     *,
-    penalties: Penalties | None = None,
+    penalties: Int64 | None = None,
     time_limit: float | None = None,
 ) -> FlowOutcome | None:
     """Find an optimal flow for what is left; None if no task fits anywhere.
@@ -88,7 +87,8 @@ def optimal_flow(
     classes = residual.active()
     if not any(fits[int(shape)].any() for shape in np.unique(residual.problem.shape[classes])):
         return None
-    penalties = penalties or unscheduled_penalties(residual, dearest_path(residual))
+    if penalties is None:
+        penalties = unscheduled_penalties(residual, dearest_path(residual))
     whole = whole_network(residual, fits, penalties, options.whole)
     if whole is not None:
         return FlowOutcome.of_whole(whole, solver.solve(whole.problem, time_limit=time_limit))
@@ -106,7 +106,7 @@ class _Generation:
         solver: Solver,
         options: GenerationOptions,
         tuning: FlowTuning,
-        penalties: Penalties,
+        penalties: Int64,
         time_limit: float | None,
     ) -> None:
         self._residual = residual
@@ -116,7 +116,7 @@ class _Generation:
         self._penalties = penalties
         self._time_limit = time_limit
         self._spread = expected_spread(residual, fits, tuning.prices)
-        self._offers = Offers.of(residual, fits, self._spread.candidates)
+        self._offers = Offers(residual, fits, self._spread.candidates)
         self.columns = self._selection(self._spread)
         self._steps, self._merged = surely_used(residual, self._spread, tuning.truncation)
         self._solves = 0
@@ -216,7 +216,7 @@ class _Generation:
         """The flow, mended in place, and its prices; None if a solver is the better choice."""
         patched = mended(network, flows, prices, self._options.mended, self._tuning.repair)
         self._mends += patched is not None
-        return None if patched is None else (patched.flows, patched.prices)
+        return patched
 
     def _priced(self, network: Network, flows: Int64) -> tuple[Int64, Prices | None]:
         """The flow, and its prices; None if there are none: the solver's flow is no optimum."""

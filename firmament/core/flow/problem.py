@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -105,6 +106,11 @@ class PlacementProblem:
         """int64[M]: ``multiplicity``, 1 for every row if none is given."""
         return np.ones(self.machines, dtype=np.int64) if self.multiplicity is None else self.multiplicity
 
+    def looks(self, classes: list[int], counts: list[int]) -> list[tuple[int, int, bytes]]:
+        """Equal for sets of ``counts[i]`` tasks of ``classes[i]`` that are alike to the machines: shapes and pins."""
+        pins = [self.pins[cls].tobytes() if cls in self.pins else b"" for cls in classes]
+        return sorted(zip(self.shape[classes].tolist(), counts, pins, strict=True))
+
     def within_pins(self, cls: int, machines: Bool) -> Bool:
         """``machines`` (bool[M]) without those that a class's pins leave out; itself if it has none."""
         if cls not in self.pins:
@@ -196,7 +202,7 @@ class Residual:
 
     def of(self, problem: PlacementProblem) -> Residual:
         """What is left of the same machines and tasks as another problem states them: a copy."""
-        twin = Residual.__new__(Residual)
+        twin = copy(self)
         twin.problem = problem
         twin.remaining, twin.free, twin.placed = self.remaining.copy(), self.free.copy(), self.placed.copy()
         twin.joint = [

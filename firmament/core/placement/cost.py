@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.flow.network.congestion_steps import staircase
-from firmament.core.flow.network.network import dearest_path, unscheduled_penalties
+from firmament.core.flow.network.network import dearest_path, staircase, unscheduled_penalties
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual, take_oldest
 from firmament.core.flow.terms import SpreadTerms
 from firmament.core.rules.pairs import PairRules, pair_figure
@@ -94,7 +93,7 @@ def pending_cost(problem: PlacementProblem, placed: Assignments) -> int:
     if not left.any():
         return 0
     start = Residual(problem)
-    return int((left * unscheduled_penalties(start, dearest_path(start)).cost).sum())
+    return int((left * unscheduled_penalties(start, dearest_path(start))).sum())
 
 
 def placement_cost(problem: PlacementProblem, placed: Assignments) -> int:

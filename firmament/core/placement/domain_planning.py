@@ -105,40 +105,22 @@ class Dealer:
             usable = room > counts if allowed is None else allowed & (room > counts)
             if not usable.any():
                 break
-            cell = self._best(cls, first, usable, counts, room, cost, gathers=gathers, left=left)
+            height = np.zeros(len(first))
+            for each in _spreads(rules):
+                height += np.append(self.plan.counts[each.counter], 0)[each.key_domain[first]]
+            if gathers:
+                lacking = np.maximum(left - (room - counts), 0)  # tasks that would not find room there
+                order = np.lexsort((cost, lacking, height, counts == 0, ~usable))
+            else:
+                soft = soft_cost(self.plan, cls, usable, first)
+                present = cost if soft is None else cost + soft.points * COST_UNITS_PER_POINT
+                order = np.lexsort((present, height, ~usable))
+            cell = int(order[0])
             step = 1 if moving else min(left, int(room[cell] - counts[cell]))
             counts[cell] += step
             left -= step
             self.plan.add(cls, int(first[cell]), step, coarse_only=True)
         return counts
-
-    def _best(
-        self,
-        cls: int,
-        first: Int64,
-        usable: Bool,
-        counts: Int64,
-        room: Int64,
-        cost: Float64,
-        *,
-        gathers: bool,
-        left: int,
-    ) -> int:
-        """Index of the cell for the next task."""
-        rules = self.plan.rules.rules(cls)
-        height = np.zeros(len(first))
-        for each in _spreads(rules):
-            domain = each.key_domain[first]
-            counted = np.append(self.plan.counts[each.counter], 0)[domain]
-            height += counted
-        if gathers:
-            lacking = np.maximum(left - (room - counts), 0)  # tasks that would not find room there
-            order = np.lexsort((cost, lacking, height, counts == 0, ~usable))
-        else:
-            soft = soft_cost(self.plan, cls, usable, first)
-            present = cost if soft is None else cost + soft.points * COST_UNITS_PER_POINT
-            order = np.lexsort((present, height, ~usable))
-        return int(order[0])
 
     def _room(self, cls: int, cells: _Cells) -> Int64:
         """Tasks of a class that each cell takes, by what earlier classes of the wave leave of it on average."""

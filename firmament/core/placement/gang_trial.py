@@ -60,16 +60,8 @@ class GangTrial:
 
     def _kind(self, gang: int, members: Int64) -> tuple[object, ...]:
         """What tells gangs apart that cannot be served alike."""
-        problem = self._problem
-        classes = [
-            (
-                int(problem.shape[cls]),
-                int(self._waiting[cls].sum()),
-                problem.pins[cls].tobytes() if cls in problem.pins else b"",
-            )
-            for cls in members.tolist()
-        ]
-        return (int(problem.gang_need[gang]), *sorted(classes))
+        waiting = self._waiting[members].sum(axis=1).tolist()
+        return (int(self._problem.gang_need[gang]), *self._problem.looks(members.tolist(), waiting))
 
     def _try(self, gang: int, members: Int64) -> Assignments | None:
         """Place a gang if it fits as a whole; else leave everything as it was, and return None."""

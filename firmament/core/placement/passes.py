@@ -11,8 +11,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from cost_models.interface import Int64
 from firmament.core.flow.column_generation import optimal_flow
-from firmament.core.flow.network.network import Penalties, dearest_path, unscheduled_penalties
+from firmament.core.flow.network.network import dearest_path, unscheduled_penalties
 from firmament.core.flow.problem import Assignments, Residual
 from firmament.core.flow.reduction import merge_alike, narrowed
 from firmament.core.placement.admission import admit
@@ -78,7 +79,7 @@ def propose(
     residual: Residual,
     means: Means,
     *,
-    penalties: Penalties | None = None,
+    penalties: Int64 | None = None,
     classes: list[list[int]] | None = None,
 ) -> Placed:
     """Solve the network of what ``residual`` holds; nothing is booked. Without a flow (``last``) nothing fits anywhere.

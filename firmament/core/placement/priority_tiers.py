@@ -7,6 +7,7 @@ between tasks a lower band may open the way for a higher one, so the bands are t
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -35,7 +36,7 @@ class Standing:
 
     def copy(self) -> Standing:
         """An independent copy."""
-        twin = Standing.__new__(Standing)
+        twin = copy(self)
         twin.residual = self.residual.copy()
         twin.state = None if self.state is None else self.state.copy()
         twin.pairs = None if self.pairs is None else self.pairs.copy()

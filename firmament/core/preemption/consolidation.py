@@ -38,7 +38,7 @@ def _moved(prospect: Prospect, cls: int, machine: int) -> bool:
         return False
     places = roomy[prospect.usable(cls)[roomy]]
     prospect.take_up(cls, machine)
-    if _dispensable(prospect, machine):
+    if any(_can_stay(prospect, machine, victim) for victim in prospect.chosen[machine]):
         for other in places.tolist():
             if prospect.takes(cls, other):
                 prospect.put(cls, other)
@@ -46,11 +46,6 @@ def _moved(prospect: Prospect, cls: int, machine: int) -> bool:
                 return True
     prospect.put(cls, machine)
     return False
-
-
-def _dispensable(prospect: Prospect, machine: int) -> bool:
-    """Whether some victim on a machine could stay."""
-    return any(_can_stay(prospect, machine, victim) for victim in prospect.chosen[machine])
 
 
 def _reprieve(prospect: Prospect, machine: int) -> None:

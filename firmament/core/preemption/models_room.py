@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -25,24 +25,16 @@ ENDLESS = 2**60
 """Room of machines that a row does not hold; sums with it stay within 64 bits."""
 
 
-@dataclass(frozen=True, slots=True)
-class RoomColumns:
-    """K resources, then J columns of joint rows.
+def columns(
+    problem: PlacementProblem, preemption: PreemptionProblem, residual: Residual
+) -> tuple[Int64, Bool, Int64, Int64]:
+    """K resources, then J columns of joint rows, after the placements in ``residual``.
 
-    ``requests``: int64[S, K + J], what a task of each shape takes; ``heeded``: bool[S, K + J], columns that matter to
-    it: those of which it takes something, and those that it must not come to while more has been taken than there is;
-    ``sizes``: int64[V + 1, K + J], what each task on a machine gives back, the last row standing for no task;
-    ``room``: int64[M, K + J], what is left, negative where more has been taken than there is.
+    Returns int64[S, K + J], what a task of each shape takes; bool[S, K + J], columns that matter to it: those of which
+    it takes something, and those that it must not come to while more has been taken than there is; int64[V + 1, K + J],
+    what each task on a machine gives back, the last row standing for no task; and int64[M, K + J], what is left,
+    negative where more has been taken than there is.
     """
-
-    requests: Int64
-    heeded: Bool
-    sizes: Int64
-    room: Int64
-
-
-def columns(problem: PlacementProblem, preemption: PreemptionProblem, residual: Residual) -> RoomColumns:
-    """The columns of a round after the placements in ``residual``."""
     requests, room = [problem.requests], [residual.free.T]
     heeded = [problem.requests > 0]
     for number in preemption.returning:
@@ -55,7 +47,7 @@ def columns(problem: PlacementProblem, preemption: PreemptionProblem, residual: 
     if preemption.returning:
         sizes = np.concatenate([sizes, preemption.returns], axis=1)
     nobody = np.zeros_like(sizes[:1], shape=(1, sizes.shape[1]))
-    return RoomColumns(
+    return (
         np.concatenate(requests, axis=1),
         np.concatenate(heeded, axis=1),
         np.vstack([sizes, nobody]),

@@ -53,9 +53,7 @@ class Prospect:
         self.limits = [each for n, each in enumerate(residual.joint) if n not in preemption.returning]
         self.ledgers = residual.ledgers
         self.kept = KeptRooms(problem, preemption, placed)
-        found = columns(problem, preemption, residual)
-        self.requests, self.heeded = found.requests, found.heeded
-        self.sizes, self.room = found.sizes, found.room
+        self.requests, self.heeded, self.sizes, self.room = columns(problem, preemption, residual)
         self.gone = preemption.leaving.copy()
         np.add.at(self.room, preemption.machine[self.gone], self.sizes[:-1][self.gone])
         self.allowed = preemption.allowed.copy()

@@ -102,13 +102,8 @@ def plan_moves(
         problem.problem, search, extra, most=options.most_moves, local_moves=options.local_moves
     )
     task, target = problem.who(moves)
-    made = _tried(scheduler, problem, _with_tasks(problem, task, target), extra)
-    return _plan(problem, made, found)
-
-
-def _with_tasks(problem: CompiledMoves, task: Int64, target: Int64) -> _Single:
-    ones = np.ones(len(task), dtype=np.int64)
-    return _Single(Moves(problem.row[task], problem.running.home[task], target, ones), task)
+    single = Moves(problem.row[task], problem.running.home[task], target, np.ones(len(task), dtype=np.int64))
+    return _plan(problem, _tried(scheduler, problem, _Single(single, task), extra), found)
 
 
 def _tried(scheduler: Scheduler, problem: CompiledMoves, single: _Single, extra: int) -> _Single:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 
 from cost_models.interface import Bool, Int64
@@ -38,8 +40,7 @@ class RuleState:
 
     def copy(self) -> RuleState:
         """An independent copy."""
-        twin = RuleState.__new__(RuleState)
-        twin.rules = self.rules
+        twin = copy(self)
         twin.counts = [counts.copy() for counts in self.counts]
         twin.totals = list(self.totals)
         twin.modelled = [each.copy() for each in self.modelled]

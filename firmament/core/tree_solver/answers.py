@@ -148,15 +148,11 @@ def _of_units(
     for question, unit in enumerate(own.units.tolist()):
         profile = profiles[question]
         children = slice(first[unit], first[unit + 1])
-        held[question], total = assign(profile, _limited(known[children], profile), must[children])
+        kinds = set(profile)
+        weights = [{count: each[count] for count in kinds if count in each} for each in known[children]]
+        held[question], total = assign(profile, weights, must[children])
         objectives[question] = total + comparison.of_profile(level, profile)
     return Answers(objectives, held)
-
-
-def _limited(known: Sequence[Mapping[int, int]], profile: Profile) -> list[dict[int, int]]:
-    """What is known of each child, for the counts of one profile only."""
-    kinds = set(profile)
-    return [{count: each[count] for count in kinds if count in each} for each in known]
 
 
 # --- Which child of a unit holds which count of a profile: a transportation problem with few kinds of counts, exact.

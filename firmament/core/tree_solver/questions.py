@@ -92,7 +92,8 @@ def _below(asked: Questions, shares: Shares, first: Int64, size: int) -> tuple[I
     """What the children are asked: every count of a profile that the child can hold. Units and shares, sorted."""
     codes = []
     for batch in asked.batches:
-        row, place = np.nonzero(batch.profiles * _first_of_run(batch.profiles))
+        first_of_run = np.diff(batch.profiles, axis=1, prepend=-1) != 0
+        row, place = np.nonzero(batch.profiles * first_of_run)
         count = batch.profiles[row, place]
         able = batch.exists[row] & (shares.high[batch.children[row]] >= count[:, None])
         which, column = np.nonzero(able)
@@ -109,10 +110,3 @@ def _below(asked: Questions, shares: Shares, first: Int64, size: int) -> tuple[I
             )
     code = np.unique(np.concatenate(codes)) if codes else np.zeros(0, dtype=np.int64)
     return code // (size + 1), code % (size + 1)
-
-
-def _first_of_run(profiles: Int64) -> Bool:
-    """bool[R, C]: where a count first occurs in its row."""
-    first = np.ones(profiles.shape, dtype=np.bool_)
-    first[:, 1:] = profiles[:, 1:] != profiles[:, :-1]
-    return first

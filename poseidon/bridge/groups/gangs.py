@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from poseidon.bridge.groups.conditions import GroupConditions
+from poseidon.bridge.groups.notes import GroupConditions
 from poseidon.bridge.groups.tree_groups import TopologyGroups
 from poseidon.group_trees.spec.described_maps import DescribedMap
 from poseidon.kube.api.pod_groups import PodGroup
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from poseidon.bridge.groups.notes import TopologyRecords
-    from poseidon.group_trees.spec.options import TreeArguments
+    from poseidon.group_trees.spec.trees import TreeArguments
     from poseidon.kube.api.app_network import ConfigMap
     from poseidon.kube.api.core import Pod
     from poseidon.kube.watch.changes import Change

@@ -16,7 +16,7 @@ from poseidon.pods.tasks import parts_of
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
-    from poseidon.group_trees.spec.options import TreeArguments
+    from poseidon.group_trees.spec.trees import TreeArguments
     from poseidon.kube.api.app_network import ConfigMap
     from poseidon.kube.watch.changes import Change
     from poseidon.lifecycle.actions import Action

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_MOST = 4096
+
 
 def batched(items: Sequence[T], most: int) -> Iterator[Sequence[T]]:
     """Yield the items in order, in non-empty parts of at most ``most``."""
@@ -90,9 +92,6 @@ class Window:
         self._sent += 1
         self._batches[self._sent] = batch
         batch.events.sequence = self._sent
-
-
-_MOST = 4096
 
 
 class AnswerTimes:

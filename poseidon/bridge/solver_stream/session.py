@@ -18,17 +18,19 @@ import grpc
 from grpc import aio
 
 from poseidon.bridge.solver_stream.batches import AnswerTimes, Window, batched, cut
-from poseidon.bridge.solver_stream.needs import NeedsChangedError, hello_of, needs_of
 from poseidon.bridge.solver_stream.stream import (
     Call,
     CredentialsChangedError,
     HelloRefusedError,
+    NeedsChangedError,
     StreamLostError,
     credentials,
     credentials_changed,
     described,
     end_of,
     greet,
+    hello_of,
+    needs_of,
     open_channel,
     refusal_of,
 )
@@ -233,13 +235,9 @@ class Session:
         """Send and receive until the stream ends."""
         window = Window(self._options.window)
         self._answer_times = AnswerTimes(self._clock, self._metrics.answers.observe)
-        receiver = asyncio.create_task(self._receive(call, window))
-        sender = asyncio.create_task(self._send(call, window))
-        watcher = asyncio.create_task(self._watch(window))
-        follower = asyncio.create_task(
-            credentials_changed(self._options.tls, tls, self._options.tls_check_seconds)
-        )
-        tasks = receiver, sender, watcher, follower
+        changed = credentials_changed(self._options.tls, tls, self._options.tls_check_seconds)
+        parts = self._receive(call, window), self._send(call, window), self._watch(window), changed
+        tasks = receiver, sender, *_ = [asyncio.create_task(part) for part in parts]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             if sender.done() and not sender.cancelled() and sender.exception() is None:

@@ -1,22 +1,45 @@
-"""One stream to the solver: how it is opened, the greeting, and why it ended."""
+"""One stream to the solver: how it is opened, the greeting, what the solver needs, and why the stream ended."""
 
 from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Sequence
 from contextlib import suppress
+from itertools import count
+from random import Random
 from typing import NamedTuple, TypeAlias
 
 import grpc
 from grpc import aio
 
+from poseidon.kube.client.backoff import Backoff
+from poseidon.pods.visibility import WHEN_UNTOLD
 from protos.conventions.tls import TlsContents, TlsError, TlsFiles
 from protos.firmament.v1 import scheduler_pb2 as pb
+from protos.firmament.v1 import scheduler_pb2_grpc as pb_grpc
 
 VERSION_MAJOR = 1
 VERSION_MINOR = 2
 
 Call: TypeAlias = "aio.StreamStreamCall[pb.ClientMessage, pb.ServerMessage]"
+
+_REFUSALS = frozenset(
+    {
+        grpc.StatusCode.FAILED_PRECONDITION,
+        grpc.StatusCode.INVALID_ARGUMENT,
+        grpc.StatusCode.UNIMPLEMENTED,
+        grpc.StatusCode.PERMISSION_DENIED,
+        grpc.StatusCode.UNAUTHENTICATED,
+    }
+)
+_REFUSED_EVENT = re.compile(r"EventBatch (\d{1,18}): event (\d{1,9}): (.*)", re.ASCII | re.DOTALL)
+FIRST_MINOR = 2
+"""The minor version of the protocol from which on servers say what they need."""
+
+_MOST_BYTES = 1 << 20
+_HELLO_SECONDS, _KEEPALIVE_SECONDS = 2.0, 20.0
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 1.0
 
 
 class HelloRefusedError(Exception):
@@ -29,17 +52,6 @@ class StreamLostError(Exception):
 
 class CredentialsChangedError(Exception):
     """The files of this side's certificate hold something else than when the stream was opened."""
-
-
-_REFUSALS = frozenset(
-    {
-        grpc.StatusCode.FAILED_PRECONDITION,
-        grpc.StatusCode.INVALID_ARGUMENT,
-        grpc.StatusCode.UNIMPLEMENTED,
-        grpc.StatusCode.PERMISSION_DENIED,
-        grpc.StatusCode.UNAUTHENTICATED,
-    }
-)
 
 
 def open_channel(
@@ -129,9 +141,6 @@ class Refusal(NamedTuple):
     reason: str
 
 
-_REFUSED_EVENT = re.compile(r"EventBatch (\d{1,18}): event (\d{1,9}): (.*)", re.ASCII | re.DOTALL)
-
-
 def refusal_of(code: grpc.StatusCode, details: str) -> Refusal | None:
     """Return which event a stream has ended for, None if it was not for an event."""
     found = _REFUSED_EVENT.match(details) if code is grpc.StatusCode.INVALID_ARGUMENT else None
@@ -141,3 +150,73 @@ def refusal_of(code: grpc.StatusCode, details: str) -> Refusal | None:
 def described(target: str, error: aio.AioRpcError) -> str:
     """Say what a call failed with, in one line."""
     return f"{target}: {error.code().name}: {' '.join((error.details() or '').split())}"
+
+
+class NeedsChangedError(Exception):
+    """The solver needs other things than it is being told: all has to be read anew. ``needs``: what it needs."""
+
+    def __init__(self, needs: frozenset[str]) -> None:
+        super().__init__("the solver's models look at something else than before")
+        self.needs = needs
+
+
+def needs_of(welcome: pb.Welcome) -> frozenset[str]:
+    """Return what a solver needs, in the words of ``Welcome``.
+
+    One that is too old to say gets all that such solvers can use, and the kinds of records that they name.
+    """
+    if (welcome.version_major, welcome.version_minor) >= (VERSION_MAJOR, FIRST_MINOR):
+        return frozenset(welcome.needs)
+    return WHEN_UNTOLD | {f"records:{kind}" for kind in welcome.record_kinds}
+
+
+async def ask(
+    targets: Sequence[str],
+    cluster: str,
+    client: str,
+    seconds: float,
+    *,
+    random: Random,
+    tls: TlsFiles | None = None,
+) -> frozenset[str] | None:
+    """Ask the solvers at ``targets`` what they need, one after the other, for up to ``seconds``; return what the first
+    says that answers, None if none did, or it refused.
+
+    It is greeted as a driver of ``cluster``, which must be nobody else's, and which it forgets at once: whoever drives
+    the true one goes on meanwhile.
+    """
+    hello = hello_of(cluster, client)
+    backoff = Backoff(random, _FIRST_PAUSE, _LONGEST_PAUSE)
+    try:
+        async with asyncio.timeout(seconds):
+            for turn in count(1):
+                try:
+                    return needs_of(await greeted(targets[turn % len(targets) - 1], hello, tls))
+                except StreamLostError:
+                    if turn % len(targets) == 0:
+                        await asyncio.sleep(backoff.next())
+    except (TimeoutError, HelloRefusedError):
+        pass
+    return None
+
+
+def hello_of(cluster: str, client: str, *, fencing: int = 0, ephemeral: bool = True) -> pb.Hello:
+    """Return the greeting of a driver of ``cluster``; an ``ephemeral`` one is forgotten when its session ends."""
+    return pb.Hello(
+        version_major=VERSION_MAJOR,
+        version_minor=VERSION_MINOR,
+        cluster=cluster,
+        client=client,
+        fencing=fencing,
+        ephemeral=ephemeral,
+    )
+
+
+async def greeted(target: str, hello: pb.Hello, tls: TlsFiles | None) -> pb.Welcome:
+    """Return how the solver at ``target`` answers. Raises ``HelloRefusedError`` or ``StreamLostError``."""
+    async with open_channel(target, _MOST_BYTES, _KEEPALIVE_SECONDS, credentials(tls)) as channel:
+        call: Call = pb_grpc.SchedulerStub(channel).Session(None)
+        try:
+            return await greet(call, target, hello, _HELLO_SECONDS)
+        finally:
+            call.cancel()

@@ -1,22 +1,41 @@
-"""Which tree a cluster has: of a ConfigMap, of node labels, or none."""
+"""Which tree a cluster has: of a ConfigMap, of node labels, or none; and what the configuration says about it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
+
+from pydantic import ConfigDict, Field, StrictStr
 
 from poseidon.group_trees.spec.described_maps import DescribedMap, DescribedMaps
-from poseidon.group_trees.spec.keys import NODE_LEVEL, RACK_LABEL, RACK_LEVEL
+from poseidon.group_trees.spec.keys import NODE_LEVEL, RACK_LABEL, RACK_LEVEL, TREE_RECORDS
 from poseidon.group_trees.spec.tree import TREE_KEYS, Path, TreeSpec, read_tree
 from poseidon.kube.api.collections import TREE_MAP_LABEL
+from protos.conventions.configuration import Section
 
 if TYPE_CHECKING:
-    from poseidon.group_trees.spec.options import TreeArguments
     from poseidon.kube.api.app_network import ConfigMap
 
 _TREE: Final = "the tree"
 """There is one tree, whatever the ConfigMaps call theirs."""
+
+
+class TreeArguments(Section):
+    """The arguments of the overlay ``topology`` that the bridge heeds.
+
+    ``namespace``: where the tree's ConfigMap is. ``node_labels``: keys of node labels, top to bottom, that give the
+    tree where no ConfigMap does.
+    """
+
+    model_config = ConfigDict(extra="ignore")
+    namespace: Annotated[StrictStr, Field(alias="topologyConfigMapNameSpace")] = "default"
+    node_labels: tuple[StrictStr, ...] = ()
+
+
+def trees_are_read(records: Collection[str]) -> bool:
+    """Whether the tree and its groups are among these kinds of records."""
+    return not TREE_RECORDS.isdisjoint(records)
 
 
 @dataclass(frozen=True, slots=True)

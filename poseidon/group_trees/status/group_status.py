@@ -80,7 +80,6 @@ def state_of(now: Situation) -> tuple[State, str]:
 _AT_REST = frozenset({State.WAITING, State.FAILED, State.PREEMPTED})
 """States in which members are not being placed; leaving one of them releases them once more."""
 
-
 _STATES = {str(each) for each in State}
 
 
@@ -97,7 +96,7 @@ class GroupLife:
     """Follows one group. Times are in seconds since the epoch.
 
     ``phase``, ``message`` and ``solver_seconds`` are what the solver said last, ``preemptor`` for whom the group makes
-    room. Whoever changes them calls ``look`` next.
+    room. Whoever changes them calls ``look`` next. ``is_empty``: it had no pods when it was looked at last.
     """
 
     def __init__(self) -> None:
@@ -108,7 +107,7 @@ class GroupLife:
         self.state: State | None = None
         self._began: float | None = None
         self._timed = False
-        self._empty = True
+        self.is_empty = True
         self._ranks: dict[str, int] = {}
         self._results: dict[str, str] = {}
         self._retries: dict[str, int] = {}
@@ -121,7 +120,7 @@ class GroupLife:
         self._began = seconds(data.get("schedBeginTime"))
         self._timed = "schedEndTime" in data
         on_its_way = self.state in (*PASSING, State.PREEMPTING, State.FAILED) and bool(members)
-        self._empty = not on_its_way and not any(each.placed or each.labels for each in members.values())
+        self.is_empty = not on_its_way and not any(each.placed or each.labels for each in members.values())
         self._results = {key: data[key] for key in _RESULTS if key in data}
         self._ranks = {each.name: each.rank for each in members.values() if each.rank is not None}
 
@@ -134,7 +133,7 @@ class GroupLife:
         """
         if not members:
             return self._look_at_nobody(situation, remark)
-        if self._empty:
+        if self.is_empty:
             self._begin()
         if self._began is None:
             self._began = _began(members, now)
@@ -159,7 +158,7 @@ class GroupLife:
 
     def _look_at_nobody(self, situation: Situation, remark: str) -> Outlook:
         """What was said last stays true, but for a group that was on its way."""
-        self._empty = True
+        self.is_empty = True
         text = situation.problem or remark
         data: dict[str, str | None] = {"preemptor": self.preemptor or None}
         if self.state in (*PASSING, State.PREEMPTING):
@@ -170,13 +169,8 @@ class GroupLife:
             data["message"] = text or None
         return Outlook(data)
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether it had no pods when it was looked at last."""
-        return self._empty
-
     def _begin(self) -> None:
-        self._empty = False
+        self.is_empty = False
         self._began, self._timed = None, False
         self._ranks.clear()
         self._retries.clear()

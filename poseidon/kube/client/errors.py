@@ -101,5 +101,10 @@ class UnreachableError(KubeError):
         self.idle_closed = idle_closed
 
 
+def one_line(error: BaseException) -> str:
+    """Return what an error says, in one line; its kind if it says nothing."""
+    return " ".join(str(error).split()) or type(error).__name__
+
+
 class SettingsError(Exception):
     """The kubeconfig or the in-cluster settings cannot be used: one line that says which and why."""

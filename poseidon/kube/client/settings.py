@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from poseidon.kube.client.credentials import Credentials, FollowedCredentials, Loaded
-from poseidon.kube.client.errors import SettingsError
+from poseidon.kube.client.errors import SettingsError, one_line
 from poseidon.kube.client.proxies import bypasses_proxy
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def _load(source: str | None, context: str | None, where: str) -> tuple[Configur
         raise SettingsError(f"{where}: {error}") from error
     except Exception as error:
         # The package lets errors of its parsers through (YAML, base64, types); all mean the same here.
-        raise SettingsError(f"{where}: {_one_line(error)}") from error
+        raise SettingsError(f"{where}: {one_line(error)}") from error
     server = str(configuration.host)
     parts = urlsplit(server)
     if parts.scheme not in _PORTS or not parts.hostname:
@@ -183,7 +183,7 @@ def _tls_context(configuration: Configuration, where: str) -> ssl.SSLContext:
         if configuration.cert_file:
             context.load_cert_chain(configuration.cert_file, configuration.key_file)
     except (OSError, ssl.SSLError) as error:
-        raise SettingsError(f"{where}: certificates cannot be used: {_one_line(error)}") from error
+        raise SettingsError(f"{where}: certificates cannot be used: {one_line(error)}") from error
     return context
 
 
@@ -191,7 +191,3 @@ def _authorization(configuration: Configuration) -> str:
     settings: Mapping[str, Any] = configuration.auth_settings()
     bearer = settings.get("BearerToken")
     return str(bearer["value"] or "").strip() if bearer else ""
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__

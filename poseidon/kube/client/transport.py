@@ -30,7 +30,7 @@ from poseidon.kube.client.connections import (
     PoolOptions,
     probing_socket,
 )
-from poseidon.kube.client.errors import ApiError, NotLeaderError, UnreachableError, UnsendableError
+from poseidon.kube.client.errors import ApiError, NotLeaderError, UnreachableError, UnsendableError, one_line
 from poseidon.kube.client.media_types import JSON, STRATEGIC_MERGE_PATCH
 from poseidon.kube.client.replies import MalformedReplyError, Reply
 
@@ -118,6 +118,15 @@ class Transport:
     async def get(self, path: str, query: Mapping[str, str] | None = None, *, accept: str = JSON) -> bytes:
         """Return the body of a GET, of a media type to ``accept``. Raises ``ApiError`` or ``UnreachableError``."""
         return await self._exchange("GET", path, query, None, accept)
+
+    async def find(self, path: str) -> bytes | None:
+        """Return the body of a GET, None if there is nothing (404). Raises as ``get`` does."""
+        try:
+            return await self.get(path)
+        except ApiError as error:
+            if error.not_found:
+                return None
+            raise
 
     async def server_time(self) -> float | None:
         """Return the API server's clock in seconds since the epoch, to the second; None if it does not tell.
@@ -229,8 +238,7 @@ class Transport:
         if self._session is None:
             self._session = self._new_session()
         url = self._settings.server + path + ("?" + urlencode(query) if query else "")
-        field = "Accept" if body is None else "Content-Type"
-        headers = {**self._headers, field: media_type}
+        headers = {**self._headers, "Accept" if body is None else "Content-Type": media_type}
         return await self._session.request(
             method,
             URL(url, encoded=True),
@@ -278,7 +286,7 @@ class Transport:
                 credentials = await asyncio.to_thread(source.read, refused=refused)
             except Exception as error:  # noqa: BLE001 - plug-ins and file systems raise anything
                 if self._refreshed:
-                    _log.warning("credentials not refreshed error=%s", " ".join(str(error).split()))
+                    _log.warning("credentials not refreshed error=%s", one_line(error))
                 self._refreshed = False
             else:
                 self._use(credentials)
@@ -321,7 +329,9 @@ def _refusal(reply: Reply) -> ApiError:
     """Return the error that a reply stands for."""
     raw = reply.body
     reason, message = "", raw.decode("utf-8", "replace").strip()
-    retry_after = _seconds(reply.retry_after)
+    # A header that is a date counts as absent: API servers use none.
+    given = reply.retry_after or ""
+    retry_after = float(given) if given.isdecimal() else None
     try:
         status = decode_object(raw, Status)
     except MalformedObjectError:
@@ -335,13 +345,6 @@ def _refusal(reply: Reply) -> ApiError:
     return ApiError(reply.status, reason, message, retry_after)
 
 
-def _seconds(text: str | None) -> float | None:
-    """Read a Retry-After header. Dates are not used by API servers and count as absent."""
-    return float(text) if text is not None and text.isdecimal() else None
-
-
 def _unreachable(method: str, path: str, error: BaseException) -> UnreachableError:
-    what = "timed out" if isinstance(error, TimeoutError) else " ".join(str(error).split())
-    return UnreachableError(
-        f"{method} {path}: {what or type(error).__name__}", idle_closed=isinstance(error, IdleClosedError)
-    )
+    what = "timed out" if isinstance(error, TimeoutError) else one_line(error)
+    return UnreachableError(f"{method} {path}: {what}", idle_closed=isinstance(error, IdleClosedError))

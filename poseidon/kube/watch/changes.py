@@ -31,21 +31,21 @@ class Handler(Protocol[T]):
         """The first complete list has been handed over, or the resource is not served at all."""
 
 
+@dataclass(frozen=True, slots=True)
 class Feed(Generic[T]):
     """A handler that passes changes to ``take`` and then calls ``changed``, also when the first list is complete."""
 
-    def __init__(self, take: Callable[[Sequence[Change[T]]], None], changed: Callable[[], None]) -> None:
-        self._take = take
-        self._changed = changed
+    take: Callable[[Sequence[Change[T]]], None]
+    changed: Callable[[], None]
 
     def on_changes(self, changes: Sequence[Change[T]]) -> None:
         """Pass a batch on."""
-        self._take(changes)
-        self._changed()
+        self.take(changes)
+        self.changed()
 
     def on_synced(self) -> None:
         """Say so."""
-        self._changed()
+        self.changed()
 
 
 class WatchOptions(Section):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -106,17 +107,15 @@ class Quarantine:
             self.release(kind, change.uid)
 
 
+@dataclass(slots=True)
 class Attempt:
     """A context that sets something aside instead of raising; ``failed`` says afterwards whether it has."""
 
-    __slots__ = ("_key", "_kind", "_name", "_quarantine", "failed")
-
-    def __init__(self, quarantine: Quarantine, kind: str, key: str, name: str) -> None:
-        self._quarantine = quarantine
-        self._kind = kind
-        self._key = key
-        self._name = name
-        self.failed = False
+    quarantine: Quarantine
+    kind: str
+    key: str
+    name: str
+    failed: bool = field(default=False, init=False)
 
     def __enter__(self) -> Self:
         return self
@@ -125,12 +124,12 @@ class Attempt:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
     ) -> bool:
         if error is None:
-            self._quarantine.release(self._kind, self._key)
+            self.quarantine.release(self.kind, self.key)
             return False
         if not isinstance(error, Exception):
             return False
         self.failed = True
-        self._quarantine.set_aside(self._kind, self._key, error, name=self._name)
+        self.quarantine.set_aside(self.kind, self.key, error, name=self.name)
         return True
 
 

@@ -72,7 +72,7 @@ class BinderOptions(RetryOptions):
     concurrency: ConcurrencyOptions = field(default_factory=ConcurrencyOptions)
 
 
-class Binder:
+class Binder(WorkerPool[BindRequest]):
     """Binds pods until cancelled.
 
     ``on_outcome`` is called once per request, from the event loop's thread. Posting is idempotent: a binding
@@ -100,42 +100,21 @@ class Binder:
         self._clock = clock
         self._sleep = sleep
         self._options = options or BinderOptions()
-        self._limit = AdaptiveLimit(clock, self._options.concurrency)
-        metrics.bind_concurrency.set_function(self._limit)
-        self._pool = WorkerPool(self._carry_out, self._limit)
+        self._adaptive = AdaptiveLimit(clock, self._options.concurrency)
+        metrics.bind_concurrency.set_function(self._adaptive)
+        super().__init__(self._carry_out, self._adaptive)
         self._ended_at = float("-inf")
         # Looked up once: finding a series by its labels takes longer than counting in it.
         self._durations = {result: metrics.bind_duration.labels(result.value) for result in BindResult}
 
-    @property
-    def unfinished(self) -> int:
-        """How many requests wait or are in flight."""
-        return self._pool.unfinished
-
-    def submit(self, request: BindRequest) -> None:
-        """Queue a binding."""
-        self._pool.submit(request)
-
-    def discard_waiting(self) -> int:
-        """Drop the requests that have not been posted yet, without an outcome. Returns how many."""
-        return self._pool.discard_waiting()
-
-    async def wait_idle(self) -> None:
-        """Wait until nothing waits or is in flight."""
-        await self._pool.wait_idle()
-
     async def wait_quiet(self) -> None:
         """Wait until nothing has waited or been in flight for ``lull_seconds``."""
         while True:
-            await self._pool.wait_idle()
+            await self.wait_idle()
             rest = self._ended_at + self._options.lull_seconds - self._clock()
             if rest <= 0:
                 return
             await self._sleep(rest)
-
-    async def run(self) -> None:
-        """Bind for ever."""
-        await self._pool.run()
 
     async def _carry_out(self, request: BindRequest) -> None:
         started = self._clock()
@@ -145,7 +124,7 @@ class Binder:
             outcome = BindOutcome(request, BindResult.FAILED, f"cannot be bound: {error!r}")
         self._ended_at = self._clock()
         self._durations[outcome.result].observe(self._ended_at - started)
-        self._limit.answered(self._pool.waiting)
+        self._adaptive.answered(self.waiting)
         self._on_outcome(outcome)
 
     async def _bind(self, request: BindRequest, started: float) -> BindOutcome:
@@ -163,16 +142,18 @@ class Binder:
             except ApiError as error:
                 perhaps_done = perhaps_done or not error.throttled
                 if error.transient:
-                    self._limit.turned_away()
+                    self._adaptive.turned_away()
                 outcome = judge(request, error)
                 tries = tries or Tries(self._options, self._random, self._clock, since=started)
-                pause = tries.pause(error, may_help=_may_help(error, outcome))
+                # It may if the server is in trouble, or another write came in between.
+                may_help = error.transient or (error.conflict and outcome.result is BindResult.FAILED)
+                pause = tries.pause(error, may_help=may_help)
                 if pause is None:
                     return outcome
             except KubeError as error:
                 perhaps_done = True
                 if not (isinstance(error, UnreachableError) and error.idle_closed):
-                    self._limit.turned_away()
+                    self._adaptive.turned_away()
                 tries = tries or Tries(self._options, self._random, self._clock, since=started)
                 pause = tries.pause(error)
                 if pause is None:
@@ -210,11 +191,6 @@ def binding_body(request: BindRequest) -> bytes:
     """Encode a core/v1 Binding with the uid as its precondition."""
     metadata = _Metadata(request.name, request.namespace, request.uid)
     return _encode(_Binding(metadata, _Target(request.node)))
-
-
-def _may_help(error: ApiError, outcome: BindOutcome) -> bool:
-    """Whether posting again may help: the server is in trouble, or another write came in between."""
-    return error.transient or (error.conflict and outcome.result is BindResult.FAILED)
 
 
 def judge(request: BindRequest, error: ApiError) -> BindOutcome:

@@ -48,7 +48,7 @@ class GiveVolume(NamedTuple):
 ClaimWrite: TypeAlias = SelectNode | GiveVolume
 
 
-class ClaimWriter:
+class ClaimWriter(WorkerPool[ClaimWrite]):
     """Writes until cancelled.
 
     ``on_refused`` is told of each write that has failed for good, with the reason. Success is not told: what
@@ -65,20 +65,12 @@ class ClaimWriter:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         options: RetryOptions | None = None,
     ) -> None:
+        super().__init__(self._carry_out, lambda: _AT_A_TIME)
         self._transport = transport
         self._on_refused = on_refused
         self._random = random
         self._sleep = sleep
         self._options = options or RetryOptions()
-        self._pool = WorkerPool(self._carry_out, lambda: _AT_A_TIME)
-
-    def submit(self, write: ClaimWrite) -> None:
-        """Queue a write."""
-        self._pool.submit(write)
-
-    async def run(self) -> None:
-        """Write for ever."""
-        await self._pool.run()
 
     async def _carry_out(self, write: ClaimWrite) -> None:
         try:

@@ -53,7 +53,7 @@ class _Posted(NamedTuple):
     times: int
 
 
-class EventWriter:
+class EventWriter(WriteBehind[_Write]):
     """Writes events behind bindings. ``kind`` is what metrics call them.
 
     ``component`` is the name that the events report as their source, ``instance`` that of this process.
@@ -73,6 +73,7 @@ class EventWriter:
         options: WriteBehindOptions | None = None,
         kind: str = "event",
     ) -> None:
+        super().__init__(kind, self._send, wait_quiet, metrics=metrics, random=random, options=options)
         self._transport = transport
         self._component = component
         self._instance = instance
@@ -80,13 +81,10 @@ class EventWriter:
         self._serial = int(wall() * 1e9)
         # The failure events of pods that still wait, oldest first; forgetting one only costs a second object.
         self._posted: OrderedDict[str, _Posted] = OrderedDict()
-        self._queue: WriteBehind[_Write] = WriteBehind(
-            kind, self._perform, wait_quiet, metrics=metrics, random=random, options=options
-        )
 
     def scheduled(self, pod: PodRef, node: str) -> None:
         """Say that a pod has been bound."""
-        self._queue.withdraw((pod.uid, FAILED_SCHEDULING))
+        self.withdraw((pod.uid, FAILED_SCHEDULING))
         self._submit(pod, SCHEDULED, f"Successfully assigned {pod.namespace}/{pod.name} to {node}")
 
     def failed_scheduling(self, pod: PodRef, message: str) -> None:
@@ -107,37 +105,28 @@ class EventWriter:
 
     def about_group(self, group: ObjectRef, reason: str, message: str) -> None:
         """Say how a group stands. Callers report changes only."""
-        self._submit_about(group, reason, message)
+        self._submit(group, reason, message)
 
     def warn(self, about: ObjectRef, reason: str, message: str) -> None:
         """Say what is wrong with an object, or renew the event that says so."""
         said = hashlib.sha256(f"{about.uid}\0{reason}\0{message}".encode()).hexdigest()[:16]
         name = f"{about.name[:_MAX_NAME]}.{said}"
         write = _Write(name, about, reason, message, self._wall(), renews=True)
-        self._queue.submit((about.uid, reason), write)
+        self.put((about.uid, reason), write)
 
     def withdraw_failure(self, uid: str) -> None:
         """Forget a failure that still waits: the pod is being bound."""
-        self._queue.withdraw((uid, FAILED_SCHEDULING))
+        self.withdraw((uid, FAILED_SCHEDULING))
 
-    async def run(self) -> None:
-        """Write for ever."""
-        await self._queue.run()
-
-    async def wait_drained(self) -> None:
-        """Wait until nothing waits."""
-        await self._queue.wait_drained()
-
-    def _submit(self, pod: PodRef, reason: str, message: str) -> None:
-        self._submit_about(ObjectRef("v1", "Pod", pod.uid, pod.namespace, pod.name), reason, message)
-
-    def _submit_about(self, about: ObjectRef, reason: str, message: str) -> None:
+    def _submit(self, about: ObjectRef | PodRef, reason: str, message: str) -> None:
+        if isinstance(about, PodRef):
+            about = ObjectRef("v1", "Pod", about.uid, about.namespace, about.name)
         # Named here, so that a try whose answer is lost is not followed by a second event.
         self._serial += 1
         name = f"{about.name[:_MAX_NAME]}.{self._serial:x}"
-        self._queue.submit((about.uid, reason), _Write(name, about, reason, message, self._wall()))
+        self.put((about.uid, reason), _Write(name, about, reason, message, self._wall()))
 
-    async def _perform(self, write: _Write) -> None:
+    async def _send(self, write: _Write) -> None:
         posted = self._posted.get(write.about.uid) if write.reason == FAILED_SCHEDULING else None
         if posted is not None and await self._repeat(write, posted):
             return

@@ -57,7 +57,7 @@ class EvictionOutcome(NamedTuple):
     gone: bool = False
 
 
-class Evictor:
+class Evictor(WorkerPool[EvictionRequest]):
     """Evicts until cancelled. ``on_outcome`` is called once per request, from the event loop's thread.
 
     Every request names the pod's uid, so that a namesake is left alone; asking twice does no harm. ``wall`` tells
@@ -75,6 +75,7 @@ class Evictor:
         wall: Callable[[], float],
         options: RetryOptions | None = None,
     ) -> None:
+        super().__init__(self._carry_out, lambda: _AT_A_TIME)
         self._transport = transport
         self._on_outcome = on_outcome
         self._metrics = metrics
@@ -82,28 +83,23 @@ class Evictor:
         self._clock = clock
         self._wall = wall
         self._options = options or RetryOptions()
-        self._pool = WorkerPool(self._carry_out, lambda: _AT_A_TIME)
-        self._wanted: set[str] = set()
+        self._requested: set[str] = set()
 
     def submit(self, request: EvictionRequest) -> None:
         """Queue an eviction."""
-        self._wanted.add(request.uid)
-        self._pool.submit(request)
+        self._requested.add(request.uid)
+        super().submit(request)
 
     def withdraw(self, uid: str) -> None:
         """Do not evict a pod after all, unless it has been asked to leave: its outcome is a refusal then."""
-        self._wanted.discard(uid)
-
-    async def run(self) -> None:
-        """Evict for ever."""
-        await self._pool.run()
+        self._requested.discard(uid)
 
     async def _carry_out(self, request: EvictionRequest) -> None:
         try:
             outcome = await self._evict(request)
         except Exception as error:  # noqa: BLE001 - one eviction that cannot be made must not end the others
             outcome = EvictionOutcome(request, f"cannot be evicted: {error!r}")
-        self._wanted.discard(request.uid)
+        self._requested.discard(request.uid)
         self._metrics.evictions.labels(_label(outcome)).inc()
         self._on_outcome(outcome)
 
@@ -112,7 +108,7 @@ class Evictor:
         tries = Tries(self._options, self._random, self._clock)
         delete = request.beyond_budget
         while True:
-            if request.uid not in self._wanted:
+            if request.uid not in self._requested:
                 return EvictionOutcome(request, _WITHDRAWN)
             try:
                 await (self._delete(request) if delete else post_eviction(self._transport, request.pod))
@@ -128,7 +124,7 @@ class Evictor:
                 # Another conflict means that some other write came in between.
                 pause = None if refused else tries.pause(error, may_help=error.transient or error.outrun)
                 if pause is None:
-                    return EvictionOutcome(request, _words(error))
+                    return EvictionOutcome(request, error.message if error.throttled else str(error))
             except KubeError as error:
                 pause = tries.pause(error)
                 if pause is None:
@@ -166,10 +162,6 @@ async def post_eviction(transport: Transport, pod: PodRef, **options: int) -> by
 def is_budget_refusal(error: ApiError) -> bool:
     """Whether a disruption budget does not let a pod go at present."""
     return error.throttled and _BUDGET_REFUSAL in error.message
-
-
-def _words(error: ApiError) -> str:
-    return error.message if error.throttled else str(error)
 
 
 def _label(outcome: EvictionOutcome) -> str:

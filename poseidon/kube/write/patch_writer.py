@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 
+from poseidon.kube.api.collections import NATIVE_POD_GROUPS
 from poseidon.kube.api.core import Condition
 from poseidon.kube.api.pod_groups import PodGroupStatus
 from poseidon.kube.api.references import PodRef, timestamp
@@ -43,7 +44,7 @@ class PatchWrite(Protocol):
         """Return the patch that carries it out."""
 
 
-class PatchWriter:
+class PatchWriter(WriteBehind[PatchWrite]):
     """Writes patches of one ``kind``, as metrics call it; of each object the latest, with what an earlier one adds.
 
     ``wait_quiet`` returns once no binding waits.
@@ -59,33 +60,19 @@ class PatchWriter:
         random: Random,
         options: WriteBehindOptions | None = None,
     ) -> None:
+        super().__init__(kind, self._send, wait_quiet, metrics=metrics, random=random, options=options)
         self._transport = transport
-        self._queue: WriteBehind[PatchWrite] = WriteBehind(
-            kind, self._perform, wait_quiet, metrics=metrics, random=random, options=options
-        )
 
     def submit(self, write: PatchWrite) -> None:
         """Queue a write."""
-        match write, self._queue.waiting(write.uid):
+        match write, self.waiting(write.uid):
             case MapWrite() as news, MapWrite() as earlier:
                 write = news.over(earlier)
             case LabelWrite() as labels, LabelWrite() as others:
                 write = labels.over(others)
-        self._queue.submit(write.uid, write)
+        self.put(write.uid, write)
 
-    def withdraw(self, uid: str) -> None:
-        """Forget what waits to be written about an object."""
-        self._queue.withdraw(uid)
-
-    async def run(self) -> None:
-        """Write for ever."""
-        await self._queue.run()
-
-    async def wait_drained(self) -> None:
-        """Wait until nothing waits."""
-        await self._queue.wait_drained()
-
-    async def _perform(self, write: PatchWrite) -> None:
+    async def _send(self, write: PatchWrite) -> None:
         patch = self._patch(write)
         try:
             await self._transport.patch(patch.path, msgspec.json.encode(patch.body), patch.format)
@@ -137,7 +124,7 @@ class ConditionWriter(PatchWriter):
         self, pod: PodRef, message: str, *, was_unschedulable: bool, undecided: bool = False
     ) -> None:
         """Set the condition. With ``was_unschedulable`` its status was False already, and its time stays."""
-        waiting = self._queue.waiting(pod.uid)
+        waiting = self.waiting(pod.uid)
         if waiting is not None:
             was_unschedulable = isinstance(waiting, _Unscheduled) and waiting.since is None
         reason = "SchedulerError" if undecided else "Unschedulable"
@@ -234,9 +221,14 @@ class GroupConditionWrite(NamedTuple):
     condition: Condition
 
     def patch(self) -> Patch:
-        """Return it as a patch of the PodGroup's status, in a ``version`` and under a ``plural`` to be filled in."""
+        """Return it as a patch of the PodGroup's status, in the latest version."""
+        return self.under(NATIVE_POD_GROUPS.path)
+
+    def under(self, served: str) -> Patch:
+        """Return it as a patch of the PodGroup's status, ``served`` being the path of all PodGroups."""
+        version, _, plural = served.rpartition("/")
         condition = {"reason": "", "message": "", **msgspec.to_builtins(self.condition)}
-        path = f"{{version}}/namespaces/{self.namespace}/{{plural}}/{self.name}/status"
+        path = f"{version}/namespaces/{self.namespace}/{plural}/{self.name}/status"
         return _conditions(path, self.uid, condition)
 
 
@@ -251,9 +243,8 @@ class GroupConditionWriter(PatchWriter):
         self._served = served
 
     def _patch(self, write: PatchWrite) -> Patch:
-        version, _, plural = self._served().rpartition("/")
-        patch = write.patch()
-        return patch._replace(path=patch.path.format(version=version, plural=plural))
+        assert isinstance(write, GroupConditionWrite)
+        return write.under(self._served())
 
 
 def _conditions(path: str, uid: str, condition: Mapping[str, str]) -> Patch:

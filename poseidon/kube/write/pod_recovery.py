@@ -121,12 +121,11 @@ class PodRecovery:
 
     async def _find(self, pod: PodRef) -> Object | None:
         """Return the pod if it is still there, failed, and not being deleted."""
-        try:
-            raw = await self._persist(lambda: self._transport.get(pod.path))
-        except ApiError as error:
-            if error.not_found:
-                return None
-            raise
+        raw = await Tries(_RETRIES, self._random).persist(
+            lambda: self._transport.find(pod.path), self._sleep, outrun
+        )
+        if raw is None:
+            return None
         found: Object = msgspec.json.decode(raw)
         metadata = found["metadata"]
         current = metadata["uid"] == pod.uid and not metadata.get("deletionTimestamp")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Hashable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
@@ -91,7 +92,7 @@ class WriteBehind(Generic[W]):
         self._drained.set()
         self._complained = False
 
-    def submit(self, key: Hashable, write: W) -> None:
+    def put(self, key: Hashable, write: W) -> None:
         """Queue a write; it takes the place of one with the same key that still waits."""
         earlier = self._waiting.get(key)
         if earlier is not None:
@@ -130,14 +131,13 @@ class WriteBehind(Generic[W]):
             return
         self._active.add(key)
         try:
-            if self._late is None:
-                await self._let_urgent_work_go_first(waiting.until)
-                await self._write_waiting(key)
-            elif await self._is_quiet_by(waiting.until):
-                await self._write_waiting(key)
-            else:
-                async with self._late:
-                    await self._write_waiting(key)
+            is_quiet = False
+            # Where late writes are not limited, those that have waited long enough need not know.
+            if self._late is not None or asyncio.get_running_loop().time() < waiting.until:
+                is_quiet = await self._is_quiet_by(waiting.until)
+            async with nullcontext() if is_quiet or self._late is None else self._late:
+                if key in self._waiting:  # else withdrawn meanwhile
+                    await self._write(self._waiting.pop(key).write)
         finally:
             self._active.discard(key)
             if key in self._waiting:
@@ -148,10 +148,6 @@ class WriteBehind(Generic[W]):
         if not self._waiting and not self._active:
             self._drained.set()
 
-    async def _let_urgent_work_go_first(self, until: float) -> None:
-        if asyncio.get_running_loop().time() < until:
-            await self._is_quiet_by(until)
-
     async def _is_quiet_by(self, until: float) -> bool:
         """Wait until no urgent work is left, or until a time; returns whether none is. One that has passed: now."""
         try:
@@ -160,11 +156,6 @@ class WriteBehind(Generic[W]):
         except TimeoutError:
             return False
         return True
-
-    async def _write_waiting(self, key: Hashable) -> None:
-        """Write what waits for a key, unless it has been withdrawn."""
-        if key in self._waiting:
-            await self._write(self._waiting.pop(key).write)
 
     async def _write(self, write: W) -> None:
         tries = Tries(self._options, self._random, asyncio.get_running_loop().time)
@@ -177,7 +168,9 @@ class WriteBehind(Generic[W]):
             self._count("written")
 
     def _give_up(self, error: Exception) -> None:
-        if isinstance(error, ApiError) and _is_obsolete(error):
+        if isinstance(error, ApiError) and (
+            error.not_found or error.replaced or error.already_exists or error.terminating
+        ):
             self._count("obsolete")
             return
         self._count("failed")
@@ -191,7 +184,3 @@ class WriteBehind(Generic[W]):
 
     def _count(self, result: str) -> None:
         self._counts[result].inc()
-
-
-def _is_obsolete(error: ApiError) -> bool:
-    return error.not_found or error.replaced or error.already_exists or error.terminating

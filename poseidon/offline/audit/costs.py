@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from poseidon.offline.movable import PaidMove
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -15,16 +17,6 @@ _POINTS = 20
 
 _SHOWN = 20
 """Moves that a table shows: those that save most."""
-
-
-@dataclass(frozen=True, slots=True)
-class PaidMove:
-    """A pod (``namespace/name``) that would go from one node to another, and the points that this saves."""
-
-    pod: str
-    source: str
-    target: str
-    saves: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +66,7 @@ class Costs:
             "now": round(self.now, 2),
             "after": round(self.after, 2),
             "lowest": round(self.lowest, 2),
-            "moves": [
-                {"pod": each.pod, "from": each.source, "to": each.target, "saves": round(each.saves, 2)}
-                for each in self.moves
-            ],
+            "moves": [each.as_json() for each in self.moves],
             "frontier": [
                 {"moves": each.moves, "saved": round(each.saved, 2), "mostSaved": round(each.most_saved, 2)}
                 for each in self.frontier

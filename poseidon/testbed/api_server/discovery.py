@@ -13,11 +13,10 @@ if TYPE_CHECKING:
 
 Object = dict[str, Any]
 
-_VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
 _IDENTITY = ("group", "version", "kind")
 
 
-_VERSION = {
+VERSION = {
     "major": "1",
     "minor": "36",
     "gitVersion": "v1.36.0-simulated",
@@ -35,7 +34,7 @@ def document(registry: ResourceRegistry, parts: list[str], host: str) -> Object 
     found: Object | None = None
     match parts:
         case ["version"]:
-            found = dict(_VERSION)
+            found = dict(VERSION)
         case ["api"]:
             addresses = [{"clientCIDR": "0.0.0.0/0", "serverAddress": host}]
             found = {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": addresses}
@@ -55,14 +54,7 @@ def document(registry: ResourceRegistry, parts: list[str], host: str) -> Object 
     return found
 
 
-def resource_list(group_version: str, entries: list[Object]) -> Object:
-    """Return the document of a version, of the entries of its resources."""
-    kind = {"kind": "APIResourceList", "apiVersion": "v1"}
-    return {**kind, "groupVersion": group_version, "resources": entries}
-
-
-def entry(name: str, kind: str, verbs: list[str], *, namespaced: bool) -> Object:
-    """Return what a document says of one resource."""
+def _entry(name: str, kind: str, verbs: list[str], *, namespaced: bool) -> Object:
     return {"name": name, "singularName": "", "namespaced": namespaced, "kind": kind, "verbs": verbs}
 
 
@@ -75,13 +67,16 @@ def _of_version(registry: ResourceRegistry, group: str, version: str, *, openapi
         return _openapi(f"/apis/{group}/{version}" if group else f"/api/{version}", resources)
     entries = [each for resource in sorted(resources, key=lambda r: r.plural) for each in _entries(resource)]
     if not group:
-        entries.append(entry("bindings", "Binding", ["create"], namespaced=True))
-    return resource_list(resources[0].api_version, entries)
+        entries.append(_entry("bindings", "Binding", ["create"], namespaced=True))
+    kind = {"kind": "APIResourceList", "apiVersion": "v1"}
+    return {**kind, "groupVersion": resources[0].api_version, "resources": entries}
 
 
 def _openapi(base: str, resources: list[ResourceType]) -> Object:
     paths = {}
     for resource in resources:
+        if "create" not in resource.verbs:
+            continue
         namespace = "/namespaces/{namespace}" if resource.namespaced else ""
         path = f"{base}{namespace}/{resource.plural}"
         paths[path] = {"post": _operation(resource, "post")}
@@ -97,7 +92,7 @@ def _group(name: str, versions: list[str]) -> Object:
 
 def _entries(resource: ResourceType) -> list[Object]:
     namespaced = resource.namespaced
-    main = entry(resource.plural, resource.kind, _VERBS, namespaced=namespaced)
+    main = _entry(resource.plural, resource.kind, list(resource.verbs), namespaced=namespaced)
     main["singularName"] = resource.singular
     if resource.short_names:
         main["shortNames"] = list(resource.short_names)
@@ -106,10 +101,10 @@ def _entries(resource: ResourceType) -> list[Object]:
     entries = [main]
     if resource.has_status:
         status, verbs = f"{resource.plural}/status", ["get", "patch", "update"]
-        entries.append(entry(status, resource.kind, verbs, namespaced=namespaced))
+        entries.append(_entry(status, resource.kind, verbs, namespaced=namespaced))
     for action, kind in resource.actions:
         name, verb = f"{resource.plural}/{action}", "create" if kind else "update"
-        found = entry(name, kind or resource.kind, [verb], namespaced=namespaced)
+        found = _entry(name, kind or resource.kind, [verb], namespaced=namespaced)
         # kubectl looks for the version of evictions here before it drains a node.
         entries.append({**found, "group": "policy", "version": "v1"} if kind == "Eviction" else found)
     return entries

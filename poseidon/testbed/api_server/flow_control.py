@@ -61,7 +61,9 @@ class FlowControl:
         """Wait until this write has been served; it takes effect inside. Raises ``ApiError`` 429 at once if full."""
         limits = self._limits
         if limits.in_flight and self._in_flight >= limits.in_flight:
-            raise errors.too_many_requests(RETRY_AFTER_SECONDS)
+            message = "Too many requests, please try again later."
+            details = {"retryAfterSeconds": RETRY_AFTER_SECONDS}
+            raise errors.ApiError(429, "TooManyRequests", message, details)
         self._in_flight += 1
         try:
             wait = self._queued() + limits.latency

@@ -116,7 +116,9 @@ def _resolve(store: Store, collection: Collection, options: ListOptions) -> tupl
     wanted, match = parse_revision(options.resource_version), options.resource_version_match
     _check_match(options)
     if wanted > current:
-        raise errors.revision_in_future(wanted, current)
+        cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+        message = f"Timeout: Too large resource version: {wanted}, current: {current}"
+        raise errors.ApiError(504, "Timeout", message, {"causes": [cause], "retryAfterSeconds": 1})
     # A limited list at a given revision is exact, for compatibility with servers before resourceVersionMatch.
     exact = match == "Exact" or (not match and options.limit > 0 and wanted > 0)
     if exact:

@@ -6,18 +6,17 @@ Both are free of I/O and of time, as the kubelets are: told the time, they tell 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from poseidon.testbed.api_server import discovery
 from poseidon.testbed.controllers.driving import Agenda
 from poseidon.testbed.controllers.true_use import TrueUse, Use
 from poseidon.testbed.objects import errors
 from poseidon.testbed.objects.custom_resources import definition
-from poseidon.testbed.objects.resources import CUSTOM_RESOURCE_DEFINITIONS
+from poseidon.testbed.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, builtin
 from poseidon.testbed.objects.store import decode
 
 if TYPE_CHECKING:
@@ -25,12 +24,16 @@ if TYPE_CHECKING:
 
     from poseidon.testbed.api_server.operations import Operations
     from poseidon.testbed.api_server.requests import Target
+    from poseidon.testbed.objects.resources import ResourceType
 
 Object = dict[str, Any]
 
-GROUP, VERSION = "metrics.k8s.io", "v1beta1"
-_API_VERSION = f"{GROUP}/{VERSION}"
-_KINDS = {"nodes": ("NodeMetrics", False), "pods": ("PodMetrics", True)}
+METRICS = tuple(
+    replace(builtin("metrics.k8s.io/v1beta1", plural, kind, "", traits), singular="", verbs=("get", "list"))
+    for plural, kind, traits in (("nodes", "NodeMetrics", "cluster"), ("pods", "PodMetrics", ""))
+)
+"""What metrics-server serves."""
+
 _WINDOW = "10s"
 
 _LONGEST_PAUSE = 1.0
@@ -212,48 +215,25 @@ class MetricsServer:
             found[node] = {"nodes": {node: use}, "pods": pods}
         return found
 
-    # --- answers -------------------------------------------------------------------------------------------
-
-    def answer(self, method: str, target: Target) -> bytes:
-        """Return the JSON text that answers a request for ``target``. Raises ``ApiError``."""
-        if target.version != VERSION or target.plural not in _KINDS or target.subresource:
-            raise errors.path_not_found()
-        kind, namespaced = _KINDS[target.plural]
-        if target.namespace and not namespaced:
+    def answer(self, method: str, resource: ResourceType, target: Target) -> bytes:
+        """Return the JSON text that answers a request for ``target``, of ``METRICS``. Raises ``ApiError``."""
+        if target.subresource:
             raise errors.path_not_found()
         if method != "GET":
             raise errors.method_not_allowed()
         objects: dict[str, Object] = {}
         for found in self._served.values():
             objects |= found[target.plural]
+        kind = {"kind": resource.kind, "apiVersion": resource.api_version}
         if target.name:
-            one = objects.get(f"{target.namespace}/{target.name}" if namespaced else target.name)
+            one = objects.get(f"{target.namespace}/{target.name}" if resource.namespaced else target.name)
             if one is None:
-                raise errors.not_found(f"{target.plural}.{GROUP}", target.name)
-            return msgspec.json.encode({"kind": kind, "apiVersion": _API_VERSION, **one})
+                raise errors.not_found(resource.qualified, target.name)
+            return msgspec.json.encode({**kind, **one})
         items = [
             each for each in objects.values() if target.namespace in ("", each["metadata"].get("namespace"))
         ]
-        return msgspec.json.encode(
-            {"kind": f"{kind}List", "apiVersion": _API_VERSION, "metadata": {}, "items": items}
-        )
-
-    def document(self, parts: list[str], groups: Object | None) -> Object | None:
-        """Return a discovery document of this group, or ``groups`` (that of ``/apis``) with it; None: not about it."""
-        version = {"groupVersion": _API_VERSION, "version": VERSION}
-        group = {"name": GROUP, "versions": [version], "preferredVersion": version}
-        match parts:
-            case ["apis"] if groups is not None:
-                return {**groups, "groups": [*groups["groups"], group]}
-            case ["apis", name] if name == GROUP:
-                return {"kind": "APIGroup", "apiVersion": "v1", **group}
-            case ["apis", name, found] if (name, found) == (GROUP, VERSION):
-                resources = [
-                    discovery.entry(plural, kind, ["get", "list"], namespaced=namespaced)
-                    for plural, (kind, namespaced) in _KINDS.items()
-                ]
-                return discovery.resource_list(_API_VERSION, resources)
-        return None
+        return msgspec.json.encode({**kind, "kind": f"{resource.kind}List", "metadata": {}, "items": items})
 
 
 def _usage(use: Use) -> dict[str, str]:

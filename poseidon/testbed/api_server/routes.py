@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from aiohttp import web
 
-from poseidon.testbed.api_server import discovery, reports, requests
+from poseidon.testbed.api_server import discovery, requests
 from poseidon.testbed.api_server.eviction import decode_eviction, evict
 from poseidon.testbed.api_server.listing import list_page, render
+from poseidon.testbed.api_server.reports import METRICS
 from poseidon.testbed.api_server.tables import table, wants_table
 from poseidon.testbed.api_server.watching import WatchCursor, stream
 from poseidon.testbed.objects import errors
@@ -36,7 +37,7 @@ _HEALTH_CHECKS = frozenset({"healthz", "readyz", "livez"})
 class Router:
     """Answers requests of the Kubernetes API. All methods raise ``ApiError`` for what they refuse.
 
-    ``metrics_server`` answers for its group, which is not served while there is none.
+    ``metrics_server`` answers for what it serves.
     """
 
     def __init__(self, operations: Operations, options: ClusterOptions, accounts: Accounts) -> None:
@@ -51,15 +52,15 @@ class Router:
         target = requests.parse_path(path)
         if target is None:
             return self._document(request, path)
-        if target.group == reports.GROUP and self.metrics_server is not None:
-            if requests.flag(request.query, "watch"):
-                raise errors.method_not_allowed()
-            return _json(self.metrics_server.answer(request.method, target))
         if target.plural == "bindings" and not target.group and target.version == "v1":
             return await self._bind(request, target)
         resource = self._operations.registry.find(target.group, target.version, target.plural)
         if resource is None or (target.namespace and not resource.namespaced):
             raise errors.path_not_found()
+        if self.metrics_server is not None and resource in METRICS:
+            if requests.flag(request.query, "watch"):
+                raise errors.method_not_allowed()
+            return _json(self.metrics_server.answer(request.method, resource, target))
         if target.subresource:
             return await self._answer_subresource(request, resource, target)
         if target.name:
@@ -225,8 +226,6 @@ class Router:
         if parts[0] in _HEALTH_CHECKS:
             return web.Response(text="ok")
         document = discovery.document(self._operations.registry, parts, request.host)
-        if self.metrics_server is not None:
-            document = self.metrics_server.document(parts, document) or document
         if document is None:
             raise errors.path_not_found()
         return _json(msgspec.json.encode(document))

@@ -20,6 +20,7 @@ from poseidon.testbed.api_server.faults import FaultPlan
 from poseidon.testbed.api_server.flow_control import FlowControl
 from poseidon.testbed.api_server.operations import Operations
 from poseidon.testbed.api_server.options import ClusterOptions
+from poseidon.testbed.api_server.reports import METRICS
 from poseidon.testbed.api_server.routes import Router
 from poseidon.testbed.controllers.disruption import run_disruption
 from poseidon.testbed.objects import errors
@@ -69,6 +70,11 @@ class SimulatedCluster:
     def serve_metrics(self, metrics_server: MetricsServer | None) -> None:
         """Serve ``metrics.k8s.io`` from now on, or no longer."""
         self._router.metrics_server = metrics_server
+        for resource in METRICS:
+            if metrics_server is not None:
+                self.operations.registry.add(resource)
+            else:
+                self.operations.registry.remove_collection(resource.collection)
 
     @property
     def url(self) -> str:

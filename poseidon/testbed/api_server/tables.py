@@ -94,10 +94,6 @@ def _elapsed(timestamp: Any, now: float) -> str:
     return f"{max(0, seconds)}s"
 
 
-def _age(obj: Object, now: float) -> str:
-    return _elapsed(obj["metadata"].get("creationTimestamp"), now)
-
-
 def _pod_ready(pod: Object, _now: float) -> str:
     statuses = _get(pod, "status", "containerStatuses", default=[])
     total = len(_get(pod, "spec", "containers", default=[]))
@@ -133,7 +129,7 @@ def _last_seen(event: Object, now: float) -> str:
 
 
 _NAME = Column("Name", lambda obj, _now: obj["metadata"]["name"])
-_AGE = Column("Age", _age)
+_AGE = Column("Age", lambda obj, now: _elapsed(obj["metadata"].get("creationTimestamp"), now))
 _DEFAULT = (_NAME, _AGE)
 _WORKLOAD = (_NAME, Column("Ready", _replicas), _AGE)
 

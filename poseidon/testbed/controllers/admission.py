@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from poseidon.testbed.controllers.node_rules import suits
-from poseidon.testbed.controllers.requested import Amounts, amounts, requested
+from poseidon.testbed.controllers.node_rules import Amounts, amounts, requested, suits
 from poseidon.testbed.objects.store import Store, decode
 
 Object = dict[str, Any]

@@ -73,14 +73,11 @@ class KubeletSimulation:
             self._started &= present
         for gone, record in changes:
             if gone:
-                self._forget(record.uid)
+                self._admission.leave(record.uid)
+                self._started.discard(record.uid)
+                self._stopping.pop(record.uid, None)
             else:
                 self._consider(record, now)
-
-    def _forget(self, uid: str) -> None:
-        self._admission.leave(uid)
-        self._started.discard(uid)
-        self._stopping.pop(uid, None)
 
     def _consider(self, record: Record, now: float) -> None:
         fields = dict(zip(self._pods.field_names, record.fields, strict=True))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from poseidon.testbed.controllers.driving import Follower
-from poseidon.testbed.controllers.requested import amount, quantity
+from poseidon.testbed.controllers.node_rules import amount, quantity
 from poseidon.testbed.objects.store import Store, decode
 
 if TYPE_CHECKING:
@@ -107,7 +107,9 @@ class TrueUse:
             self._running.clear()
             self._on_node.clear()
         for gone, record in changes:
-            self._leave(record.key)
+            running = self._running.pop(record.key, None)
+            if running is not None:
+                del self._on_node[running.node][record.key]
             if not gone:
                 self._enter(record)
 
@@ -143,11 +145,6 @@ class TrueUse:
         )
         self._running[record.key] = running
         self._on_node.setdefault(node, {})[record.key] = running
-
-    def _leave(self, key: str) -> None:
-        running = self._running.pop(key, None)
-        if running is not None:
-            del self._on_node[running.node][key]
 
 
 def _priority_class(pod: Object) -> str:

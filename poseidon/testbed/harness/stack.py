@@ -54,7 +54,9 @@ class Stack:
         self._options = options
         self.kubeconfig = options.kubeconfig or options.folder / "kubeconfig"
         self.solver_address = "127.0.0.1:0"
-        self.cluster = self._child("the simulated cluster", "poseidon.testbed", self._cluster_arguments())
+        kubelets = ["--kubelets"] if options.kubelets else []
+        arguments = ["--kubeconfig", str(self.kubeconfig), *kubelets, *options.more_for_cluster]
+        self.cluster = self._child("the simulated cluster", "poseidon.testbed", arguments)
         self.solver = self._child("firmament serve", "firmament", [])
         self.bridge = self._child("poseidon run", "poseidon", [])
         self.page = self._child(_PAGE, "poseidon", [], "page")
@@ -140,10 +142,6 @@ class Stack:
     def _child(self, name: str, module: str, arguments: list[str], log: str = "") -> Child:
         file = f"{log or module.rpartition('.')[2]}.log"
         return Child(name, module, arguments, self._options.folder / file)
-
-    def _cluster_arguments(self) -> list[str]:
-        kubelets = ["--kubelets"] if self._options.kubelets else []
-        return ["--kubeconfig", str(self.kubeconfig), *kubelets, *self._options.more_for_cluster]
 
     def _solver_arguments(self) -> list[str]:
         return [

@@ -94,23 +94,10 @@ def path_not_found() -> ApiError:
     return ApiError(404, "NotFound", "the server could not find the requested resource")
 
 
-def already_exists(resource: str, name: str) -> ApiError:
-    """Return the 409 for creating an object whose name is taken."""
-    return ApiError(
-        409, "AlreadyExists", f'{resource} "{name}" already exists', resource_details(resource, name)
-    )
-
-
 def conflict(resource: str, name: str, why: str) -> ApiError:
     """Return the 409 for a write that lost against another or whose precondition fails."""
     message = f'Operation cannot be fulfilled on {resource} "{name}": {why}'
     return ApiError(409, "Conflict", message, resource_details(resource, name))
-
-
-def modified(resource: str, name: str) -> ApiError:
-    """Return the 409 for a write based on a stale resourceVersion."""
-    why = "the object has been modified; please apply your changes to the latest version and try again"
-    return conflict(resource, name, why)
 
 
 def expired(message: str, continue_token: str = "") -> ApiError:
@@ -121,16 +108,6 @@ def expired(message: str, continue_token: str = "") -> ApiError:
 def too_old(requested: int, oldest: int) -> ApiError:
     """Return the 410 for a list or watch that starts before the remembered history."""
     return expired(f"too old resource version: {requested} ({oldest})")
-
-
-def revision_in_future(requested: int, current: int) -> ApiError:
-    """Return the 504 for a read that asks for a revision which the server has not reached."""
-    details = {
-        "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
-        "retryAfterSeconds": 1,
-    }
-    message = f"Timeout: Too large resource version: {requested}, current: {current}"
-    return ApiError(504, "Timeout", message, details)
 
 
 def bad_request(message: str) -> ApiError:
@@ -153,12 +130,6 @@ def method_not_allowed() -> ApiError:
     """Return the 405 for a verb that the resource does not have."""
     message = "the server does not allow this method on the requested resource"
     return ApiError(405, "MethodNotAllowed", message)
-
-
-def too_many_requests(seconds: int) -> ApiError:
-    """Return the 429 for a request that a busy server does not look at; it may be made again after so many seconds."""
-    message = "Too many requests, please try again later."
-    return ApiError(429, "TooManyRequests", message, {"retryAfterSeconds": seconds})
 
 
 def unsupported_media_type(got: str, accepted: Sequence[str]) -> ApiError:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from poseidon.testbed.objects.history import Record
 
 
+ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+
+
 @dataclass(frozen=True, slots=True)
 class ResourceType:
     """One resource under one API version.
@@ -40,6 +43,7 @@ class ResourceType:
     actions: tuple[tuple[str, str], ...] = ()
     custom: bool = False
     returns_deleted: bool = False
+    verbs: tuple[str, ...] = ALL_VERBS
 
     @property
     def api_version(self) -> str:
@@ -62,13 +66,19 @@ class ResourceType:
         return self.api_version == self.storage_version
 
 
-def _builtin(
-    group_version: str, plural: str, kind: str, short: str = "", traits: str = "", **actions: str
+def builtin(
+    group_version: str,
+    plural: str,
+    kind: str,
+    short: str = "",
+    traits: str = "",
+    actions: tuple[tuple[str, str], ...] = (),
 ) -> ResourceType:
-    """Describe one. ``actions``: what kind the body of each subresource is of, "" for its own.
+    """Return a resource of a kind that needs no definition.
 
-    ``traits`` are words: ``cluster``: not namespaced; with a ``status`` of its own; in the category of ``every`` kind,
-    which is "all"; ``returned`` when it is deleted.
+    ``actions`` are its subresources, each with the kind that its body is of, "" for none. ``traits`` are words:
+    ``cluster``: not namespaced; with a ``status`` of its own; in the category of ``every`` kind, which is "all";
+    ``returned`` when it is deleted.
     """
     group, _, version = group_version.rpartition("/")
     return ResourceType(
@@ -83,19 +93,20 @@ def _builtin(
         short_names=tuple(short.split()),
         categories=("all",) if "every" in traits else (),
         has_status="status" in traits,
-        actions=tuple(actions.items()),
+        actions=actions,
         returns_deleted="returned" in traits,
     )
 
 
 _RBAC = "rbac.authorization.k8s.io/v1"
 
-NAMESPACES = _builtin("v1", "namespaces", "Namespace", "ns", "cluster status", finalize="")
-NODES = _builtin("v1", "nodes", "Node", "no", "cluster status")
-PODS = _builtin("v1", "pods", "Pod", "po", "status every returned", binding="Binding", eviction="Eviction")
-EVENTS = _builtin("v1", "events", "Event", "ev")
-PRIORITY_CLASSES = _builtin("scheduling.k8s.io/v1", "priorityclasses", "PriorityClass", "pc", "cluster")
-CUSTOM_RESOURCE_DEFINITIONS = _builtin(
+NAMESPACES = builtin("v1", "namespaces", "Namespace", "ns", "cluster status", (("finalize", ""),))
+NODES = builtin("v1", "nodes", "Node", "no", "cluster status")
+_POD_ACTIONS = (("binding", "Binding"), ("eviction", "Eviction"))
+PODS = builtin("v1", "pods", "Pod", "po", "status every returned", _POD_ACTIONS)
+EVENTS = builtin("v1", "events", "Event", "ev")
+PRIORITY_CLASSES = builtin("scheduling.k8s.io/v1", "priorityclasses", "PriorityClass", "pc", "cluster")
+CUSTOM_RESOURCE_DEFINITIONS = builtin(
     "apiextensions.k8s.io/v1",
     "customresourcedefinitions",
     "CustomResourceDefinition",
@@ -108,30 +119,30 @@ BUILTIN: tuple[ResourceType, ...] = (
     NODES,
     PODS,
     EVENTS,
-    _builtin("v1", "configmaps", "ConfigMap", "cm"),
-    _builtin("v1", "secrets", "Secret"),
-    _builtin("v1", "serviceaccounts", "ServiceAccount", "sa", "returned", token="TokenRequest"),  # noqa: S106
-    _builtin("v1", "services", "Service", "svc", "status every returned"),
-    _builtin("v1", "persistentvolumes", "PersistentVolume", "pv", "cluster status returned"),
-    _builtin("v1", "persistentvolumeclaims", "PersistentVolumeClaim", "pvc", "status returned"),
-    _builtin("v1", "replicationcontrollers", "ReplicationController", "rc", "status every"),
-    _builtin("apps/v1", "deployments", "Deployment", "deploy", "status every"),
-    _builtin("apps/v1", "replicasets", "ReplicaSet", "rs", "status every"),
-    _builtin("apps/v1", "statefulsets", "StatefulSet", "sts", "status every"),
-    _builtin("apps/v1", "daemonsets", "DaemonSet", "ds", "status every"),
-    _builtin("batch/v1", "jobs", "Job", "", "status every"),
+    builtin("v1", "configmaps", "ConfigMap", "cm"),
+    builtin("v1", "secrets", "Secret"),
+    builtin("v1", "serviceaccounts", "ServiceAccount", "sa", "returned", (("token", "TokenRequest"),)),
+    builtin("v1", "services", "Service", "svc", "status every returned"),
+    builtin("v1", "persistentvolumes", "PersistentVolume", "pv", "cluster status returned"),
+    builtin("v1", "persistentvolumeclaims", "PersistentVolumeClaim", "pvc", "status returned"),
+    builtin("v1", "replicationcontrollers", "ReplicationController", "rc", "status every"),
+    builtin("apps/v1", "deployments", "Deployment", "deploy", "status every"),
+    builtin("apps/v1", "replicasets", "ReplicaSet", "rs", "status every"),
+    builtin("apps/v1", "statefulsets", "StatefulSet", "sts", "status every"),
+    builtin("apps/v1", "daemonsets", "DaemonSet", "ds", "status every"),
+    builtin("batch/v1", "jobs", "Job", "", "status every"),
     PRIORITY_CLASSES,
-    _builtin("policy/v1", "poddisruptionbudgets", "PodDisruptionBudget", "pdb", "status"),
-    _builtin("networking.k8s.io/v1", "networkpolicies", "NetworkPolicy", "netpol"),
-    _builtin(_RBAC, "roles", "Role"),
-    _builtin(_RBAC, "rolebindings", "RoleBinding"),
-    _builtin(_RBAC, "clusterroles", "ClusterRole", "", "cluster"),
-    _builtin(_RBAC, "clusterrolebindings", "ClusterRoleBinding", "", "cluster"),
-    _builtin("coordination.k8s.io/v1", "leases", "Lease"),
-    _builtin("storage.k8s.io/v1", "storageclasses", "StorageClass", "sc", "cluster"),
-    _builtin("storage.k8s.io/v1", "csinodes", "CSINode", "", "cluster"),
-    _builtin("storage.k8s.io/v1", "csidrivers", "CSIDriver", "", "cluster"),
-    _builtin("storage.k8s.io/v1", "csistoragecapacities", "CSIStorageCapacity"),
+    builtin("policy/v1", "poddisruptionbudgets", "PodDisruptionBudget", "pdb", "status"),
+    builtin("networking.k8s.io/v1", "networkpolicies", "NetworkPolicy", "netpol"),
+    builtin(_RBAC, "roles", "Role"),
+    builtin(_RBAC, "rolebindings", "RoleBinding"),
+    builtin(_RBAC, "clusterroles", "ClusterRole", "", "cluster"),
+    builtin(_RBAC, "clusterrolebindings", "ClusterRoleBinding", "", "cluster"),
+    builtin("coordination.k8s.io/v1", "leases", "Lease"),
+    builtin("storage.k8s.io/v1", "storageclasses", "StorageClass", "sc", "cluster"),
+    builtin("storage.k8s.io/v1", "csinodes", "CSINode", "", "cluster"),
+    builtin("storage.k8s.io/v1", "csidrivers", "CSIDriver", "", "cluster"),
+    builtin("storage.k8s.io/v1", "csistoragecapacities", "CSIStorageCapacity"),
     CUSTOM_RESOURCE_DEFINITIONS,
     # The same objects as the core group's events, in another shape.
     replace(EVENTS, group="events.k8s.io"),
@@ -149,8 +160,11 @@ class ResourceRegistry:
         return self._resources.get((group, version, plural))
 
     def of_kind(self, api_version: str, kind: str) -> ResourceType | None:
-        """Return the resource whose objects carry ``apiVersion`` and ``kind``, or None."""
-        found = (r for r in self._resources.values() if r.kind == kind and r.api_version == api_version)
+        """Return the resource whose objects carry ``apiVersion`` and ``kind`` and can be created, or None."""
+        asked = (api_version, kind)
+        found = (
+            r for r in self._resources.values() if (r.api_version, r.kind) == asked and "create" in r.verbs
+        )
         return next(found, None)
 
     def add(self, resource: ResourceType) -> None:

@@ -27,6 +27,7 @@ Object = dict[str, Any]
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 
+_MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 _SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH = 5
 # Coprime to 27, so that multiplying by it visits every suffix once before any repeats.
@@ -45,7 +46,7 @@ class Preconditions(msgspec.Struct, rename="camel"):
             why = f"Precondition failed: UID in precondition: {self.uid}, UID in object meta: {current.uid}"
             raise errors.conflict(resource, current.name, why)
         if self.resource_version and self.resource_version != str(current.revision):
-            raise errors.modified(resource, current.name)
+            raise errors.conflict(resource, current.name, _MODIFIED)
 
 
 class Store:
@@ -156,7 +157,9 @@ class Store:
         metadata = obj["metadata"]
         key = collection.key(metadata.get("namespace", ""), metadata["name"])
         if collection.get(key) is not None:
-            raise errors.already_exists(collection.spec.name, metadata["name"])
+            kind, name = collection.spec.name, metadata["name"]
+            details = errors.resource_details(kind, name)
+            raise errors.ApiError(409, "AlreadyExists", f'{kind} "{name}" already exists', details)
         metadata["uid"] = str(uuid.UUID(int=self._random.getrandbits(128), version=4))
         metadata["creationTimestamp"] = self.now()
         return self._commit(collection, "ADDED", obj, None, dry_run=dry_run)

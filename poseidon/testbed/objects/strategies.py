@@ -7,11 +7,13 @@ with (a kubelet would report it), and whoever seeds may keep the status of any o
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from poseidon.testbed.objects import custom_resources, errors, pods, validation
+from poseidon.testbed.objects import custom_resources, errors, pods
 
 if TYPE_CHECKING:
     from poseidon.testbed.objects.resources import ResourceType
@@ -24,6 +26,8 @@ _SUBDOMAIN_RULE = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
     "and must start and end with an alphanumeric character"
 )
+_PERCENT = re.compile(r"\d+%")
+_POLICIES = ("AlwaysAllow", "IfHealthyBudget")
 _SERVER_OWNED = (
     "uid",
     "creationTimestamp",
@@ -94,7 +98,7 @@ def prepare_create(resource: ResourceType, obj: Object, store: Store, *, keep_st
     """Bring a new object into the state that is stored. Raises ``ApiError`` 403 or 422."""
     metadata = obj["metadata"]
     _check_name(resource, metadata)
-    validation.check(resource.collection, resource.kind, resource.group, obj)
+    _check_spec(resource, obj)
     for field in ("deletionTimestamp", "deletionGracePeriodSeconds", "managedFields", "selfLink"):
         metadata.pop(field, None)
     given_status = obj.pop("status", None) if resource.has_status else None
@@ -129,7 +133,7 @@ def prepare_update(resource: ResourceType, obj: Object, before: Object) -> None:
     What the server owns comes from ``before``, and so does the status of kinds with a status subresource.
     """
     _keep_server_owned(obj, before)
-    validation.check(resource.collection, resource.kind, resource.group, obj)
+    _check_spec(resource, obj)
     if resource.has_status:
         _carry(obj, before, "status")
     if resource.collection == "pods":
@@ -193,3 +197,68 @@ def _default_node(node: Object, given_status: Object | None) -> None:
         status["capacity"] = dict(status["allocatable"])
     node.setdefault("spec", {})
     node["status"] = status
+
+
+# --- field by field: rules and words of ``pkg/apis/coordination`` and ``pkg/apis/policy`` -------------------
+
+
+def _check_spec(resource: ResourceType, obj: Object) -> None:
+    """Check an object of a kind that has rules here. Raises ``ApiError`` 422 with every field that breaks one."""
+    rules = _RULES.get(resource.collection)
+    causes = rules(obj.get("spec") or {}) if rules is not None else []
+    if causes:
+        raise errors.invalid(resource.kind, resource.group, obj["metadata"].get("name", ""), causes)
+
+
+def _lease(spec: Object) -> list[errors.Cause]:
+    causes = []
+    for name, least, why in (
+        ("leaseDurationSeconds", 1, "must be greater than 0"),
+        ("leaseTransitions", 0, "must be greater than or equal to 0"),
+    ):
+        value = spec.get(name)
+        if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < least):
+            causes.append(errors.invalid_value(f"spec.{name}", str(value), why))
+    for name in ("acquireTime", "renewTime"):
+        if spec.get(name) is not None and not _is_time(spec[name]):
+            why = "must be a time such as 2026-01-01T12:00:00.000000Z"
+            causes.append(errors.invalid_value(f"spec.{name}", str(spec[name]), why))
+    if spec.get("holderIdentity") == "":
+        causes.append(errors.invalid_value("spec.holderIdentity", "", "must not be empty"))
+    return causes
+
+
+def _budget(spec: Object) -> list[errors.Cause]:
+    causes = []
+    if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
+        why = "minAvailable and maxUnavailable cannot be both set"
+        causes.append(errors.invalid_value("spec", "", why))
+    for name in ("minAvailable", "maxUnavailable"):
+        value = spec.get(name)
+        if isinstance(value, str):
+            if not _PERCENT.fullmatch(value):
+                why = "a valid percent string must be a numeric string followed by an ending '%'"
+                causes.append(errors.invalid_value(f"spec.{name}", value, why))
+            elif int(value[:-1]) > 100:
+                causes.append(errors.invalid_value(f"spec.{name}", value, "must not be greater than 100%"))
+        elif value is not None and (not isinstance(value, int) or value < 0):
+            causes.append(
+                errors.invalid_value(f"spec.{name}", str(value), "must be a whole number from 0 on")
+            )
+    policy = spec.get("unhealthyPodEvictionPolicy")
+    if policy is not None and policy not in _POLICIES:
+        causes.append(errors.unsupported_value("spec.unhealthyPodEvictionPolicy", policy, *_POLICIES))
+    return causes
+
+
+def _is_time(text: Any) -> bool:
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except (TypeError, ValueError):
+        return False
+
+
+_RULES: dict[str, Callable[[Object], list[errors.Cause]]] = {
+    "leases.coordination.k8s.io": _lease,
+    "poddisruptionbudgets.policy": _budget,
+}

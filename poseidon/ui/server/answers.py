@@ -84,7 +84,12 @@ def _size(kept: _Kept) -> int:
 
 
 def _response(request: web.Request, kept: _Kept, headers: Mapping[str, str]) -> web.Response:
-    shown = {"Content-Type": _TYPE, "Cache-Control": "no-cache", "Vary": "Accept-Encoding", **headers}
+    shown = {
+        "Content-Type": _TYPE,
+        "Cache-Control": "private, no-cache",
+        "Vary": "Accept-Encoding",
+        **headers,
+    }
     if kept.packed is not None and "gzip" in request.headers.get("Accept-Encoding", ""):
         return web.Response(body=kept.packed, headers={**shown, "Content-Encoding": "gzip"})
     return web.Response(body=kept.plain, headers=shown)

@@ -30,7 +30,8 @@ _MOST_BYTES = 1 << 29
 _KEPT_SECONDS = 5.0
 _MOST_KEPT = 4
 _AT_ONCE = 2
-_INTEREST_SECONDS = 20.0
+_PAUSE_SECONDS, _INTEREST_SECONDS = 1.5, 20.0
+"""Between two questions for a flow: at least, and, as solvers keep large ones for those who ask, at most."""
 _NOTHING_YET = (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.FAILED_PRECONDITION)
 
 
@@ -101,14 +102,23 @@ class SolverPoll:
                 await stub.ListRounds(pb.ListRoundsRequest(cluster=self._cluster), timeout=_PATIENCE)
             ).rounds
         if book.add(listed):
-            self._known.versions.mark("overview")
+            # Who looks at a flow asks again, and is answered with the newer one.
+            self._known.versions.mark("overview", "flow")
+
+    @property
+    def flow_is_old(self) -> bool:
+        """Whether there may be a later flow than the latest that is known, and the solver was not just asked for it."""
+        since = time.monotonic() - self._flow_asked
+        return (
+            self._known.rounds.latest > self._flow_of and since >= _PAUSE_SECONDS
+        ) or since >= _INTEREST_SECONDS
 
     async def _read_flow(self, stub: Any) -> None:
         """Ask for the flow of a newer round, if there is one; from time to time anyway, as only then it is kept."""
-        book, now = self._known.rounds, time.monotonic()
-        if book.latest <= self._flow_of and now - self._flow_asked < _INTEREST_SECONDS:
+        book = self._known.rounds
+        if not self.flow_is_old:
             return
-        self._flow_of, self._flow_asked = book.latest, now
+        self._flow_of, self._flow_asked = book.latest, time.monotonic()
         request = pb.DescribeFlowRequest(cluster=self._cluster, after=book.latest_flow, with_tasks=True)
         flow = await stub.DescribeFlow(request, timeout=_PATIENCE)
         if flow.round:

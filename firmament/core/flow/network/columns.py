@@ -44,11 +44,6 @@ class Columns:
         return cls(classes[pairs[0]], machines[pairs[1]])
 
     @classmethod
-    def of(cls, parts_cls: list[Int64], parts_machine: list[Int64], machines: int) -> Columns:
-        """Columns from pairs in any order, repetitions allowed; ``machines`` is M."""
-        return cls.joined([cls(*pairs) for pairs in zip(parts_cls, parts_machine, strict=True)], machines)
-
-    @classmethod
     def joined(cls, parts: list[Columns], machines: int) -> Columns:
         """All of ``parts``, the pairs of which may be in any order and repeated; ``machines`` is M."""
         if not parts:

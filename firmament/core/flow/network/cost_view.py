@@ -7,16 +7,13 @@ those machines that are likely to be used, from which columns are chosen and mos
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.flow.problem import PlacementProblem, Residual
+from firmament.core.flow.problem import Residual
 from firmament.solvers.base import Int32
 
 
-@dataclass(frozen=True, slots=True)
 class Offers:
     """The arcs of waiting classes without pins (all machines of a pinned set are columns from the start).
 
@@ -25,27 +22,17 @@ class Offers:
     costs of a task there; ``cheapest``: int32[M], least cost of any class.
     """
 
-    problem: PlacementProblem
-    classes: Int64
-    shapes: Int64
-    fits: dict[int, Bool]
-    likely: Int64
-    likely_costs: Int32
-    cheapest: Int32
-
-    @classmethod
-    def of(cls, residual: Residual, fits: dict[int, Bool], likely: Int64) -> Offers:
-        """The offers of what waits in ``residual``."""
-        problem = residual.problem
-        classes = np.setdiff1d(residual.active(), np.array(list(problem.pins), dtype=np.int64))
-        shapes = problem.shape[classes]
-        cheapest = np.full(problem.machines, np.iinfo(np.int32).max, dtype=np.int32)
-        costs = np.empty((len(shapes), len(likely)), dtype=np.int32)
-        for row, shape in enumerate(shapes.tolist()):
+    def __init__(self, residual: Residual, fits: dict[int, Bool], likely: Int64) -> None:
+        self.problem = problem = residual.problem
+        self.fits, self.likely = fits, likely
+        self.classes = np.setdiff1d(residual.active(), np.array(list(problem.pins), dtype=np.int64))
+        self.shapes = problem.shape[self.classes]
+        self.cheapest: Int32 = np.full(problem.machines, np.iinfo(np.int32).max, dtype=np.int32)
+        self.likely_costs: Int32 = np.empty((len(self.shapes), len(likely)), dtype=np.int32)
+        for row, shape in enumerate(self.shapes.tolist()):
             line = problem.cost[shape]
-            np.minimum(cheapest, line, out=cheapest)
-            line.take(likely, out=costs[row], mode="clip")
-        return cls(problem, classes, shapes, fits, likely, costs, cheapest)
+            np.minimum(self.cheapest, line, out=self.cheapest)
+            line.take(likely, out=self.likely_costs[row], mode="clip")
 
     def costs(self, rows: Int64, machines: Int64) -> Int32:
         """int32[A, M']: costs of the classes ``rows`` (places among ``classes``); an array of its own.

@@ -15,7 +15,6 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.flow.network.columns import Columns
-from firmament.core.flow.network.congestion_steps import Steps
 from firmament.core.flow.problem import WAIT_BUCKETS, Residual, machine_units
 from firmament.solvers.base import Arcs, FlowProblem
 
@@ -50,15 +49,9 @@ class Network:
         return slice(0, ends[0]), slice(ends[0], ends[1]), slice(ends[1], ends[2]), slice(ends[2], ends[3])
 
 
-@dataclass(frozen=True, slots=True)
-class Penalties:
-    """Cost of leaving tasks unscheduled: int64[C, WAIT_BUCKETS], falling from the longest wait to the shortest."""
-
-    cost: Int64
-
-
-def unscheduled_penalties(residual: Residual, dearest: int) -> Penalties:
-    """Penalties above any gain that leaving a task could bring.
+def unscheduled_penalties(residual: Residual, dearest: int) -> Int64:
+    """Cost of leaving tasks unscheduled, above any gain that it could bring: int64[C, WAIT_BUCKETS], falling from the
+    longest wait to the shortest.
 
     One more task placed may push others aside, once per class or machine at most, so a task is worth the dearest
     placement (``dearest``: units) times the longest chain of such moves: nothing stays pending by choice. Among tasks
@@ -69,7 +62,8 @@ def unscheduled_penalties(residual: Residual, dearest: int) -> Penalties:
     longest_chain = min(problem.classes, problem.machines) + 1
     step = dearest + 1
     wait = step * np.arange(WAIT_BUCKETS - 1, -1, -1, dtype=np.int64)
-    return Penalties(step * longest_chain + step * WAIT_BUCKETS * problem.priority[:, None] + wait[None, :])
+    penalties: Int64 = step * longest_chain + step * WAIT_BUCKETS * problem.priority[:, None] + wait[None, :]
+    return penalties
 
 
 def dearest_path(residual: Residual) -> int:
@@ -90,7 +84,7 @@ def crowding_cost(residual: Residual, machine: Int64, nth: Int64 | int = 0) -> I
 
 
 def build_network(
-    residual: Residual, columns: Columns, penalties: Penalties, steps: Int64, merged: Int64 | None = None
+    residual: Residual, columns: Columns, penalties: Int64, steps: Int64, merged: Int64 | None = None
 ) -> Network:
     """Build the network of ``columns``; ``steps``: int64[M], how many crowding steps each machine is given.
 
@@ -101,17 +95,26 @@ def build_network(
     classes = residual.active()
     class_index = np.full(problem.classes, -1, dtype=np.int64)
     class_index[classes] = np.arange(len(classes))
-    machines, column_machine = _reached(columns, problem.machines)
+    present = np.zeros(problem.machines, dtype=np.bool_)
+    present[columns.machine] = True
+    machines, column_machine = np.flatnonzero(present), (np.cumsum(present) - 1)[columns.machine]
     column_class = class_index[columns.cls]
     waiting = residual.remaining.sum(axis=1)
     capacity, cost = column_arcs(residual, columns)
 
-    given = _steps(residual, machines, classes, steps)
+    given = Steps(
+        crowd=problem.crowd[machines],
+        placed=residual.placed[machines],
+        times=problem.times()[machines],
+        room=machine_units(residual, classes)[machines],
+        most=steps[machines],
+        step=problem.crowd_step(),
+    )
     arcs = given.arcs(None if merged is None else merged[machines])
     first_machine = 2 * len(classes)
     sink = first_machine + len(machines)
     aggregators = np.arange(len(classes), 2 * len(classes), dtype=np.int64)
-    remaining, penalty = residual.remaining[classes].ravel(), penalties.cost[classes].ravel()
+    remaining, penalty = residual.remaining[classes].ravel(), penalties[classes].ravel()
     supplies = np.zeros(sink + 1, dtype=np.int64)
     supplies[: len(classes)] = waiting[classes]
     supplies[sink] = -int(waiting.sum())
@@ -134,9 +137,7 @@ def build_network(
     )
 
 
-def whole_network(
-    residual: Residual, fits: dict[int, Bool], penalties: Penalties, most: int
-) -> Network | None:
+def whole_network(residual: Residual, fits: dict[int, Bool], penalties: Int64, most: int) -> Network | None:
     """The network of all columns and steps; None if these are more than ``most``."""
     problem, classes = residual.problem, residual.active()
     steps = machine_units(residual, classes)
@@ -153,13 +154,6 @@ def whole_network(
     return build_network(residual, columns, penalties, steps) if len(columns) else None
 
 
-def _reached(columns: Columns, machines: int) -> tuple[Int64, Int64]:
-    """Machines of the columns, ascending, and the place of each column's among them: int64[A]."""
-    present = np.zeros(machines, dtype=np.bool_)
-    present[columns.machine] = True
-    return np.flatnonzero(present), (np.cumsum(present) - 1)[columns.machine]
-
-
 def column_arcs(residual: Residual, columns: Columns) -> tuple[Int64, Int64]:
     """How many waiting tasks of its class each column's machine takes at most, and what it costs each: int64[A]."""
     problem = residual.problem
@@ -170,19 +164,6 @@ def column_arcs(residual: Residual, columns: Columns) -> tuple[Int64, Int64]:
         most[list(problem.most)] = list(problem.most.values())
         np.minimum(capacity, most[columns.cls] * problem.times()[columns.machine], out=capacity)
     return capacity, problem.cost[shapes, columns.machine].astype(np.int64)
-
-
-def _steps(residual: Residual, machines: Int64, classes: Int64, most: Int64) -> Steps:
-    """Crowding of ``machines`` (int64[M'], rows) as far as ``classes`` could use them; ``most``: int64[M]."""
-    problem = residual.problem
-    return Steps(
-        crowd=problem.crowd[machines],
-        placed=residual.placed[machines],
-        times=problem.times()[machines],
-        room=machine_units(residual, classes)[machines],
-        most=most[machines],
-        step=problem.crowd_step(),
-    )
 
 
 def flow_cost(network: Network, flows: Int64) -> int:
@@ -205,3 +186,88 @@ def unmerged(network: Network) -> Network:
         Arcs(first + arcs.machine, sink, arcs.capacity, arcs.cost),
     )
     return replace(network, problem=problem, step_machine=arcs.machine, step_count=arcs.count)
+
+
+# --- Machine -> sink arcs: what each further task on a machine costs, in parallel steps of equal width.
+
+
+@dataclass(frozen=True, slots=True)
+class StepArcs:
+    """Steps as arcs: ``machine``: int64[G], index of the machine, those of one adjacent and in order of cost;
+    ``count``: int64[M'], arcs of each machine; ``capacity``, ``cost``: int64[G].
+    """
+
+    machine: Int64
+    count: Int64
+    capacity: Int64
+    cost: Int64
+
+    def some(self) -> StepArcs:
+        """Those that take a task; ``count`` is of all."""
+        some = self.capacity > 0
+        return StepArcs(self.machine[some], self.count, self.capacity[some], self.cost[some])
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Crowding of some machines at the beginning of a pass; int64[M'] each, except ``step``.
+
+    ``crowd``: units that a task adds for the next; ``placed``: tasks admitted before, per machine that the row stands
+    for, of which there are ``times``; ``room``: tasks that the row takes at most; ``most``: steps that are given to
+    it, of ``step`` tasks for each machine. A row without crowding has one step for all its room.
+    """
+
+    crowd: Int64
+    placed: Int64
+    times: Int64
+    room: Int64
+    most: Int64
+    step: int
+
+    def arcs(self, merged: Int64 | None = None) -> StepArcs:
+        """The arcs; ``merged``: int64[M'], how many first steps of each are one arc at the cost of the dearest."""
+        width, used, count = self._sizes()
+        skipped = np.zeros_like(count) if merged is None else _skipped(count, merged)
+        count = count - skipped
+        machine = np.repeat(np.arange(len(count)), count)
+        nth = np.arange(len(machine)) - np.repeat(np.cumsum(count) - count, count)
+        width, used, room = width[machine], used[machine], self.room[machine]
+        last = nth + skipped[machine]
+        dearest = np.maximum(last * width - used, 0)
+        begin = np.where(nth == 0, 0, dearest)
+        end = np.minimum((last + 1) * width - used, room)
+        ahead = self.placed[machine] + dearest // self.times[machine]
+        return StepArcs(machine, count, end - begin, self.crowd[machine] * (ahead // self.step * self.step))
+
+    def number(self) -> int:
+        """How many arcs there are if none are merged."""
+        return int(self._sizes()[2].sum())
+
+    def cost(self, tasks: Int64) -> int:
+        """Units that ``tasks`` (int64[M']) are charged, each at the cost of its own step."""
+        full, rest = np.divmod(tasks, self.times)
+        after = self.placed + full
+        whole = staircase(after, self.step) - staircase(self.placed, self.step)
+        return int((self.crowd * (self.times * whole + rest * (after // self.step * self.step))).sum())
+
+    def _sizes(self) -> tuple[Int64, Int64, Int64]:
+        """Tasks per step, tasks of the first step that were placed before, and steps: int64[M'] each."""
+        width = self.step * self.times
+        flat = self.crowd == 0
+        wide = np.where(flat, np.maximum(self.room, 1), width)
+        used = np.where(flat, 0, self.placed * self.times % width)
+        count = np.minimum(np.where(flat, 1, self.most), -(-(self.room + used) // wide))
+        return wide, used, count
+
+
+def staircase(height: Int64, step: int) -> Int64:
+    """The sum over k < height of floor(k / step) * step."""
+    full, rest = np.divmod(height, step)
+    total: Int64 = step * step * (full * (full - 1) // 2) + full * step * rest
+    return total
+
+
+def _skipped(count: Int64, merged: Int64) -> Int64:
+    """Steps of each machine that are no arcs of their own: int64[M']."""
+    skipped: Int64 = np.clip(merged, 1, np.maximum(count, 1)) - 1
+    return skipped

@@ -44,7 +44,7 @@ class Prices:
 
 def node_prices(network: Network, flows: Int64) -> Prices:
     """Middle prices for an optimal flow; raises ``NotOptimalError`` if no valid prices are found."""
-    residual = _Residual.of(network, flows)
+    residual = _Residual(network, flows)
     high_class, high_machine = residual.towards_sink()
     low_class, low_machine = residual.from_sink()
     # Nothing bounds the price of an unused machine from below; the dearest valid one attracts least.
@@ -57,12 +57,11 @@ def least_class_prices(network: Network, flows: Int64) -> Int64:
 
     Raises ``NotOptimalError`` as ``node_prices`` does.
     """
-    residual = _Residual.of(network, flows)
+    residual = _Residual(network, flows)
     residual.towards_sink()  # which finds out whether there are prices at all
     return residual.from_sink()[0]
 
 
-@dataclass(frozen=True, slots=True)
 class _Residual:
     """Arcs of the residual network, arranged for sweeps.
 
@@ -72,55 +71,32 @@ class _Residual:
     ``next_step``, ``last_step``: int64[M'], cost of the next step with room, and of the last one used.
     """
 
-    column_class: Int64
-    column_machine: Int64
-    cost: Int64
-    forward: Int64
-    carrying: Int64
-    by_machine: Int64
-    leave: Int64
-    stay: Int64
-    next_step: Int64
-    last_step: Int64
-    used_machine: Bool
-
-    @classmethod
-    def of(cls, network: Network, flows: Int64) -> _Residual:
+    def __init__(self, network: Network, flows: Int64) -> None:
         columns, aggregation, unscheduled, steps = network.blocks
         arcs = network.problem
         n_classes, n_machines = len(network.classes), len(network.machines)
-        cost = arcs.costs[columns]
-        carrying = np.flatnonzero(flows[columns] > 0)
+        self.column_class, self.column_machine = network.column_class, network.column_machine
+        self.cost = arcs.costs[columns]
+        self.forward = np.where(flows[columns] < arcs.capacities[columns], self.cost, UNREACHABLE)
+        self.carrying = carrying = np.flatnonzero(flows[columns] > 0)
+        self.by_machine = carrying[order_of(network.column_machine[carrying], n_machines)]
+        self.used_machine: Bool = np.zeros(n_machines, dtype=np.bool_)
+        self.used_machine[network.column_machine[carrying]] = True
 
         penalty = arcs.costs[unscheduled].reshape(n_classes, WAIT_BUCKETS)
         pending = flows[unscheduled].reshape(penalty.shape)
         room = arcs.capacities[unscheduled].reshape(penalty.shape) > pending
-        stay = np.where(pending > 0, penalty, -UNREACHABLE).max(axis=1, initial=-UNREACHABLE)
+        self.stay = np.where(pending > 0, penalty, -UNREACHABLE).max(axis=1, initial=-UNREACHABLE)
         leave = np.where(room, penalty, UNREACHABLE).min(axis=1, initial=UNREACHABLE)
         # A class that stays pending as a whole has no way to the sink left that could bound its price from above;
         # the least price that the arcs in use allow is what placing one of its tasks would save.
         whole = flows[aggregation] >= arcs.capacities[aggregation]
-        leave = np.where(whole, stay, leave)
+        self.leave: Int64 = np.where(whole, self.stay, leave)
 
         step_cost, step_flow = arcs.costs[steps], flows[steps]
         has_room = step_flow < arcs.capacities[steps]
-        next_step = _segment_min(np.where(has_room, step_cost, UNREACHABLE), network.step_count)
-        last_step = -_segment_min(np.where(step_flow > 0, -step_cost, UNREACHABLE), network.step_count)
-        used = np.zeros(n_machines, dtype=np.bool_)
-        used[network.column_machine[carrying]] = True
-        return cls(
-            column_class=network.column_class,
-            column_machine=network.column_machine,
-            cost=cost,
-            forward=np.where(flows[columns] < arcs.capacities[columns], cost, UNREACHABLE),
-            carrying=carrying,
-            by_machine=carrying[order_of(network.column_machine[carrying], n_machines)],
-            leave=leave,
-            stay=stay,
-            next_step=next_step,
-            last_step=last_step,
-            used_machine=used,
-        )
+        self.next_step = _segment_min(np.where(has_room, step_cost, UNREACHABLE), network.step_count)
+        self.last_step = -_segment_min(np.where(step_flow > 0, -step_cost, UNREACHABLE), network.step_count)
 
     def towards_sink(self) -> tuple[Int64, Int64]:
         """The greatest valid prices: shortest paths to the sink, for classes and machines.

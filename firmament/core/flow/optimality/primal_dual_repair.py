@@ -13,7 +13,7 @@ found at once and cross each other least.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,15 +22,14 @@ from firmament.core.flow.network.network import Network
 from firmament.core.flow.optimality.node_prices import Prices
 from firmament.core.flow.optimality.pricing import FullPrices
 from firmament.core.flow.tuning import RepairTuning
-from firmament.core.ranks import order_of
+from firmament.core.ranks import order_of, runs
 from firmament.solvers.base import Int32
 
 _FAR = 2**30 - 1
 """Longer than any path; twice this is still a number of 32 bits."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mended:
+class Mended(NamedTuple):
     """An optimal flow, int64[A], and valid prices of it."""
 
     flows: Int64
@@ -47,7 +46,7 @@ def mended(
     """
     classes, price = len(network.classes), prices.nodes(network)
     for _ in range(tuning.attempts):
-        wrong = _Contradictions.of(network, flows, price)
+        wrong = _Contradictions(network, flows, price)
         if not len(wrong):
             return Mended(flows, Prices(cls=price[:classes], machine=price[2 * classes : -1]))
         if len(wrong) > most:
@@ -60,26 +59,17 @@ def mended(
     return None
 
 
-@dataclass(frozen=True, slots=True)
 class _Contradictions:
-    """Arcs that contradict prices: ``fill`` have room and a ``reduced`` cost (int64[A]) below 0, ``empty`` carry flow
-    at one above 0; indices. ``largest``: by how much one of them does at most.
+    """Arcs that contradict node prices (in half units): ``fill`` have room and a ``reduced`` cost (int64[A]) below 0,
+    ``empty`` carry flow at one above 0; indices. ``largest``: by how much one of them does at most.
     """
 
-    reduced: Int64
-    fill: Int64
-    empty: Int64
-    largest: int
-
-    @classmethod
-    def of(cls, network: Network, flows: Int64, price: Int64) -> _Contradictions:
-        """What contradicts node prices in half units."""
+    def __init__(self, network: Network, flows: Int64, price: Int64) -> None:
         arcs = network.problem
-        reduced = 2 * arcs.costs + price[arcs.heads] - price[arcs.tails]
-        fill = np.flatnonzero((reduced < 0) & (flows < arcs.capacities))
-        empty = np.flatnonzero((reduced > 0) & (flows > 0))
-        largest = max(-int(reduced[fill].min(initial=0)), int(reduced[empty].max(initial=0)))
-        return cls(reduced, fill, empty, largest)
+        self.reduced = reduced = 2 * arcs.costs + price[arcs.heads] - price[arcs.tails]
+        self.fill = np.flatnonzero((reduced < 0) & (flows < arcs.capacities))
+        self.empty = np.flatnonzero((reduced > 0) & (flows > 0))
+        self.largest = max(-int(reduced[self.fill].min(initial=0)), int(reduced[self.empty].max(initial=0)))
 
     def __len__(self) -> int:
         return len(self.fill) + len(self.empty)
@@ -158,7 +148,7 @@ class _Graph:
         # Paths alternate between classes and other nodes: relaxed in turn, each sweep takes two steps of them.
         middle = int(np.searchsorted(tail, self._classes))
         blocks = [
-            _Block.of(tail[some], head[some], length[some]) for some in (slice(middle), slice(middle, None))
+            _Block(tail[some], head[some], length[some]) for some in (slice(middle), slice(middle, None))
         ]
         shorter = True
         while shorter:
@@ -199,21 +189,13 @@ class _Graph:
                     break
 
 
-@dataclass(frozen=True, slots=True)
 class _Block:
     """Half arcs of some nodes, sorted by tail, that are relaxed together: ``nodes`` are their tails, each once."""
 
-    nodes: Int64
-    first: Int64
-    head: Int64
-    length: Int32
-    through: Int32
-
-    @classmethod
-    def of(cls, tail: Int64, head: Int64, length: Int32) -> _Block:
-        """Half arcs, none of which may be missing."""
-        first = np.flatnonzero(np.r_[True, tail[1:] != tail[:-1]]) if len(tail) else tail
-        return cls(tail[first], first, head, length, np.empty(len(head), dtype=np.int32))
+    def __init__(self, tail: Int64, head: Int64, length: Int32) -> None:
+        self.first, _ = runs(tail)
+        self.nodes, self.head, self.length = tail[self.first], head, length
+        self.through = np.empty(len(head), dtype=np.int32)
 
     def relax(self, distance: Int32) -> bool:
         """Shorten ``distance`` of the tails by what their heads have; False if nothing became shorter."""

@@ -9,28 +9,17 @@ from __future__ import annotations
 import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
-from firmament.core.flow.price_estimate.market import FORBIDDEN, Float32, Market, Stairs
+from firmament.core.flow.price_estimate.market import FORBIDDEN, Demand, Float32, Market
 from firmament.core.flow.price_estimate.newton import balanced, refined
-from firmament.core.flow.problem import PlacementProblem
 from firmament.core.flow.tuning import PriceTuning
 
-HIGHEST = 2**29
-"""Prices of classes are cut off here, and at minus this, so that none leaves 32 bits."""
 
-
-def first_worth(
-    problem: PlacementProblem,
-    fits: dict[int, Bool],
-    stairs: Stairs,
-    shapes: Int64,
-    tasks: Float64,
-    tuning: PriceTuning,
-) -> Float32:
-    """Rough prices of ``shapes`` (float32[S]) that clear a part of the machines; NaN for those hardly seen there."""
-    newton, some = tuning.newton, _some(problem.machines, tuning.looked_at)
-    part = len(some) / problem.machines
-    market, present = Market.of(problem, fits, stairs.at(some), some, shapes, tasks * part)
-    worth = np.full(len(shapes), np.nan, dtype=np.float32)
+def first_worth(demand: Demand, tuning: PriceTuning) -> Float32:
+    """Rough prices of shapes (float32[S]) that clear a part of the machines; NaN for those hardly seen there."""
+    newton, some = tuning.newton, _some(demand.problem.machines, tuning.looked_at)
+    part = len(some) / demand.problem.machines
+    market, present = demand.market(some, part)
+    worth = np.full(len(demand.shapes), np.nan, dtype=np.float32)
     if len(present) == 0:
         return worth
     usable = market.cost < FORBIDDEN
@@ -44,62 +33,27 @@ def first_worth(
         np.flatnonzero(lacking < max(lacking.min(), 0) + tuning.first_reach * market.stairs.step)
     )
     served = np.flatnonzero((near.cost < FORBIDDEN).any(axis=1))
-    found = refined(
-        Market(near.cost[served], near.tasks[served], near.stairs),
-        rough[served],
-        newton.coarse,
-        newton,
-    )
-    rough[served] = found.worth
+    all_served = Market(near.cost[served], near.tasks[served], near.stairs)
+    rough[served] = refined(all_served, rough[served], newton.coarse, newton).worth
     often = np.count_nonzero(usable, axis=1) >= (tuning.rare if part < 1 else 1)
     worth[present[often]] = rough[often]
     return worth
 
 
-def wanted_machines(
-    problem: PlacementProblem,
-    fits: dict[int, Bool],
-    stairs: Stairs,
-    shapes: Int64,
-    worth: Float32,
-    reach: float,
-) -> tuple[Int64, Float32]:
-    """Machines that some of ``shapes`` would like at their prices ``worth`` (float32[S]), or nearly so; ascending.
+def wanted_machines(demand: Demand, worth: Float32, reach: float) -> tuple[Int64, Float32]:
+    """Machines that some shape would like at their prices ``worth`` (float32[S]), or nearly so; ascending.
 
     Also what the most interested shape would pay there: float32[C]. Shapes without a price (NaN) like all that
     they fit.
     """
     unseen = np.isnan(worth)
-    paid = best_offers(problem, fits, shapes[~unseen], worth[~unseen])
-    liked = np.zeros(problem.machines, dtype=np.bool_)
-    for shape in shapes[unseen].tolist():
-        liked |= fits[shape]
-    liked[machines_near(stairs, paid, reach)] = True
-    machines = np.flatnonzero(liked & (stairs.room > 0))
+    paid = demand.best_offers(~unseen, worth[~unseen])
+    liked = np.zeros(demand.problem.machines, dtype=np.bool_)
+    for shape in demand.shapes[unseen].tolist():
+        liked |= demand.fits[shape]
+    liked[demand.stairs.near(paid, reach)] = True
+    machines = np.flatnonzero(liked & (demand.stairs.room > 0))
     return machines, paid[machines]
-
-
-def best_offers(problem: PlacementProblem, fits: dict[int, Bool], shapes: Int64, worth: Float32) -> Float32:
-    """What the most interested of ``shapes`` would pay for a place at their prices ``worth`` (float32[S]): float32[M].
-
-    Far below every price where none of them fits.
-    """
-    offer = np.zeros(problem.machines, dtype=np.int32)
-    net = np.empty_like(offer)
-    for shape, price in zip(shapes.tolist(), worth.tolist(), strict=True):
-        # Counted from far below zero, so that 0 is no offer at all.
-        np.subtract(
-            np.int32(HIGHEST + round(min(max(price, -HIGHEST), HIGHEST))), problem.cost[shape], out=net
-        )
-        net *= fits[shape]
-        np.maximum(offer, net, out=offer)
-    offer -= np.int32(HIGHEST)  # before it becomes a float, which so far from zero would be off by dozens
-    return offer.astype(np.float32)
-
-
-def machines_near(stairs: Stairs, paid: Float32, reach: float) -> Int64:
-    """Machines with room that are wanted at ``paid`` (float32[M]), or miss it by at most ``reach`` typical steps."""
-    return np.flatnonzero((paid > stairs.base - reach * stairs.step) & (stairs.room > 0))
 
 
 def _some(machines: int, least: int) -> Int64:

@@ -13,34 +13,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cost_models.interface import Bool, Float64, Int64
-from firmament.core.flow.price_estimate.candidates import best_offers, machines_near
-from firmament.core.flow.price_estimate.market import Float32, Market, Stairs
-from firmament.core.flow.price_estimate.newton import Cleared, continued
-from firmament.core.flow.price_estimate.smoothed_market import smoothed_loads
-from firmament.core.flow.problem import PlacementProblem
+from cost_models.interface import Int64
+from firmament.core.flow.price_estimate.market import Demand, Float32, Market, Stairs
+from firmament.core.flow.price_estimate.newton import continued
+from firmament.core.flow.price_estimate.smoothed_market import Point, smoothed_loads
 from firmament.core.flow.tuning import ContinuationTuning, PriceTuning, Smoothing
 
 
-def continued_prices(
-    problem: PlacementProblem,
-    fits: dict[int, Bool],
-    stairs: Stairs,
-    shapes: Int64,
-    tasks: Float64,
-    prices: PriceTuning,
-) -> tuple[Int64, Market, Int64, Cleared] | None:
-    """Sharp prices of ``shapes``, of each of which ``tasks`` (float64[S]) wait, found from ``problem.dual_prices``.
+def continued_prices(demand: Demand, prices: PriceTuning) -> tuple[Int64, Market, Int64, Point] | None:
+    """Sharp prices of shapes, found from the problem's ``dual_prices``.
 
-    Returns the machines that take part, ascending, their market, the places in ``shapes`` of those that it has, and
+    Returns the machines that take part, ascending, their market, the places of the shapes that it has, and
     the prices; None if too little is known, or if it misleads.
     """
     tuning, finest = prices.continuation, prices.newton.sharpest[-1]
-    price = _known(problem, shapes, tasks, tuning.enough_known)
+    stairs, shapes, tasks = demand.stairs, demand.shapes, demand.tasks
+    price = _known(demand, tuning.enough_known)
     if price is None:
         return None
     known = ~np.isnan(price)
-    paid = best_offers(problem, fits, shapes[known], price[known])
+    paid = demand.best_offers(known, price[known])
     price_of = _Pricing(tuning, finest)
     level = price_of.common_level(stairs, paid, float(tasks.sum()))
     if level is None:
@@ -50,25 +42,26 @@ def continued_prices(
     new = np.flatnonzero(~known)
     if len(new):
         for place in new.tolist():
-            usable = np.flatnonzero(fits[int(shapes[place])])
+            usable = np.flatnonzero(demand.fits[int(shapes[place])])
             if len(usable) == 0:
                 return None
-            cost = problem.cost[shapes[place], usable].astype(np.float32)
+            cost = demand.problem.cost[shapes[place], usable].astype(np.float32)
             price[place] = price_of.price_beside(stairs.at(usable), paid[usable], cost, float(tasks[place]))
-        paid = np.maximum(paid, best_offers(problem, fits, shapes[new], price[new]))
-    machines = machines_near(stairs, paid, tuning.reach)
-    market, present = Market.of(problem, fits, stairs.at(machines), machines, shapes, tasks)
+        paid = np.maximum(paid, demand.best_offers(new, price[new]))
+    machines = stairs.near(paid, tuning.reach)
+    market, present = demand.market(machines)
     if len(present) < len(shapes):
         return None  # some shape fits none of the machines that others want
     found = continued(market, price[present], finest, prices.newton, most_lacking=tuning.misleading)
     return None if found is None else (machines, market, present, found)
 
 
-def _known(problem: PlacementProblem, shapes: Int64, tasks: Float64, enough: float) -> Float32 | None:
-    """Earlier prices of ``shapes``, NaN for those without one; None if they are known for too few tasks."""
+def _known(demand: Demand, enough: float) -> Float32 | None:
+    """Earlier prices of shapes, NaN for those without one; None if they are known for too few tasks."""
+    problem, tasks = demand.problem, demand.tasks
     if problem.dual_prices is None:
         return None
-    price = problem.dual_prices.at(problem.known_as(shapes))
+    price = problem.dual_prices.at(problem.known_as(demand.shapes))
     share = float(tasks[~np.isnan(price)].sum()) / float(tasks.sum())
     return price if share >= enough else None
 
@@ -87,7 +80,7 @@ class _Pricing:
         """
         most = self._tuning.most_moved * stairs.step
         low, high = -most, most
-        near = machines_near(stairs, paid, self._tuning.most_moved)
+        near = stairs.near(paid, self._tuning.most_moved)
         stairs, paid = stairs.at(near), paid[near]
         if not self._takes_fewer(stairs, paid, low, tasks) or self._takes_fewer(stairs, paid, high, tasks):
             return None

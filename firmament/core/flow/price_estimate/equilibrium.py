@@ -20,8 +20,9 @@ import numpy as np
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.flow.price_estimate.candidates import first_worth, wanted_machines, water_level_load
 from firmament.core.flow.price_estimate.continuation import continued_prices
-from firmament.core.flow.price_estimate.market import Float32, Market, Stairs
-from firmament.core.flow.price_estimate.newton import Cleared, balanced, refined
+from firmament.core.flow.price_estimate.market import Demand, Float32, Market, Stairs
+from firmament.core.flow.price_estimate.newton import balanced, refined
+from firmament.core.flow.price_estimate.smoothed_market import Point
 from firmament.core.flow.problem import PlacementProblem, Residual, machine_units
 from firmament.core.flow.terms import DualPrices
 from firmament.core.flow.tuning import PriceTuning
@@ -31,7 +32,7 @@ UNWANTED = 2**31 - 1
 """Key of a machine that a shape cannot use; costs and narrowed prices together stay below it."""
 
 
-Found = tuple[Int64, Market, Int64, Cleared | None]
+Found = tuple[Int64, Market, Int64, Point | None]
 """Machines that take part, ascending; their market; the shapes that it has (places among those looked at); prices."""
 
 
@@ -76,25 +77,15 @@ def expected_spread(residual: Residual, fits: dict[int, Bool], tuning: PriceTuni
         used = np.flatnonzero(load)
         price = base + problem.crowd * load // problem.times()
         return Spread(price, load, used, 1.0, load[used].astype(np.float32))
+    demand = Demand(problem, fits, Stairs.of(problem, base, room, tuning.flattest), shapes, weight)
     whole = len(shapes) == np.count_nonzero(per_shape)
-    return _settled(problem, shapes, weight, fits, room, base, tuning, whole=whole)
+    return _settled(demand, room, base, tuning, whole=whole)
 
 
-def _settled(
-    problem: PlacementProblem,
-    shapes: Int64,
-    weight: Float64,
-    fits: dict[int, Bool],
-    room: Int64,
-    base: Int64,
-    tuning: PriceTuning,
-    *,
-    whole: bool,
-) -> Spread:
-    """Prices and loads at which ``weight[i]`` tasks of ``shapes[i]`` and the machines suit each other."""
-    stairs = Stairs.of(problem, base, room, tuning.flattest)
-    continuing = continued_prices(problem, fits, stairs, shapes, weight, tuning) if whole else None
-    found: Found = continuing or _afresh(problem, fits, stairs, shapes, weight, tuning, whole=whole)
+def _settled(demand: Demand, room: Int64, base: Int64, tuning: PriceTuning, *, whole: bool) -> Spread:
+    """Prices and loads at which tasks and machines suit each other."""
+    continuing = continued_prices(demand, tuning) if whole else None
+    found: Found = continuing or _afresh(demand, tuning, whole=whole)
     machines, market, present, cleared = found
     price, load = base.copy(), np.zeros_like(room)
     if cleared is None:
@@ -102,41 +93,31 @@ def _settled(
     charged = np.maximum(cleared.price, market.stairs.base)
     price[machines] = np.rint(charged).astype(np.int64)
     load[machines] = np.minimum(np.ceil(cleared.load).astype(np.int64), room[machines])
-    doubt = cleared.temperature if whole else max(cleared.temperature, tuning.least_doubt * stairs.step)
+    doubt = (
+        cleared.temperature if whole else max(cleared.temperature, tuning.least_doubt * demand.stairs.step)
+    )
     # Shares of the classes sum to 1 at the price found, also where it is below what the machine charges.
     short = np.minimum((charged - cleared.price) / np.float32(doubt), tuning.shortest)
     appeal = np.maximum(cleared.load, tuning.least_appeal) * np.exp(short)
     sharp = float(cleared.load.sum()) >= tuning.enough * float(market.tasks.sum())
-    dual_prices = DualPrices.of(problem.known_as(shapes[present]), cleared.worth) if sharp else None
+    dual_prices = (
+        DualPrices.of(demand.problem.known_as(demand.shapes[present]), cleared.worth) if sharp else None
+    )
     return Spread(price, load, machines, doubt, appeal, sharp, dual_prices)
 
 
-def _afresh(
-    problem: PlacementProblem,
-    fits: dict[int, Bool],
-    stairs: Stairs,
-    shapes: Int64,
-    weight: Float64,
-    tuning: PriceTuning,
-    *,
-    whole: bool,
-) -> Found:
+def _afresh(demand: Demand, tuning: PriceTuning, *, whole: bool) -> Found:
     """Prices found without knowing any; None instead of them if no shape fits any machine that takes part."""
-    rough = first_worth(problem, fits, stairs, shapes, weight, tuning)
-    machines, paid = wanted_machines(problem, fits, stairs, shapes, rough, tuning.reach)
-    market, present = Market.of(problem, fits, stairs.at(machines), machines, shapes, weight)
+    machines, paid = wanted_machines(demand, first_worth(demand, tuning), tuning.reach)
+    market, present = demand.market(machines)
     if len(present) == 0:
         return machines, market, present, None
     expected = np.maximum(market.stairs.evenly(paid), tuning.least_load)
     newton = tuning.newton
-    many = float(market.tasks.sum()) >= tuning.large or (whole and len(shapes) >= tuning.many)
-    begun = balanced(market, paid, expected, newton.sharp[0].temperature * stairs.step)
-    return (
-        machines,
-        market,
-        present,
-        refined(market, begun, newton.sharpest if many else newton.sharp, newton),
-    )
+    many = float(market.tasks.sum()) >= tuning.large or (whole and len(demand.shapes) >= tuning.many)
+    begun = balanced(market, paid, expected, newton.sharp[0].temperature * demand.stairs.step)
+    cleared = refined(market, begun, newton.sharpest if many else newton.sharp, newton)
+    return machines, market, present, cleared
 
 
 def _mean_load(

@@ -5,6 +5,7 @@ Costs and places are single-precision numbers here; nothing exact depends on the
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,9 @@ Float32 = NDArray[np.float32]
 
 FORBIDDEN = np.float32(1e12)
 """Cost of a task on a machine that it may not use."""
+
+HIGHEST = 2**29
+"""Prices of classes are cut off here, and at minus this, so that none leaves 32 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +55,13 @@ class Stairs:
 
     def at(self, machines: Int64) -> Stairs:
         """Those of some machines."""
-        return Stairs(
-            self.base[machines], self.growth[machines], self.ahead[machines], self.room[machines], self.step
-        )
+        whole = self.base, self.growth, self.ahead, self.room
+        base, growth, ahead, room = (each[machines] for each in whole)
+        return Stairs(base, growth, ahead, room, self.step)
+
+    def near(self, paid: Float32, reach: float) -> Int64:
+        """Machines with room that are wanted at ``paid`` (float32[M]), or miss that by at most ``reach`` steps."""
+        return np.flatnonzero((paid > self.base - reach * self.step) & (self.room > 0))
 
     def evenly(self, price: Float32) -> Float32:
         """Tasks that machines would take at ``price`` (float32[M]) if their stairs were slopes."""
@@ -70,35 +78,59 @@ class Market:
     tasks: Float32
     stairs: Stairs
 
-    @classmethod
-    def of(
-        cls,
-        problem: PlacementProblem,
-        fits: dict[int, Bool],
-        stairs: Stairs,
-        machines: Int64,
-        shapes: Int64,
-        tasks: Float64,
-    ) -> tuple[Market, Int64]:
-        """The market of ``tasks[i]`` tasks of ``shapes[i]`` on ``machines``, which ``stairs`` are those of.
-
-        ``fits`` maps each shape to the machines with room for it: bool[M]. Shapes that fit none of ``machines`` are
-        left out; returns the market, and the places of the others in ``shapes``.
-        """
-        cost = np.empty((len(shapes), len(machines)), dtype=np.float32)
-        usable = np.empty(cost.shape, dtype=np.bool_)
-        for row, shape in enumerate(shapes.tolist()):
-            cost[row] = problem.cost[shape].take(machines)
-            fits[shape].take(machines, out=usable[row], mode="clip")
-        somewhere = np.flatnonzero(usable.any(axis=1))
-        np.copyto(cost, FORBIDDEN, where=~usable)
-        if len(somewhere) < len(shapes):
-            cost = cost[somewhere]
-        return cls(cost, tasks[somewhere].astype(np.float32), stairs), somewhere
-
     def at(self, machines: Int64) -> Market:
         """The same tasks with some of the machines (indices into those of the market)."""
         return Market(self.cost.take(machines, axis=1), self.tasks, self.stairs.at(machines))
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What waits, and what all machines charge: ``tasks``: float64[S], how many tasks of ``shapes`` (int64[S]).
+
+    ``fits`` maps each shape to the machines with room for it: bool[M]; ``stairs``: of all machines.
+    """
+
+    problem: PlacementProblem
+    fits: Mapping[int, Bool]
+    stairs: Stairs
+    shapes: Int64
+    tasks: Float64
+
+    def market(self, machines: Int64, part: float = 1.0) -> tuple[Market, Int64]:
+        """The market of this ``part`` of the tasks on some machines.
+
+        Shapes that fit none of them are left out; returns the market, and the places of the others in ``shapes``.
+        """
+        cost = np.empty((len(self.shapes), len(machines)), dtype=np.float32)
+        usable = np.empty(cost.shape, dtype=np.bool_)
+        for row, shape in enumerate(self.shapes.tolist()):
+            cost[row] = self.problem.cost[shape].take(machines)
+            self.fits[shape].take(machines, out=usable[row], mode="clip")
+        somewhere = np.flatnonzero(usable.any(axis=1))
+        np.copyto(cost, FORBIDDEN, where=~usable)
+        if len(somewhere) < len(self.shapes):
+            cost = cost[somewhere]
+        tasks = (self.tasks * part)[somewhere].astype(np.float32)
+        return Market(cost, tasks, self.stairs.at(machines)), somewhere
+
+    def best_offers(self, among: Bool | Int64, worth: Float32) -> Float32:
+        """What the most interested of the shapes ``among`` these would pay for a place: float32[M].
+
+        ``worth``: their prices. Far below every price where none of them fits.
+        """
+        offer = np.zeros(self.problem.machines, dtype=np.int32)
+        net = np.empty_like(offer)
+        for shape, price in zip(self.shapes[among].tolist(), worth.tolist(), strict=True):
+            # Counted from far below zero, so that 0 is no offer at all.
+            np.subtract(
+                np.int32(HIGHEST + round(min(max(price, -HIGHEST), HIGHEST))),
+                self.problem.cost[shape],
+                out=net,
+            )
+            net *= self.fits[shape]
+            np.maximum(offer, net, out=offer)
+        offer -= np.int32(HIGHEST)  # before it becomes a float, which so far from zero would be off by dozens
+        return offer.astype(np.float32)
 
 
 def typical_step(problem: PlacementProblem) -> float:

@@ -15,8 +15,6 @@ half the smoothing squares: so smoothing is halved from one stage to the next.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from firmament.core.flow.price_estimate.market import Float32, Market
@@ -24,35 +22,19 @@ from firmament.core.flow.price_estimate.smoothed_market import Point, SmoothedMa
 from firmament.core.flow.tuning import NewtonTuning, Smoothing
 
 
-@dataclass(frozen=True, slots=True)
-class Cleared:
-    """``worth``: float32[S], prices of the classes; ``price``, ``load``: float32[M], prices also below what a machine
-    charges; ``temperature``: the last smoothing, in units; ``lacking``: tasks by which classes have too few or too many
-    places at these prices.
-    """
-
-    worth: Float32
-    price: Float32
-    load: Float32
-    temperature: float
-    lacking: float
-
-
-def refined(
-    market: Market, worth: Float32, smoothings: tuple[Smoothing, ...], tuning: NewtonTuning
-) -> Cleared:
+def refined(market: Market, worth: Float32, smoothings: tuple[Smoothing, ...], tuning: NewtonTuning) -> Point:
     """Sharpen the classes' prices ``worth`` (float32[S]), which should be of about the right size.
 
     Smoothing ends earlier where prices do not settle with less of it.
     """
     smoothed, (first, *finer) = SmoothedMarket(market), smoothings
     begun = _settled(smoothed, _begun(smoothed, worth, first), first, tuning)
-    return _cleared(_sharpened(smoothed, begun, finer, tuning))
+    return _sharpened(smoothed, begun, finer, tuning)
 
 
 def continued(
     market: Market, worth: Float32, smoothing: Smoothing, tuning: NewtonTuning, *, most_lacking: float
-) -> Cleared | None:
+) -> Point | None:
     """The same from prices that are nearly right, at once with little smoothing.
 
     None if classes have too few or too many places for more than ``most_lacking`` of the tasks at ``worth``, or if
@@ -64,7 +46,7 @@ def continued(
     if point.lacking > most_lacking * tasks:
         return None
     found = _settled(smoothed, point, smoothing, tuning)
-    return None if found.lacking > tuning.unsettled * tasks else _cleared(found)
+    return None if found.lacking > tuning.unsettled * tasks else found
 
 
 def balanced(market: Market, price: Float32, load: Float32, temperature: float) -> Float32:
@@ -105,11 +87,6 @@ def _followed(before: Point, found: Point, temperature: float) -> Float32:
     part = (temperature - found.temperature) / (found.temperature - before.temperature)
     worth: Float32 = found.worth + np.float32(part) * (found.worth - before.worth)
     return worth
-
-
-def _cleared(point: Point) -> Cleared:
-    """What is of use to others."""
-    return Cleared(point.worth, point.price, point.load, point.temperature, point.lacking)
 
 
 def _settled(smoothed: SmoothedMarket, point: Point, smoothing: Smoothing, tuning: NewtonTuning) -> Point:

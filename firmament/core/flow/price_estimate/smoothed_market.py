@@ -29,9 +29,9 @@ class Point:
     """Prices of the classes (``worth``: float32[S]) and what follows at a ``temperature`` in units.
 
     What a class offers to a machine is its ``factor`` (float32[S]) times the market's kernel, and its share in what the
-    machine takes is that over the ``total`` (float32[M]). ``price``, ``load``, ``slope``: float32[M], prices, loads and
-    how these grow with the price; ``served``, ``missing``: float32[S], tasks with and without a machine. The latter are
-    the slope of the dual.
+    machine takes is that over the ``total`` (float32[M]). ``price``, ``load``, ``slope``: float32[M], prices, also
+    below what a machine charges, loads and how these grow with the price; ``served``, ``missing``: float32[S], tasks
+    with and without a machine. The latter are the slope of the dual.
     """
 
     temperature: float

@@ -11,7 +11,6 @@ depend on, or that depend on others, stay where they are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -44,38 +43,30 @@ def levelled(problem: PlacementProblem, placed: Assignments, tuning: ExchangeTun
     sizes = heights.amount[present > 0]
     if not len(sizes) or (sizes == sizes[0]).all():
         return placed
-    slots = _Slots.of(placed.taken(free))
+    slots = _Slots(placed.taken(free))
     if not _Exchange(problem, heights, placed, slots, tuning).run():
         return placed
     return Assignments.joined([placed.taken(~free), slots.assignments()])
 
 
-@dataclass(slots=True)
 class _Slots:
     """Places of single tasks, those of a machine side by side: ``cls``, ``machine``: int64[N].
 
     ``used``: int64[U], machines with places, ascending; ``first``, ``count``: int64[U], where theirs begin, how many.
     """
 
-    cls: Int64
-    machine: Int64
-    used: Int64
-    first: Int64
-    count: Int64
-
-    @classmethod
-    def of(cls, placed: Assignments) -> _Slots:
-        """One place per task."""
+    def __init__(self, placed: Assignments) -> None:
         tasks = placed.taken(np.lexsort((_narrow(placed.cls), _narrow(placed.machine)))).tasks()
-        first, count = runs(tasks.machine)
-        return cls(tasks.cls, tasks.machine, tasks.machine[first], first, count)
+        self.cls, self.machine = tasks.cls, tasks.machine
+        self.first, self.count = runs(tasks.machine)
+        self.used = tasks.machine[self.first]
 
     def assignments(self) -> Assignments:
         """Who is where, aggregated; by class, then machine."""
         order = np.argsort(_narrow(self.cls), kind="stable")  # machines ascend already
         cls, machine = self.cls[order], self.machine[order]
         first = np.flatnonzero(np.r_[True, (cls[1:] != cls[:-1]) | (machine[1:] != machine[:-1])])
-        return Assignments(cls[first], machine[first], np.diff(np.r_[first, len(cls)]))
+        return Assignments(cls[first], machine[first], np.diff(first, append=len(cls)))
 
 
 class _Exchange:

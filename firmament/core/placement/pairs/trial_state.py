@@ -67,9 +67,8 @@ class PairBoard:
     def copy(self) -> PairBoard:
         """An independent copy."""
         twin = copy(self)
-        twin._free, twin._load = self._free.copy(), self._load.copy()  # noqa: SLF001 - a twin
-        twin._in_domain, twin._on_machine = self._in_domain.copy(), self._on_machine.copy()  # noqa: SLF001
-        twin._link_left = self._link_left.copy()  # noqa: SLF001
+        for name in ("_free", "_load", "_in_domain", "_on_machine", "_link_left"):
+            setattr(twin, name, getattr(self, name).copy())
         twin._joint = [joint.copy() for joint in self._joint]  # noqa: SLF001
         return twin
 

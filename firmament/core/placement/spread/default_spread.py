@@ -41,7 +41,8 @@ def spread_out(problem: PlacementProblem, placed: Assignments, tuning: SpreadTun
         return placed
     tasks = placed.taken(mine).tasks()
     cls, machine = tasks.cls, tasks.machine
-    others = _groups_of_others(terms, placed.taken(~mine))
+    stay = placed.taken(~mine & (terms.group[placed.cls] >= 0)).tasks()
+    others = terms.with_residents(terms.group[stay.cls], stay.machine)  # as if those that stay ran before
     room = MovingRoom(problem, placed)
     classes = np.flatnonzero(np.bincount(cls))
     sweeps = min(tuning.sweeps, tuning.most_places // (len(classes) * problem.machines))
@@ -52,13 +53,6 @@ def spread_out(problem: PlacementProblem, placed: Assignments, tuning: SpreadTun
         moves.run()
         machine = moves.machine
     return Assignments.joined([placed.taken(~mine), _aggregated(cls, machine, problem.machines)])
-
-
-def _groups_of_others(terms: SpreadTerms, stay: Assignments) -> SpreadTerms:
-    """The terms with tasks that do not move counted as ones that ran before."""
-    tasks = stay.tasks()
-    group = terms.group[tasks.cls]
-    return terms.with_residents(group[group >= 0], tasks.machine[group >= 0])
 
 
 class _Anew:

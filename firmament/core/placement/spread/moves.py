@@ -8,8 +8,6 @@ where it is. Costs of nearly all places are alike in large clusters, so a few ar
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -60,10 +58,10 @@ class SpreadMoves:
     def _turn(self, turn: int) -> bool:
         """Returns whether another turn may pay."""
         crowding, tuning = self._crowding(), self._tuning
-        spots = _Spots.of(
+        spots = _Spots(
             self._terms, self._typical + crowding, self._room.open_to_some(self._shapes), tuning.least_places
         )
-        near = _Near.of(self._terms, self._group, self.machine, tuning.most_cells)
+        near = _Near(self._terms, self._group, self.machine, tuning.most_cells)
         charge = self._problem.cost[self._shape, self.machine] + self._crowding(1).take(self.machine)
         leaving, target = self._leaving(spots, near, charge)
         somewhere = spots.has_places(target)
@@ -151,19 +149,13 @@ class SpreadMoves:
         return charge
 
 
-@dataclass(frozen=True, slots=True)
 class _Spots:
     """Machines with room by domain, the cheapest first: those of domain d are ``machine[first[d]:first[d + 1]]``.
 
     ``price``: float64[D], what places cost where tasks will look, infinite where there is none.
     """
 
-    machine: Int64
-    first: Int64
-    price: Float64
-
-    @classmethod
-    def of(cls, terms: SpreadTerms, cost: Int64, is_open: Bool, least: int) -> _Spots:
+    def __init__(self, terms: SpreadTerms, cost: Int64, is_open: Bool, least: int) -> None:
         """``cost``: int64[M], of a task there; ``is_open``: bool[M], whether there is room.
 
         ``least``: places whose mean cost is the price.
@@ -172,14 +164,13 @@ class _Spots:
         machines = machines[order_by(cost[machines])]
         domain = terms.domain[machines]
         order = order_by(domain)
-        first = np.searchsorted(domain[order], np.arange(terms.domains + 1))
-        ranked = machines[order]
-        price = np.full(terms.domains, np.inf)
+        self.machine = machines[order]
+        self.first = first = np.searchsorted(domain[order], np.arange(terms.domains + 1))
+        self.price: Float64 = np.full(terms.domains, np.inf)
         for each in range(terms.domains):
-            cheapest = ranked[first[each] : min(first[each + 1], first[each] + least)]
+            cheapest = self.machine[first[each] : min(first[each + 1], first[each] + least)]
             if len(cheapest):
-                price[each] = cost[cheapest].mean()
-        return cls(ranked, first, price)
+                self.price[each] = cost[cheapest].mean()
 
     def has_places(self, domains: Int64) -> Bool:
         """bool[A]: domains of which some machine has room."""
@@ -198,7 +189,6 @@ class _Spots:
         return self.machine[self.first[domains][:, None] + place % places[domains][:, None]]
 
 
-@dataclass(frozen=True, slots=True)
 class _Near:
     """How many tasks of each group are on each machine, and ``in_domain``: int64[G, D].
 
@@ -207,35 +197,26 @@ class _Near:
     them that do not move or are earlier rows.
     """
 
-    width: int
-    pairs: Int64
-    count: Int64
-    table: NDArray[np.unsignedinteger] | None
-    in_domain: Int64
-    there: Int64
-    before: Int64
-
-    @classmethod
-    def of(cls, terms: SpreadTerms, group: Int64, machine: Int64, most_cells: int) -> _Near:
+    def __init__(self, terms: SpreadTerms, group: Int64, machine: Int64, most_cells: int) -> None:
         """With the tasks of ``group`` (int64[N]) on ``machine``."""
-        width = len(terms.domain)
-        keys = group * np.int64(width) + machine
+        self.width = len(terms.domain)
+        keys = group * np.int64(self.width) + machine
         order = order_by(keys)
         first, moving = runs(keys[order])
-        pairs, count, all_there = keys[order[first]], moving, moving
+        self.pairs, self.count, all_there = keys[order[first]], moving, moving
         ones = np.ones(len(group), dtype=np.int64)
         if len(terms.resident_group):
-            own = pairs
-            pairs, count = terms.on_machines(group, machine, ones)
-            all_there = count[np.searchsorted(pairs, own)]
-        table = None
-        if terms.groups * width <= most_cells:
-            table = np.zeros(terms.groups * width, dtype=np.min_scalar_type(count.max(initial=0)))
-            table[pairs] = count
-        there, before = np.empty((2, len(keys)), dtype=np.int64)
-        there[order] = np.repeat(all_there, moving)
-        before[order] = np.repeat(all_there - moving - first, moving) + np.arange(len(keys))
-        return cls(width, pairs, count, table, terms.in_domains(group, machine, ones), there, before)
+            own = self.pairs
+            self.pairs, self.count = terms.on_machines(group, machine, ones)
+            all_there = self.count[np.searchsorted(self.pairs, own)]
+        self.table: NDArray[np.unsignedinteger] | None = None
+        if terms.groups * self.width <= most_cells:
+            self.table = np.zeros(terms.groups * self.width, np.min_scalar_type(self.count.max(initial=0)))
+            self.table[self.pairs] = self.count
+        self.there, self.before = np.empty((2, len(keys)), dtype=np.int64)
+        self.there[order] = np.repeat(all_there, moving)
+        self.before[order] = np.repeat(all_there - moving - first, moving) + np.arange(len(keys))
+        self.in_domain = terms.in_domains(group, machine, ones)
 
     def at(self, groups: Int64, machines: Int64) -> Int64:
         """Tasks of ``groups`` on ``machines``: int64 of the shape to which both are broadcast."""

@@ -66,7 +66,7 @@ class GroupPlacer:
     def place(self, gang: int) -> Assignments:
         """Place a group as a whole, or nothing of it; returns the places in order of admission."""
         group = self._terms.groups[gang]
-        kind = self._kind(group)
+        kind = self.kind(gang)
         known = group.refused or self._refused.get(kind, "")
         if known:
             self.shortages[gang] = known
@@ -79,17 +79,6 @@ class GroupPlacer:
             return Assignments.empty()
         self.shortages.pop(gang, None)
         return found
-
-    def _kind(self, group: Group) -> tuple[object, ...]:
-        """What tells groups apart that cannot be served alike."""
-        classes, counts = np.unique(group.order, return_counts=True)
-        pins = [
-            self._problem.pins[cls].tobytes() if cls in self._problem.pins else b""
-            for cls in classes.tolist()
-        ]
-        shapes = self._problem.shape[classes].tolist()
-        alike = sorted(zip(shapes, counts.tolist(), pins, strict=True))
-        return (group.size, group.rules, group.held.tobytes(), *alike)
 
     def _placed(self, group: Group) -> Assignments | str:
         """Places for all tasks of a group, booked; or why there are none."""
@@ -159,7 +148,10 @@ class GroupPlacer:
 
     def kind(self, gang: int) -> tuple[object, ...]:
         """Equal for groups that can be served alike."""
-        return self._kind(self._terms.groups[gang])
+        group = self._terms.groups[gang]
+        classes, counts = np.unique(group.order, return_counts=True)
+        alike = self._problem.looks(classes.tolist(), counts.tolist())
+        return (group.size, group.rules, group.held.tobytes(), *alike)
 
     def lacks_room(self, gang: int) -> bool:
         """Whether a group asks for more of some resource than all machines of the tree have left together.

@@ -65,11 +65,6 @@ def waiting_together(problem: PlacementProblem, decided: Sequence[Eviction]) -> 
     )
 
 
-def _stays_open(twin: Prospect, machine: int, staying: Int64) -> bool:
-    """Whether the guest of a machine that a ledger keeps, if it has one, has room although ``staying`` stay."""
-    return twin.kept.stays_open(machine, set(twin.gone_from(machine)) - set(staying.tolist()))
-
-
 def _loses_members(prospect: Prospect, cls: int) -> bool:
     """Whether tasks of the group itself have been chosen to go for others."""
     own = prospect.preemption.own
@@ -175,7 +170,10 @@ class _Attempt:
             guests = np.array([bool(twin.guests.get(machine)) for machine in machines.tolist()])
             enough = (twin.room[machines] >= sizes) | (sizes == 0) | ~needed
             unneeded = bool((enough.all(axis=1) | ~guests).all())
-            if unneeded and all(_stays_open(twin, machine, members) for machine in machines.tolist()):
+            if unneeded and all(
+                twin.kept.stays_open(machine, set(twin.gone_from(machine)) - set(members.tolist()))
+                for machine in machines.tolist()
+            ):
                 for member in members.tolist():
                     twin.spare_victim(member)
 

@@ -70,16 +70,17 @@ def covering(prospect: Prospect, cls: int, rows: Int64, blocked: Bool) -> Coveri
     request = prospect.request(cls)
     wanted = np.flatnonzero(prospect.heeds(cls))
     open_to = may_go[slots]
-    deficit = [request[wanted] - prospect.room[np.ix_(rows, wanted)]]
-    size = [prospect.sizes[:, wanted][slots] * open_to[:, :, None]]
-    possible = np.ones(len(rows), dtype=np.bool_)
+    columns: list[tuple[Int64, Int64]] = []
+    possible: Bool = np.ones(len(rows), dtype=np.bool_)
     if prospect.state is not None and prospect.rules(cls).binding:
-        open_to, attracted = _kept_for_attraction(prospect, prospect.state, cls, rows, slots, open_to)
-        possible &= attracted
-        size = [prospect.sizes[:, wanted][slots] * open_to[:, :, None]]
-        _rule_columns(prospect, prospect.state, cls, rows, slots, open_to, deficit, size, possible)
-    lacking = np.concatenate(deficit, axis=1)
-    given = np.concatenate(size, axis=2)
+        open_to, possible = _kept_for_attraction(prospect, prospect.state, cls, rows, slots, open_to)
+        for spreading in prospect.rules(cls).spreadings:
+            possible &= spreading.key_domain[rows] >= 0
+        columns = _rule_columns(prospect, prospect.state, cls, rows, slots, open_to)
+    room = request[wanted] - prospect.room[np.ix_(rows, wanted)]
+    lacking = np.concatenate([room, *(each[:, None] for each, _ in columns)], axis=1)
+    sizes = prospect.sizes[:, wanted][slots] * open_to[:, :, None]
+    given = np.concatenate([sizes, *(each[:, :, None] for _, each in columns)], axis=2)
     possible &= (lacking <= given.sum(axis=1)).all(axis=1)
     if not possible.all():
         rows, slots, open_to = rows[possible], slots[possible], open_to[possible]
@@ -172,11 +173,8 @@ def _rule_columns(
     rows: Int64,
     slots: Int64,
     open_to: Bool,
-    deficit: list[Int64],
-    size: list[Int64],
-    possible: Bool,
-) -> None:
-    """Append a column per exclusion and per spread rule; take machines without a domain out of ``possible``."""
+) -> list[tuple[Int64, Int64]]:
+    """Per exclusion and per spread rule what is lacking, int64[R], and what each task gives, int64[R, J]."""
     rules = prospect.rules(cls)
     columns: list[tuple[int, Int64]] = []
     for number in dict.fromkeys(each.counter for each in rules.exclusions):
@@ -184,12 +182,12 @@ def _rule_columns(
         columns.append((number, np.append(state.counts[number], 0)[domain]))
     for spreading in rules.spreadings:
         domain = spreading.key_domain[rows]
-        possible &= domain >= 0
         count = np.append(state.counts[spreading.counter], 0)[domain]
         excess = count + spreading.own - state.emptiest(spreading) - spreading.max_skew
         columns.append((spreading.counter, excess))
+    found = []
     for number, lacking in columns:
         here = state.rules.counters[number].domain[rows] >= 0
         counts = counted(prospect, number)[slots] & open_to & here[:, None]
-        deficit.append(lacking[:, None].astype(np.int64))
-        size.append(counts[:, :, None].astype(np.int64))
+        found.append((lacking.astype(np.int64), counts.astype(np.int64)))
+    return found

@@ -15,10 +15,7 @@ def gains(problem: MoveProblem, moves: Moves) -> Int64:
 
     The price for moving is deducted.
     """
-    there = problem.tasks_on()
-    then = there.copy()
-    np.subtract.at(then, moves.source, moves.count)
-    np.add.at(then, moves.target, moves.count)
+    there, then = problem.tasks_on(), problem.after(moves)[0]
     home = problem.home_cost[problem.home_of(moves.row, moves.source)]
     away = problem.cost[moves.row, problem.group[moves.target]].astype(np.int64)
     before = problem.marginal(moves.source, there[moves.source] - 1)
@@ -43,9 +40,7 @@ class _Admission:
         self._moves = moves
         self._requests = problem.requests[moves.row]
         self.kept = np.ones(len(moves.row), dtype=np.bool_)
-        self.room = problem.free.copy()
-        np.add.at(self.room, moves.source, self._requests)
-        np.subtract.at(self.room, moves.target, self._requests)
+        self.room = problem.after(moves)[1]
         order = np.lexsort((np.arange(len(moves.row)), gains(problem, moves)))
         self._coming: dict[int, list[int]] = {}
         for entry in order.tolist():

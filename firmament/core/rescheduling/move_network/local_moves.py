@@ -50,13 +50,7 @@ class _LocalMoves:
         homes = problem.home_of(moves.row, moves.source)
         gone = np.bincount(homes, weights=moves.count, minlength=len(problem.home_row)).astype(np.int64)
         self._left = problem.home_count - gone
-        self._there = problem.tasks_on()
-        np.subtract.at(self._there, moves.source, moves.count)
-        np.add.at(self._there, moves.target, moves.count)
-        self._room = problem.free.copy()
-        amounts = problem.requests[moves.row] * moves.count[:, None]
-        np.add.at(self._room, moves.source, amounts)
-        np.subtract.at(self._room, moves.target, amounts)
+        self._there, self._room = problem.after(moves)
         self._by_machine = np.argsort(problem.home_machine, kind="stable")
         self._starts = np.searchsorted(
             problem.home_machine[self._by_machine], np.arange(problem.machines + 1)

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Int64
+from firmament.core.flow.network.network import StepArcs, Steps
 from firmament.core.rescheduling.move_network.columns import Columns
 from firmament.core.rescheduling.move_network.problem import MoveProblem, Moves
 from firmament.solvers.base import Arcs, FlowProblem
@@ -111,30 +112,13 @@ def build(
     return MoveNetwork(flow, homes, columns, members, machines[fuller.machine], machines)
 
 
-@dataclass(frozen=True, slots=True)
-class _Steps:
-    """Tasks by which machines become fuller: ``machine[i]`` (an index), ``capacity[i]`` at ``cost[i]``: int64[G]."""
-
-    machine: Int64
-    capacity: Int64
-    cost: Int64
-
-
-def _steps(problem: MoveProblem, machines: Int64, start: Int64, number: Int64) -> _Steps:
+def _steps(problem: MoveProblem, machines: Int64, start: Int64, number: Int64) -> StepArcs:
     """What the ``number[i]`` tasks after the first ``start[i]`` cost on ``machines[i]``: int64[M'] each.
 
     Steps at the same cost are one.
     """
-    grows = problem.crowd[machines] > 0
-    first = start // problem.step
-    last = np.where(number > 0, (start + np.maximum(number, 1) - 1) // problem.step, first - 1)
-    parts = np.where(number <= 0, 0, np.where(grows, last - first + 1, 1))
-    owner = np.repeat(np.arange(len(machines)), parts)
-    place = np.arange(len(owner)) - np.repeat(np.cumsum(parts) - parts, parts)
-    begin = np.maximum((first[owner] + place) * problem.step, start[owner])
-    end = np.minimum((first[owner] + place + 1) * problem.step, (start + number)[owner])
-    end = np.where(grows[owner], end, (start + number)[owner])
-    return _Steps(owner, end - begin, problem.marginal(machines[owner], begin))
+    steps = Steps(problem.crowd[machines], start, np.ones_like(start), number, number + 1, problem.step)
+    return steps.arcs().some()
 
 
 def _units(rows: Int64, machines: Int64, flows: Int64) -> tuple[Int64, Int64]:

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.flow.network.congestion_steps import staircase
+from firmament.core.flow.network.network import staircase
 from firmament.solvers.base import Int32
 
 BARRED = np.int32(2**30)
@@ -59,7 +59,17 @@ class MoveProblem:
 
     def tasks_on(self) -> Int64:
         """int64[M]: the tasks of this problem on each machine now."""
-        return _sums(self.home_machine, self.home_count, self.machines)
+        return np.bincount(self.home_machine, self.home_count, self.machines).astype(np.int64)
+
+    def after(self, moves: Moves) -> tuple[Int64, Int64]:
+        """int64[M], int64[M, K]: tasks on each machine once moves are made, and what is left beside them."""
+        there, room = self.tasks_on(), self.free.copy()
+        amounts = self.requests[moves.row] * moves.count[:, None]
+        np.subtract.at(there, moves.source, moves.count)
+        np.add.at(there, moves.target, moves.count)
+        np.add.at(room, moves.source, amounts)
+        np.subtract.at(room, moves.target, amounts)
+        return there, room
 
     def requested_at_home(self) -> Int64:
         """int64[M, K]: what they request there."""
@@ -129,12 +139,6 @@ def saved(problem: MoveProblem, moves: Moves) -> int:
     """Units that moves save, what moving costs deducted: exact, crowding included."""
     before = problem.home_cost[problem.home_of(moves.row, moves.source)]
     after = problem.cost[moves.row, problem.group[moves.target]].astype(np.int64)
-    there = problem.tasks_on()
-    left = _sums(moves.source, moves.count, problem.machines)
-    came = _sums(moves.target, moves.count, problem.machines)
+    there, then = problem.tasks_on(), problem.after(moves)[0]
     apart = int(((before - after - problem.price[moves.row]) * moves.count).sum())
-    return apart + int((problem.crowding(there) - problem.crowding(there - left + came)).sum())
-
-
-def _sums(index: Int64, amounts: Int64, length: int) -> Int64:
-    return np.bincount(index, weights=amounts, minlength=length).astype(np.int64)
+    return apart + int((problem.crowding(there) - problem.crowding(then)).sum())
