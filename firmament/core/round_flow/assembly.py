@@ -11,7 +11,7 @@ from cost_models.interface import Float64, Int64
 from firmament.core.commit.placements import in_delta_order
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, PlacementProblem
 from firmament.core.round_flow.prices import place_prices
-from firmament.core.round_flow.rooms import Gate, gates, saturated
+from firmament.core.round_flow.rooms import Gate, gates, saturated, within_capacity
 from firmament.core.round_flow.view import FlowClass, RoundFlow
 from firmament.core.rounds import Placement
 from firmament.core.scoring.model_points import model_points
@@ -57,7 +57,8 @@ def snapshot_flow(
     found = gates(problem, resources, lambda shape: assessed.static[shape].refusals())
     uids = _uids(snapshot, placed) if with_tasks else ()
     told = RoundWords(snapshot.machine_names, resources, words)
-    return _flow(problem, placement, placed, told, found, points, uids)
+    held = within_capacity(problem, assessed.machines.capacity)
+    return _flow(held, placement, placed, told, found, points, uids)
 
 
 def problem_flow(problem: PlacementProblem, placement: Placement, words: RoundWords) -> RoundFlow:

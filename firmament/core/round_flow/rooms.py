@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -46,6 +47,17 @@ def gates(
         open_now = ~causes.refused() & problem.feasible[shape]
         found[shape] = Gate(tuple(causes.counts()), int(open_now.sum()))
     return found
+
+
+def within_capacity(problem: PlacementProblem, capacity: Int64) -> PlacementProblem:
+    """The problem in which no machine is for a shape that is larger than it: one more place would not help there.
+
+    ``capacity``: int64[M, K], what machines offer in all.
+    """
+    feasible = problem.feasible.copy()
+    for column, amounts in enumerate(problem.requests.T):
+        feasible &= np.less_equal.outer(amounts, capacity[:, column]) | (amounts == 0)[:, None]
+    return replace(problem, feasible=feasible)
 
 
 def saturated(problem: PlacementProblem, placed: Assignments) -> tuple[Bool, Int64]:

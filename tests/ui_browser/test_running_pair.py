@@ -1,0 +1,38 @@
+"""Every view against both programs as they run. What is seen is kept in ``build/screenshots``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.ui_browser.running_pair import VIEWS, picture_of, running_pair
+
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(300)]
+
+SCREENSHOTS = Path(__file__).resolve().parents[2] / "build" / "screenshots"
+
+
+async def test_each_view_shows_what_is_so(browser, tmp_path):
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    async with running_pair(tmp_path) as origin:
+        tab = await browser.page()
+        tab.origin = origin
+        await tab.look(width=1280, height=800)
+        await tab.open("#/overview")
+        await tab.shows("1,310", seconds=60)
+        for view in VIEWS:
+            (SCREENSHOTS / f"{view}.png").write_bytes(await picture_of(tab, view))
+        await tab.value("location.hash = '#/flow?as=table'")
+        await tab.shows("Insufficient nvidia.com/gpu")
+        await tab.value("location.hash = '#/cluster?node=west-1a-r3-n00'")
+        await tab.shows("nvidia.com/gpu")
+        # From the start page to why a pod waits, and what would make it fit: three clicks.
+        await tab.value("location.hash = '#/overview'")
+        await tab.click("a, button", "Insufficient nvidia.com/gpu")
+        await tab.click("button", "Cheapest cures")
+        await tab.until("/one more node|more of|request|move /.test(document.body.innerText)", seconds=120)
+        assert await tab.value("window.violations") == []
+        assert tab.complaints == []
+        assert [url for url in tab.requests if not url.startswith((origin, "about:"))] == []
+        await tab.close()
