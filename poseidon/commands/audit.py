@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from poseidon.commands.connection import connection_options, names_cluster
-from poseidon.commands.endings import fault, print_json, warn
+from poseidon.commands.endings import print_json, warn, write_page
 from poseidon.commands.offline_input import Source, offline_options
-from poseidon.commands.options import hot_option, move_cost_option
+from poseidon.commands.options import hot_option, move_cost_option, page_option
 
 if TYPE_CHECKING:
     from poseidon.offline.audit.findings import Audit
@@ -37,13 +37,7 @@ _HEADINGS = {
     default=500,
     help="How often a choice of nodes is tried, each by rounds of the solver.",
 )
-@click.option(
-    "--html",
-    "page_file",
-    type=click.Path(path_type=Path, dir_okay=False, writable=True),
-    metavar="FILE",
-    help="Write the audit as one web page, too.",
-)
+@page_option("Write the audit as one web page, too.")
 @move_cost_option("What a move has to save to be worth it, in points of cost models.")
 @hot_option
 @click.option("--most-moves", type=click.IntRange(min=0), help="How many pods may move; default: any number.")
@@ -72,10 +66,7 @@ def audit(
     if page_file is not None:
         from poseidon.offline.audit.page import page
 
-        try:
-            page_file.write_text(page(made), encoding="utf-8")
-        except OSError as error:
-            raise fault(f"--html: {page_file}: {error.strerror}") from None
+        write_page(page_file, page(made))
     if output == "json":
         print_json(made.as_json())
     else:

@@ -7,6 +7,7 @@ import json
 import signal
 from collections.abc import Iterable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import click
@@ -43,3 +44,11 @@ def stop_event() -> asyncio.Event:
         with suppress(ValueError, RuntimeError):  # only the main thread hears them
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
     return stop
+
+
+def write_page(file: Path, page: str) -> None:
+    """Write a web page; where that cannot be done the command ends with status 2."""
+    try:
+        file.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise fault(f"--html: {file}: {error.strerror}") from None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -14,8 +16,9 @@ from poseidon.commands.connection import (
     live_faults,
     solver_options,
 )
-from poseidon.commands.endings import bad_input, fault, print_json, warn
+from poseidon.commands.endings import bad_input, fault, print_json, warn, write_page
 from poseidon.commands.offline_input import Source, offline_options
+from poseidon.commands.options import page_option
 from protos.conventions.logs import one_line
 from protos.conventions.tls import chosen_tls, tls_options
 
@@ -46,7 +49,10 @@ _FILE_OPTIONS = ("config", "now")
 @click.option(
     "--pod", metavar="NAMESPACE/NAME", help="The pod to explain; a bare name is in namespace default."
 )
-def explain(*, source: Source, output: str, timeout: float, most: int, pod: str | None) -> None:
+@page_option("Write the verdicts as one web page, too.")
+def explain(
+    *, source: Source, output: str, timeout: float, most: int, pod: str | None, page_file: Path | None
+) -> None:
     """Say, for one pod and every node: feasible or why not, and the cost of each model.
 
     With -f, of the cluster that the files describe; without, of the live one, whose solver is asked. A pod that runs
@@ -57,6 +63,10 @@ def explain(*, source: Source, output: str, timeout: float, most: int, pod: str 
     name = pod if "/" in pod else f"default/{pod}"
     _refuse_mixture(offline=bool(source.paths))
     explained = _of_files(source, name) if source.paths else _of_cluster(name, timeout)
+    if page_file is not None:
+        from poseidon.ui.views.pods import single_page
+
+        write_page(page_file, single_page(explained, time.time()))
     if output == "json":
         print_json(explained.as_json())
         return

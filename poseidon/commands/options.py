@@ -104,3 +104,9 @@ def move_cost_option(explanation: str, *, free: bool = True) -> Callable[[F], F]
         metavar="POINTS",
         help=explanation,
     )
+
+
+def page_option(text: str) -> Callable[[F], F]:
+    """Add ``--html``, as ``page_file``; ``text`` says what is written there."""
+    kind = click.Path(path_type=Path, dir_okay=False, writable=True)
+    return click.option("--html", "page_file", type=kind, metavar="FILE", help=text)

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
 
+from poseidon import __version__
 from poseidon.explanations import plain
 from poseidon.ui.cluster.records import BOUND, ENDED, GATED, GONE, PENDING
+from poseidon.ui.single_file import single_file
 from poseidon.ui.views.flow.arcs import price_of
 from poseidon.ui.views.pending import reason_key
 from poseidon.ui.views.room import takers
 
 if TYPE_CHECKING:
-    from poseidon.explanations import Verdict
+    from poseidon.explanations import PodExplanation, Verdict
     from poseidon.ui.cluster.records import PodRecord
     from poseidon.ui.cluster.store import ClusterStore
     from poseidon.ui.known import Known
@@ -105,7 +108,7 @@ def pod(
         "group": group.name if group is not None else None,
         "reason": record.reason,
         "story": story(record),
-        "verdicts": None if found is None else _verdicts(found, record),
+        "verdicts": None if found is None else _verdicts(found, record.node or record.nominated),
         "verdictsError": problem,
         "price": _price(record, flow, found),
         "room": takers(known, record, found, flow) if record.waits and found else [],
@@ -145,7 +148,50 @@ def _outlook(record: PodRecord) -> Iterable[str]:
         yield "Nobody schedules it before its scheduling gates are gone."
 
 
-def _verdicts(found: Mapping[str, Verdict], record: PodRecord) -> dict[str, Any]:
+def explained(explanation: PodExplanation, at: float) -> dict[str, Any]:
+    """Return the same of what ``poseidon explain`` says: verdicts, and nothing of what has become of the pod."""
+    feasible = sum(each.feasible for each in explanation.nodes.values())
+    return {
+        "at": at,
+        "version": 1,
+        "pod": explanation.pod,
+        "phase": BOUND if explanation.node else PENDING,
+        "node": explanation.node,
+        "created": None,
+        "since": None,
+        "priority": None,
+        "class": "",
+        "group": None,
+        "reason": f"{feasible} of {len(explanation.nodes)} nodes are feasible.",
+        "story": [],
+        "verdicts": _verdicts(explanation.nodes, explanation.node) if explanation.nodes else None,
+        "verdictsError": None
+        if explanation.nodes
+        else "There are no nodes, or the solver does not know the pod.",
+        "price": None,
+        "room": [],
+        "outlook": list(explanation.outlook),
+    }
+
+
+def single_page(explanation: PodExplanation, at: float) -> str:
+    """Return the same as a web page of its own, to be kept or sent."""
+    path = "/".join(quote(each, safe="") for each in ("pods", *explanation.pod.split("/", 1)))
+    capabilities = dict.fromkeys(("figures", "flow", "cluster", "pending", "cures", "groups"), False)
+    session = {
+        "at": at,
+        "version": 1,
+        "source": "manifests",
+        "title": "",
+        "cluster": "",
+        "poseidon": __version__,
+        "capabilities": {**capabilities, "explain": True},
+        "warnings": list(explanation.warnings),
+    }
+    return single_file(explanation.pod, f"#/{path}", {"session": session, path: explained(explanation, at)})
+
+
+def _verdicts(found: Mapping[str, Verdict], chosen: str) -> dict[str, Any]:
     feasible = sorted(
         ((each.cost, name) for name, each in found.items() if each.feasible), key=lambda each: each
     )
@@ -159,7 +205,7 @@ def _verdicts(found: Mapping[str, Verdict], record: PodRecord) -> dict[str, Any]
         "feasible": len(feasible),
         "refused": len(found) - len(feasible),
         "models": list(models),
-        "nodes": [_node(name, found[name], record) for _, name in feasible[:_CHEAPEST]],
+        "nodes": [_node(name, found[name], chosen) for _, name in feasible[:_CHEAPEST]],
         "refusals": [
             {"reasons": list(reasons), "nodes": len(names), "examples": list(islice(names, _EXAMPLES))}
             for reasons, names in ordered[:_MOST_REFUSALS]
@@ -167,7 +213,7 @@ def _verdicts(found: Mapping[str, Verdict], record: PodRecord) -> dict[str, Any]
     }
 
 
-def _node(name: str, each: Verdict, record: PodRecord) -> dict[str, Any]:
+def _node(name: str, each: Verdict, chosen: str) -> dict[str, Any]:
     return {
         "node": name,
         "cost": plain(each.cost),
@@ -179,7 +225,7 @@ def _node(name: str, each: Verdict, record: PodRecord) -> dict[str, Any]:
             }
             for model, charge in each.models.items()
         },
-        "chosen": name == (record.node or record.nominated),
+        "chosen": name == chosen,
     }
 
 

@@ -2,6 +2,7 @@
 // later up to MOST_WAIT; after each attempt that fails the shown view asks once by itself, so that the page stays useful where
 // streams are refused (too many pages are open) and only the stream is missing.
 
+import { isFile } from "./api.js";
 import { store } from "./store.js";
 
 const FIRST_WAIT = 1000;
@@ -61,6 +62,10 @@ function close() {
 
 export function open() {
   close();
+  if (isFile) {
+    connection.set({ state: "connected", retryAt: 0 });
+    return;
+  }
   source = new EventSource("api/v1/events");
   source.addEventListener("open", opened);
   source.addEventListener("changed", changed);

@@ -1,0 +1,81 @@
+"""The page as one file with the answers that it needs, for those who have no server.
+
+Opened from anywhere, it shows one view.
+
+The modules stand in the file as ``data:`` addresses under names of their own, which an import map knows; what the page
+would ask a server for stands in it as JSON.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from collections.abc import Mapping
+from html import escape
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from poseidon.ui.server.assets import FOLDER as ASSETS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_IMPORTED = re.compile(r"""((?:\bfrom|\bimport)\s*\(?\s*)(["'])(\.{1,2}/[^"']+\.js)\2""")
+_PREFIX = "page/"
+_SHEETS = (
+    "css/base.css",
+    "css/shell.css",
+    "css/parts.css",
+    "css/charts.css",
+    "css/views.css",
+    "vendor/uplot.css",
+)
+
+
+def single_file(title: str, address: str, answers: Mapping[str, Any]) -> str:
+    """Return a web page that shows the view at ``address`` (``#/view/…``); ``answers`` by path below ``/api/v1``."""
+    modules = {
+        f"{_PREFIX}{path.relative_to(ASSETS).as_posix()}": _module(path)
+        for path in sorted(ASSETS.rglob("*.js"))
+    }
+    styles = "\n".join((ASSETS / name).read_text(encoding="utf-8") for name in _SHEETS)
+    return "\n".join(
+        [
+            "<!doctype html>",
+            '<html lang="en" data-theme="dark">',
+            '<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">',
+            f"<title>{escape(title)}</title>",
+            f"<style>{styles}</style>",
+            f'<script type="application/json" id="answers">{_json(answers)}</script>',
+            f'<script type="importmap">{_json({"imports": modules})}</script>',
+            f"<script>if (!location.hash) location.replace({_json(address)});</script>",
+            f'<script type="module">import "{_PREFIX}data/theme.js"; import "{_PREFIX}app.js";</script>',
+            "</head>",
+            '<body><a class="skip" href="#content">Skip to the content</a><div id="app"></div>',
+            '<div id="announcements" class="unseen" role="status" aria-live="polite"></div></body></html>',
+        ]
+    )
+
+
+def _module(path: Path) -> str:
+    """Return a module as an address, with what it imports by the names of the import map."""
+    folder = PurePosixPath(path.relative_to(ASSETS).parent.as_posix())
+
+    def named(found: re.Match[str]) -> str:
+        parts: list[str] = []
+        for part in (folder / found[3]).parts:
+            if part == "..":
+                parts.pop()
+            else:
+                parts.append(part)
+        return f"{found[1]}{found[2]}{_PREFIX}{'/'.join(parts)}{found[2]}"
+
+    code = _IMPORTED.sub(named, path.read_text(encoding="utf-8"))
+    return f"data:text/javascript;base64,{b64encode(code.encode()).decode()}"
+
+
+def _json(value: Any) -> str:
+    """Return JSON that ends no element of HTML."""
+    return msgspec.json.encode(value).decode().replace("<", "\\u003c")
