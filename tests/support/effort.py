@@ -1,6 +1,6 @@
 """How much tests draw: one number for the examples of all properties, and for the seeds of all loops.
 
-``EFFORT`` in the environment is the share of the stated numbers that is drawn, 0.3 where nothing is said.
+``EFFORT`` in the environment is the share of the stated numbers that is drawn, 0.2 where nothing is said.
 ``make test-full`` takes 1, and with that also runs the tests of the tests; more than 1 searches for longer.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import Final
 
-EFFORT: Final = float(os.environ.get("EFFORT", "0.3"))
+EFFORT: Final = float(os.environ.get("EFFORT", "0.2"))
 
 
 def examples(full: int, least: int = 10) -> int:

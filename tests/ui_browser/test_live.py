@@ -53,7 +53,13 @@ async def updated(page, server, times: int) -> None:
         await page.value("new Promise(requestAnimationFrame)")
 
 
-@pytest.mark.parametrize("view", ["#/overview", "#/flow", "#/cluster", "#/pending"])
+@pytest.mark.parametrize(
+    "view",
+    [
+        "#/overview",
+        *(pytest.param(each, marks=pytest.mark.full) for each in ("#/flow", "#/cluster", "#/pending")),
+    ],
+)
 @pytest.mark.timeout(300)
 async def test_two_hundred_changes_leave_nothing_behind(page, server, view):
     await page.open(view)
