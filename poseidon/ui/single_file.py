@@ -12,16 +12,12 @@ import re
 from base64 import b64encode
 from collections.abc import Mapping
 from html import escape
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 import msgspec
 
-from poseidon.ui.server.assets import FOLDER as ASSETS
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
+ASSETS = Path(__file__).with_name("assets")
 _IMPORTED = re.compile(r"""((?:\bfrom|\bimport)\s*\(?\s*)(["'])(\.{1,2}/[^"']+\.js)\2""")
 _PREFIX = "page/"
 _SHEETS = (
