@@ -12,8 +12,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from firmament.artefacts.saving import RoundRecord
+from firmament.core.round_flow.assembly import first_tasks, snapshot_flow
 from firmament.server.failing_rounds import FailingRounds
-from firmament.server.round_history import RoundHistory, describe, names_needed
+from firmament.server.round_history import RoundHistory
 
 if TYPE_CHECKING:
     from firmament.core.events import BindingReport, Event
@@ -307,8 +308,8 @@ class ServedCluster:
             if found is None:
                 return None
             summary, record = found
-            words = scheduler.class_words(names_needed(record))
-        return summary, describe(record, words, with_tasks=with_tasks)
+            words = scheduler.class_words(first_tasks(record.snapshot))
+        return summary, snapshot_flow(record.snapshot, record.placement, words, with_tasks=with_tasks)
 
     # --- under the lock -----------------------------------------------------------------------------------
 

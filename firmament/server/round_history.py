@@ -7,12 +7,11 @@ round to round; large ones only as long as somebody goes on asking, as they woul
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from firmament.artefacts.saving import RoundRecord
 from firmament.core.results import DeltaKind, RoundResult
-from firmament.core.round_flow.assembly import ClassWords, first_tasks, snapshot_flow
-from firmament.core.round_flow.view import RoundFlow, RoundSummary
+from firmament.core.round_flow.view import RoundSummary
 
 MOST_ROUNDS = 200
 
@@ -24,7 +23,7 @@ INTEREST_SECONDS = 60.0
 
 
 class RoundHistory:
-    """What has become of a cluster's rounds; under the cluster's lock, but for ``describe``.
+    """What has become of a cluster's rounds; under the cluster's lock.
 
     ``clock``: seconds since the epoch; ``timer``: monotonic seconds.
     """
@@ -60,16 +59,6 @@ class RoundHistory:
         """The last round with a snapshot, if its number is larger. From now on somebody looks."""
         self._asked = self._timer()
         return self._last if self._last is not None and self._last[0].round > after else None
-
-
-def names_needed(record: RoundRecord) -> list[str]:
-    """Uids of the tasks by which the classes of a round are told."""
-    return first_tasks(record.snapshot)
-
-
-def describe(record: RoundRecord, words: Sequence[ClassWords], *, with_tasks: bool) -> RoundFlow:
-    """Return the flow of a round; takes a while, and needs no lock."""
-    return snapshot_flow(record.snapshot, record.placement, words, with_tasks=with_tasks)
 
 
 def _evictions(result: RoundResult) -> int:
