@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks import report_core as core
 from benchmarks import report_models as models
 from benchmarks import report_processes as processes
+from benchmarks.charts import sections
 from benchmarks.sheets import Report, Sheet, markdown
+from poseidon import __version__
+from poseidon.ui.report import Report as PageReport
+from poseidon.ui.report import Section, Table, report_page
 
 
 class ResultError(ValueError):
@@ -86,6 +91,23 @@ def render(reports: Sequence[Report]) -> str:
     return "\n\n".join(sections) + "\n" if sections else ""
 
 
+def as_page(reports: Sequence[Report]) -> str:
+    """Return a web page of pictures and tables, which needs no other file. Raises ``ResultError``."""
+    shown = [*sections(reports).values()]
+    for name, kind in KINDS.items():
+        for each in _merged([report for report in reports if report["kind"] == name]):
+            with _complete(each):
+                shown += (_section(kind.title, sheet, _machine(each)) for sheet in kind.sheets(each))
+    notes = ["Compare figures within one run alone; machines differ, and so do their neighbours."]
+    return report_page(PageReport("Benchmarks", (), notes, shown), __version__)
+
+
+def _section(title: str, sheet: Sheet, machine: str) -> Section:
+    caption = f"{title}: {sheet.caption}" if sheet.caption else title
+    table = Table(sheet.headings, sheet.rows, len(sheet.headings) - 1)
+    return Section(caption, None, table, [*(f"{note}." for note in sheet.notes), machine])
+
+
 def unknown(reports: Iterable[Report]) -> list[str]:
     """One line for each result of a kind that has no table."""
     return [
@@ -109,14 +131,25 @@ def _merged(reports: Sequence[Report]) -> list[Report]:
 
 
 def _written(report: Report, kind: Kind) -> str:
-    """The tables, and below them the machine."""
+    """Return the tables, and below them the machine."""
+    with _complete(report):
+        return f"{markdown(kind.sheets(report))}\n\n{_machine(report)}"
+
+
+def _machine(report: Report) -> str:
+    machine = report["environment"]
+    packages = machine.get("packages", {})
+    return (
+        f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gib']} GiB, "
+        f"Python {machine['python']}, OR-Tools {packages.get('ortools', '?')} (`{report['file']}`)."
+    )
+
+
+@contextmanager
+def _complete(report: Report) -> Iterator[None]:
+    """Raise ``ResultError`` where a result lacks what its kind has."""
     try:
-        tables, machine = markdown(kind.sheets(report)), report["environment"]
-        packages = machine.get("packages", {})
-        return (
-            f"{tables}\n\n{machine['processor']}, {machine['cores']} cores, {machine['memory_gib']} GiB, "
-            f"Python {machine['python']}, OR-Tools {packages.get('ortools', '?')} (`{report['file']}`)."
-        )
+        yield
     except KeyError as error:
         raise ResultError(
             f"{report['file']}: a result of kind {report['kind']!r} without {error}; measure it again"

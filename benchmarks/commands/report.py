@@ -14,14 +14,20 @@ RESULTS = Path(__file__).resolve().parents[1] / "results"
 @click.option(
     "--plots", type=click.Path(file_okay=False, path_type=Path), help="Also draw pictures into this folder."
 )
+@click.option(
+    "--html",
+    "page",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Also write a web page, in one file.",
+)
 @click.option("--format", "kind", type=click.Choice(["svg", "png"]), default="svg", show_default=True)
-def report(paths: tuple[Path, ...], plots: Path | None, kind: str) -> None:
+def report(paths: tuple[Path, ...], plots: Path | None, page: Path | None, kind: str) -> None:
     """Render results as Markdown, from files or folders; by default those that come with the harness.
 
     The status is 1 if some are of a kind that is not known; they are named, and the others rendered.
     """
     from benchmarks.plots import PlottingUnavailableError, draw_all
-    from benchmarks.report import ResultError, load_results, render, unknown
+    from benchmarks.report import ResultError, as_page, load_results, render, unknown
 
     try:
         results = load_results(paths or [RESULTS])
@@ -29,6 +35,11 @@ def report(paths: tuple[Path, ...], plots: Path | None, kind: str) -> None:
         if plots is not None:
             for path in draw_all(results, plots, kind):
                 click.echo(f"wrote {path}", err=True)
+        if page is not None:
+            page.write_text(as_page(results), encoding="utf-8")
+            click.echo(f"wrote {page}", err=True)
+    except OSError as error:
+        raise click.ClickException(f"{error.filename}: cannot be written: {error.strerror}") from None
     except (ResultError, PlottingUnavailableError) as error:
         raise click.ClickException(str(error)) from None
     if left := unknown(results):

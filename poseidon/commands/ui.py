@@ -35,6 +35,8 @@ from protos.conventions.logs import configure, one_line
 from protos.conventions.tls import chosen_tls, tls_options
 
 if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
     from poseidon.configuration.document import BridgeConfiguration
     from poseidon.kube.client.transport import Transport
     from poseidon.ui.audience import Audience
@@ -107,7 +109,10 @@ class NetworkRange(click.ParamType[Any]):
     help="Where the solver serves its metrics.",
 )
 @click.option(
-    "--config", type=click.Path(path_type=Path), metavar="FILE", help="Scheduler configuration (YAML)."
+    "--config",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Scheduler configuration (YAML); default: the one that the solver shows beside its metrics.",
 )
 @click.option(
     "--snapshot",
@@ -157,9 +162,13 @@ def ui(
         return
     if now is not None:
         raise click.UsageError("--now is for files; name some with --snapshot")
+    from poseidon.ui.program_pages import configz
+
     options = _live_options(bridge, solver, config)
     kubeconfig, context = chosen_context()
-    given = ClusterInput((), str(kubeconfig or ""), context or "", str(config or ""))
+    given = ClusterInput(
+        (), str(kubeconfig or ""), context or "", str(config or ""), (configz(solver), configz(bridge))
+    )
     _run(_serve_live(connect(), options, given, serving))
 
 
@@ -242,12 +251,13 @@ async def _serve_live(
     from poseidon.ui.sources.live import LiveSource
 
     random = Random(os.urandom(16))  # noqa: S311 - jitter, not secrets
-    metrics = KubeMetrics(CollectorRegistry())
+    registry = CollectorRegistry()
+    metrics = KubeMetrics(registry)
     audience, worker = Audience(time.monotonic), Worker()
     async with transport:
         environment = Environment(transport, metrics, random, time.monotonic, time.time)
         source = LiveSource(environment, options, audience)
-        await _serve(source, audience, worker, Cures(worker, given, time.monotonic), serving)
+        await _serve(source, audience, worker, Cures(worker, given, time.monotonic), serving, registry)
 
 
 async def _serve_files(files: FileInput, serving: _Serving) -> None:
@@ -279,14 +289,23 @@ def _run(work: Any) -> None:
 
 
 async def _serve(
-    source: PageSource, audience: Audience, worker: Worker, cures: Cures, serving: _Serving
+    source: PageSource,
+    audience: Audience,
+    worker: Worker,
+    cures: Cures,
+    serving: _Serving,
+    registry: CollectorRegistry | None = None,
 ) -> None:
-    """Serve until the program is to end."""
+    """Serve until the program is to end. ``registry``: of metrics that are shown beside those of the page."""
     from poseidon.ui.server.application import Server, serve
     from poseidon.ui.server.limits import Limits
+    from poseidon.ui.server.metrics import PageMetrics
 
     limits = Limits(clients=serving.most_clients)
-    server = Server(source, serving.access, audience, wall=time.time, cures=cures, limits=limits)
+    metrics = PageMetrics(registry)
+    server = Server(
+        source, serving.access, audience, wall=time.time, cures=cures, limits=limits, metrics=metrics
+    )
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         with suppress(ValueError, RuntimeError):  # only the main thread hears them

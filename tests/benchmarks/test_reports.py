@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from io import StringIO
 
 import pytest
@@ -94,6 +95,20 @@ def test_pictures_are_drawn(results, tmp_path):
     drawn = {path.name: path.read_text() for path in folder.iterdir()}
     assert set(drawn) == {"throughput-over-nodes.svg", "latency.svg", "stages.svg", "comparison.svg"}
     assert all("<svg" in text for text in drawn.values())
+
+
+def test_a_page_holds_all_pictures_and_tables(results, tmp_path):
+    page = tmp_path / "page.html"
+    done = CliRunner().invoke(main, ["report", str(results), "--html", str(page)])
+    assert done.exit_code == 0, done.output
+    (answers,) = re.findall(r'<script type="application/json" id="answers">(.*?)</script>', page.read_text())
+    sections = json.loads(answers)["report"]["sections"]
+    charts = [each["chart"]["type"] for each in sections if each["chart"]]
+    assert charts == ["lines", "lines", "stacks", "bars"]
+    tables = done.stdout.count("|---|")
+    assert sum(each["table"] is not None for each in sections) == tables > 0
+    refused = CliRunner().invoke(main, ["report", str(results), "--html", str(tmp_path / "no" / "page")])
+    assert (refused.exit_code, "cannot be written" in refused.output) == (1, True)
 
 
 def test_the_results_that_come_along_can_be_rendered():

@@ -12,8 +12,9 @@ from click.testing import CliRunner
 
 from poseidon.cli import main
 from poseidon.ui.audience import Audience
-from poseidon.ui.server.access import Access, AccessError, check_exposure
+from poseidon.ui.server.access import COOKIE, Access, AccessError, check_exposure
 from poseidon.ui.server.application import Server, serve
+from poseidon.ui.server.guesses import MOST, Guesses
 from poseidon.ui.server.limits import Limits
 from poseidon.ui.server.security_headers import HEADERS
 from tests.ui.objects import Wall
@@ -225,3 +226,49 @@ async def test_there_are_so_many_connections_at_most():
         for _, writer in open_ones:
             writer.close()
         await listening.close()
+
+
+async def test_no_further_token_is_looked_at_after_many_wrong_ones():
+    now = [0.0]
+    async with served(access=Access(token=TOKEN), clock=lambda: now[0]) as (client, _):
+        right, wrong = {"Authorization": f"Bearer {TOKEN}"}, {"Authorization": "Bearer wrong"}
+        entered = await client.get(f"/?token={TOKEN.replace(' ', '+')}", allow_redirects=False)
+        assert entered.status == 303
+        cookie = {COOKIE: entered.cookies[COOKIE].value}
+        client.session.cookie_jar.clear()
+        statuses = [(await client.get(API, headers=wrong)).status for _ in range(MOST + 1)]
+        assert statuses == [401] * MOST + [429]
+        for path, headers in ((API, right), ("/?token=again", {})):
+            refused = await client.get(path, headers=headers)
+            assert (refused.status, refused.headers["Retry-After"]) == (429, "60")
+        assert (await client.get(API, cookies=cookie)).status == 200  # who is in stays in
+        now[0] = 60.0
+        client.session.cookie_jar.clear()
+        assert (await client.get(API, headers=right)).status == 200
+
+
+def test_wrong_tokens_are_counted_for_so_many_addresses():
+    guesses = Guesses(lambda: 0.0)
+    for _ in range(MOST):
+        guesses.wrong("first")
+    assert guesses.too_many("first")
+    for number in range(1024):
+        guesses.wrong(f"peer-{number}")
+    assert not guesses.too_many("first")
+
+
+async def test_metrics_of_requests_and_streams():
+    async with served(access=Access(token=TOKEN)) as (client, _):
+        bearer = {"Authorization": f"Bearer {TOKEN}"}
+        assert (await client.get("/metrics")).status == 401
+        await client.get("/api/v1/pods/shop/a-name", headers=bearer)
+        await client.get("/api/v1/overview", headers=bearer)
+        await client.get("/no-such-file", headers=bearer)
+        async with client.get("/api/v1/events", headers=bearer):
+            text = await (await client.get("/metrics", headers=bearer)).text()
+    found = {each for each in text.splitlines() if not each.startswith("#")}
+    assert "poseidon_ui_streams 1.0" in found
+    assert 'poseidon_ui_requests_total{route="/api/v1/overview",status="200"} 1.0' in found
+    assert 'poseidon_ui_requests_total{route="/api/v1/pods/{namespace}/{name}",status="404"} 1.0' in found
+    assert 'poseidon_ui_requests_total{route="page",status="404"} 1.0' in found
+    assert "a-name" not in text

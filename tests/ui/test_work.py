@@ -5,16 +5,23 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from dataclasses import replace
 from functools import partial
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 
+from poseidon.testbed.kubeconfig import write_kubeconfig
 from poseidon.ui.cures import Cures
+from poseidon.ui.program_pages import configz
 from poseidon.ui.work.curing import cured
-from poseidon.ui.work.inputs import ClusterInput, UnreadableInputError
+from poseidon.ui.work.inputs import ClusterInput, UnreadableInputError, read
 from poseidon.ui.work.planning import explained, planned
 from poseidon.ui.work.process import BusyError, JobError, Worker
 from protos.firmament.v1 import scheduler_pb2 as pb
+from tests.end_to_end.scene import free_port
+from tests.support.cluster import running_cluster
 from tests.support.waiting import until
 
 NODES = """
@@ -177,3 +184,35 @@ async def test_questions_are_kept_for_a_minute_and_bounded():
     assert cures.state("nothing") is None
     worker.release.set()
     await until(lambda: not cures._tasks, within=5)
+
+
+CONFIGURATION = """
+apiVersion: firmament.io/v1alpha1
+kind: SchedulerConfiguration
+policy: {name: trivial}
+"""
+
+
+def policy(found):
+    return found.configuration.model_dump()["policy"]["name"]
+
+
+async def test_a_live_cluster_is_read_with_the_configuration_that_a_program_shows(tmp_path):
+    async def shown(_: web.Request) -> web.Response:
+        return web.Response(text=CONFIGURATION)
+
+    app = web.Application()
+    app.router.add_get("/configz", shown)
+    async with running_cluster() as cluster, TestServer(app) as server:
+        write_kubeconfig(tmp_path / "kubeconfig", cluster.url)
+        here = configz(str(server.make_url("/metrics")))
+        nobody = f"http://127.0.0.1:{free_port()}/configz"
+        given = ClusterInput(kubeconfig=str(tmp_path / "kubeconfig"), configz=(nobody, here))
+        found = await asyncio.to_thread(read, given)
+        assert (policy(found), found.note) == ("trivial", "")
+        found = await asyncio.to_thread(read, replace(given, configz=(nobody,)))
+        assert (policy(found), "default" in found.note) == ("cpu_mem", True)
+        file = tmp_path / "scheduler.yaml"
+        file.write_text(CONFIGURATION.replace("trivial", "random"))
+        found = await asyncio.to_thread(read, replace(given, config=str(file)))
+        assert (policy(found), found.note) == ("random", "")

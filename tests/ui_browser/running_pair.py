@@ -12,7 +12,7 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from poseidon.demo.seeding import create_in_bulk, ensure_namespace
 from poseidon.demo.solver_client import SolverClient
@@ -25,7 +25,16 @@ from tests.ui_browser.browser import Browser, Page
 
 Object = dict[str, Any]
 
-ZONES, RACKS, PER_RACK = ("west-1a", "west-1b", "west-1c"), 4, 10
+
+class Topology(NamedTuple):
+    """So many racks of so many nodes in each zone."""
+
+    zones: tuple[str, ...]
+    racks: int
+    per_rack: int
+
+
+SMALL = Topology(("west-1a", "west-1b", "west-1c"), 4, 10)
 BOUND, WAITING = 1_310, 64
 GPU = {"nvidia.com/gpu": "4"}
 POOL = ({"key": "dedicated", "value": "training", "effect": "NoSchedule"},)
@@ -51,11 +60,11 @@ VIEWS = {
 }
 
 
-def nodes() -> Iterator[Object]:
-    """Three zones of racks; the last rack of each is for training."""
-    for zone in ZONES:
-        for rack in range(RACKS):
-            training = rack == RACKS - 1
+def nodes(topology: Topology) -> Iterator[Object]:
+    """Yield zones of racks; the last rack of each is for training."""
+    for zone in topology.zones:
+        for rack in range(topology.racks):
+            training = rack == topology.racks - 1
             shape = NodeShape(
                 "gpu-32" if training else "standard-16",
                 cpu="32" if training else "16",
@@ -64,7 +73,7 @@ def nodes() -> Iterator[Object]:
                 taints=POOL if training else (),
                 labels={"topology.example.com/rack": f"{zone}-r{rack}"},
             )
-            for number in range(PER_RACK):
+            for number in range(topology.per_rack):
                 yield node(f"{zone}-r{rack}-n{number:02}", shape, zone=zone)
 
 
@@ -135,15 +144,16 @@ async def running_pair(folder: Path) -> AsyncIterator[str]:
                 "metadata": {"name": "mpi", "namespace": "research"},
                 "spec": {"minMember": 24},
             }
+            machines = list(nodes(SMALL))
             await create_in_bulk(transport, [POD_GROUPS])
-            await create_in_bulk(transport, [*nodes(), group])
+            await create_in_bulk(transport, [*machines, group])
             await stack.start_bridge()
             page = await stack.start_page(
                 *("--listen", f"127.0.0.1:{free_port()}"),
                 *("--bridge", f"http://127.0.0.1:{metrics}/metrics"),
                 *("--solver", f"http://127.0.0.1:{solver_metrics}/metrics"),
             )
-            await solver.wait_for(lambda counts: counts.machines == len(ZONES) * RACKS * PER_RACK)
+            await solver.wait_for(lambda counts: counts.machines == len(machines))
             await create_in_bulk(transport, all_pods())
             await solver.wait_for(
                 lambda counts: counts.bound == BOUND and counts.pending == WAITING and not counts.assumed

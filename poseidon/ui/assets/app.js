@@ -21,7 +21,14 @@ const VIEWS = {
   pending: ["Pending", () => import("./views/pending.js"), "pending"],
   pods: ["Pods", () => import("./views/pods.js"), "explain"],
   groups: ["Groups", () => import("./views/groups.js"), "groups"],
+  report: ["Report", () => import("./views/report.js"), "report"],
 };
+
+/** The views that stand in the navigation: a report alone where there is one, else all others. */
+function listed(session) {
+  const report = session?.source === "report";
+  return Object.entries(VIEWS).filter(([name]) => (name === "report") === report);
+}
 
 function Mark() {
   return html`<svg viewBox="0 0 24 24" aria-hidden="true" fill="none">
@@ -60,7 +67,7 @@ function Header({ session, view }) {
     </a>
     <nav class="nav" aria-label="Views" ref=${nav}>
       <ul>
-        ${Object.entries(VIEWS).map(
+        ${listed(session).map(
           ([name, [title]]) => html`<li key=${name}>
             <a href=${link(name)} aria-current=${name === view ? "page" : undefined}>${title}</a>
           </li>`,
@@ -68,7 +75,7 @@ function Header({ session, view }) {
       </ul>
     </nav>
     <div class="header-end">
-      <${Search} />
+      ${session?.source !== "report" && html`<${Search} />`}
       <span class="status" title=${word}><span class="dot ${tone}"></span><span class="word">${word}</span></span>
       <${ThemeSwitch} />
     </div>

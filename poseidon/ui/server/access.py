@@ -64,17 +64,22 @@ class Access:
         return None
 
     def refusal(self, headers: Mapping[str, str], cookie: str, peer: str) -> Refusal | None:
-        """Say why whoever makes a request may not, None if they may. ``peer``: the address that it comes from."""
+        """Say why whoever makes a request may not, None if they may. ``peer``: the address that it comes from.
+
+        A token in the header Authorization is looked at separately: see ``bearer``.
+        """
         if not self.guarded:
-            return None
-        kind, _, given = headers.get("Authorization", "").partition(" ")
-        if kind.lower() == "bearer" and self.knows(given.strip()):
             return None
         if self.token and _same(cookie, self.cookie):
             return None
         if self.proxy_header and self._trusts(peer) and headers.get(self.proxy_header, "").strip():
             return None
         return Refusal(401, "not let in; open the address with ?token= once, or come by the proxy")
+
+    def bearer(self, headers: Mapping[str, str]) -> str:
+        """Return the token that a program sends, "" for none, or if none is asked for."""
+        kind, _, given = headers.get("Authorization", "").partition(" ")
+        return given.strip() if self.token and kind.lower() == "bearer" else ""
 
     def knows(self, token: str) -> bool:
         """Whether this is the token."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
@@ -16,7 +17,9 @@ from poseidon.ui.server.assets import Assets
 from poseidon.ui.server.cure_routes import CureRoutes
 from poseidon.ui.server.events import Events
 from poseidon.ui.server.flow_routes import FlowRoutes
+from poseidon.ui.server.guesses import SECONDS, Guesses
 from poseidon.ui.server.limits import RETRY_SECONDS, Gate, Limits
+from poseidon.ui.server.metrics import PATH, PageMetrics
 from poseidon.ui.server.routes import Routes
 from poseidon.ui.server.security_headers import HEADERS
 from poseidon.ui.work.process import BusyError
@@ -47,12 +50,18 @@ class Server:
         audience: Audience,
         *,
         wall: Callable[[], float],
+        clock: Callable[[], float] = time.monotonic,
         cures: Cures | None = None,
         limits: Limits | None = None,
+        metrics: PageMetrics | None = None,
         assets: Assets | None = None,
     ) -> None:
         self._access = access
         self._audience = audience
+        self._clock = clock
+        self._guesses = Guesses(clock)
+        self._metrics = metrics or PageMetrics()
+        self._metrics.streams.set_function(lambda: audience.streams)
         self.limits = limits or Limits()
         self._versions = source.known.versions
         self._gate = Gate(self.limits.requests)
@@ -70,6 +79,12 @@ class Server:
 
         @web.middleware
         async def through(request: web.Request, handler: Handler) -> web.StreamResponse:
+            begun = self._clock()
+            response = await answered(request, handler)
+            self._metrics.answered(request, response.status, self._clock() - begun)
+            return response
+
+        async def answered(request: web.Request, handler: Handler) -> web.StreamResponse:
             try:
                 return self._refused(request) or await self._handled(request, handler)
             except ClientError as error:
@@ -86,6 +101,7 @@ class Server:
 
         app = web.Application(middlewares=[through], client_max_size=_LARGEST_BODY)
         app.router.add_get(HEALTH, _healthy)
+        app.router.add_get(PATH, self._metrics.handle)
         app.router.add_get(_EVENTS, self.events.handle)
         for routes in self._routes:
             routes.add_to(app.router)
@@ -111,7 +127,20 @@ class Server:
                 return self._entered(request)
             cookie = request.cookies.get(COOKIE, "")
             refusal = self._access.refusal(request.headers, cookie, request.remote or "")
+            if refusal is not None and (given := self._access.bearer(request.headers)):
+                return self._wrong_token(request, given)
         return None if refusal is None else error_response(refusal.status, refusal.message)
+
+    def _wrong_token(self, request: web.Request, given: str) -> web.Response | None:
+        """Answer who comes with a wrong token, or has come with too many; None if it is the right one."""
+        peer = request.remote or ""
+        if self._guesses.too_many(peer):
+            wait = {"Retry-After": str(int(SECONDS))}
+            return error_response(429, "too many wrong tokens; try again in a minute", wait)
+        if self._access.knows(given):
+            return None
+        self._guesses.wrong(peer)
+        return error_response(401, "this is not the token")
 
     async def _handled(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Answer a request that may be made. Streams are counted by themselves."""
@@ -120,7 +149,7 @@ class Server:
         if not self._gate.enter():
             return _busy("too many requests at a time")
         try:
-            if request.path != HEALTH:
+            if request.path not in (HEALTH, PATH):
                 self._audience.asked()
             return await handler(request)
         finally:
@@ -131,8 +160,8 @@ class Server:
         rest = urlencode([(key, value) for key, value in request.query.items() if key != "token"])
         response = web.Response(status=303, headers={"Location": f"/?{rest}" if rest else "/"})
         if self._access.token:
-            if not self._access.knows(request.query["token"]):
-                return error_response(401, "this is not the token")
+            if (refusal := self._wrong_token(request, request.query["token"])) is not None:
+                return refusal
             response.set_cookie(COOKIE, self._access.cookie, httponly=True, samesite="Strict", path="/")
         return response
 

@@ -6,28 +6,12 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import aiohttp
-
 from poseidon.live.figures import figures, parsed
+from poseidon.ui.program_pages import page
 
 if TYPE_CHECKING:
     from poseidon.live.figures import Values
     from poseidon.ui.known import Known
-
-_PATIENCE = aiohttp.ClientTimeout(total=5.0)
-_MOST_BYTES = 2**24
-_FAULTS = (aiohttp.ClientError, OSError, TimeoutError, ValueError)
-
-
-async def page(url: str) -> str | None:
-    """Return what is served at a URL, None if nothing is."""
-    try:
-        async with aiohttp.ClientSession(timeout=_PATIENCE) as session, session.get(url) as answer:
-            if answer.status != 200:
-                return None
-            return (await answer.content.read(_MOST_BYTES)).decode("utf-8", "replace")
-    except _FAULTS:
-        return None
 
 
 class FigurePoll:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from poseidon.ui.sources.figures import page
+from poseidon.ui.program_pages import configz, page
 
 if TYPE_CHECKING:
     from poseidon.configuration.document import BridgeConfiguration
@@ -34,7 +34,7 @@ async def thresholds_of(
     """Return the thresholds of a configuration, else of the one that the solver shows; None if that is not known."""
     if configuration is not None:
         return thresholds_in([each.model_dump() for each in configuration.cost_models])
-    text = await page(f"{solver_url.rsplit('/', 1)[0]}/configz")
+    text = await page(configz(solver_url))
     try:
         document: Any = yaml.safe_load(text) if text else None
     except yaml.YAMLError:

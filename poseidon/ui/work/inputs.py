@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,22 +19,25 @@ if TYPE_CHECKING:
 class ClusterInput:
     """``paths`` of manifests; none: a live cluster, by ``kubeconfig`` and ``context``. ``now`` None: when it is read.
 
-    "" stands for what is not given.
+    ``config`` is a file; without one counts what the first of ``configz`` shows that answers. "" stands for what is not
+    given.
     """
 
     paths: tuple[str, ...] = ()
     kubeconfig: str = ""
     context: str = ""
     config: str = ""
+    configz: tuple[str, ...] = ()
     now: float | None = None
 
 
 class Read(NamedTuple):
-    """What was read, and the time that it is of, in seconds since the epoch."""
+    """What was read, the time that it is of, in seconds since the epoch, and what people should know of it."""
 
     manifests: Manifests
     configuration: BridgeConfiguration
     now: float
+    note: str = ""
 
 
 class UnreadableInputError(Exception):
@@ -54,18 +57,25 @@ def _read_files(given: ClusterInput) -> Read:
 def _read_live(given: ClusterInput) -> Read:
     from poseidon.kube.client.errors import KubeError, SettingsError
 
-    with TemporaryDirectory(prefix="poseidon-cluster-") as folder:
+    with TemporaryDirectory(prefix="poseidon-cluster-") as folder, TemporaryDirectory() as aside:
         try:
-            asyncio.run(_list(given, Path(folder)))
+            shown = asyncio.run(_ask(given, Path(folder)))
         except (KubeError, SettingsError) as error:
             raise UnreadableInputError(f"the cluster cannot be read: {error}") from None
-        return _loaded((folder,), given)
+        if shown is None:
+            note = "" if given.config else "No program shows its configuration: this is by the default one."
+            return _loaded((folder,), given)._replace(note=note)
+        config = Path(aside) / "configz.yaml"
+        config.write_text(shown, encoding="utf-8")
+        return _loaded((folder,), replace(given, config=str(config)))
 
 
-async def _list(given: ClusterInput, folder: Path) -> None:
+async def _ask(given: ClusterInput, folder: Path) -> str | None:
+    """Read the cluster into files of a folder, and return the configuration that is shown, if it is asked for."""
     from poseidon.kube.client.settings import load_settings
     from poseidon.kube.client.transport import Transport
     from poseidon.live.bundle import cluster_parts
+    from poseidon.ui.program_pages import page
 
     settings = load_settings(Path(given.kubeconfig) if given.kubeconfig else None, given.context or None)
     async with Transport(settings, clock=time.monotonic) as transport:
@@ -73,6 +83,10 @@ async def _list(given: ClusterInput, folder: Path) -> None:
         async for part in cluster_parts(transport, ()):
             if not part.problem:
                 (folder / Path(part.name).name).write_bytes(part.content)
+    for url in () if given.config else given.configz:
+        if (shown := await page(url)) is not None:
+            return shown
+    return None
 
 
 def _loaded(paths: tuple[str, ...], given: ClusterInput) -> Read:

@@ -1,4 +1,5 @@
-// Time series by uPlot: one plot of a few lines, kept while data come, destroyed with the view. All plots of a view share a cursor.
+// Lines by uPlot, over time or over anything else: one plot of a few lines, kept while data come, destroyed with the view. All
+// plots over time share a cursor.
 
 import uPlot from "../vendor/uplot.js";
 import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact.js";
@@ -9,7 +10,13 @@ import { moment, NONE, time } from "../data/text.js";
 
 const FONT = '11px Inter, system-ui, "Segoe UI", Roboto, "Liberation Sans", sans-serif';
 
-function options(series, format, width, height, hovered) {
+const overTime = {
+  name: "Time",
+  format: time,
+  ticks: (ticks) => ticks.map((at) => moment(at, ticks[1] - ticks[0] < 60)),
+};
+
+function options(series, format, across, logarithmic, width, height, hovered) {
   const axis = {
     stroke: tone("muted"),
     font: FONT,
@@ -19,29 +26,31 @@ function options(series, format, width, height, hovered) {
   return {
     width,
     height,
-    padding: [8, 8, 0, 0],
+    padding: [8, 14, 0, 0],
     legend: { show: false },
     cursor: {
       y: false,
       points: { size: 7 },
       drag: { x: false, y: false },
-      sync: { key: "time" },
+      sync: across === overTime ? { key: "time" } : undefined,
     },
-    scales: { y: { range: (_, low, high) => [Math.min(0, low ?? 0), (high || 1) * 1.08] } },
+    scales: {
+      x: { time: across === overTime, distr: logarithmic ? 3 : 1 },
+      y: logarithmic ? { distr: 3 } : { range: (_, low, high) => [Math.min(0, low ?? 0), (high || 1) * 1.08] },
+    },
     axes: [
       {
         ...axis,
         size: 26,
         space: 70,
-        values: (_, ticks) => ticks.map((at) => moment(at, ticks[1] - ticks[0] < 60)),
+        values: (_, ticks) => across.ticks?.(ticks) ?? distinct(ticks, across.format),
       },
       {
         ...axis,
         size: 54,
         space: 34,
         gap: 6,
-        values: (_, ticks) =>
-          ticks.map((tick, i) => (i && format(tick) === format(ticks[i - 1]) ? "" : format(tick))),
+        values: (_, ticks) => distinct(ticks, format),
       },
     ],
     series: [
@@ -51,12 +60,20 @@ function options(series, format, width, height, hovered) {
         stroke: tone(colour),
         width: 1.75,
         dash,
+        spanGaps: across !== overTime,
         fill: fill ? `color-mix(in srgb, ${tone(colour)} 14%, transparent)` : undefined,
         points: { show: true, size: 5, fill: tone(colour), filter: (plot, which) => lonely(plot.data[which]) },
       })),
     ],
     hooks: { setCursor: [(plot) => hovered(plot.cursor.idx ?? null)] },
   };
+}
+
+/** The texts of ticks; of neighbours that read alike the first alone, and none of those that are left out. */
+function distinct(ticks, format) {
+  return ticks.map((tick, i) =>
+    tick === null || (i && ticks[i - 1] !== null && format(tick) === format(ticks[i - 1])) ? "" : format(tick),
+  );
 }
 
 /** Values without a neighbour, which a line cannot show. */
@@ -72,9 +89,19 @@ function lastOf(values) {
 }
 
 /**
- * `series`: [{name, colour (a variable's name), values, fill, dash}] over `at` (seconds); `format` makes values text.
+ * `series`: [{name, colour (a variable's name), values, fill, dash}] over `at`, seconds unless `across` says what they are and
+ * how they are written; `format` makes values text. With `logarithmic` axes what is not above 0 is left out.
  */
-export function Plot({ title, unit, at, series, format, height = 168 }) {
+export function Plot({
+  title,
+  unit,
+  at,
+  series,
+  format,
+  across = overTime,
+  logarithmic = false,
+  height = 168,
+}) {
   const place = useRef(null);
   const plot = useRef(null);
   const { width } = useSize(place);
@@ -85,7 +112,7 @@ export function Plot({ title, unit, at, series, format, height = 168 }) {
 
   useEffect(() => {
     if (!width || !at.length) return undefined;
-    plot.current = new uPlot(options(series, format, width, height, setIndex), data, place.current);
+    plot.current = new uPlot(options(series, format, across, logarithmic, width, height, setIndex), data, place.current);
     return () => {
       plot.current.destroy();
       plot.current = null;
@@ -103,7 +130,7 @@ export function Plot({ title, unit, at, series, format, height = 168 }) {
     <header>
       <h2>${title} ${unit && html`<span class="muted small plain">${unit}</span>`}</h2>
       <span class="end plot-values">
-        ${shown !== null && html`<span class="muted">${time(at[shown])}</span>`}
+        ${shown !== null && html`<span class="muted">${across.format(at[shown])}</span>`}
         ${series.map(
           (
             each,
@@ -116,7 +143,7 @@ export function Plot({ title, unit, at, series, format, height = 168 }) {
       <div class="plot" ref=${place} role="img" aria-label="${title}: ${said}">
         ${!at.length && html`<p class="note">No figures yet</p>`}
       </div>
-      <${AsTable} title=${title} at=${at} series=${series} format=${format} />
+      <${AsTable} title=${title} at=${at} series=${series} format=${format} across=${across} />
     </div>
   </section>`;
 }
@@ -124,7 +151,7 @@ export function Plot({ title, unit, at, series, format, height = 168 }) {
 const ROWS = 30;
 
 /** The same as a table, evenly thinned out; made only when it is opened. */
-function AsTable({ title, at, series, format }) {
+function AsTable({ title, at, series, format, across }) {
   const [open, setOpen] = useState(false);
   const step = Math.max(1, Math.floor(at.length / ROWS));
   const rows = open
@@ -141,14 +168,14 @@ function AsTable({ title, at, series, format }) {
       <table class="bare">
         <thead>
           <tr>
-            <th scope="col">Time</th>
+            <th scope="col">${across.name}</th>
             ${series.map((each) => html`<th scope="col" class="number">${each.name}</th>`)}
           </tr>
         </thead>
         <tbody>
           ${rows.map(
             (i) => html`<tr key=${at[i]}>
-              <td>${time(at[i])}</td>
+              <td>${across.format(at[i])}</td>
               ${series.map(
                 ({ values }) => html`<td class="number">${values[i] === null ? NONE : format(values[i])}</td>`,
               )}

@@ -1,0 +1,99 @@
+"""What saved results allow to be drawn, as charts that a page and matplotlib both draw."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from benchmarks.sheets import Report
+from poseidon.ui.report import Bars, Chart, Lines, Section, Stacks
+
+STAGES = ("snapshot", "network", "solve", "admit")
+_PERCENT = [float(each) for each in range(101)]
+
+Part = tuple[dict[str, Any], dict[str, Any]]
+"""A result of a workload, and one of what was measured for it."""
+
+
+def sections(reports: Sequence[Report]) -> dict[str, Section]:
+    """Return by name what can be drawn; nothing for what the results say nothing about."""
+    parts = [
+        (result, part)
+        for report in reports
+        if report["kind"] == "workloads"
+        for result in report["results"]
+        for part in result["measured"]
+    ]
+    comparisons = [each for report in reports if report["kind"] == "comparison" for each in report["results"]]
+    drawn = {
+        "throughput-over-nodes": ("Pods per second over nodes", _throughput(parts)),
+        "latency": ("Seconds from creation to placement, by percentile", _latency(parts)),
+        "stages": ("Where the time of rounds goes", _stages(parts)),
+        "comparison": (
+            "How many times slower others are, of the largest comparison",
+            _comparison(comparisons),
+        ),
+    }
+    return {name: Section(title, chart) for name, (title, chart) in drawn.items() if chart is not None}
+
+
+def _throughput(parts: Sequence[Part]) -> Chart | None:
+    """Draw a line per workload, stage and number of pods that was measured at two sizes at least."""
+    lines: dict[str, dict[int, float]] = defaultdict(dict)
+    for result, part in parts:
+        nodes = result["params"].get("nodes")
+        if nodes and part["podsPerSecond"]:
+            pods = result["params"].get("pods", part["bound"])
+            lines[f"{result['workload']}, {pods:,} pods, {_who(result, part)}"][nodes] = part["podsPerSecond"]
+    lines = {label: points for label, points in lines.items() if len(points) > 1}
+    sizes = sorted({nodes for points in lines.values() for nodes in points})
+    series = {label: [points.get(nodes) for nodes in sizes] for label, points in lines.items()}
+    at = [float(nodes) for nodes in sizes]
+    return Lines("Nodes", "pods per second", at, series, logarithmic=True) if lines else None
+
+
+def _latency(parts: Sequence[Part]) -> Chart | None:
+    """Draw the latencies of what arrived over time or was bound end to end."""
+    series: dict[str, list[float]] = {}
+    for result, part in parts:
+        curve = part.get("latencyCurve") or []
+        if len(curve) > 1 and (result["stage"] == "end-to-end" or result["workload"] == "steady"):
+            percent = np.linspace(0, 100, len(curve))
+            label = f"{result['workload']}, {_who(result, part)}"
+            series[label] = [float(each) for each in np.interp(_PERCENT, percent, curve)]
+    return Lines("Percent of pods", "seconds", _PERCENT, series) if series else None
+
+
+def _stages(parts: Sequence[Part]) -> Chart | None:
+    """Draw the shares of the stages, in the core alone."""
+    items = [
+        (
+            f"{result['workload']}, {result['params'].get('nodes', 0):,} nodes, {part['bound']:,} pods",
+            [100 * part["rounds"]["seconds"][stage] / part["seconds"] for stage in STAGES],
+            f"{part['seconds']:,.3f} s",
+        )
+        for result, part in parts
+        if result["stage"] == "algorithm" and part["seconds"]
+    ]
+    return Stacks(STAGES, items) if items else None
+
+
+def _comparison(comparisons: Sequence[dict[str, Any]]) -> Chart | None:
+    if not comparisons:
+        return None
+    largest = max(comparisons, key=lambda each: each["results"][0]["quality"]["placed"])
+    return Bars(list(_compared(largest)), logarithmic=True) if list(_compared(largest)) else None
+
+
+def _compared(comparison: dict[str, Any]) -> Iterator[tuple[str, float, str]]:
+    for each in comparison["results"]:
+        if "timesSlower" in each:
+            cost = f", cost x {each['costRatio']:.3f}" if each.get("costRatio") else ""
+            yield each["name"], each["timesSlower"], f"x {each['timesSlower']:,.1f}{cost}"
+
+
+def _who(result: dict[str, Any], part: dict[str, Any]) -> str:
+    return str(part.get("scheduler", result["stage"]))

@@ -1,0 +1,25 @@
+"""What both programs serve over HTTP beside their metrics."""
+
+from __future__ import annotations
+
+import aiohttp
+
+_PATIENCE = aiohttp.ClientTimeout(total=5.0)
+_MOST_BYTES = 2**24
+_FAULTS = (aiohttp.ClientError, OSError, TimeoutError, ValueError)
+
+
+async def page(url: str) -> str | None:
+    """Return what is served at a URL, None if nothing is."""
+    try:
+        async with aiohttp.ClientSession(timeout=_PATIENCE) as session, session.get(url) as answer:
+            if answer.status != 200:
+                return None
+            return (await answer.content.read(_MOST_BYTES)).decode("utf-8", "replace")
+    except _FAULTS:
+        return None
+
+
+def configz(metrics_url: str) -> str:
+    """Return where the program with these metrics shows its configuration."""
+    return f"{metrics_url.rsplit('/', 1)[0]}/configz"

@@ -1,0 +1,93 @@
+"""What a command has found, as one web page: figures, pictures and tables, drawn by the dashboard's charts.
+
+The page needs nothing else: no server and no other file. Texts and names are shown as such, whatever is in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from poseidon.ui.single_file import single_file
+
+Values = Sequence[float | None]
+
+
+class Lines(msgspec.Struct, frozen=True, tag="lines"):
+    """Values over ``at``, by name, None where there is none; ``across`` and ``unit`` say what the axes are.
+
+    ``logarithmic``: both axes; what is not above 0 is then not shown.
+    """
+
+    across: str
+    unit: str
+    at: Sequence[float]
+    series: Mapping[str, Values]
+    logarithmic: bool = False
+
+
+class Bars(msgspec.Struct, frozen=True, tag="bars"):
+    """``items``: what a bar is of, how long it is, and what stands beside it; ``most``: what the whole width is.
+
+    ``logarithmic``: lengths are those of logarithms, from 1 on.
+    """
+
+    items: Sequence[tuple[str, float, str]]
+    most: float | None = None
+    logarithmic: bool = False
+
+
+class Stacks(msgspec.Struct, frozen=True, tag="stacks"):
+    """Bars of named parts: what a bar is of, its parts in the order of ``names``, and what stands beside it."""
+
+    names: Sequence[str]
+    items: Sequence[tuple[str, Values, str]]
+
+
+Chart = Lines | Bars | Stacks
+
+
+class Table(msgspec.Struct, frozen=True):
+    """Rows of texts; ``figures``: the number of columns, of the last ones, that are figures."""
+
+    headings: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    figures: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A picture, a table or both below a title. ``notes`` are sentences."""
+
+    title: str
+    chart: Chart | None = None
+    table: Table | None = None
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """``figures``: numbers that stand out, each with what it counts."""
+
+    title: str
+    figures: Sequence[tuple[str, str]] = ()
+    notes: Sequence[str] = ()
+    sections: Sequence[Section] = ()
+
+
+def report_page(report: Report, version: str) -> str:
+    """Return the page; ``version``: of the program that writes it."""
+    session: dict[str, Any] = {
+        "at": 0,
+        "version": 1,
+        "source": "report",
+        "title": "",
+        "cluster": "",
+        "poseidon": version,
+        "capabilities": {"report": True},
+        "warnings": [],
+    }
+    return single_file(report.title, "#/report", {"session": session, "report": report})

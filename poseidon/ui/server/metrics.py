@@ -1,0 +1,56 @@
+"""What the page says of itself, for Prometheus."""
+
+from __future__ import annotations
+
+from aiohttp import web
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    generate_latest,
+)
+
+PATH = "/metrics"
+
+
+class PageMetrics:
+    """Metrics of requests and streams, in ``registry`` beside what is there already."""
+
+    def __init__(self, registry: CollectorRegistry | None = None) -> None:
+        self.registry = CollectorRegistry() if registry is None else registry
+        self.requests = Counter(
+            "poseidon_ui_requests",
+            "Requests answered, by route and status; streams count when they end.",
+            ["route", "status"],
+            registry=self.registry,
+        )
+        self.seconds = Histogram(
+            "poseidon_ui_request_duration_seconds",
+            "Time to answer, by route, without streams.",
+            ["route"],
+            buckets=(0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0),
+            registry=self.registry,
+        )
+        self.streams = Gauge("poseidon_ui_streams", "Pages that are told of changes.", registry=self.registry)
+
+    def answered(self, request: web.Request, status: int, seconds: float) -> None:
+        """Count an answer."""
+        route = route_of(request)
+        self.requests.labels(route, str(status)).inc()
+        self.seconds.labels(route).observe(seconds)
+
+    async def handle(self, _: web.Request) -> web.Response:
+        """Answer with all of them."""
+        return web.Response(
+            body=generate_latest(self.registry), headers={"Content-Type": CONTENT_TYPE_LATEST}
+        )
+
+
+def route_of(request: web.Request) -> str:
+    """Return what was asked for, without names; there are only so many."""
+    resource = request.match_info.route.resource
+    if resource is None:
+        return "unknown"
+    return resource.canonical if resource.canonical.startswith("/api/") else "page"

@@ -1,0 +1,90 @@
+"""An audit as a report: what stands out in figures and pictures, and everything that was found in tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from poseidon.ui.report import Bars, Lines, Report, Section, Table
+from poseidon.ui.views.pending import reason_key
+
+if TYPE_CHECKING:
+    from poseidon.offline.audit.costs import Costs
+    from poseidon.offline.audit.findings import Audit
+
+_TABLES = {
+    "freed": ("Nodes that could be freed together", ("Node",)),
+    "moves": ("Moves that free them", ("Pod", "From", "To")),
+    "staying": ("Nodes that stay", ("Node", "Pod", "Why")),
+    "cheaper": ("Moves that save most", ("Pod", "From", "To", "Points saved")),
+    "overcommitted": ("Overcommitted nodes", ("Node", "Lacks")),
+    "hot": ("Hot nodes", ("Node", "Resource", "Used")),
+    "misplaced": ("Misplaced pods", ("Pod", "Node", "Why")),
+    "pending": ("Pods that wait", ("Pod", "Why")),
+    "cures": ("What would place them", ("Pod", "Would get", "Cure")),
+}
+"""Title and headings of each part."""
+_FIGURES = {"cheaper": 1, "hot": 1}
+"""Columns of it that are figures, at the end."""
+_MOST_BARS = 20
+
+
+def audit_report(audit: Audit) -> Report:
+    """Return what an audit has found, as a page shows it."""
+    cured = len({each.pod for each in audit.cures})
+    figures = (
+        (audit.nodes, "nodes"),
+        (audit.pods, "pods run"),
+        (len(audit.freed), f"nodes could be freed; {audit.proof}"),
+        (len(audit.moves), "moves free them"),
+        (len(audit.overcommitted), "nodes are overcommitted"),
+        (len({each.node for each in audit.hot}), "nodes are hot by measured use"),
+        (len(audit.misplaced), "pods are misplaced"),
+        (len(audit.pending), f"pods wait; {cured} of them have a cure"),
+    )
+    sections = [
+        *([] if audit.costs is None else [_savings(audit.costs)]),
+        _counted("Why pods wait", (reason_key(each.reason) for each in audit.pending)),
+        *(
+            Section(
+                title,
+                _hottest(audit) if part == "hot" else None,
+                Table(headings, rows, _FIGURES.get(part, 0)),
+            )
+            for part, (title, headings) in _TABLES.items()
+            if (rows := audit.rows()[part])
+        ),
+    ]
+    return Report(
+        "Audit",
+        [(f"{number:,}", text) for number, text in figures],
+        () if audit.costs is None else (audit.costs.summary,),
+        [each for each in sections if each.chart or each.table],
+    )
+
+
+def _savings(costs: Costs) -> Section:
+    """Draw what any number of moves could save, from none on."""
+    frontier = [
+        (0, 0.0, 0.0),
+        *((each.moves, each.saved, each.most_saved) for each in costs.frontier if each.moves),
+    ]
+    moves, saved, most = zip(*frontier, strict=True)
+    series = {"possible if pods fitted by number": saved, "no plan saves more": most}
+    return Section("What moves could save", Lines("Moves", "points", [float(each) for each in moves], series))
+
+
+def _counted(title: str, texts: Iterable[str]) -> Section:
+    """Draw how often each text occurs, the most frequent first."""
+    counted = sorted(Counter(texts).items(), key=lambda item: (-item[1], item[0]))[:_MOST_BARS]
+    return Section(
+        title, Bars([(text, float(count), f"{count:,}") for text, count in counted]) if counted else None
+    )
+
+
+def _hottest(audit: Audit) -> Bars:
+    """Draw the hottest nodes, of the whole of what they offer."""
+    hottest = sorted(audit.hot, key=lambda each: (-each.percent, each.node, each.resource))[:_MOST_BARS]
+    items = [(f"{each.node}: {each.resource}", each.percent, f"{each.percent:.0f} %") for each in hottest]
+    return Bars(items, most=100.0)
