@@ -57,7 +57,7 @@ def _waiting(
     plan = plan_of(cluster, manifests)
     pending = [pod for each in plan.pending if each.pod == pod]
     running = running_pods(cluster.pods, manifests)
-    return plan, cures_of(configuration, now, known, running, plan, pending)
+    return plan, cures_of(manifests, configuration, now, known, running, plan, pending)
 
 
 def _outlook(plan: Plan, pod: str) -> Iterator[str]:

@@ -157,3 +157,25 @@ def test_nothing_is_left_changed_and_nothing_tried_beyond_the_limit():
 
 def test_who_could_go_nowhere_whatever_changed_has_no_cure():
     assert cures_of(TaskClass(), small("a", not_ready=True)) == ()
+
+
+LOCAL, ATTACHABLE = "available-volumes-local-1", "attachable-volumes-csi"
+
+
+@pytest.mark.parametrize("volume", [LOCAL, ATTACHABLE])
+def test_volumes_are_nothing_to_ask_less_of_or_to_add_to_a_machine(volume: str):
+    def with_volumes(name: str, count: int) -> Machine:
+        return Machine(name, {"cpu": 4000, "pods": 10, volume: count})
+
+    assert cures_of(TaskClass(((volume, 2),)), with_volumes("a", 1), with_volumes("b", 0)) == ()
+    both = cures_of(TaskClass((("cpu", 6000), (volume, 2))), with_volumes("a", 1))
+    assert both == ()
+
+
+def test_a_machine_more_has_none_of_the_volumes_of_those_it_is_like():
+    machine = Machine("a", {"cpu": 1000, "pods": 10, LOCAL: 1})
+    wants = TaskClass((("cpu", 1000), (LOCAL, 1)))
+    found = cures_of(wants, machine, bound=TaskClass((("cpu", 500),)))
+    assert Kind.ADD_MACHINE not in {cure.steps[0].kind for cure in found}
+    found = cures_of(TaskClass((("cpu", 1000),)), machine, bound=TaskClass((("cpu", 500),)))
+    assert Kind.ADD_MACHINE in {cure.steps[0].kind for cure in found}

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 
 from cost_models.interface import Int64
 from firmament.core.configuration import HOSTNAME
-from firmament.core.filters.reasons import CORDONED, UNTOLERATED, WRONG_LABELS
+from firmament.core.filters.reasons import CORDONED, NO_VOLUME_LEFT, UNTOLERATED, WRONG_LABELS, insufficient
 from firmament.core.model import PODS, Machine, NodeSelectorTerm, TaskClass, Toleration
 from firmament.core.rescheduling.room import lacks_only_room
 from firmament.core.rescheduling.trials import Change
@@ -90,11 +90,12 @@ def for_reason(standing: Standing, reason: str) -> Iterator[Proposal]:
 
 
 def one_more_like(standing: Standing) -> Proposal:
-    """Return the proposal of one more machine like this one, empty."""
+    """Return the proposal of one more machine like this one, empty, and without the volumes that are in it."""
     like = standing.machine
     name = f"{like.name}-more"
     labels = {**like.labels, HOSTNAME: name} if HOSTNAME in like.labels else dict(like.labels)
-    machine = replace(like, name=name, labels=labels, unschedulable=False, attached=())
+    offered = {key: amount for key, amount in like.allocatable.items() if insufficient(key) != NO_VOLUME_LEFT}
+    machine = replace(like, name=name, labels=labels, allocatable=offered, unschedulable=False, attached=())
     return Proposal((Step(Kind.ADD_MACHINE, machine=like.name),), Change(standing.content, machine))
 
 
@@ -111,7 +112,7 @@ def lacking(standing: Standing) -> dict[str, tuple[int, int]]:
 def _smaller(standing: Standing) -> Iterator[Proposal]:
     """Requests as large as what is free, where something is."""
     lacks = lacking(standing)
-    if not lacks or any(free == 0 for _, free in lacks.values()):
+    if not _are_requested(lacks) or any(free == 0 for _, free in lacks.values()):
         return
     steps = [
         Step(Kind.LOWER_REQUEST, resource, before=asked, after=free)
@@ -126,15 +127,22 @@ def _smaller(standing: Standing) -> Iterator[Proposal]:
 
 def _larger(standing: Standing) -> Iterator[Proposal]:
     """A machine that offers as much more as is lacking."""
+    lacks = lacking(standing)
+    if not _are_requested(lacks):
+        return
     offered = dict(standing.machine.allocatable)
     steps = []
-    for resource, (asked, _) in lacking(standing).items():
+    for resource, (asked, _) in lacks.items():
         before = offered.get(resource, 0)
         offered[resource] = before + asked - standing.free.get(resource, 0)
         steps.append(Step(Kind.ENLARGE_MACHINE, resource, standing.machine.name, before, offered[resource]))
-    if steps:
-        machine = replace(standing.machine, allocatable=offered)
-        yield Proposal(tuple(steps), Change(standing.content, machine))
+    machine = replace(standing.machine, allocatable=offered)
+    yield Proposal(tuple(steps), Change(standing.content, machine))
+
+
+def _are_requested(lacks: Mapping[str, object]) -> bool:
+    """Whether something is lacking, and all of it resources that people request and machines offer: no volumes."""
+    return bool(lacks) and lacks_only_room([insufficient(resource) for resource in lacks])
 
 
 def _tolerating(standing: Standing) -> Iterator[Proposal]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from poseidon.embedding import EmbeddedTrials
 from poseidon.offline.audit.costs import find_costs
 from poseidon.offline.audit.cures import find_cures
+from poseidon.offline.audit.doable import doable
 from poseidon.offline.audit.findings import Audit, Cure, Hot, Misplaced, Move, Staying
 from poseidon.offline.cluster import build
 from poseidon.offline.movable import RunningPods, move_prices, running_pods
@@ -64,13 +65,14 @@ def make_audit(
         hot=tuple(Hot(*each) for each in hottest),
         misplaced=tuple(Misplaced(*each) for each in misplaced),
         pending=waiting.pending,
-        cures=cures_of(configuration, now, known, running, waiting, pending, tries),
+        cures=cures_of(manifests, configuration, now, known, running, waiting, pending, tries),
         costs=costs,
         warnings=(*waiting.warnings, *faults),
     )
 
 
 def cures_of(
+    manifests: Manifests,
     configuration: BridgeConfiguration,
     now: float,
     events: Iterable[pb.Event],
@@ -79,10 +81,14 @@ def cures_of(
     pods: Collection[str],
     tries: int = _TRIES,
 ) -> tuple[Cure, ...]:
-    """Return what would give ``pods`` (uids) places, which wait after a ``plan`` for the cluster of ``events``."""
+    """Return what would give ``pods`` (uids) places, which wait after a ``plan`` for the cluster of ``events``.
+
+    ``manifests`` say whether it can be done.
+    """
     if not pods:
         return ()
     places = {each.pod: each.node for each in plan.bindings}
     fixed = {*running.goes, *running.stays}
     trials = EmbeddedTrials(configuration, lambda: now, events, fixed, places)
-    return find_cures(trials, pods, tries, running.nodes | places)
+    found = find_cures(trials, pods, tries, running.nodes | places)
+    return doable(found, {each.metadata.uid: each for each in manifests.pods}, manifests.storage)

@@ -25,12 +25,21 @@ def cured(given: ClusterInput, pod: str) -> dict[str, Any]:
     plan = plan_of(cluster, found.manifests)
     waits = [each.pod for each in plan.pending if each.pod == pod]
     running = running_pods(cluster.pods, found.manifests)
-    cures = cures_of(found.configuration, found.now, known, running, plan, waits)
+    cures = cures_of(found.manifests, found.configuration, found.now, known, running, plan, waits)
     return {
         "asOf": found.now,
         "cures": [_as_json(each) for each in cures],
-        "note": "" if waits else _place(plan, pod),
+        "note": " ".join(filter(None, (found.note, _rivals(plan)))) if waits else _place(plan, pod),
     }
+
+
+def _rivals(plan: Plan) -> str:
+    """Say that others may take what a cure makes room for."""
+    others = len(plan.pending) - 1
+    if not others:
+        return ""
+    waits = "1 other pod waits" if others == 1 else f"{others:,} other pods wait"
+    return f"{waits}, too, and may take a place that a change makes."
 
 
 def _place(plan: Plan, pod: str) -> str:
