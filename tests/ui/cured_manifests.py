@@ -9,6 +9,7 @@ from typing import Any
 from poseidon.testbed.controllers.node_rules import amount
 
 Object = dict[str, Any]
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 HOSTNAME = "kubernetes.io/hostname"
 CORDON = "node.kubernetes.io/unschedulable"
 
@@ -60,7 +61,18 @@ def cured_manifests(objects: list[Object], pod: str, cure: Mapping[str, Any]) ->
                 found.append(_like(nodes[step["node"]], cure["node"]))
             case _:
                 raise AssertionError(step)
+    _sweep(pods[pod]["spec"])
     return found
+
+
+def _sweep(spec: Object) -> None:
+    """Take away the rules that were dropped; until then the others keep their numbers."""
+    affinity = spec.get("affinity") or {}
+    for each in ("podAffinity", "podAntiAffinity"):
+        if required := (affinity.get(each) or {}).get(REQUIRED):
+            affinity[each][REQUIRED] = [term for term in required if term is not None]
+    if spread := spec.get("topologySpreadConstraints"):
+        spec["topologySpreadConstraints"] = [each for each in spread if each is not None]
 
 
 def _quantity(resource: str, number: int) -> str:
@@ -99,11 +111,10 @@ def _toleration(subject: str) -> Object:
 def _drop(spec: Object, subject: str, index: int | None) -> None:
     what, _, which = subject.partition(" ")
     affinity = spec.get("affinity") or {}
-    required = "requiredDuringSchedulingIgnoredDuringExecution"
     if what == "nodeSelector":
         del spec["nodeSelector"][which.partition("=")[0]]
     elif subject == "required nodeAffinity":
-        del affinity["nodeAffinity"][required]
+        del affinity["nodeAffinity"][REQUIRED]
     elif what == "hostPort":
         number, protocol = which.split("/")
         for container in spec["containers"]:
@@ -115,14 +126,9 @@ def _drop(spec: Object, subject: str, index: int | None) -> None:
         kind = subject.partition(" by ")[0]
         names = {"required podAntiAffinity": "podAntiAffinity", "required podAffinity": "podAffinity"}
         if kind in names:
-            del affinity[names[kind]][required][index]
+            affinity[names[kind]][REQUIRED][index] = None
         else:
-            hard = [
-                each
-                for each in spec["topologySpreadConstraints"]
-                if each["whenUnsatisfiable"] == "DoNotSchedule"
-            ]
-            spec["topologySpreadConstraints"].remove(hard[index])
+            spec["topologySpreadConstraints"][index] = None
 
 
 def _uncordon(node: Object) -> None:

@@ -10,6 +10,7 @@ from poseidon.offline.audit.findings import Cure, CureStep, Move, quantity
 
 if TYPE_CHECKING:
     from poseidon.embedding import EmbeddedTrials
+    from poseidon.offline.audit.on_objects import Objects
 
 _TRIES = 40
 """Changes that are tried for each class of pods that wait."""
@@ -19,24 +20,20 @@ _MOST = 5
 
 
 def find_cures(
-    trials: EmbeddedTrials, pods: Collection[str], tries: int, nodes: Mapping[str, str]
+    trials: EmbeddedTrials, pods: Collection[str], tries: int, nodes: Mapping[str, str], objects: Objects
 ) -> tuple[Cure, ...]:
-    """Return the cures of pods that wait, by uid, in order; ``nodes``: where others are."""
-    found = trials.cures(pods, min(tries, _TRIES), _MOST)
-    return tuple(
-        _told(
-            Cure(
-                pod,
-                cure.machine,
-                cure.steps[0].kind.value,
-                "",
-                tuple(CureStep(step.kind.value, *step[1:]) for step in cure.steps),
-                tuple(Move(uid, nodes[uid], target) for uid, target in sorted(cure.moves.items())),
-            )
-        )
-        for pod, cures in sorted(found.items())
-        for cure in cures
-    )
+    """Return the cures of pods that wait, by uid, in order; ``nodes``: where others are.
+
+    What cannot be done to ``objects`` is left out.
+    """
+    found = []
+    for pod, cures in sorted(trials.cures(pods, min(tries, _TRIES), _MOST).items()):
+        for cure in cures:
+            changes = objects.changes(pod, (CureStep(step.kind.value, *step[1:]) for step in cure.steps))
+            if changes is not None:
+                moves = tuple(Move(uid, nodes[uid], target) for uid, target in sorted(cure.moves.items()))
+                found.append(_told(Cure(pod, cure.machine, changes[0].kind, "", changes, moves)))
+    return tuple(found)
 
 
 def _told(cure: Cure) -> Cure:

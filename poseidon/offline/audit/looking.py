@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from poseidon.embedding import EmbeddedTrials
 from poseidon.offline.audit.costs import find_costs
 from poseidon.offline.audit.cures import find_cures
-from poseidon.offline.audit.doable import doable
 from poseidon.offline.audit.findings import Audit, Cure, Hot, Misplaced, Move, Staying
+from poseidon.offline.audit.on_objects import Objects
 from poseidon.offline.cluster import build
 from poseidon.offline.movable import RunningPods, move_prices, running_pods
 from poseidon.offline.plan import Plan, node_uses, plan_of
@@ -90,5 +90,4 @@ def cures_of(
     places = {each.pod: each.node for each in plan.bindings}
     fixed = {*running.goes, *running.stays}
     trials = EmbeddedTrials(configuration, lambda: now, events, fixed, places)
-    found = find_cures(trials, pods, tries, running.nodes | places)
-    return doable(found, {each.metadata.uid: each for each in manifests.pods}, manifests.storage)
+    return find_cures(trials, pods, tries, running.nodes | places, Objects(manifests))

@@ -1,0 +1,109 @@
+"""What a cure's changes are to objects of Kubernetes, and which of them people cannot make.
+
+Rounds know amounts, labels and rules, and not what stands behind them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from poseidon.kube.api.pod_rules import Affinity, PodAffinity
+from poseidon.kube.api.storage import CsiStorageCapacity, PersistentVolume, StorageClass
+from poseidon.pod_rules.label_selectors import canonical
+from poseidon.pod_rules.pod_affinity import required_terms
+from poseidon.pods.resources import amounts
+from poseidon.volumes.claims import claims_of
+
+if TYPE_CHECKING:
+    from poseidon.kube.api.metadata import KubeStruct
+    from poseidon.kube.api.pods import Pod
+    from poseidon.manifests.loader import Manifests
+    from poseidon.offline.audit.findings import CureStep
+
+_OF_THE_KUBELET = frozenset(
+    f"{prefix}kubernetes.io/{name}" for prefix in ("", "beta.") for name in ("arch", "hostname", "os")
+)
+"""Labels that a node's kubelet sets again whatever others make of them."""
+
+
+class Objects:
+    """The objects of a cluster that changes are about."""
+
+    def __init__(self, manifests: Manifests) -> None:
+        self._pods = {each.metadata.uid: each for each in manifests.pods}
+        self._bound_to_storage = frozenset(_labels_of(manifests.storage))
+
+    def changes(self, pod: str, steps: Iterable[CureStep]) -> tuple[CureStep, ...] | None:
+        """Return what has to be changed for a pod (uid), None if that cannot be done.
+
+        No request can be lower than the overhead of the pod's runtime class. Where a pod's volumes can be reached or
+        made hangs on labels of nodes, so that these cannot be changed for its sake alone. Of rules that there may be
+        several of, ``before`` says which in the order of the pod's own.
+        """
+        found: list[CureStep] = []
+        for step in steps:
+            change = self._change(self._pods[pod], step, found)
+            if change is None:
+                return None
+            found.append(change)
+        return tuple(found)
+
+    def _change(self, pod: Pod, step: CureStep, before: Sequence[CureStep]) -> CureStep | None:
+        match step.kind:
+            case "label-node" if step.subject in _OF_THE_KUBELET:
+                return None
+            case "label-node" if step.subject in self._bound_to_storage and claims_of(pod):
+                return None
+            case "lower-request":
+                overhead = amounts(pod.spec.overhead, "spec.overhead", []).get(step.subject, 0)
+                return None if int(step.after or 0) <= overhead > 0 else step
+            case "drop-constraint" if step.before is not None:
+                kind = _kind_of(step)
+                gone = {each.before for each in before if _kind_of(each) == kind}
+                left = [number for number in _places(pod, kind) if number not in gone]
+                place = int(step.before)
+                return replace(step, before=left[place]) if place < len(left) else None
+            case _:
+                return step
+
+
+def _kind_of(step: CureStep) -> str:
+    """Return what rule a step is about, without the label that it goes by."""
+    return step.subject.partition(" by ")[0]
+
+
+def _places(pod: Pod, kind: str) -> list[int]:
+    """Return where in the pod's own list each rule of a kind stands, in the order in which rounds have them."""
+    affinity = pod.spec.affinity or Affinity()
+    match kind:
+        case "required podAffinity":
+            return _places_of_terms(pod, affinity.pod_affinity)
+        case "required podAntiAffinity":
+            return _places_of_terms(pod, affinity.pod_anti_affinity)
+        case _:  # topologySpreadConstraint
+            return list(range(len(pod.spec.topology_spread_constraints)))
+
+
+def _places_of_terms(pod: Pod, rules: PodAffinity | None) -> list[int]:
+    places: dict[bytes, int] = {}
+    for index, term in enumerate(rules.required if rules else ()):
+        for each in required_terms(PodAffinity(required=(term,)), "", pod.metadata, []):
+            places.setdefault(canonical(each), index)
+    return [places[content] for content in sorted(places)]
+
+
+def _labels_of(storage: Iterable[KubeStruct]) -> Iterator[str]:
+    """Yield the labels by which volumes say which nodes reach them, or where they can be made."""
+    for each in storage:
+        match each:
+            case PersistentVolume(spec=spec) if spec.node_affinity and spec.node_affinity.required:
+                for term in spec.node_affinity.required.node_selector_terms:
+                    yield from (expression.key for expression in term.match_expressions)
+            case StorageClass(allowed_topologies=topologies):
+                for topology in topologies:
+                    yield from (expression.key for expression in topology.match_label_expressions)
+            case CsiStorageCapacity(node_topology=selector) if selector is not None:
+                yield from selector.match_labels
+                yield from (expression.key for expression in selector.match_expressions)
