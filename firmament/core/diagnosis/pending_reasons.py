@@ -18,7 +18,7 @@ from firmament.core.filters.node_filters import StaticRows
 from firmament.core.filters.root_causes import Cause, Refusal, RootCauses
 from firmament.core.filters.verdict import verdict
 from firmament.core.flow.problem import Assignments
-from firmament.core.placement.priority_tiers import Standing
+from firmament.core.placement.placement_state import PlacementState
 from firmament.core.queue.reservations import Reservations
 from firmament.core.results import Unscheduled
 from firmament.core.rules.constraint import Constraints
@@ -214,7 +214,7 @@ class Contention:
         self._cluster = cluster
         self._snapshot = snapshot
         self._placed = placed
-        self._start = Standing(snapshot.problem)
+        self._start = PlacementState(snapshot.problem)
 
     def told(self, index: int, readers: Iterable[int]) -> str:
         """A sentence about a class of the snapshot of which tasks stay pending; empty if it had no place to lose.

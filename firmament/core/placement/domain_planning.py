@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
-from firmament.core.flow.problem import COST_UNITS_PER_POINT, Residual
-from firmament.core.rules.counters import RuleState
+from firmament.core.flow.problem import COST_UNITS_PER_POINT
+from firmament.core.placement.placement_state import PlacementState
 from firmament.core.rules.preferences import soft_cost
 from firmament.core.rules.ruleset import ClassRules, RuleSet, SoftSpreading, Spreading
 
@@ -62,12 +62,12 @@ class Dealer:
     ``plan``: the rule state as it will be if all goes well, for topologies with several machines per domain.
     """
 
-    def __init__(self, residual: Residual, state: RuleState) -> None:
-        self._residual = residual
+    def __init__(self, state: PlacementState) -> None:
+        self._residual = residual = state.residual
         self._problem = residual.problem
-        self.plan = state.copy()
+        self.plan = state.rules.copy()
         self._planned: Float64 = np.zeros(residual.free.shape)
-        self._excluding, self._excluded = _mutual(residual, state.rules)
+        self._excluding, self._excluded = _mutual(residual.active().tolist(), state.rules.rules)
 
     def deal(self, cls: int, open_to: Bool, topologies: list[Int64]) -> list[Share]:
         """Shares of the class's remaining tasks; fewer than remain if there is no room or no domain for all now.
@@ -98,7 +98,7 @@ class Dealer:
         cost = self._cost(cls, cells)
         left = int(self._residual.remaining[cls].sum())
         counts = np.zeros(len(first), dtype=np.int64)
-        gathers = rules.attraction is not None or self._keeps_others_out(cls)
+        gathers = rules.attraction is not None or cls in self._excluding or cls in self._excluded
         moving = bool(set(rules.adds) & _looked_at(rules))
         while left > 0:
             allowed = self.plan.allowed(cls, first)
@@ -142,9 +142,6 @@ class Dealer:
         sizes = np.diff(cells.first, append=len(cells.machines))
         return np.add.reduceat(row[cells.machines].astype(np.float64), cells.first) / sizes
 
-    def _keeps_others_out(self, cls: int) -> bool:
-        return cls in self._excluding or cls in self._excluded
-
 
 def _spreads(rules: ClassRules) -> tuple[Spreading | SoftSpreading, ...]:
     return (*rules.spreadings, *rules.soft_spreadings)
@@ -158,9 +155,9 @@ def _looked_at(rules: ClassRules) -> set[int]:
     return looked | set(rules.attraction.counters if rules.attraction is not None else ())
 
 
-def _mutual(residual: Residual, rules: RuleSet) -> tuple[set[int], set[int]]:
-    """Waiting classes that keep others out of whole domains, and those that are kept out."""
-    active = [cls for cls in residual.active().tolist() if cls in rules.of]
+def _mutual(waiting: list[int], rules: RuleSet) -> tuple[set[int], set[int]]:
+    """Classes of ``waiting`` that keep others out of whole domains, and those that are kept out."""
+    active = [cls for cls in waiting if cls in rules.of]
     adders: dict[int, set[int]] = {}
     for cls in active:
         for number in rules.of[cls].adds:

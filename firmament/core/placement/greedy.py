@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from cost_models.interface import Bool, Int64
+from cost_models.interface import Int64
 from firmament.core.flow.network.network import crowding_cost
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, Residual
 from firmament.core.placement.admission import admit
-from firmament.core.rules.counters import RuleState
-from firmament.core.rules.pairs import PairState
+from firmament.core.placement.placement_state import PlacementState
 from firmament.core.rules.preferences import soft_cost
 
 
@@ -67,15 +66,15 @@ def _least(cost: Int64, most: int) -> Int64:
 # --- With rules between tasks, task by task.
 
 
-def place_leftovers(residual: Residual, state: RuleState) -> Assignments:
+def place_leftovers(state: PlacementState) -> Assignments:
     """Place every remaining task that fits and is allowed somewhere, most important and longest waiting first."""
-    return place_one_by_one(residual, state, residual.by_importance())
+    return place_one_by_one(state, state.residual.by_importance())
 
 
-def place_one_by_one(
-    residual: Residual, state: RuleState, classes: list[int], pairs: PairState | None = None
-) -> Assignments:
+def place_one_by_one(state: PlacementState, classes: list[int], *, paired: bool = False) -> Assignments:
     """Place the tasks of ``classes`` one at a time where each costs least, as long as one finds a place; books them.
+
+    ``paired``: all of them belong to pairs, which count.
 
     A placement may open the way for another task (the one it wants to be near has come, the emptiest domain is fuller),
     so classes are gone through again as long as something moves.
@@ -85,34 +84,22 @@ def place_one_by_one(
     while before < len(placed):
         before = len(placed)
         for cls in classes:
-            while residual.remaining[cls].any():
-                machine = cheapest_machine(residual, state, cls, pairs)
+            while state.residual.remaining[cls].any():
+                machine = cheapest_machine(state, cls, paired=paired)
                 if machine is None:
                     break
-                residual.take(Assignments.single(cls, machine))
-                state.add(cls, machine)
-                if pairs is not None:
-                    pairs.add(cls, machine)
+                state.residual.take(Assignments.single(cls, machine))
+                state.rules.add(cls, machine)
+                if paired and state.pairs is not None:
+                    state.pairs.add(cls, machine)
                 placed.append((cls, machine))
     return Assignments.of_tasks(placed)
 
 
-def open_machines(residual: Residual, state: RuleState | None, cls: int) -> Bool:
-    """bool[M]: machines that may take, and have room for, one more task of a class, rules and pins included."""
-    problem = residual.problem
-    fits = residual.fits(int(problem.shape[cls]))
-    allowed = None if state is None else state.allowed(cls)
-    if allowed is not None:
-        fits &= allowed
-    return problem.within_pins(cls, fits)
-
-
-def cheapest_machine(
-    residual: Residual, state: RuleState, cls: int, pairs: PairState | None = None
-) -> int | None:
+def cheapest_machine(state: PlacementState, cls: int, *, paired: bool = False) -> int | None:
     """Row of the machine on which one more task of a class costs least, the first of equals; None for no place."""
-    problem = residual.problem
-    fits = open_machines(residual, state, cls)
+    residual, pairs = state.residual, state.pairs if paired else None
+    problem, fits = residual.problem, state.open_to(cls)
     view = None
     if pairs is not None:
         view, domain = pairs.view(pairs.rules.kind[[cls]]), pairs.terms.domain
@@ -124,7 +111,7 @@ def cheapest_machine(
     if view is not None:
         cost = cost + view.cost[0][domain[machines]]
     cost = cost + crowding_cost(residual, machines)
-    soft = soft_cost(state, cls, np.ones(len(machines), dtype=np.bool_), machines)
+    soft = soft_cost(state.rules, cls, np.ones(len(machines), dtype=np.bool_), machines)
     if soft is not None:
         cost = cost + soft.points * COST_UNITS_PER_POINT
     return int(machines[np.argmin(cost)])

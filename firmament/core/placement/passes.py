@@ -7,7 +7,7 @@ earlier ones left, so their costs continue where those stopped. Every pass admit
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
 
 import numpy as np
 
@@ -28,27 +28,62 @@ def place_all(residual: Residual, means: Means) -> Placed:
     Afterwards no remaining task fits any machine it may use. Raises ``SolverError`` if the solver fails for another
     reason than time.
     """
-    placed = Placed()
     penalties = unscheduled_penalties(residual, dearest_path(residual))
-    for _ in range(means.options.max_passes):
+
+    def admit_most(proposed: Assignments) -> Assignments:
         waiting = int(residual.remaining.sum())
-        try:
-            proposed = propose(residual, means, penalties=penalties)
-        except SolverTimeoutError:
-            placed = replace(placed, figures=placed.figures + Figures(time_limited=True))
-            break
-        watch = means.stopwatch()
-        admitted = admit(residual, proposed.assignments)
-        parts = [admitted]
-        if _nearly_done(residual, proposed.assignments, waiting, means.tuning.small_rest):
+        parts = [admit(residual, proposed)]
+        if _nearly_done(residual, proposed, waiting, means.tuning.small_rest):
             parts.append(_completed(residual))
-        placed = Placed.joined([placed, proposed.admitted(Assignments.joined(parts), watch.seconds())])
-        if proposed.last is None or not residual.remaining.any():
-            return placed
-        if len(admitted.cls) == 0:
-            break
+        return Assignments.joined(parts)
+
+    any_at_all = max(1, int(residual.remaining.sum()))
+    parts = solved_in_turn(
+        residual,
+        lambda _: propose(residual, means, penalties=penalties),
+        admit_most,
+        means,
+        most=means.options.max_passes,
+        worth=any_at_all,
+    )
+    placed = Placed.joined(parts)
+    nothing_fits = bool(parts) and parts[-1].last is None and not parts[-1].figures.time_limited
+    if nothing_fits or not residual.remaining.any():
+        return placed
     watch = means.stopwatch()
     return placed.also(place_greedily(residual), watch.seconds())
+
+
+def solved_in_turn(
+    residual: Residual,
+    propose_next: Callable[[bool], Placed],
+    admit_some: Callable[[Assignments], Assignments],
+    means: Means,
+    *,
+    most: int,
+    worth: int,
+) -> list[Placed]:
+    """What at most so many turns have placed, of which each solves a flow over what those before have left.
+
+    ``propose_next`` is told whether it is the first turn, and says what a flow would place; ``admit_some`` books what
+    holds of that in ``residual``, and returns it. A turn that proposes nothing as nothing fits (no ``last`` flow), or
+    that runs out of time, is the last one; so is one that places less than one in ``worth`` of the tasks that are left.
+    """
+    parts: list[Placed] = []
+    for turn in range(most):
+        waiting = int(residual.remaining.sum())
+        try:
+            proposed = propose_next(turn == 0)
+        except SolverTimeoutError:
+            return [*parts, Placed(figures=Figures(time_limited=True))]
+        if proposed.last is None:
+            return [*parts, proposed]
+        watch = means.stopwatch()
+        admitted = admit_some(proposed.assignments)
+        parts.append(proposed.admitted(admitted, watch.seconds()))
+        if not residual.remaining.any() or int(admitted.count.sum()) * worth < waiting:
+            break
+    return parts
 
 
 def _completed(residual: Residual) -> Assignments:

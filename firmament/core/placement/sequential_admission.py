@@ -11,50 +11,51 @@ from __future__ import annotations
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.flow.problem import Assignments, Residual
+from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
 from firmament.core.placement.admission import admit
+from firmament.core.placement.placement_state import PlacementState
 from firmament.core.ranks import rank
-from firmament.core.rules.counters import RuleState
-from firmament.core.rules.ruleset import RuleSet
 
 
-def replay(residual: Residual, state: RuleState, proposed: Assignments) -> Assignments:
-    """Admit what fits and what the rules allow, in the order in which it is valid; books both."""
-    bound: Bool = np.isin(proposed.cls, np.array(sorted(state.rules.of), dtype=np.int64))
-    ruled = _units_in_order(residual, state, proposed.taken(bound))
+def replay(state: PlacementState, proposed: Assignments) -> Assignments:
+    """Admit what fits and what the rules allow, in the order in which it is valid; books both, and counts pairs."""
+    bound: Bool = np.isin(proposed.cls, np.array(sorted(state.rules.rules.of), dtype=np.int64))
+    priority = state.residual.problem.priority
+    ruled = _units_in_order(state, proposed.taken(bound))
     parts = []
-    for priority in np.unique(residual.problem.priority[proposed.cls])[::-1].tolist():
-        of_priority = residual.problem.priority[ruled.cls] == priority
-        parts.append(_one_by_one(residual, state, ruled.taken(of_priority)))
-        free = ~bound & (residual.problem.priority[proposed.cls] == priority)
+    for each in np.unique(priority[proposed.cls])[::-1].tolist():
+        parts.append(_one_by_one(state, ruled.taken(priority[ruled.cls] == each)))
+        free = ~bound & (priority[proposed.cls] == each)
         if free.any():
-            parts.append(admit(residual, proposed.taken(free)))
-    return Assignments.joined(parts)
+            parts.append(admit(state.residual, proposed.taken(free)))
+    admitted = Assignments.joined(parts)
+    state.count_pairs(admitted)
+    return admitted
 
 
-def in_valid_order(residual: Residual, units: Assignments) -> Assignments | None:
+def in_valid_order(problem: PlacementProblem, units: Assignments) -> Assignments | None:
     """Single tasks (``count`` 1) in an order in which each fits and is allowed when its turn comes; None if none is
-    found. ``residual`` is that of a problem of which nothing has been placed.
+    found. Nothing of the problem has been placed.
     """
-    state = RuleState(residual.problem.rules or RuleSet([]))
-    ordered = _one_by_one(residual, state, _units_in_order(residual, state, units))
+    state = PlacementState(problem)
+    ordered = _one_by_one(state, _units_in_order(state, units))
     return ordered if len(ordered.cls) == len(units.cls) else None
 
 
-def _units_in_order(residual: Residual, state: RuleState, proposed: Assignments) -> Assignments:
+def _units_in_order(state: PlacementState, proposed: Assignments) -> Assignments:
     """Single tasks, by priority, then by how full their domain will be, then by longest wait, then in turns."""
     tasks = proposed.taken(np.lexsort((proposed.machine, proposed.cls))).tasks()
     cls, machine = tasks.cls, tasks.machine
     level = np.zeros(len(cls), dtype=np.int64)
     for each in np.unique(cls).tolist():
-        for spreading in state.rules.rules(each).spreadings:
+        for spreading in state.rules_of(each).spreadings:
             entries = np.flatnonzero(cls == each)
             domain = spreading.key_domain[machine[entries]]
-            heights = state.counts[spreading.counter][np.maximum(domain, 0)] + rank(domain)
+            heights = state.rules.counts[spreading.counter][np.maximum(domain, 0)] + rank(domain)
             level[entries] = np.maximum(level[entries], heights)
-    oldest = np.argmax(residual.remaining > 0, axis=1)
+    oldest = np.argmax(state.residual.remaining > 0, axis=1)
     turn = _turns(cls)
-    order = np.lexsort((machine, cls, turn, oldest[cls], level, -residual.problem.priority[cls]))
+    order = np.lexsort((machine, cls, turn, oldest[cls], level, -state.residual.problem.priority[cls]))
     return tasks.taken(order)
 
 
@@ -69,16 +70,16 @@ def _turns(cls: Int64) -> Int64:
     return (rank(cls) - begin[of_class]) % tasks[of_class]
 
 
-def _one_by_one(residual: Residual, state: RuleState, units: Assignments) -> Assignments:
+def _one_by_one(state: PlacementState, units: Assignments) -> Assignments:
     """Try single tasks in order until a whole turn admits none of those left."""
-    room = _Room(residual)
+    room, rules = _Room(state.residual), state.rules
     waiting = list(zip(units.cls.tolist(), units.machine.tolist(), strict=True))
     admitted: list[tuple[int, int]] = []
     while waiting:
         refused = []
         for cls, machine in waiting:
-            if state.allows(cls, machine) and room.take(cls, machine):
-                state.add(cls, machine)
+            if rules.allows(cls, machine) and room.take(cls, machine):
+                rules.add(cls, machine)
                 admitted.append((cls, machine))
             else:
                 refused.append((cls, machine))

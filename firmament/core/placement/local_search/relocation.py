@@ -162,7 +162,7 @@ class _Search:
 
     def _keep(self, value: tuple[int, ...]) -> bool:
         """Make the present placement the best, if all of it can be placed in some order."""
-        ordered = in_valid_order(Residual(self._problem), self._board.assignments())
+        ordered = in_valid_order(self._problem, self._board.assignments())
         if ordered is None:
             return False
         self.best, self._best_value = ordered, value

@@ -12,10 +12,9 @@ import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.flow.problem import Residual
-from firmament.core.placement.greedy import open_machines
+from firmament.core.placement.placement_state import PlacementState
 from firmament.core.placement.tuning import ApplicationTuning
 from firmament.core.ranks import before_in_runs, runs
-from firmament.core.rules.counters import RuleState
 from firmament.core.rules.pairs import PairState
 
 
@@ -31,16 +30,15 @@ class DomainPlan:
     is no room, or limits leave no domain. ``pairs``: where pairs stand if all goes well.
     """
 
-    def __init__(
-        self, residual: Residual, state: RuleState, pairs: PairState, tuning: ApplicationTuning
-    ) -> None:
+    def __init__(self, state: PlacementState, pairs: PairState, tuning: ApplicationTuning) -> None:
+        residual = state.residual
         self.classes = paired_classes(residual, pairs)
         self.pairs = pairs.copy()
         self.counts = np.zeros((len(self.classes), pairs.terms.domains), dtype=np.int64)
         self._waiting = residual.remaining[self.classes].sum(axis=1)
         self._kind = pairs.rules.kind[self.classes]
         self._alone = self.pairs.self_paired(self._kind)
-        self._room = _DomainRoom(residual, state, self.classes, pairs)
+        self._room = _DomainRoom(state, self.classes, pairs)
         for chunk in self._chunks(residual, tuning.chunks):
             for members in chunk:
                 self._assign(members)
@@ -102,8 +100,8 @@ class DomainPlan:
 class _DomainRoom:
     """Room and cost of domains for classes, by what the plan leaves of them on average."""
 
-    def __init__(self, residual: Residual, state: RuleState, classes: Int64, pairs: PairState) -> None:
-        problem = residual.problem
+    def __init__(self, state: PlacementState, classes: Int64, pairs: PairState) -> None:
+        residual, problem = state.residual, state.residual.problem
         self._domain, domains = pairs.terms.domain, pairs.terms.domains
         self._requests = problem.requests[problem.shape[classes]]
         self._profile = np.empty(len(classes), dtype=np.int64)
@@ -113,13 +111,13 @@ class _DomainRoom:
         for index, cls in enumerate(classes.tolist()):
             shape = int(problem.shape[cls])
             # Pins and rules between tasks are the class's own; all others of a shape have the same room.
-            special = cls if cls in problem.pins or state.rules.rules(cls).binding else -1
+            special = cls if cls in problem.pins or state.rules_of(cls).binding else -1
             row = number.get((shape, special))
             if row is None:
                 row = number[shape, special] = len(alone)
-                open_to = residual.fits(shape) if special < 0 else open_machines(residual, state, cls)
+                open_to = residual.fits(shape) if special < 0 else state.open_to(cls)
                 units, mean = self._profiled(residual, shape, open_to, domains)
-                if state.rules.rules(cls).excludes_itself():
+                if state.rules_of(cls).excludes_itself():
                     units = np.minimum(units, self._sum(open_to.astype(np.float64), domains))
                 alone.append(units)
                 price.append(mean)

@@ -19,7 +19,8 @@ from cost_models.interface import Bool
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.flow.terms import GroupTerms
 from firmament.core.placement.outcome import Figures, Means, Placed
-from firmament.core.placement.priority_tiers import Standing, displaced
+from firmament.core.placement.placement_state import PlacementState
+from firmament.core.placement.priority_tiers import displaced
 from firmament.core.placement.tree_groups.order_search import Arrangement, rearranged
 from firmament.core.placement.tree_groups.placer import GroupPlacer
 from firmament.core.placement.tree_groups.rest_problem import machine_prices, rest_of
@@ -49,7 +50,7 @@ class _Round:
         self._means = means
         self._place = place
         everyone = np.ones(problem.classes, dtype=np.bool_)
-        others = rest_of(problem, Standing(problem), Assignments.empty(), everyone)
+        others = rest_of(PlacementState(problem), Assignments.empty(), everyone)
         self._prices, self._pricing = machine_prices(others, means)
         self._rank = _ranks(problem, terms)
 
@@ -78,41 +79,37 @@ class _Round:
         for rank in np.unique(self._problem.priority)[::-1].tolist():
             parts.append(self._groups(placer, [gang for gang, of in self._rank.items() if of == rank]))
             parts.append(self._others(placer, so_far(), self._problem.priority == rank))
-        if placer.standing.state is not None:  # a lower one may have opened the way for a higher one
+        if placer.state.ruled:  # a lower one may have opened the way for a higher one
             everyone = np.ones(self._problem.classes, dtype=np.bool_)
             parts.append(self._others(placer, so_far(), everyone))
         return _in_turn(parts, placer.shortages)
 
     def _placer(self) -> GroupPlacer:
-        standing = Standing(self._problem)
-        means = self._means
-        return GroupPlacer(
-            self._problem, self._terms, standing, self._prices, means.solver, means.tuning.groups.tries
-        )
+        return GroupPlacer(self._terms, PlacementState(self._problem), self._prices, self._means)
 
     def _groups(self, placer: GroupPlacer, gangs: list[int]) -> Placed:
         """Place groups, the most important first; the places in order of admission, booked."""
         watch = self._means.stopwatch()
-        begin = placer.standing.copy()
+        begin = placer.state.copy()
         tried = {gang: placer.place(gang) for gang in gangs}
         found = {gang: places for gang, places in tried.items() if gang not in placer.shortages}
         blocked = [gang for gang in gangs if gang not in found and not self._terms.groups[gang].refused]
         if found and blocked:
             better = rearranged(
-                begin, placer, Arrangement(placer.standing, found), blocked, self._means.tuning.groups
+                begin, placer, Arrangement(placer.state, found), blocked, self._means.tuning.groups
             )
-            if better.standing is not placer.standing:
-                placer.adopt(better.standing, better.placed)
+            if better.state is not placer.state:
+                placer.adopt(better.state, better.placed)
                 found = better.placed
         return Placed(Assignments.joined(list(found.values())), Figures(solve_seconds=watch.seconds()))
 
     def _others(self, placer: GroupPlacer, placed: Assignments, among: Bool) -> Placed:
         """Place the other tasks of some classes in what is left, and book them."""
-        rest = rest_of(self._problem, placer.standing, placed, among)
+        rest = rest_of(placer.state, placed, among)
         if not rest.counts.any():
             return Placed()
         found = self._place(rest, self._means)
-        placer.standing.book(found.assignments)
+        placer.state.book(found.assignments)
         return found
 
 

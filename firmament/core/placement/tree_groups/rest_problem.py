@@ -15,7 +15,7 @@ from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
 from firmament.core.placement.class_aggregation import bundled
 from firmament.core.placement.outcome import Figures, Means
 from firmament.core.placement.passes import propose
-from firmament.core.placement.priority_tiers import Standing
+from firmament.core.placement.placement_state import PlacementState
 from firmament.core.placement.subclasses import LARGEST_COST
 from firmament.core.rules.counters import RuleState
 from firmament.core.rules.ruleset import RuleSet
@@ -25,14 +25,12 @@ HIGHEST = 2**40
 """Prices are cut off here, in units, so that the sum over a group's tasks fits 64 bits."""
 
 
-def rest_of(
-    problem: PlacementProblem, standing: Standing, placed: Assignments, among: Bool
-) -> PlacementProblem:
-    """The tasks of the classes in ``among`` (bool[C]) that still wait, in the room that ``standing`` leaves.
+def rest_of(state: PlacementState, placed: Assignments, among: Bool) -> PlacementProblem:
+    """The tasks of the classes in ``among`` (bool[C]) that still wait, in the room that ``state`` leaves.
 
-    ``placed``: what has been booked on ``standing``. Groups are left out of it: their classes are nobody's gang.
+    ``placed``: what has been booked on ``state``. Groups are left out of it: their classes are nobody's gang.
     """
-    residual = standing.residual
+    residual, problem = state.residual, state.residual.problem
     grouped = _grouped(problem)
     tasks = placed.tasks()
     gang = np.where(grouped, -1, problem.gang) if len(problem.gang) else problem.gang
@@ -52,9 +50,7 @@ def rest_of(
         free=residual.free.T.copy(),
         joint=tuple(joint.as_limit() for joint in residual.joint),
         ledgers=tuple(ledger.copy() for ledger in residual.ledgers),
-        rules=None
-        if problem.rules is None or standing.state is None
-        else _rules(problem.rules, standing.state),
+        rules=None if problem.rules is None else _rules(problem.rules, state.rules),
         pairs=None if problem.pairs is None else problem.pairs.with_residents(tasks.cls, tasks.machine),
         gang=gang,
         gang_need=need,
