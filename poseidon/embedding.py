@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from firmament.core.rescheduling.consolidation import Consolidation
     from firmament.core.rescheduling.plan_moves import CostPoint, MovePlan
     from firmament.core.rescheduling.relief import Relief
-    from firmament.core.rescheduling.room import GangRoom
+    from firmament.core.rescheduling.room_by_moves import GangRoom
     from firmament.core.results import RoundResult
     from firmament.core.rounds import Placement
     from firmament.core.scheduler import Scheduler

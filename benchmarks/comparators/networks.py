@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.comparators.base import Comparator, Contest, NotMeasuredError, Outcome
 from cost_models.interface import Int64
-from firmament.core.flow.network.columns import Columns
+from firmament.core.flow.network.arc_columns import ArcColumns
 from firmament.core.flow.network.network import (
     Network,
     build_network,
@@ -41,8 +41,8 @@ def full_network(problem: PlacementProblem) -> Network:
         machines = fits[int(problem.shape[cls])]
         if cls in problem.pins:
             machines = np.intersect1d(machines, problem.pins[cls])
-        parts.append(Columns(np.full(len(machines), cls, dtype=np.int64), machines))
-    columns = Columns.joined(parts, problem.machines)
+        parts.append(ArcColumns(np.full(len(machines), cls, dtype=np.int64), machines))
+    columns = ArcColumns.joined(parts, problem.machines)
     penalties = unscheduled_penalties(residual, dearest_path(residual))
     return build_network(residual, columns, penalties, machine_units(residual, residual.active()))
 

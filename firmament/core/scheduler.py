@@ -20,7 +20,7 @@ from firmament.core.commit.current_limits import limits_now
 from firmament.core.commit.evictions import evict, withdrawn
 from firmament.core.commit.placements import assume_placements, decided_rows
 from firmament.core.configuration import HOSTNAME, CoreConfiguration
-from firmament.core.constraints.tree_groups import Trees
+from firmament.core.constraints.tree_groups import MachineTrees
 from firmament.core.diagnosis.explain import explain
 from firmament.core.diagnosis.listing import (
     BoundTask,
@@ -49,7 +49,7 @@ from firmament.core.results import (
     DeltaKind,
     Explanation,
     MachineState,
-    Placements,
+    PlacementDeltas,
     RoundResult,
     TaskState,
     Unscheduled,
@@ -62,7 +62,7 @@ from firmament.core.snapshot.price_memory import PriceMemory
 from firmament.core.snapshot.snapshot import Snapshot, take_snapshot
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.records import Notes
-from firmament.core.state.tasks import State
+from firmament.core.state.tasks import TaskPhase
 from firmament.core.state.transitions import date_assumptions
 from firmament.core.state.waiting import mark_unschedulable
 from firmament.solvers.base import Solver
@@ -107,7 +107,7 @@ class Scheduler:
         self._outcomes = BindingOutcomes(
             self._cluster, self._requeue.evictions, self._requeue.rebinding, configuration.options, clock
         )
-        self._trees = Trees()
+        self._trees = MachineTrees()
         self._notes = Notes()
         self._rounds = 0
         self._in_round = False
@@ -191,7 +191,7 @@ class Scheduler:
         if placement.last is not None:
             self._last = placement
         notes = self._notes.new(self._cluster.records.notes()) if self._cluster.records.faults else ()
-        stats, placed, last = placement.stats, Placements((), ()), list[Delta]()
+        stats, placed, last = placement.stats, PlacementDeltas((), ()), list[Delta]()
         if opened.snapshot is not None:
             if placement.dual_prices is not None:
                 self._price_memory.learn(opened.snapshot, placement.dual_prices)
@@ -221,7 +221,7 @@ class Scheduler:
 
     def _put_into_effect(
         self, snapshot: Snapshot, placement: Placement
-    ) -> tuple[Placements, list[Delta], list[Unscheduled], int]:
+    ) -> tuple[PlacementDeltas, list[Delta], list[Unscheduled], int]:
         """Place and evict what still holds; others are unschedulable, or try again if they could not keep their place.
 
         Returns the placements, the deltas that follow them, what is to be told to those who wait, and how many these
@@ -257,7 +257,7 @@ class Scheduler:
             mark_unschedulable(cluster, np.setdiff1d(idle, decided_rows(snapshot.members, assignments)))
         if (placed or deltas) and (self._requeue.reservations.held or cluster.tasks.any_unschedulable):
             self._requeue.reservations.count_round(cluster, self._clock())
-        left = np.unique(cluster.tasks.cls[cluster.tasks.in_state(State.PENDING)]).tolist()
+        left = np.unique(cluster.tasks.cls[cluster.tasks.in_state(TaskPhase.PENDING)]).tolist()
         rows.keep_only({cluster.classes.rows[cls].shape for cls in left})  # others are idle
         return placed, deltas, unscheduled, len(pending)
 
@@ -345,9 +345,9 @@ class Scheduler:
         tasks = self._cluster.tasks
         return Counts(
             machines=len(self._cluster.machines),
-            pending=len(tasks.in_state(State.PENDING)),
-            assumed=len(tasks.in_state(State.ASSUMED)),
-            bound=len(tasks.in_state(State.BOUND)),
+            pending=len(tasks.in_state(TaskPhase.PENDING)),
+            assumed=len(tasks.in_state(TaskPhase.ASSUMED)),
+            bound=len(tasks.in_state(TaskPhase.BOUND)),
             rounds=self._rounds,
         )
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
-from firmament.core.flow.network.columns import Columns
+from firmament.core.flow.network.arc_columns import ArcColumns
 from firmament.core.flow.network.cost_truncation import (
     solve_near,
     surely_used,
@@ -53,7 +53,7 @@ def prepared(given: PlacementProblem):
     fits = {shape: residual.fits(shape) for shape in range(len(given.requests))}
     cls, machine = np.divmod(np.arange(given.classes * given.machines), given.machines)
     penalties = unscheduled_penalties(residual, dearest_path(residual))
-    return residual, expected_spread(residual, fits, tuning=PRICES), Columns(cls, machine), penalties
+    return residual, expected_spread(residual, fits, tuning=PRICES), ArcColumns(cls, machine), penalties
 
 
 def test_merged_networks_have_fewer_steps_and_the_same_optimum():

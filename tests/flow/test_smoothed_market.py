@@ -10,7 +10,7 @@ import pytest
 from firmament.core.flow.price_estimate import smoothed_market
 from firmament.core.flow.price_estimate.equilibrium import expected_spread
 from firmament.core.flow.price_estimate.market import FORBIDDEN, Market, Stairs
-from firmament.core.flow.price_estimate.smoothed_market import FARTHEST, Point, SmoothedMarket
+from firmament.core.flow.price_estimate.smoothed_market import FARTHEST, MarketPoint, SmoothedMarket
 from firmament.core.flow.problem import Residual
 from tests.support.core import problem
 from tests.support.tuning import PRICES
@@ -50,7 +50,7 @@ def written_out(given: Market, worth: np.ndarray, temperature: float) -> tuple[l
     return prices, np.array(shares).T
 
 
-def check(given: Market, point: Point, temperature: float) -> None:
+def check(given: Market, point: MarketPoint, temperature: float) -> None:
     prices, shares = written_out(given, point.worth, temperature)
     open_to_some = (given.cost < FORBIDDEN).any(axis=0)
     assert point.temperature == pytest.approx(temperature)

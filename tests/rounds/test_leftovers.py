@@ -11,7 +11,7 @@ from firmament.core.placement.greedy import (
     cheapest_machine,
     place_leftovers,
 )
-from firmament.core.placement.placement_state import PlacementState
+from firmament.core.placement.outcome import PlacementState
 from firmament.core.rules.ruleset import TOO_NEAR, Attraction, ClassRules, Exclusion, Inclination
 from tests.rounds.rules import Units, apart, broken, proposed, ruled, units
 from tests.support.rules import counter, ints, spreading

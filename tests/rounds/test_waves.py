@@ -7,8 +7,7 @@ from collections import Counter
 import pytest
 
 from firmament.core.flow.problem import PlacementProblem
-from firmament.core.placement.outcome import Means, PassOptions, Placed
-from firmament.core.placement.placement_state import PlacementState
+from firmament.core.placement.outcome import Means, PassOptions, Placed, PlacementState
 from firmament.core.placement.waves import most_per_machine, place_in_waves, plan_wave
 from firmament.core.rules.ruleset import (
     TOO_NEAR,

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.tree_solver.rules import Rule
+from firmament.core.tree_solver.level_rules import Rule
 from firmament.core.tree_solver.solver import CHOICES, Choice
 from firmament.core.tree_solver.tree import Tree, build_tree
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.tree_solver.rules import Rule, Shortage
+from firmament.core.tree_solver.level_rules import Rule, Shortage
 from firmament.core.tree_solver.solver import ExactSolver
 from firmament.core.tree_solver.tree import Tree, build_tree
 

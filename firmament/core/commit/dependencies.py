@@ -18,7 +18,7 @@ from cost_models.interface import Bool, Int64
 from firmament.core.rules.ruleset import RuleSet
 from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.tasks import State
+from firmament.core.state.tasks import TaskPhase
 
 
 def binding_dependencies(
@@ -90,7 +90,7 @@ def chained(cluster: Cluster, tasks: Int64, ordered: Bool, came: int) -> dict[in
     indices = np.flatnonzero(ordered)
     last: dict[int, str] = {}
     if len(indices):
-        earlier = table.in_state(State.ASSUMED)
+        earlier = table.in_state(TaskPhase.ASSUMED)
         earlier = earlier[table.came[earlier] <= came]
         earlier = earlier[np.argsort(table.came[earlier], kind="stable")]
         last = {int(table.machine[task]): table.uid[task] for task in earlier.tolist()}

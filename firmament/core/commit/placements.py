@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from cost_models.interface import Bool, Int64
 from firmament.core.commit.current_limits import LimitsNow
 from firmament.core.commit.dependencies import binding_dependencies, chained, keeps_order
-from firmament.core.commit.revalidation import Decided, Recheck
+from firmament.core.commit.revalidation import DecidedPlacements, Recheck
 from firmament.core.filters.node_filters import StaticRows
 from firmament.core.flow.problem import Assignments, PlacementProblem
-from firmament.core.results import Placements
+from firmament.core.results import PlacementDeltas
 from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
@@ -26,7 +26,7 @@ def assume_placements(
     snapshot: Snapshot,
     placed: Assignments,
     limits: LimitsNow | None = None,
-) -> Placements:
+) -> PlacementDeltas:
     """Turn assignments into deltas, of each class the longest waiting tasks first, and assume them on their machines.
 
     With rules between tasks, or ledgers that count on it, the deltas keep the order of the assignments, in which each
@@ -65,10 +65,10 @@ def assume_placements(
     if ordered.any():
         for place, leader in chained(cluster, decided.task[where], ordered[where], snapshot.came).items():
             depends_on[place] = tuple(dict.fromkeys((*depends_on.get(place, ()), leader)))
-    return Placements(uids, machines, depends_on)
+    return PlacementDeltas(uids, machines, depends_on)
 
 
-def _decided(snapshot: Snapshot, placed: Assignments) -> Decided:
+def _decided(snapshot: Snapshot, placed: Assignments) -> DecidedPlacements:
     """Give the tasks of each class, in their order, to the machines assigned to it, in that of the tree if any."""
     placed = in_delta_order(snapshot.problem, placed)
     cls = np.repeat(placed.cls, placed.count)
@@ -77,7 +77,7 @@ def _decided(snapshot: Snapshot, placed: Assignments) -> Decided:
     taken = np.bincount(cls, minlength=len(snapshot.members))
     place = np.empty(len(cls), dtype=np.int64)
     place[by_class] = np.arange(len(cls)) + np.repeat(snapshot.first - (np.cumsum(taken) - taken), taken)
-    return Decided(
+    return DecidedPlacements(
         cls,
         machine,
         snapshot.tasks[place],

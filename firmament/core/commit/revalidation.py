@@ -20,7 +20,7 @@ from firmament.core.constraints.rules import compile_rules
 from firmament.core.constraints.tree_groups import rules_of
 from firmament.core.filters.attached_volumes import net_requests
 from firmament.core.filters.node_filters import StaticRows
-from firmament.core.flow.terms import Group, GroupTerms
+from firmament.core.flow.terms import GroupTerms, TreeGroup
 from firmament.core.gangs.members import lacking, staying_members
 from firmament.core.rules.constraint import Constraints
 from firmament.core.rules.counters import RuleState
@@ -28,11 +28,11 @@ from firmament.core.rules.pairs import PairState
 from firmament.core.snapshot.snapshot import Snapshot, model_columns
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.tasks import State
+from firmament.core.state.tasks import TaskPhase
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class DecidedPlacements:
     """Placements of a snapshot, one task each: class and machine row of the problem, its task row and uid then, and
     the machine's name.
     """
@@ -56,7 +56,7 @@ class Recheck:
         cluster: Cluster,
         static_rows: StaticRows,
         snapshot: Snapshot,
-        decided: Decided,
+        decided: DecidedPlacements,
         ordered: Bool,
         limits: LimitsNow | None,
     ) -> None:
@@ -168,7 +168,7 @@ class Recheck:
         tasks = cluster.tasks
         row = self._snapshot.cls[decided.cls]
         same = [tasks.uid[task] == uid for task, uid in zip(decided.task.tolist(), decided.uid, strict=True)]
-        waits = (tasks.state[decided.task] == State.PENDING) & (tasks.cls[decided.task] == row)
+        waits = (tasks.state[decided.task] == TaskPhase.PENDING) & (tasks.cls[decided.task] == row)
         allowed: Bool = np.array(same, dtype=np.bool_) & waits & (machine >= 0)
         for cls in np.unique(row).tolist():
             members = np.flatnonzero(allowed & (row == cls))
@@ -255,7 +255,7 @@ def overtaken_groups(cluster: Cluster, snapshot: Snapshot, used: Mapping[str, In
 
 
 def _stands(
-    cluster: Cluster, snapshot: Snapshot, now: TopologyTerms, job: str, group: Group, machines: Int64
+    cluster: Cluster, snapshot: Snapshot, now: TopologyTerms, job: str, group: TreeGroup, machines: Int64
 ) -> bool:
     """Whether what was decided for a group, on ``machines``, was decided by what is so now."""
     terms = snapshot.problem.topology
@@ -279,7 +279,7 @@ def _path_now(cluster: Cluster, snapshot: Snapshot, now: TopologyTerms, row: int
     return now.paths[at] if at >= 0 else None
 
 
-def _held_then(terms: GroupTerms, group: Group) -> dict[Path, int]:
+def _held_then(terms: GroupTerms, group: TreeGroup) -> dict[Path, int]:
     level = len(terms.tree.levels) - 1
     leaves = np.flatnonzero(group.held).tolist()
     return {terms.tree.path(level, leaf): int(group.held[leaf]) for leaf in leaves}

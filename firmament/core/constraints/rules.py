@@ -27,9 +27,9 @@ from firmament.core.rules.ruleset import (
     ClassRules,
     Exclusion,
     Inclination,
+    PreferredSpread,
+    RequiredSpread,
     RuleSet,
-    SoftSpreading,
-    Spreading,
 )
 from firmament.core.state.class_selectors import own_selector
 from firmament.core.state.cluster import Cluster
@@ -216,13 +216,13 @@ class _Compiler:
 
     # --- topology spread: over which machines a rule counts, and what it compares ----------------------------------
 
-    def _required_spread(self, row: int) -> tuple[Spreading, ...]:
+    def _required_spread(self, row: int) -> tuple[RequiredSpread, ...]:
         """The ``DoNotSchedule`` rules of a class."""
         content = self._rows[row].content
         hard = [rule for rule in content.spread if rule.required]
         return tuple(self._spreading(row, content, rule, hard) for rule in hard)
 
-    def _preferred_spread(self, row: int) -> tuple[SoftSpreading, ...]:
+    def _preferred_spread(self, row: int) -> tuple[PreferredSpread, ...]:
         """The ``ScheduleAnyway`` rules of a class."""
         content = self._rows[row].content
         soft = [rule for rule in content.spread if not rule.required]
@@ -249,12 +249,14 @@ class _Compiler:
         mark = ("spread", selector, rule.topology_key, mark)
         return self._counters.counter(mark, rows, topology, domain), topology
 
-    def _spreading(self, row: int, content: TaskClass, rule: SpreadRule, hard: list[SpreadRule]) -> Spreading:
+    def _spreading(
+        self, row: int, content: TaskClass, rule: SpreadRule, hard: list[SpreadRule]
+    ) -> RequiredSpread:
         number, topology = self._spread_counter(content, rule, hard)
         domain = self._counters.counters[number].domain
         counted = np.zeros(topology.count, dtype=np.bool_)
         counted[domain[domain >= 0]] = True
-        return Spreading(
+        return RequiredSpread(
             counter=number,
             key_domain=topology.domain,
             counted=counted,
@@ -263,14 +265,16 @@ class _Compiler:
             own=int(self._selector.matches(own_selector(rule.selector, content), row)),
         )
 
-    def _soft_spreading(self, content: TaskClass, rule: SpreadRule, soft: list[SpreadRule]) -> SoftSpreading:
+    def _soft_spreading(
+        self, content: TaskClass, rule: SpreadRule, soft: list[SpreadRule]
+    ) -> PreferredSpread:
         number, topology = self._spread_counter(content, rule, soft)
         domain = self._counters.counters[number].domain
         domains = len(np.unique(domain[domain >= 0]))
         every = np.ones(self._machine_count, dtype=np.bool_)
         for each in soft:
             every &= self._domains_by_key.of(each.topology_key).domain >= 0
-        return SoftSpreading(
+        return PreferredSpread(
             counter=number,
             key_domain=np.where(every, topology.domain, -1),
             factor=float(np.log(domains + 2)),

@@ -18,15 +18,15 @@ from firmament.core.constraints.rules import compile_rules
 from firmament.core.diagnosis.listing import state_name
 from firmament.core.filters.attached_volumes import with_saved
 from firmament.core.filters.node_filters import StaticRows
-from firmament.core.filters.root_causes import Cause, Refusal, RootCauses
+from firmament.core.filters.root_causes import Cause, MachineRefusal, RootCauses
 from firmament.core.filters.verdict import verdict
 from firmament.core.results import Explanation, MachineVerdict, ModelVerdict
 from firmament.core.rules.counters import RuleState
 from firmament.core.rules.model_limits import ModelLimits
 from firmament.core.rules.pairs import PairState
 from firmament.core.rules.preferences import SoftCost, soft_cost
-from firmament.core.scoring.assessment import RoundAssessment, assess_shapes, raw_rows
 from firmament.core.scoring.preferences import MODEL_NAME, Preferences
+from firmament.core.scoring.round_assessment import RoundAssessment, assess_shapes, raw_rows
 from firmament.core.snapshot.snapshot import model_columns
 from firmament.core.state.cluster import Cluster
 
@@ -48,7 +48,7 @@ def explain(
     rules = compile_rules(cluster, [cls], without=task)
     state = None if rules is None else RuleState(rules)
     limits = (*_limits(assessed.joint(), assessed.ledgers()), *paired.refusals)
-    others = [Refusal(Cause(text), refused) for text, refused in limits]
+    others = [MachineRefusal(Cause(text), refused) for text, refused in limits]
     causes = verdict(cluster, cls, assessed.static[0], free, state, 0, others)
     soft = None if state is None else soft_cost(state, 0, ~causes.refused())
     return Explanation(

@@ -15,7 +15,7 @@ import numpy as np
 from cost_models.interface import Int64
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.placement.gang_trial import GangTrial
-from firmament.core.placement.placement_state import PlacementState
+from firmament.core.placement.outcome import PlacementState
 from firmament.core.placement.tuning import PlacementTuning
 from firmament.core.rules.ruleset import KEPT_OFF, NO_DISK, PORTS_TAKEN, TOO_NEAR, ClassRules
 

@@ -15,13 +15,13 @@ from firmament.core.model import TaskClass
 from firmament.core.results import BrokenRule, MachineState, TaskState
 from firmament.core.snapshot.model_inputs import on_machines, shown_use
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.tasks import UNGROUPED, State
+from firmament.core.state.tasks import UNGROUPED, TaskPhase
 
 
 def state_name(cluster: Cluster, task: int, now: float) -> str:
     """PENDING, BACKOFF, ASSUMED or BOUND."""
-    state = State(int(cluster.tasks.state[task]))
-    if state == State.PENDING and cluster.tasks.not_before[task] > now:
+    state = TaskPhase(int(cluster.tasks.state[task]))
+    if state == TaskPhase.PENDING and cluster.tasks.not_before[task] > now:
         return "BACKOFF"
     return state.name
 
@@ -127,7 +127,7 @@ def broken_rules(cluster: Cluster, static_rows: StaticRows) -> Iterator[BrokenRu
     machine, or one that is not ready, breaks no rule of the tasks that run there already.
     """
     tasks = cluster.tasks
-    bound = tasks.in_state(State.BOUND)
+    bound = tasks.in_state(TaskPhase.BOUND)
     bound = bound[tasks.machine[bound] >= 0]
     for cls in np.unique(tasks.cls[bound]).tolist():
         found = cluster.classes.rows[cls]

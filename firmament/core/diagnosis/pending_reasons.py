@@ -15,10 +15,10 @@ from firmament.core.diagnosis.preemption_reasons import PreemptionReasons
 from firmament.core.filters import reasons
 from firmament.core.filters.attached_volumes import with_saved
 from firmament.core.filters.node_filters import StaticRows
-from firmament.core.filters.root_causes import Cause, Refusal, RootCauses
+from firmament.core.filters.root_causes import Cause, MachineRefusal, RootCauses
 from firmament.core.filters.verdict import verdict
 from firmament.core.flow.problem import Assignments
-from firmament.core.placement.placement_state import PlacementState
+from firmament.core.placement.outcome import PlacementState
 from firmament.core.queue.reservations import Reservations
 from firmament.core.results import Unscheduled
 from firmament.core.rules.constraint import Constraints
@@ -27,7 +27,7 @@ from firmament.core.rules.model_limits import ModelLimits
 from firmament.core.rules.pairs import PairState
 from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.tasks import State
+from firmament.core.state.tasks import TaskPhase
 from firmament.core.state.waiting import tell
 
 
@@ -106,7 +106,7 @@ def _still_pending(cluster: Cluster, snapshot: Snapshot) -> dict[int, Int64]:
     """By class of the snapshot, its members that are the same tasks as then, unchanged, and pending, if any."""
     tasks = cluster.tasks
     then = snapshot.tasks
-    left = np.flatnonzero((tasks.state[then] == int(State.PENDING)) & ~tasks.revised[then])
+    left = np.flatnonzero((tasks.state[then] == int(TaskPhase.PENDING)) & ~tasks.revised[then])
     cls = np.searchsorted(snapshot.first, left, side="right") - 1
     concerned, starts = np.unique(cls, return_index=True)
     return dict(zip(concerned.tolist(), np.split(then[left], starts[1:]), strict=True)) if len(left) else {}
@@ -124,11 +124,11 @@ def _root_causes(
 ) -> RootCauses:
     """What refuses machines to one class: kube-scheduler's filters in its order, then models, groups, reservations."""
     cls, shape = int(snapshot.cls[index]), int(snapshot.problem.shape[index])
-    found: list[Refusal] = []
+    found: list[MachineRefusal] = []
     occupied = by_models.occupied(shape)
     for text, refused in by_models.filters(shape):
-        found.append(Refusal(Cause(text), refused & ~occupied))
-        found.append(Refusal(Cause(text, curable=True), refused & occupied))
+        found.append(MachineRefusal(Cause(text), refused & ~occupied))
+        found.append(MachineRefusal(Cause(text, curable=True), refused & occupied))
     by_others = [*by_models.outside(index), *by_models.limits(index)]
     priority = int(cluster.tasks.priority[snapshot.members[index][0]])
     closed = reservations.closed_rows(cluster, cls, priority)
@@ -136,7 +136,7 @@ def _root_causes(
         refused = np.zeros(len(cluster.machines), dtype=np.bool_)
         refused[sorted(closed)] = True
         by_others.append((reasons.RESERVED, refused))
-    found += [Refusal(Cause(text, curable=True), refused) for text, refused in by_others]
+    found += [MachineRefusal(Cause(text, curable=True), refused) for text, refused in by_others]
     static = static_rows.of(cluster.classes.rows[cls].shape)
     return verdict(cluster, cls, static, free, state, index, found)
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.filters import reasons
-from firmament.core.filters.root_causes import Cause, Codes, Refusal, Stage, lack_of
+from firmament.core.filters.root_causes import Cause, Codes, MachineRefusal, Stage, lack_of
 from firmament.core.model import TaskClass, VolumeRule
 from firmament.core.selectors.node_selectors import singled_out
 from firmament.core.selectors.taints import CORDON_TAINT, NOT_READY_TAINT, tolerated
@@ -35,9 +35,9 @@ class StaticRow:
         code = np.where(newly, np.int16(len(self.causes)), self.code)
         return StaticRow(self.feasible & ~refused, code, (*self.causes, cause))
 
-    def refusals(self) -> list[Refusal]:
+    def refusals(self) -> list[MachineRefusal]:
         """What the row says, cause by cause."""
-        return [Refusal(cause, self.code == index) for index, cause in enumerate(self.causes)]
+        return [MachineRefusal(cause, self.code == index) for index, cause in enumerate(self.causes)]
 
 
 def static_row(machines: MachineTable, shape: TaskClass) -> StaticRow:
@@ -65,10 +65,12 @@ def static_row(machines: MachineTable, shape: TaskClass) -> StaticRow:
         wrong = ~machines.selectors().terms(shape.required)
         row = row.with_refusals(wrong, Cause(reasons.WRONG_LABELS, Stage.NODE))
     later = [
-        Refusal(lack_of(name), np.ones(count, dtype=np.bool_))
+        MachineRefusal(lack_of(name), np.ones(count, dtype=np.bool_))
         for name in _offered_nowhere(machines, shape)[:1]
     ]
-    later += [Refusal(_unreachable(rule), ~machines.selectors().terms(rule.terms)) for rule in shape.volumes]
+    later += [
+        MachineRefusal(_unreachable(rule), ~machines.selectors().terms(rule.terms)) for rule in shape.volumes
+    ]
     for cause, refused in sorted(later, key=lambda each: each.cause.stage):
         row = row.with_refusals(refused, cause)
     return row

@@ -11,7 +11,7 @@ from firmament.core.filters import reasons
 from firmament.core.filters.node_filters import StaticRow
 from firmament.core.filters.root_causes import (
     Cause,
-    Refusal,
+    MachineRefusal,
     RootCauses,
     Stage,
     lacks,
@@ -36,17 +36,17 @@ def pinned_rows(cluster: Cluster, cls: int) -> Int64 | None:
     return rows
 
 
-def pin_refusals(cluster: Cluster, cls: int) -> list[Refusal]:
+def pin_refusals(cluster: Cluster, cls: int) -> list[MachineRefusal]:
     """The machines outside the pins of the class in row ``cls``: by its names, and by its local volumes."""
     row = cluster.classes.rows[cls]
     found = []
     if row.pins is not None:
         named = Cause(reasons.WRONG_NAME if row.content.machine else reasons.NOT_NAMED, Stage.NAMED)
-        found.append(Refusal(named, ~cluster.machines.named(row.pins)))
+        found.append(MachineRefusal(named, ~cluster.machines.named(row.pins)))
     if row.hosts is not None:
         outside = np.ones(len(cluster.machines), dtype=np.bool_)
         outside[_on_hosts(cluster, row.hosts)] = False
-        found.append(Refusal(Cause(reasons.WRONG_VOLUMES, Stage.VOLUMES), outside))
+        found.append(MachineRefusal(Cause(reasons.WRONG_VOLUMES, Stage.VOLUMES), outside))
     return found
 
 
@@ -62,7 +62,7 @@ def verdict(
     free: Int64,
     rules: RuleState | None,
     index: int,
-    others: Iterable[Refusal],
+    others: Iterable[MachineRefusal],
 ) -> RootCauses:
     """Kube-scheduler's filters in its order, then ``others``: what models, limits, groups and reservations refuse.
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.flow.network.columns import Columns, starting_columns
+from firmament.core.flow.network.arc_columns import ArcColumns, starting_columns
 from firmament.core.flow.network.cost_truncation import solve_near, surely_used, unfilled_machines
 from firmament.core.flow.network.cost_view import Offers
 from firmament.core.flow.network.network import (
@@ -169,7 +169,7 @@ class _Generation:
         patched = self._patched(network, carried, full) if missing.total <= self._options.mended else None
         return (network, *(patched or self._solved(network)))
 
-    def _selection(self, spread: Spread) -> Columns:
+    def _selection(self, spread: Spread) -> ArcColumns:
         return starting_columns(
             self._residual,
             self._offers,

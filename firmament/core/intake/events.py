@@ -45,7 +45,7 @@ from firmament.core.state.task_description import (
     regroup,
     rename,
 )
-from firmament.core.state.tasks import UNGROUPED, State
+from firmament.core.state.tasks import UNGROUPED, TaskPhase
 
 
 def apply_events(cluster: Cluster, events: Sequence[Event], now: float) -> None:
@@ -107,7 +107,9 @@ def _apply_singly(
         intake.flush()
         if isinstance(event, TasksBound):
             _bind(cluster, task, cls, event, index, now)
-        elif cluster.tasks.state[task] == State.PENDING:  # one that has a machine keeps it, and what it is
+        elif (
+            cluster.tasks.state[task] == TaskPhase.PENDING
+        ):  # one that has a machine keeps it, and what it is
             describe(cluster, task, cls, event, index)
 
 

@@ -17,9 +17,9 @@ import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
-from firmament.core.placement.placement_state import PlacementState
+from firmament.core.placement.outcome import PlacementState
 from firmament.core.rules.preferences import soft_cost
-from firmament.core.rules.ruleset import ClassRules, RuleSet, SoftSpreading, Spreading
+from firmament.core.rules.ruleset import ClassRules, PreferredSpread, RequiredSpread, RuleSet
 
 MOST = 2.0**53
 """More tasks than this no cell is said to take: far more than there are, and whole in floating point."""
@@ -143,7 +143,7 @@ class Dealer:
         return np.add.reduceat(row[cells.machines].astype(np.float64), cells.first) / sizes
 
 
-def _spreads(rules: ClassRules) -> tuple[Spreading | SoftSpreading, ...]:
+def _spreads(rules: ClassRules) -> tuple[RequiredSpread | PreferredSpread, ...]:
     return (*rules.spreadings, *rules.soft_spreadings)
 
 

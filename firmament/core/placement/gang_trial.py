@@ -10,8 +10,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.core.flow.problem import Assignments
 from firmament.core.placement.local_search.relocation import improved
-from firmament.core.placement.outcome import Means, Placed
-from firmament.core.placement.placement_state import PlacementState
+from firmament.core.placement.outcome import Means, Placed, PlacementState
 from firmament.core.placement.priority_tiers import place_remaining, place_rest
 from firmament.core.placement.tuning import PlacementTuning
 

@@ -12,7 +12,7 @@ from cost_models.interface import Int64
 from firmament.core.flow.network.network import crowding_cost
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, Residual
 from firmament.core.placement.admission import admit
-from firmament.core.placement.placement_state import PlacementState
+from firmament.core.placement.outcome import PlacementState
 from firmament.core.rules.preferences import soft_cost
 
 

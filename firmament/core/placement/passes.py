@@ -18,7 +18,7 @@ from firmament.core.flow.problem import Assignments, Residual
 from firmament.core.flow.reduction import merge_alike, narrowed
 from firmament.core.placement.admission import admit
 from firmament.core.placement.greedy import place_greedily
-from firmament.core.placement.outcome import Figures, FirstFlow, Means, Placed
+from firmament.core.placement.outcome import FirstFlow, Means, Placed, StageFigures
 from firmament.solvers.base import SolverTimeoutError
 
 
@@ -75,7 +75,7 @@ def solved_in_turn(
         try:
             proposed = propose_next(turn == 0)
         except SolverTimeoutError:
-            return [*parts, Placed(figures=Figures(time_limited=True))]
+            return [*parts, Placed(figures=StageFigures(time_limited=True))]
         if proposed.last is None:
             return [*parts, proposed]
         watch = means.stopwatch()
@@ -136,11 +136,11 @@ def propose(
         time_limit=options.solve_time_limit,
     )
     if outcome is None:
-        return Placed(figures=Figures(network_seconds=watch.seconds()))
+        return Placed(figures=StageFigures(network_seconds=watch.seconds()))
     proposed = outcome.assignments()
     if alike:
         proposed = alike.dealt_out(proposed)
-    figures = Figures(
+    figures = StageFigures(
         passes=1,
         solves=outcome.solves,
         arcs=outcome.arcs,

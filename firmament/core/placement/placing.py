@@ -22,8 +22,7 @@ from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.placement.class_aggregation import bundled
 from firmament.core.placement.gang_trial import GangTrial
 from firmament.core.placement.local_search.relocation import improved
-from firmament.core.placement.outcome import Means, Placed
-from firmament.core.placement.placement_state import PlacementState
+from firmament.core.placement.outcome import Means, Placed, PlacementState
 from firmament.core.placement.priority_tiers import place_by_priority
 from firmament.core.placement.tree_groups.groups import place_with_groups
 

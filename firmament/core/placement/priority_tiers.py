@@ -14,10 +14,9 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
 from firmament.core.placement.greedy import place_greedily, place_leftovers
-from firmament.core.placement.outcome import Figures, Means, Placed
+from firmament.core.placement.outcome import Means, Placed, PlacementState, StageFigures
 from firmament.core.placement.pairs.waves import place_last, place_pairs
 from firmament.core.placement.passes import place_all
-from firmament.core.placement.placement_state import PlacementState
 from firmament.core.placement.waves import place_in_waves
 
 
@@ -27,7 +26,7 @@ def place_remaining(state: PlacementState, means: Means) -> Placed:
         return place_pairs(state, state.pairs, means)
     if state.ruled:
         return place_in_waves(state, means)
-    return Placed.joined([Placed(figures=Figures(waves=1)), place_all(state.residual, means)])
+    return Placed.joined([Placed(figures=StageFigures(waves=1)), place_all(state.residual, means)])
 
 
 def place_rest(state: PlacementState) -> Assignments:

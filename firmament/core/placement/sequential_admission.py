@@ -13,7 +13,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
 from firmament.core.placement.admission import admit
-from firmament.core.placement.placement_state import PlacementState
+from firmament.core.placement.outcome import PlacementState
 from firmament.core.ranks import rank
 
 

@@ -18,11 +18,10 @@ import numpy as np
 
 from firmament.core.placement.domain_planning import Dealer, coarse_topologies
 from firmament.core.placement.greedy import place_leftovers
-from firmament.core.placement.outcome import Figures, Means, Placed
+from firmament.core.placement.outcome import Means, Placed, PlacementState, StageFigures
 from firmament.core.placement.passes import propose, solved_in_turn
-from firmament.core.placement.placement_state import PlacementState
 from firmament.core.placement.sequential_admission import replay
-from firmament.core.placement.subclasses import Part, Wave, derive
+from firmament.core.placement.subclasses import ClassPart, Wave, derive
 from firmament.core.rules.counters import RuleState
 from firmament.core.rules.preferences import soft_cost
 
@@ -48,11 +47,11 @@ def solve_waves(state: PlacementState, plan: Callable[[bool], Wave | None], mean
     def propose_wave(first: bool) -> Placed:
         watch = means.stopwatch()
         wave = plan(first)
-        planned = Figures(network_seconds=watch.seconds())
+        planned = StageFigures(network_seconds=watch.seconds())
         if wave is None:
             return Placed(figures=planned)
         proposed = propose(wave.residual, means, classes=wave.stands_for())
-        solved = Figures(waves=int(proposed.last is not None))
+        solved = StageFigures(waves=int(proposed.last is not None))
         figures = planned + proposed.figures + solved
         return replace(proposed, assignments=wave.in_round(proposed.assignments), figures=figures)
 
@@ -73,27 +72,27 @@ def plan_wave(
     pinned_up_to: int,
     *,
     first: bool,
-    decided: Mapping[int, Sequence[Part]] = MappingProxyType({}),
+    decided: Mapping[int, Sequence[ClassPart]] = MappingProxyType({}),
 ) -> Wave | None:
     """The problem of the next wave; None if no task may go anywhere at present. ``decided``: parts of some classes."""
     residual, dealer = state.residual, Dealer(state)
-    parts: list[Part] = []
+    parts: list[ClassPart] = []
     for cls in residual.by_importance():
         if cls in decided:
             parts += decided[cls]
         elif cls in state.rules.rules.of:
             parts += _parts_of(state, dealer, cls, first=first)
         else:
-            parts.append(Part(cls, int(residual.remaining[cls].sum())))
+            parts.append(ClassPart(cls, int(residual.remaining[cls].sum())))
     return derive(residual, parts, pinned_up_to) if parts else None
 
 
-def _parts_of(state: PlacementState, dealer: Dealer, cls: int, *, first: bool) -> list[Part]:
+def _parts_of(state: PlacementState, dealer: Dealer, cls: int, *, first: bool) -> list[ClassPart]:
     """A class's parts in a wave; none if its rules let it go nowhere now."""
     residual, rules = state.residual, state.rules_of(cls)
     waiting = int(residual.remaining[cls].sum())
     if not (rules.binding or rules.soft):
-        return [Part(cls, waiting)]
+        return [ClassPart(cls, waiting)]
     open_to = state.open_to(cls)
     if not open_to.any():
         return []
@@ -107,7 +106,7 @@ def _parts_of(state: PlacementState, dealer: Dealer, cls: int, *, first: bool) -
             allowed = np.zeros(residual.problem.machines, dtype=np.bool_)
             allowed[share.machines] = True
         most = most_per_machine(state.rules, cls, share.count, len(share.machines), first=first)
-        parts.append(Part(cls, share.count, allowed, points, most))
+        parts.append(ClassPart(cls, share.count, allowed, points, most))
     return parts
 
 

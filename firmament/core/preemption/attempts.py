@@ -19,7 +19,7 @@ from firmament.core.preemption.node_state import Prospect
 from firmament.core.preemption.stages import Stages
 
 
-class Outcome(NamedTuple):
+class AttemptOutcome(NamedTuple):
     """What attempts compare by; the less, the better. ``left``: tasks without a place."""
 
     left: int
@@ -88,10 +88,10 @@ class Attempts:
         return placed <= before.tuning.few_tasks and before.problem.machines <= before.tuning.few_machines
 
 
-def _outcome(before: Prospect, after: Prospect, classes: Int64) -> Outcome:
+def _outcome(before: Prospect, after: Prospect, classes: Int64) -> AttemptOutcome:
     priority = before.preemption.victim_priority[after.gone & ~before.gone]
     beyond = np.maximum(-after.allowed, 0) - np.maximum(-before.allowed, 0)
-    return Outcome(
+    return AttemptOutcome(
         left=int(after.remaining[classes].sum()),
         over=int(beyond.sum()),
         victims=len(priority),

@@ -13,9 +13,9 @@ import numpy as np
 from cost_models.interface import Int64
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.preemption.attempts import Attempts
-from firmament.core.preemption.consolidation import evictions
 from firmament.core.preemption.node_state import Prospect
-from firmament.core.preemption.problem import Eviction, PreemptionProblem
+from firmament.core.preemption.problem import PreemptionDecision, PreemptionProblem
+from firmament.core.preemption.reprieve import evictions
 from firmament.core.preemption.stages import Stages
 from firmament.core.preemption.tree_groups.groups import preempt_for_group, waiting_together
 from firmament.core.preemption.tuning import PreemptionTuning
@@ -30,7 +30,7 @@ def preempt(
     time_limit: float | None,
     shortages: MutableMapping[int, str],
     tuning: PreemptionTuning,
-) -> tuple[Eviction, ...]:
+) -> tuple[PreemptionDecision, ...]:
     """Places for tasks that ``placed`` leaves without one, in order of decision; the longest waiting of a class first.
 
     ``shortages``: by gang, why groups found no place; what evicting would not change is added to that.

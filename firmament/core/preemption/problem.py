@@ -66,7 +66,7 @@ class PreemptionProblem:
 
 
 @dataclass(frozen=True, slots=True)
-class Eviction:
+class PreemptionDecision:
     """One task of class ``cls`` gets a place on ``machine`` (rows of the round's problem) once others are gone.
 
     ``evicts``: tasks (indices of the ``PreemptionProblem``) that are told to go for it, on other machines as well where

@@ -16,8 +16,8 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.preemption.bundles import Bundles, chosen_bundles
-from firmament.core.preemption.consolidation import consolidate
 from firmament.core.preemption.node_state import Prospect
+from firmament.core.preemption.reprieve import consolidate
 from firmament.core.preemption.victims.choosing import bundles
 from firmament.core.preemption.victims.covering import covering
 from firmament.core.preemption.victims.ordered_bundles import Openings
@@ -25,7 +25,7 @@ from firmament.solvers.base import Solver, SolverTimeoutError
 
 
 @dataclass(slots=True)
-class _Offer:
+class _BundleOffer:
     """The bundles of a class; ``stale``: machines on which they have to be computed again, None for all."""
 
     bundles: Bundles | None = None
@@ -55,7 +55,7 @@ class Stages:
         order = classes[np.lexsort((classes, oldest))].tolist()
         begin = len(self._prospect.taken)
         self._blocked = self._nobody if blocked is None else blocked
-        offers = {cls: _Offer() for cls in order}
+        offers = {cls: _BundleOffer() for cls in order}
         for lenient in (False, True):
             for offer in offers.values():
                 offer.refused.clear()
@@ -75,7 +75,7 @@ class Stages:
 
     # --- filling -------------------------------------------------------------------------------------------------
 
-    def _fill(self, offers: dict[int, _Offer]) -> bool:
+    def _fill(self, offers: dict[int, _BundleOffer]) -> bool:
         """Give places that need no victims; returns whether there were any."""
         moved = False
         for cls in self._waiting(list(offers)):
@@ -93,7 +93,7 @@ class Stages:
 
     # --- the network ---------------------------------------------------------------------------------------------
 
-    def _match(self, offers: dict[int, _Offer], *, lenient: bool) -> bool:
+    def _match(self, offers: dict[int, _BundleOffer], *, lenient: bool) -> bool:
         """One pass of the network; returns whether anybody got a place."""
         offered = {}
         for cls in self._waiting(list(offers)):
@@ -122,7 +122,7 @@ class Stages:
                 moved = self._try(offers, cls, machine, going) or moved
         return moved
 
-    def _try(self, offers: dict[int, _Offer], cls: int, machine: int, victims: list[int]) -> bool:
+    def _try(self, offers: dict[int, _BundleOffer], cls: int, machine: int, victims: list[int]) -> bool:
         """Evict a bundle for a task, if it still helps after the bundles before it."""
         prospect = self._prospect
         prospect.evict(victims)
@@ -134,7 +134,7 @@ class Stages:
         self._give(offers, cls, machine, victims)
         return True
 
-    def _give(self, offers: dict[int, _Offer], cls: int, machine: int, victims: list[int]) -> None:
+    def _give(self, offers: dict[int, _BundleOffer], cls: int, machine: int, victims: list[int]) -> None:
         """Give a place, and note whose bundles that may change."""
         self._prospect.put(cls, machine)
         preemption = self._prospect.preemption
@@ -149,7 +149,7 @@ class Stages:
 
     # --- bundles -------------------------------------------------------------------------------------------------
 
-    def _bundles(self, cls: int, offer: _Offer) -> Bundles:
+    def _bundles(self, cls: int, offer: _BundleOffer) -> Bundles:
         """The bundles of a class on all machines that may take it, as of now."""
         known = offer.bundles
         if known is None or offer.stale is None:

@@ -24,7 +24,7 @@ from firmament.core.queue.reservations import Reservations
 from firmament.core.rules.counters import RuleState
 from firmament.core.state.class_selectors import own_selector
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.tasks import State
+from firmament.core.state.tasks import TaskPhase
 from firmament.core.state.waiting import activate
 
 
@@ -110,7 +110,7 @@ class FeasibleMachines:
         cluster, tasks = self.cluster, self.cluster.tasks
         importance = Importance.of(tasks)
         reach = int(importance.reach_of(tasks, members).max())
-        standing = importance.standing_of(tasks, tasks.in_state(State.BOUND))
+        standing = importance.standing_of(tasks, tasks.in_state(TaskPhase.BOUND))
         if cluster.classes.rows[cls].content.never_preempts or not (standing < reach).any():
             return False
         given, _ = evictable(cluster, importance, rows, reach)

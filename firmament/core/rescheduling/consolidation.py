@@ -40,13 +40,13 @@ def consolidate(
     """
     moves = {name: trials.moves(name) for name in candidates}
     ordered = sorted(moves, key=lambda name: (moves[name], name))
-    search = _Search(trials, {name: moves[name] for name in ordered}, tries, budget)
+    search = _EmptyingSearch(trials, {name: moves[name] for name in ordered}, tries, budget)
     search.add(ordered)
     search.exchange()
     return Consolidation(tuple(trials.gone), dict(trials.moved), search.most)
 
 
-class _Search:
+class _EmptyingSearch:
     def __init__(self, trials: Trials, moves: Mapping[str, int], tries: int, budget: int) -> None:
         self._trials, self._moves, self._left, self._budget = trials, moves, tries, budget
         self.most = trials.most_emptied(moves.keys())

@@ -24,8 +24,8 @@ from firmament.core.placement.cost import placed_cost
 from firmament.core.rescheduling.move_network.admission import admitted, gains
 from firmament.core.rescheduling.move_network.budget import best_moves, frontier
 from firmament.core.rescheduling.move_network.compiled import CompiledMoves, compiled
+from firmament.core.rescheduling.move_network.move_search import Found, MoveSearch, SearchOptions
 from firmament.core.rescheduling.move_network.problem import MoveProblem, Moves, saved
-from firmament.core.rescheduling.move_network.search import Found, MoveSearch, SearchOptions
 from firmament.core.rescheduling.rehearsal import rehearsed
 from firmament.core.scheduler import Scheduler
 from firmament.core.snapshot.snapshot import Snapshot
@@ -33,7 +33,7 @@ from firmament.solvers.base import Solver
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class PricedMove:
     """A task that runs on ``source`` goes to ``target``; ``gain``: points that this saves, the move's cost deducted."""
 
     uid: str
@@ -51,7 +51,7 @@ class MovePlan:
     with its price.
     """
 
-    moves: tuple[Move, ...]
+    moves: tuple[PricedMove, ...]
     cost_before: float
     cost_after: float
     bound: float
@@ -146,7 +146,7 @@ def _plan(problem: CompiledMoves, single: _Single, found: Found) -> MovePlan:
     snapshot, home = problem.running.snapshot, problem.running.home
     gain = gains(problem.problem, single.moves) / COST_UNITS_PER_POINT
     moves = [
-        Move(
+        PricedMove(
             snapshot.uids[task],
             snapshot.machine_names[home[task]],
             snapshot.machine_names[target],

@@ -35,17 +35,17 @@ _CHANGED_CLASS = 2**62 - 1
 """Number of a class that is tried: drivers' begin at 0."""
 
 
-class Change(NamedTuple):
+class TrialChange(NamedTuple):
     """What is tried for a task that waits: another content of its class, a machine as it would be; None: as it is."""
 
     content: TaskClass | None = None
     machine: Machine | None = None
 
 
-NO_CHANGE = Change()
+NO_CHANGE = TrialChange()
 
 
-class Saved(NamedTuple):
+class TrialState(NamedTuple):
     """A state of trials: which machines are gone, in order, and where tasks are that have moved."""
 
     gone: tuple[str, ...]
@@ -186,20 +186,20 @@ class Trials:
         )
         return found
 
-    def refusals(self, task: TasksSubmitted, change: Change = NO_CHANGE) -> dict[str, tuple[str, ...]]:
+    def refusals(self, task: TasksSubmitted, change: TrialChange = NO_CHANGE) -> dict[str, tuple[str, ...]]:
         """Return the machines that refuse a task (one uid), and for which reasons, if something were changed."""
         with self._changed(task, change):
             verdicts = self._scheduler.explain(task.uids[0]).machines
         return {each.machine: each.reasons for each in verdicts if each.reasons}
 
-    def place_with(self, task: TasksSubmitted, change: Change) -> str | None:
+    def place_with(self, task: TasksSubmitted, change: TrialChange) -> str | None:
         """Return the machine that a task (one uid) that waits would get if something were changed; None if none."""
         with self._changed(task, change):
             found = self._placed(1)
         return None if found is None else found[task.uids[0]]
 
     @contextmanager
-    def _changed(self, task: TasksSubmitted, change: Change) -> Iterator[None]:
+    def _changed(self, task: TasksSubmitted, change: TrialChange) -> Iterator[None]:
         """Let a task wait and something be changed, for a while."""
         number = task.task_class if change.content is None else _CHANGED_CLASS
         events: list[Event] = []
@@ -256,11 +256,11 @@ class Trials:
         del self.gone[machine]
         self._return([machine], dict.fromkeys(self._home.get(machine, ()), machine))
 
-    def save(self) -> Saved:
+    def save(self) -> TrialState:
         """Return the present state, for ``restore``."""
-        return Saved(tuple(self.gone), dict(self.moved))
+        return TrialState(tuple(self.gone), dict(self.moved))
 
-    def restore(self, saved: Saved) -> None:
+    def restore(self, saved: TrialState) -> None:
         """Go back to a state that was saved."""
         returning = [name for name in self.gone if name not in saved.gone]
         leaving = [name for name in saved.gone if name not in self.gone]

@@ -11,13 +11,13 @@ from cost_models.interface import Float64, Int64
 from firmament.core.commit.placements import in_delta_order
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, PlacementProblem
 from firmament.core.round_flow.prices import place_prices
-from firmament.core.round_flow.rooms import Gate, gates, saturated, within_capacity
+from firmament.core.round_flow.rooms import ShapeGate, gates, saturated, within_capacity
 from firmament.core.round_flow.view import FlowClass, RoundFlow
 from firmament.core.rounds import Placement
 from firmament.core.scoring.model_points import model_points
 from firmament.core.snapshot.snapshot import Snapshot
 
-_UNKNOWN = Gate((), 0)
+_UNKNOWN = ShapeGate((), 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def _flow(
     placement: Placement,
     placed: Assignments,
     words: RoundWords,
-    found: Mapping[int, Gate],
+    found: Mapping[int, ShapeGate],
     points: Mapping[str, Float64],
     uids: Sequence[str],
 ) -> RoundFlow:
@@ -99,7 +99,7 @@ def _classes(
     problem: PlacementProblem,
     placed: Assignments,
     words: RoundWords,
-    found: Mapping[int, Gate],
+    found: Mapping[int, ShapeGate],
     prices: Float64,
 ) -> tuple[FlowClass, ...]:
     given = np.bincount(placed.cls, weights=placed.count, minlength=problem.classes).astype(np.int64)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.filters.root_causes import Cause, Refusal, lacks, root_causes
+from firmament.core.filters.root_causes import Cause, MachineRefusal, lacks, root_causes
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
 
 MOST_SHAPES = 300
@@ -21,7 +21,7 @@ BY_RULES = "node(s) were refused by rules or cost models"
 _MOST_ROOM = 2**31 - 1
 
 
-class Gate(NamedTuple):
+class ShapeGate(NamedTuple):
     """Machines by the reason that keeps a shape off them, and how many could take one of its tasks."""
 
     refusals: tuple[tuple[str, int], ...]
@@ -31,13 +31,13 @@ class Gate(NamedTuple):
 def gates(
     problem: PlacementProblem,
     resources: Sequence[str],
-    static: Callable[[int], list[Refusal]] | None = None,
-) -> dict[int, Gate]:
+    static: Callable[[int], list[MachineRefusal]] | None = None,
+) -> dict[int, ShapeGate]:
     """What the shapes of most tasks met as the round began; ``static``: what refuses a shape beside room.
 
     None: that is known as one reason only.
     """
-    refusals = static or (lambda shape: [Refusal(Cause(BY_RULES), ~problem.feasible[shape])])
+    refusals = static or (lambda shape: [MachineRefusal(Cause(BY_RULES), ~problem.feasible[shape])])
     found = {}
     for shape in largest_shapes(problem, problem.counts).tolist():
         causes = root_causes(
@@ -45,7 +45,7 @@ def gates(
             [*refusals(shape), *lacks(problem.free, problem.requests[shape], resources)],
         )
         open_now = ~causes.refused() & problem.feasible[shape]
-        found[shape] = Gate(tuple(causes.counts()), int(open_now.sum()))
+        found[shape] = ShapeGate(tuple(causes.counts()), int(open_now.sum()))
     return found
 
 

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from cost_models.interface import Float64, Int64
 from firmament.core.configuration import WeightedModel
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
-from firmament.core.flow.terms import Charge, RoundHeights
-from firmament.core.scoring.assessment import LARGEST_COST, RoundAssessment, holds, native_figures
+from firmament.core.flow.terms import HeightCharge, RoundHeights
 from firmament.core.scoring.kept_rows import Charges, Recall, scatter, take_over
 from firmament.core.scoring.preferences import Preferences
+from firmament.core.scoring.round_assessment import LARGEST_COST, RoundAssessment, holds, native_figures
 from firmament.solvers.base import Int32
 
 
@@ -228,7 +228,7 @@ def stated_heights(assessed: RoundAssessment, models: Sequence[WeightedModel]) -
         raw = native_figures(assessment, assessed.batch.count, assessed.machines.count)
         signed = per_unit if span.worst > span.best else -per_unit
         most = 100.0 * weighted.weight * COST_UNITS_PER_POINT if span.bounded else np.inf
-        charges.append(Charge(raw, span.best, signed, most))
+        charges.append(HeightCharge(raw, span.best, signed, most))
     rate, amount = np.concatenate(rates), np.concatenate(amounts, axis=1)
     growth = (counts @ amount / max(1, int(counts.sum()))) @ rate
     return RoundHeights(start, rate, amount, growth, tuple(charges))

@@ -8,8 +8,8 @@ import numpy as np
 
 from cost_models.interface import Float64, Int64
 from firmament.core.configuration import WeightedModel
-from firmament.core.scoring.assessment import RoundAssessment, raw_rows
 from firmament.core.scoring.preferences import MODEL_NAME
+from firmament.core.scoring.round_assessment import RoundAssessment, raw_rows
 
 
 def model_points(

@@ -18,7 +18,7 @@ from firmament.core.queue.importance import Importance
 from firmament.core.queue.reservations import Reservations
 from firmament.core.rules.pairs import PairRules
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.tasks import UNGROUPED, State
+from firmament.core.state.tasks import UNGROUPED, TaskPhase
 
 PLACED = -1
 """The level of tasks that have a place already: they come after all others of their priority."""
@@ -31,7 +31,7 @@ WAIT_LIMITS = (1.0, 10.0, 60.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Groups:
+class TaskGroups:
     """Tasks by class, priority, that of their group, gang, level of their claim to a fair share, and spread group.
 
     ``members``: task rows of each group, by age; ``tasks``: int64[N], those of all, one group after another, from
@@ -67,7 +67,7 @@ def called_groups(
     configuration: CoreConfiguration,
     admitted: AdmittedTasks,
     now: float,
-) -> Groups:
+) -> TaskGroups:
     """The groups of the tasks that ``admitted`` calls."""
     apart = np.zeros(len(admitted.waiting), dtype=np.int64)
     if configuration.spread:
@@ -79,7 +79,7 @@ def called_groups(
         cluster, reservations, list(zip(cls.tolist(), priority.tolist(), strict=True))
     )
     counts = _by_wait(first, now - cluster.tasks.arrived[tasks])
-    return Groups(
+    return TaskGroups(
         members,
         tasks,
         first,
@@ -104,7 +104,7 @@ def _levels(cluster: Cluster, configuration: CoreConfiguration, admitted: Admitt
     levels = np.zeros(len(admitted.waiting), dtype=np.int64)
     if configuration.fair_share is not None:
         levels = share_levels(cluster, configuration.fair_share, admitted.waiting)
-    return np.where(cluster.tasks.state[admitted.waiting] == State.ASSUMED, PLACED, levels)
+    return np.where(cluster.tasks.state[admitted.waiting] == TaskPhase.ASSUMED, PLACED, levels)
 
 
 def _by_wait(first: Int64, waited: Float64) -> Int64:
@@ -166,7 +166,7 @@ def _shapes(
     return [shape for shape, _ in distinct], [machines for _, machines in distinct], shape_of
 
 
-def ranks(cluster: Cluster, groups: Groups, pairs: PairRules | None, *, by_quality: bool) -> Int64:
+def ranks(cluster: Cluster, groups: TaskGroups, pairs: PairRules | None, *, by_quality: bool) -> Int64:
     """Return int64[C], 0 for those that come last: by importance, then level, then, if asked for, quality."""
     order, quality = groups.priority, np.zeros(len(groups.cls), dtype=np.int64)
     if (groups.group_priority != UNGROUPED).any():

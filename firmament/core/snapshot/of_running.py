@@ -9,7 +9,7 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.configuration import CoreConfiguration
-from firmament.core.constraints.tree_groups import Trees
+from firmament.core.constraints.tree_groups import MachineTrees
 from firmament.core.filters.node_filters import StaticRows
 from firmament.core.gangs.lifecycle import AdmittedTasks
 from firmament.core.queue.reservations import Reservations
@@ -17,8 +17,8 @@ from firmament.core.snapshot.model_inputs import measured_use
 from firmament.core.snapshot.snapshot import Snapshot, take_snapshot
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.pending_evictions import Evictions
-from firmament.core.state.tasks import State
+from firmament.core.state.pending_evictions import PendingEvictions
+from firmament.core.state.tasks import TaskPhase
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def snapshot_of_running(
     """
     tasks = cluster.tasks
     known = np.array([tasks.row_of[uid] for uid in uids if uid in tasks.row_of], dtype=np.int64)
-    rows = known[(tasks.state[known] == State.BOUND) & (tasks.machine[known] >= 0)]
+    rows = known[(tasks.state[known] == TaskPhase.BOUND) & (tasks.machine[known] >= 0)]
     if gangs := cluster.jobs.gangs:
         rows = np.array([row for row in rows.tolist() if tasks.job[row] not in gangs], dtype=np.int64)
     if not len(rows):
@@ -62,8 +62,8 @@ def snapshot_of_running(
                 None,
                 Reservations(options),
                 replace(configuration, options=options, fair_share=None),
-                Evictions(),
-                Trees(),
+                PendingEvictions(),
+                MachineTrees(),
                 admitted,
                 now,
                 None,

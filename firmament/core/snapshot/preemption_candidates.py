@@ -15,18 +15,18 @@ from firmament.core.model import BUDGET_RECORD, Requirement, TaskSelector
 from firmament.core.preemption.problem import PreemptionProblem
 from firmament.core.queue.importance import Importance
 from firmament.core.rules.ruleset import RuleSet
-from firmament.core.snapshot.grouping import PLACED, Groups
+from firmament.core.snapshot.grouping import PLACED, TaskGroups
 from firmament.core.snapshot.model_inputs import on_machines, resident_shapes
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.pending_evictions import Evictions
-from firmament.core.state.tasks import State, TaskTable
+from firmament.core.state.pending_evictions import PendingEvictions
+from firmament.core.state.tasks import TaskPhase, TaskTable
 
 
 def preemption_problem(
     cluster: Cluster,
-    evictions: Evictions,
+    evictions: PendingEvictions,
     problem: PlacementProblem,
-    groups: Groups,
+    groups: TaskGroups,
     importance: Importance,
     jobs: Sequence[str],
     *,
@@ -86,7 +86,7 @@ def _taking_part(tasks: TaskTable, importance: Importance, above: int, spared: I
     By machine, then standing, then the latest first. None at all if nobody bound is less important.
     """
     size = len(tasks.uid)
-    bound = (tasks.state[:size] == State.BOUND) & (tasks.machine[:size] >= 0)
+    bound = (tasks.state[:size] == TaskPhase.BOUND) & (tasks.machine[:size] >= 0)
     if len(spared):
         bound &= ~np.isin(tasks.machine[:size], spared)
     standing = importance.standing(tasks.priority[:size], tasks.group_priority[:size])
@@ -99,7 +99,7 @@ def _taking_part(tasks: TaskTable, importance: Importance, above: int, spared: I
 
 
 def _budgets(
-    cluster: Cluster, evictions: Evictions, kinds: Int64
+    cluster: Cluster, evictions: PendingEvictions, kinds: Int64
 ) -> tuple[tuple[tuple[int, ...], ...], Int64]:
     """Per class row in ``kinds`` the budgets that cover it, and what each budget still allows.
 
@@ -147,10 +147,10 @@ def _gangs(cluster: Cluster, rows: Int64, jobs: Sequence[str]) -> _Gangs:
         there = [
             row
             for row in cluster.jobs.members(name)
-            if tasks.state[row] in (State.BOUND, State.ASSUMED) and not tasks.leaving[row]
+            if tasks.state[row] in (TaskPhase.BOUND, TaskPhase.ASSUMED) and not tasks.leaving[row]
         ]
         spare.append(0 if job.disrupted_whole else max(0, len(there) - job.min_members))
-        together.append(all(row in place_of and tasks.state[row] == State.BOUND for row in there))
+        together.append(all(row in place_of and tasks.state[row] == TaskPhase.BOUND for row in there))
     return _Gangs(
         gang,
         np.array(spare, dtype=np.int64),

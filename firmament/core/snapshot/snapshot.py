@@ -12,7 +12,7 @@ from cost_models.interface import Bool, Int64, JointRows, MachineColumns, Needs
 from firmament.core.configuration import CoreConfiguration, WeightedModel
 from firmament.core.constraints.models import compile_pairs
 from firmament.core.constraints.rules import compile_rules
-from firmament.core.constraints.tree_groups import Called, Trees, compile_groups, in_natural_order
+from firmament.core.constraints.tree_groups import Called, MachineTrees, compile_groups, in_natural_order
 from firmament.core.filters.attached_volumes import with_attached
 from firmament.core.filters.node_filters import StaticRows
 from firmament.core.filters.verdict import pinned_rows
@@ -24,14 +24,19 @@ from firmament.core.preemption.problem import PreemptionProblem
 from firmament.core.queue.importance import Importance
 from firmament.core.queue.reservations import Reservations
 from firmament.core.scoring.arc_costs import charges, stated_heights
-from firmament.core.scoring.assessment import RoundAssessment, assess_shapes, crowding_units, worth_keeping
 from firmament.core.scoring.default_spread import spread_terms
 from firmament.core.scoring.kept_rows import Charges, KeptRows
-from firmament.core.snapshot.grouping import Groups, called_groups, ranks
+from firmament.core.scoring.round_assessment import (
+    RoundAssessment,
+    assess_shapes,
+    crowding_units,
+    worth_keeping,
+)
+from firmament.core.snapshot.grouping import TaskGroups, called_groups, ranks
 from firmament.core.snapshot.model_inputs import arrivals, load, residents, unseen
 from firmament.core.snapshot.preemption_candidates import preemption_problem
 from firmament.core.state.cluster import NO_NEEDS, Cluster
-from firmament.core.state.pending_evictions import Evictions
+from firmament.core.state.pending_evictions import PendingEvictions
 
 _NO_GANGS = np.empty(0, dtype=np.int64)
 
@@ -75,8 +80,8 @@ def take_snapshot(
     kept_rows: KeptRows | None,
     reservations: Reservations,
     configuration: CoreConfiguration,
-    evictions: Evictions,
-    trees: Trees,
+    evictions: PendingEvictions,
+    trees: MachineTrees,
     admitted: AdmittedTasks,
     now: float,
     recall_prices: Callable[[Sequence[int]], DualPrices | None] | None,
@@ -132,10 +137,10 @@ def _problem(
     cluster: Cluster,
     configuration: CoreConfiguration,
     admitted: AdmittedTasks,
-    groups: Groups,
+    groups: TaskGroups,
     assessed: RoundAssessment,
     charged: Charges,
-    trees: Trees,
+    trees: MachineTrees,
     dual_prices: DualPrices | None,
 ) -> tuple[PlacementProblem, Bool | None]:
     """The placement problem of ``groups``, and which machines are occupied for their shapes (bool[S, M])."""
@@ -182,7 +187,7 @@ def _problem(
 
 
 def _spread(
-    cluster: Cluster, configuration: CoreConfiguration, groups: Groups, feasible: Bool
+    cluster: Cluster, configuration: CoreConfiguration, groups: TaskGroups, feasible: Bool
 ) -> SpreadTerms | None:
     """The groups of tasks that would rather be apart; None if there are none."""
     if not configuration.spread or not groups.spread.any():
@@ -197,7 +202,7 @@ def _assessed(
     static_rows: StaticRows,
     kept_rows: KeptRows | None,
     columns: MachineColumns,
-    groups: Groups,
+    groups: TaskGroups,
     models: Sequence[WeightedModel],
 ) -> tuple[RoundAssessment, Charges]:
     """What rules and models say about the shapes of ``groups``, and what that comes to.
@@ -251,7 +256,7 @@ def model_columns(
     )
 
 
-def _in_order(cluster: Cluster, topology: GroupTerms | None, groups: Groups) -> tuple[Int64, ...]:
+def _in_order(cluster: Cluster, topology: GroupTerms | None, groups: TaskGroups) -> tuple[Int64, ...]:
     """The members of each group, those of groups that share out over a tree in the order of their names."""
     if topology is None:
         return groups.members

@@ -8,8 +8,8 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.tree_solver.counts import lowest, progression, reachable
-from firmament.core.tree_solver.reach import Reach, reach
-from firmament.core.tree_solver.rules import Rule, Shortage, limits
+from firmament.core.tree_solver.level_rules import Rule, Shortage, limits
+from firmament.core.tree_solver.reach import ReachableShares, reach
 from firmament.core.tree_solver.tree import Tree
 
 
@@ -43,7 +43,7 @@ def _running(held: Int64) -> str:
     return f" ({there} of them running)" if there else ""
 
 
-def _obstacle(tree: Tree, level: int, size: int, rule: Rule, found: Reach) -> str:
+def _obstacle(tree: Tree, level: int, size: int, rule: Rule, found: ReachableShares) -> str:
     """The rule that cannot be kept, with figures."""
     highest = found.shares[level].highest()
     able, most = int((highest > 0).sum()), int(highest.max(initial=0))

@@ -26,9 +26,9 @@ import numpy as np
 from cost_models.interface import Int64
 from firmament.core.tree_solver.answers import answer
 from firmament.core.tree_solver.diagnosis import shortage
+from firmament.core.tree_solver.level_rules import Rule, Shortage
 from firmament.core.tree_solver.questions import ask
-from firmament.core.tree_solver.reach import Reach, reach, room_of
-from firmament.core.tree_solver.rules import Rule, Shortage
+from firmament.core.tree_solver.reach import ReachableShares, reach, room_of
 from firmament.core.tree_solver.tree import Tree
 
 Choice = Literal["best-fit", "roomiest", "cheapest"]
@@ -74,7 +74,9 @@ class ExactSolver:
 # --- Divides a group over a tree whose reachable shares are known.
 
 
-def divide(tree: Tree, found: Reach, size: int, rules: Sequence[Rule], cost: Int64, sign: int) -> Int64:
+def divide(
+    tree: Tree, found: ReachableShares, size: int, rules: Sequence[Rule], cost: Int64, sign: int
+) -> Int64:
     """int64[L], the counts of the leaves in the best placement of ``size`` pods, which ``found`` says there is.
 
     Questions go down the tree, answers come back up, and what the answers say is read off from the root. ``sign``: 1 if

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.flow.network.columns import Columns
+from firmament.core.flow.network.arc_columns import ArcColumns
 from firmament.core.flow.problem import WAIT_BUCKETS, Residual, machine_units
 from firmament.solvers.base import Arcs, FlowProblem
 
@@ -31,7 +31,7 @@ class Network:
     """
 
     problem: FlowProblem
-    columns: Columns
+    columns: ArcColumns
     classes: Int64
     machines: Int64
     column_class: Int64
@@ -84,7 +84,7 @@ def crowding_cost(residual: Residual, machine: Int64, nth: Int64 | int = 0) -> I
 
 
 def build_network(
-    residual: Residual, columns: Columns, penalties: Int64, steps: Int64, merged: Int64 | None = None
+    residual: Residual, columns: ArcColumns, penalties: Int64, steps: Int64, merged: Int64 | None = None
 ) -> Network:
     """Build the network of ``columns``; ``steps``: int64[M], how many crowding steps each machine is given.
 
@@ -150,11 +150,11 @@ def whole_network(residual: Residual, fits: dict[int, Bool], penalties: Int64, m
             row = np.intersect1d(row, problem.pins[cls], assume_unique=True)
         rows.append(np.full(len(row), cls))
         machines.append(row)
-    columns = Columns(np.concatenate(rows), np.concatenate(machines))
+    columns = ArcColumns(np.concatenate(rows), np.concatenate(machines))
     return build_network(residual, columns, penalties, steps) if len(columns) else None
 
 
-def column_arcs(residual: Residual, columns: Columns) -> tuple[Int64, Int64]:
+def column_arcs(residual: Residual, columns: ArcColumns) -> tuple[Int64, Int64]:
     """How many waiting tasks of its class each column's machine takes at most, and what it costs each: int64[A]."""
     problem = residual.problem
     waiting, shapes = residual.remaining.sum(axis=1), problem.shape[columns.cls]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.interface import Int64
-from firmament.core.flow.network.columns import Columns
+from firmament.core.flow.network.arc_columns import ArcColumns
 from firmament.core.flow.network.network import Network, column_arcs
 from firmament.core.flow.problem import Residual
 
@@ -40,7 +40,7 @@ def carried_over(old: Network, flows: Int64, new: Network, machines: int) -> Int
 
 
 def widened(
-    residual: Residual, network: Network, flows: Int64, added: Columns
+    residual: Residual, network: Network, flows: Int64, added: ArcColumns
 ) -> tuple[Network, Int64] | None:
     """``network`` with the columns ``added``, which it lacks, and the flow ``flows`` (int64[A]) on its arcs.
 
@@ -69,7 +69,7 @@ def widened(
             capacities=inserted(arcs.capacities, capacity),
             costs=inserted(arcs.costs, cost),
         ),
-        columns=Columns(inserted(columns.cls, added.cls), inserted(columns.machine, added.machine)),
+        columns=ArcColumns(inserted(columns.cls, added.cls), inserted(columns.machine, added.machine)),
         column_class=inserted(network.column_class, line),
         column_machine=inserted(network.column_machine, row),
     )

@@ -9,12 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
-from firmament.core.flow.price_estimate.market import FORBIDDEN, Demand, Float32, Market
+from firmament.core.flow.price_estimate.market import FORBIDDEN, Float32, Market, MarketDemand
 from firmament.core.flow.price_estimate.newton import balanced, refined
 from firmament.core.flow.tuning import PriceTuning
 
 
-def first_worth(demand: Demand, tuning: PriceTuning) -> Float32:
+def first_worth(demand: MarketDemand, tuning: PriceTuning) -> Float32:
     """Rough prices of shapes (float32[S]) that clear a part of the machines; NaN for those hardly seen there."""
     newton, some = tuning.newton, _some(demand.problem.machines, tuning.looked_at)
     part = len(some) / demand.problem.machines
@@ -40,7 +40,7 @@ def first_worth(demand: Demand, tuning: PriceTuning) -> Float32:
     return worth
 
 
-def wanted_machines(demand: Demand, worth: Float32, reach: float) -> tuple[Int64, Float32]:
+def wanted_machines(demand: MarketDemand, worth: Float32, reach: float) -> tuple[Int64, Float32]:
     """Machines that some shape would like at their prices ``worth`` (float32[S]), or nearly so; ascending.
 
     Also what the most interested shape would pay there: float32[C]. Shapes without a price (NaN) like all that

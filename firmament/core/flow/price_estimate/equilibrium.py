@@ -5,7 +5,7 @@ chosen at. Three steps find them:
 
 1. *Water-filling* on some of the machines: all waiting tasks are taken for one class with the mean cost of each
    machine; machines are filled to a common level of cost plus crowding.
-2. *Prices of the classes* that clear those machines, by Newton's method with much smoothing (see ``refinement``).
+2. *Prices of the classes* that clear those machines, by Newton's method with much smoothing (see ``newton``).
 3. The same, sharply, on all machines that some class would want at these prices.
 
 The result steers the choice of columns only. It is never part of a cost, and the certificate does not depend on it.
@@ -20,9 +20,9 @@ import numpy as np
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.flow.price_estimate.candidates import first_worth, wanted_machines, water_level_load
 from firmament.core.flow.price_estimate.continuation import continued_prices
-from firmament.core.flow.price_estimate.market import Demand, Float32, Market, Stairs
+from firmament.core.flow.price_estimate.market import Float32, Market, MarketDemand, Stairs
 from firmament.core.flow.price_estimate.newton import balanced, refined
-from firmament.core.flow.price_estimate.smoothed_market import Point
+from firmament.core.flow.price_estimate.smoothed_market import MarketPoint
 from firmament.core.flow.problem import PlacementProblem, Residual, machine_units
 from firmament.core.flow.terms import DualPrices
 from firmament.core.flow.tuning import PriceTuning
@@ -32,7 +32,7 @@ UNWANTED = 2**31 - 1
 """Key of a machine that a shape cannot use; costs and narrowed prices together stay below it."""
 
 
-Found = tuple[Int64, Market, Int64, Point | None]
+Found = tuple[Int64, Market, Int64, MarketPoint | None]
 """Machines that take part, ascending; their market; the shapes that it has (places among those looked at); prices."""
 
 
@@ -77,12 +77,12 @@ def expected_spread(residual: Residual, fits: dict[int, Bool], tuning: PriceTuni
         used = np.flatnonzero(load)
         price = base + problem.crowd * load // problem.times()
         return Spread(price, load, used, 1.0, load[used].astype(np.float32))
-    demand = Demand(problem, fits, Stairs.of(problem, base, room, tuning.flattest), shapes, weight)
+    demand = MarketDemand(problem, fits, Stairs.of(problem, base, room, tuning.flattest), shapes, weight)
     whole = len(shapes) == np.count_nonzero(per_shape)
     return _settled(demand, room, base, tuning, whole=whole)
 
 
-def _settled(demand: Demand, room: Int64, base: Int64, tuning: PriceTuning, *, whole: bool) -> Spread:
+def _settled(demand: MarketDemand, room: Int64, base: Int64, tuning: PriceTuning, *, whole: bool) -> Spread:
     """Prices and loads at which tasks and machines suit each other."""
     continuing = continued_prices(demand, tuning) if whole else None
     found: Found = continuing or _afresh(demand, tuning, whole=whole)
@@ -106,7 +106,7 @@ def _settled(demand: Demand, room: Int64, base: Int64, tuning: PriceTuning, *, w
     return Spread(price, load, machines, doubt, appeal, sharp, dual_prices)
 
 
-def _afresh(demand: Demand, tuning: PriceTuning, *, whole: bool) -> Found:
+def _afresh(demand: MarketDemand, tuning: PriceTuning, *, whole: bool) -> Found:
     """Prices found without knowing any; None instead of them if no shape fits any machine that takes part."""
     machines, paid = wanted_machines(demand, first_worth(demand, tuning), tuning.reach)
     market, present = demand.market(machines)

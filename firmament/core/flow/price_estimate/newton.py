@@ -18,11 +18,13 @@ from __future__ import annotations
 import numpy as np
 
 from firmament.core.flow.price_estimate.market import Float32, Market
-from firmament.core.flow.price_estimate.smoothed_market import Point, SmoothedMarket, by_class
+from firmament.core.flow.price_estimate.smoothed_market import MarketPoint, SmoothedMarket, by_class
 from firmament.core.flow.tuning import NewtonTuning, Smoothing
 
 
-def refined(market: Market, worth: Float32, smoothings: tuple[Smoothing, ...], tuning: NewtonTuning) -> Point:
+def refined(
+    market: Market, worth: Float32, smoothings: tuple[Smoothing, ...], tuning: NewtonTuning
+) -> MarketPoint:
     """Sharpen the classes' prices ``worth`` (float32[S]), which should be of about the right size.
 
     Smoothing ends earlier where prices do not settle with less of it.
@@ -34,7 +36,7 @@ def refined(market: Market, worth: Float32, smoothings: tuple[Smoothing, ...], t
 
 def continued(
     market: Market, worth: Float32, smoothing: Smoothing, tuning: NewtonTuning, *, most_lacking: float
-) -> Point | None:
+) -> MarketPoint | None:
     """The same from prices that are nearly right, at once with little smoothing.
 
     None if classes have too few or too many places for more than ``most_lacking`` of the tasks at ``worth``, or if
@@ -61,17 +63,17 @@ def balanced(market: Market, price: Float32, load: Float32, temperature: float) 
     return worth
 
 
-def _begun(smoothed: SmoothedMarket, worth: Float32, smoothing: Smoothing) -> Point:
+def _begun(smoothed: SmoothedMarket, worth: Float32, smoothing: Smoothing) -> MarketPoint:
     """Prices ``worth`` of the classes, from now on with this smoothing."""
     smoothed.smooth(smoothing.temperature * smoothed.market.stairs.step, smoothing.width)
     return smoothed.at(worth)
 
 
 def _sharpened(
-    smoothed: SmoothedMarket, found: Point, smoothings: list[Smoothing], tuning: NewtonTuning
-) -> Point:
+    smoothed: SmoothedMarket, found: MarketPoint, smoothings: list[Smoothing], tuning: NewtonTuning
+) -> MarketPoint:
     """What ``found`` becomes with less and less smoothing, as far as prices settle."""
-    before: Point | None = None
+    before: MarketPoint | None = None
     for smoothing in smoothings:
         temperature = smoothing.temperature * smoothed.market.stairs.step
         worth = found.worth if before is None else _followed(before, found, temperature)
@@ -82,14 +84,16 @@ def _sharpened(
     return found
 
 
-def _followed(before: Point, found: Point, temperature: float) -> Float32:
+def _followed(before: MarketPoint, found: MarketPoint, temperature: float) -> Float32:
     """Prices of the classes at ``temperature``, if they go on moving with it as they did between two others."""
     part = (temperature - found.temperature) / (found.temperature - before.temperature)
     worth: Float32 = found.worth + np.float32(part) * (found.worth - before.worth)
     return worth
 
 
-def _settled(smoothed: SmoothedMarket, point: Point, smoothing: Smoothing, tuning: NewtonTuning) -> Point:
+def _settled(
+    smoothed: SmoothedMarket, point: MarketPoint, smoothing: Smoothing, tuning: NewtonTuning
+) -> MarketPoint:
     """Newton steps from ``point`` until few enough tasks lack a machine."""
     enough = smoothing.settled * float(smoothed.market.tasks.sum())
     for _ in range(smoothing.steps):
@@ -108,7 +112,7 @@ def _settled(smoothed: SmoothedMarket, point: Point, smoothing: Smoothing, tunin
     return point
 
 
-def _newton_step(smoothed: SmoothedMarket, point: Point, tuning: NewtonTuning) -> Float32:
+def _newton_step(smoothed: SmoothedMarket, point: MarketPoint, tuning: NewtonTuning) -> Float32:
     """How the classes' prices should move: the Hessian's inverse times the slope, by conjugate gradients.
 
     The first direction moves all prices alike, along which the dual is flattest.

@@ -25,7 +25,7 @@ BLOCK = 400_000
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class MarketPoint:
     """Prices of the classes (``worth``: float32[S]) and what follows at a ``temperature`` in units.
 
     What a class offers to a machine is its ``factor`` (float32[S]) times the market's kernel, and its share in what the
@@ -74,7 +74,7 @@ class SmoothedMarket:
             self._kernel = np.empty((0, 0), dtype=np.float32)
         self.temperature, self._width = np.float32(temperature), np.float32(width)
 
-    def at(self, worth: Float32) -> Point:
+    def at(self, worth: Float32) -> MarketPoint:
         """What follows from prices of the classes."""
         if self._kernel.size:
             moved = (worth - self._worth) / self.temperature
@@ -87,11 +87,11 @@ class SmoothedMarket:
         factor = np.ones_like(worth)
         return self._point(worth, factor, by_machine(factor, self._kernel))
 
-    def taken_from(self, point: Point, places: Float32) -> Float32:
+    def taken_from(self, point: MarketPoint, places: Float32) -> Float32:
         """Tasks of the classes, float32[S], that machines take if they take ``places`` (float32[M]) in all."""
         return point.factor * by_class(self._kernel, places / point.total)
 
-    def passed_on(self, point: Point, move: Float32) -> Float32:
+    def passed_on(self, point: MarketPoint, move: Float32) -> Float32:
         """By how much prices of machines change, float32[M], if those of the classes do by ``move``."""
         return by_machine(point.factor * move, self._kernel) / point.total
 
@@ -103,12 +103,12 @@ class SmoothedMarket:
         kernel *= 1 / self.temperature
         self._kernel = np.exp(kernel, out=kernel)
 
-    def _point(self, worth: Float32, factor: Float32, total: Float32) -> Point:
+    def _point(self, worth: Float32, factor: Float32, total: Float32) -> MarketPoint:
         risen: Float32 = np.log(total) * self.temperature
         price = self._price + risen
         load, slope = smoothed_loads(self.market.stairs, price, self._width)
         served = factor * by_class(self._kernel, load / total)
-        return Point(
+        return MarketPoint(
             temperature=float(self.temperature),
             worth=worth,
             factor=factor,

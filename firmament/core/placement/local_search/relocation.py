@@ -37,7 +37,7 @@ def improved(
     tasks = int(problem.counts.sum())
     if problem.ledgers or tasks > tuning.most_tasks or cannot_be_bettered(problem, placed):
         return placed
-    search = _Search(problem, placed, seed, tuning)
+    search = _RelocationSearch(problem, placed, seed, tuning)
     budget = (
         min(tuning.moves, tuning.moves_per_task * tasks) * tuning.small // (tuning.small + problem.machines)
     )
@@ -52,7 +52,7 @@ _Step: TypeAlias = list[tuple[int, int, bool]]
 """What one step has done, to be undone: (class, machine, whether it was put there)."""
 
 
-class _Search:
+class _RelocationSearch:
     """A walk over placements. ``best``: the best so far, in a valid order; ``moves``: tasks put down so far."""
 
     def __init__(

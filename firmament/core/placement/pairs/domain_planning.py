@@ -12,7 +12,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.flow.problem import Residual
-from firmament.core.placement.placement_state import PlacementState
+from firmament.core.placement.outcome import PlacementState
 from firmament.core.placement.tuning import ApplicationTuning
 from firmament.core.ranks import before_in_runs, runs
 from firmament.core.rules.pairs import PairState

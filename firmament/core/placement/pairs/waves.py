@@ -12,11 +12,10 @@ import numpy as np
 from cost_models.interface import Bool
 from firmament.core.flow.problem import Assignments
 from firmament.core.placement.greedy import place_leftovers, place_one_by_one
-from firmament.core.placement.outcome import Means, Placed
+from firmament.core.placement.outcome import Means, Placed, PlacementState
 from firmament.core.placement.pairs.domain_planning import DomainPlan, paired_classes
 from firmament.core.placement.pairs.local_search import improve_applications
-from firmament.core.placement.placement_state import PlacementState
-from firmament.core.placement.subclasses import Part, Wave
+from firmament.core.placement.subclasses import ClassPart, Wave
 from firmament.core.placement.tuning import PlacementTuning
 from firmament.core.placement.waves import most_per_machine, plan_wave, solve_waves
 from firmament.core.rules.pairs import PairState
@@ -54,12 +53,12 @@ def _plan_wave(
 
 def _within_domains(
     state: PlacementState, cls: int, counts: list[int], inside: list[Bool], *, first: bool
-) -> list[Part]:
+) -> list[ClassPart]:
     """A class's parts, one per domain of the plan. ``counts``: how many tasks go to each domain."""
     rules = state.rules_of(cls)
     planned = [(domain, count) for domain, count in enumerate(counts) if count]
     if not (rules.binding or rules.soft):
-        return [Part(cls, count, inside[domain]) for domain, count in planned]
+        return [ClassPart(cls, count, inside[domain]) for domain, count in planned]
     open_to = state.open_to(cls)
     soft = soft_cost(state.rules, cls, open_to)
     found = []
@@ -68,7 +67,7 @@ def _within_domains(
         machines = int(np.count_nonzero(allowed))
         if machines:
             most = most_per_machine(state.rules, cls, count, machines, first=first)
-            found.append(Part(cls, count, allowed, None if soft is None else soft.points, most))
+            found.append(ClassPart(cls, count, allowed, None if soft is None else soft.points, most))
     return found
 
 

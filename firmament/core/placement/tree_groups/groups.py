@@ -18,8 +18,7 @@ import numpy as np
 from cost_models.interface import Bool
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.flow.terms import GroupTerms
-from firmament.core.placement.outcome import Figures, Means, Placed
-from firmament.core.placement.placement_state import PlacementState
+from firmament.core.placement.outcome import Means, Placed, PlacementState, StageFigures
 from firmament.core.placement.priority_tiers import displaced
 from firmament.core.placement.tree_groups.order_search import Arrangement, rearranged
 from firmament.core.placement.tree_groups.placer import GroupPlacer
@@ -101,7 +100,7 @@ class _Round:
             if better.state is not placer.state:
                 placer.adopt(better.state, better.placed)
                 found = better.placed
-        return Placed(Assignments.joined(list(found.values())), Figures(solve_seconds=watch.seconds()))
+        return Placed(Assignments.joined(list(found.values())), StageFigures(solve_seconds=watch.seconds()))
 
     def _others(self, placer: GroupPlacer, placed: Assignments, among: Bool) -> Placed:
         """Place the other tasks of some classes in what is left, and book them."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from cost_models.interface import Bool
 from firmament.core.flow.problem import Assignments
-from firmament.core.placement.placement_state import PlacementState
+from firmament.core.placement.outcome import PlacementState
 from firmament.core.placement.tree_groups.placer import GroupPlacer
 from firmament.core.placement.tuning import GroupTuning
 

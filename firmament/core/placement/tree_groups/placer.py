@@ -11,15 +11,14 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.core.flow.network.network import crowding_cost
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments
-from firmament.core.flow.terms import Group, GroupTerms
+from firmament.core.flow.terms import GroupTerms, TreeGroup
 from firmament.core.placement.admission import admit
-from firmament.core.placement.outcome import Means
-from firmament.core.placement.placement_state import PlacementState
+from firmament.core.placement.outcome import Means, PlacementState
 from firmament.core.placement.sequential_admission import replay
 from firmament.core.placement.tree_groups.dealing import Choosy, deal
 from firmament.core.rules.preferences import soft_cost
 from firmament.core.rules.ruleset import KEPT_OFF, NO_DISK, PORTS_TAKEN, TOO_NEAR
-from firmament.core.tree_solver.rules import Shortage
+from firmament.core.tree_solver.level_rules import Shortage
 
 UNLIKE_PLACES = "its pods may use different nodes, and no way was found to share them out by the rules"
 IN_THE_WAY = "its pods are in each other's way, by limits or rules that they share"
@@ -68,7 +67,7 @@ class GroupPlacer:
         self.shortages.pop(gang, None)
         return found
 
-    def _placed(self, group: Group) -> Assignments | str:
+    def _placed(self, group: TreeGroup) -> Assignments | str:
         """Places for all tasks of a group, booked; or why there are none."""
         room = self._room(group)
         if len(room.classes) == 1:
@@ -82,7 +81,7 @@ class GroupPlacer:
                 return self._around_choosy(group, room)
         return found
 
-    def _around_choosy(self, group: Group, room: _LeafRoom) -> Assignments | str:
+    def _around_choosy(self, group: TreeGroup, room: _LeafRoom) -> Assignments | str:
         """Places for a group some of whose classes may use few leaves, by trying where those could go."""
         slots = room.slots.max(axis=0)
         for taken in islice(Choosy(group.order, room.slots, room.cost).starts(), self._tries):
@@ -92,7 +91,7 @@ class GroupPlacer:
         return UNLIKE_PLACES
 
     def _within(
-        self, group: Group, room: _LeafRoom, slots: Int64, taken: Int64 | None = None
+        self, group: TreeGroup, room: _LeafRoom, slots: Int64, taken: Int64 | None = None
     ) -> Assignments | str:
         """Places for a group: on each leaf those in ``taken``, and at most ``slots`` more (int64[L] each)."""
         tree = self._terms.tree
@@ -157,7 +156,7 @@ class GroupPlacer:
 
     # --- room ----------------------------------------------------------------------------------------------------
 
-    def _room(self, group: Group) -> _LeafRoom:
+    def _room(self, group: TreeGroup) -> _LeafRoom:
         leaves = self._terms.tree.rows
         classes = np.unique(group.order)
         slots = [leaf_slots(self.state, cls, leaves) for cls in classes.tolist()]

@@ -13,9 +13,8 @@ from firmament.core.flow.optimality.pricing import full_machine_prices
 from firmament.core.flow.outcome import FlowOutcome
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
 from firmament.core.placement.class_aggregation import bundled
-from firmament.core.placement.outcome import Figures, Means
+from firmament.core.placement.outcome import Means, PlacementState, StageFigures
 from firmament.core.placement.passes import propose
-from firmament.core.placement.placement_state import PlacementState
 from firmament.core.placement.subclasses import LARGEST_COST
 from firmament.core.rules.counters import RuleState
 from firmament.core.rules.ruleset import RuleSet
@@ -74,7 +73,7 @@ def _rules(rules: RuleSet, state: RuleState) -> RuleSet:
     return replace(rules, counters=counters, modelled=tuple(each.copy() for each in state.modelled))
 
 
-def machine_prices(problem: PlacementProblem, means: Means) -> tuple[Int64, Figures]:
+def machine_prices(problem: PlacementProblem, means: Means) -> tuple[Int64, StageFigures]:
     """int64[M], units: what the tasks of a problem would pay for one more place on each machine; and what that took.
 
     From the prices of an optimal flow of all of them: a machine's own, and what the class pays that would most like
@@ -84,11 +83,11 @@ def machine_prices(problem: PlacementProblem, means: Means) -> tuple[Int64, Figu
     nothing = np.zeros(problem.machines, dtype=np.int64)
     residual = Residual(bundled(problem).problem)
     if not residual.remaining.any():
-        return nothing, Figures()
+        return nothing, StageFigures()
     try:
         proposed = propose(residual, means)
     except SolverTimeoutError:
-        return nothing, Figures(time_limited=True)
+        return nothing, StageFigures(time_limited=True)
     figures = replace(proposed.figures, passes=0, time_limited=False)
     if proposed.first is None:
         return nothing, figures

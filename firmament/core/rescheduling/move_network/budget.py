@@ -9,8 +9,8 @@ import numpy as np
 
 from firmament.core.rescheduling.move_network.admission import admitted, gains
 from firmament.core.rescheduling.move_network.local_moves import with_local_moves
+from firmament.core.rescheduling.move_network.move_search import Found, MoveSearch
 from firmament.core.rescheduling.move_network.problem import MoveProblem, Moves, saved
-from firmament.core.rescheduling.move_network.search import Found, MoveSearch
 
 # --- The best plan of at most so many moves: the flow at the price that leaves about so many, then what sizes allow.
 
@@ -59,7 +59,7 @@ def _fitting(problem: MoveProblem, found: Found, extra_price: int, most: int, lo
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class FrontierPoint:
     """Moves that save ``saved`` units, what moving costs deducted; none of as many save more than ``most_saved``."""
 
     found: Found
@@ -68,7 +68,7 @@ class Point:
     most_saved: int
 
 
-def frontier(search: MoveSearch, points: int) -> list[Point]:
+def frontier(search: MoveSearch, points: int) -> list[FrontierPoint]:
     """Return the plans at so many prices per move, from few moves to all that pay. Raises what the solver raises.
 
     Prices fall evenly over what single moves gain, so that about as many moves join from point to point. A plan that is
@@ -83,10 +83,10 @@ def frontier(search: MoveSearch, points: int) -> list[Point]:
     return [_point(each, plans) for each in plans]
 
 
-def _point(found: Found, plans: Sequence[Found]) -> Point:
+def _point(found: Found, plans: Sequence[Found]) -> FrontierPoint:
     moves = found.moves.total
     most = min(each.most_saved + each.extra_price * moves for each in plans)
-    return Point(found, moves, found.saved + found.extra_price * moves, most)
+    return FrontierPoint(found, moves, found.saved + found.extra_price * moves, most)
 
 
 def _falling_prices(search: MoveSearch, points: int) -> list[int]:

@@ -14,16 +14,16 @@ DEAREST = 10**9
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class MoveColumns:
     """Rows, and groups of machines that their tasks may come to: int64[A] each, by row, then group, no pair twice."""
 
     row: Int64
     group: Int64
 
-    def merged(self, other: Columns, groups: int) -> Columns:
+    def merged(self, other: MoveColumns, groups: int) -> MoveColumns:
         """These and those of another; there are so many ``groups``."""
         keys = np.union1d(self.row * groups + self.group, other.row * groups + other.group)
-        return Columns(keys // groups, keys % groups)
+        return MoveColumns(keys // groups, keys % groups)
 
     def __len__(self) -> int:
         return len(self.row)
@@ -45,7 +45,9 @@ def least_costs(problem: MoveProblem, prices: Int64) -> Int64:
     return cheapest_places(problem, prices, none, none)[1]
 
 
-def cheapest_places(problem: MoveProblem, prices: Int64, limits: Int64, most: Int64) -> tuple[Columns, Int64]:
+def cheapest_places(
+    problem: MoveProblem, prices: Int64, limits: Int64, most: Int64
+) -> tuple[MoveColumns, Int64]:
     """Pairs that cost less than the row's limit (int64[R]), the price (int64[M]) of the group's cheapest machine
     included; of each row the cheapest, so many as ``most`` says (int64[R]).
 
@@ -71,7 +73,7 @@ def cheapest_places(problem: MoveProblem, prices: Int64, limits: Int64, most: In
             chosen.append(found)
             count[row] = len(found)
     places = np.concatenate(chosen) if chosen else np.empty(0, dtype=np.int64)
-    return Columns(np.repeat(np.arange(problem.rows), count), places), least
+    return MoveColumns(np.repeat(np.arange(problem.rows), count), places), least
 
 
 # --- How much any moves could save at most: a Lagrangian bound that holds for all prices of machines.

@@ -11,7 +11,7 @@ Rule: TypeAlias = LevelRule
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class CountLimits:
     """The strict part of a rule, whatever it was called: ``units``: exactly so many are used, 0 for any number; a used
     unit holds ``low`` to ``high`` pods (``high`` 0: no bound), a multiple of ``step``.
     """
@@ -22,15 +22,15 @@ class Limits:
     step: int
 
 
-def limits(rule: Rule) -> Limits:
+def limits(rule: Rule) -> CountLimits:
     """What a rule demands of the counts. The lower bound is at least 1; both are multiples of the step."""
     if rule.hard:
-        return Limits(1, 1, 0, 1) if rule.kind == "pack" else Limits(0, 1, 1, 1)
+        return CountLimits(1, 1, 0, 1) if rule.kind == "pack" else CountLimits(0, 1, 1, 1)
     step = max(rule.factor, 1)
     low = -(-max(rule.least, 1) // step) * step
     # A range that holds no multiple leaves no count at all: an upper bound below the lower one says that.
     high = rule.most // step * step or (low - 1 if rule.most else 0)
-    return Limits(rule.partitions, low, high, step)
+    return CountLimits(rule.partitions, low, high, step)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Float64, Int64
-from firmament.core.rescheduling.move_network.columns import (
+from firmament.core.rescheduling.move_network.move_columns import (
     DEAREST,
-    Columns,
+    MoveColumns,
     cheapest_places,
     group_prices,
     least_cost,
@@ -53,7 +53,7 @@ class Found:
     most_saved: int
     prices: Int64
     least: Int64
-    columns: Columns
+    columns: MoveColumns
     homes: Int64
     solves: int
 
@@ -147,7 +147,7 @@ class MoveSearch:
         np.maximum.at(most, self._problem.home_row, self._paid(prices, extra_price))
         return most
 
-    def _cheapest(self, columns: Columns, prices: Int64) -> Int64:
+    def _cheapest(self, columns: MoveColumns, prices: Int64) -> Int64:
         """int64[R]: what the cheapest column of each row costs."""
         least = np.full(self._problem.rows, FAR)
         charged = group_prices(self._problem, prices)
