@@ -42,7 +42,8 @@ def consolidate(
     ordered = sorted(moves, key=lambda name: (moves[name], name))
     search = _EmptyingSearch(trials, {name: moves[name] for name in ordered}, tries, budget)
     search.add(ordered)
-    search.exchange()
+    while search.exchange():
+        pass
     return Consolidation(tuple(trials.gone), dict(trials.moved), search.most)
 
 
@@ -74,12 +75,8 @@ class _EmptyingSearch:
             else:
                 step //= 2
 
-    def exchange(self) -> None:
-        """Give up one machine for several others, or for one with fewer moves, until neither is found any more."""
-        while self._exchanged():
-            pass
-
-    def _exchanged(self) -> bool:
+    def exchange(self) -> bool:
+        """Give up one machine for several others, or for one with fewer moves; say whether either was found."""
         trials = self._trials
         saved = trials.save()
         before = len(saved.gone), -self._total(saved.gone)
