@@ -11,14 +11,13 @@ from firmament.core.commit.current_limits import by_machine, disturbed, newly_li
 from firmament.core.commit.revalidation import overtaken_groups, pairs_now
 from firmament.core.constraints.rules import compile_rules
 from firmament.core.filters.attached_volumes import net_requests
-from firmament.core.filters.node_filters import StaticRows
 from firmament.core.gangs.members import lacking
 from firmament.core.preemption.problem import PreemptionDecision, PreemptionProblem
 from firmament.core.rules.constraint import Constraints
 from firmament.core.rules.counters import RuleState
 from firmament.core.rules.pairs import PairState
+from firmament.core.snapshot.context import RoundContext
 from firmament.core.snapshot.snapshot import Snapshot
-from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
 
 
@@ -32,15 +31,13 @@ class EvictionCheck:
 
     def __init__(
         self,
-        cluster: Cluster,
-        static_rows: StaticRows,
+        context: RoundContext,
         snapshot: Snapshot,
         preemption: PreemptionProblem,
         decided: Sequence[PreemptionDecision],
         guests: Int64,
     ) -> None:
-        self._cluster = cluster
-        self._static_rows = static_rows
+        self._context, self._cluster = context, context.cluster
         assert snapshot.importance is not None  # as there is preemption
         self._snapshot, self._importance = snapshot, snapshot.importance
         self._preemption = preemption
@@ -62,7 +59,7 @@ class EvictionCheck:
             self._pairs = pairs_now(self._cluster, self._snapshot)
             self._disturbed = disturbed(self._cluster, self._snapshot)
             self._newly_limited = newly_limited(
-                self._cluster, self._static_rows, self._snapshot, {each.cls for each in self._decided}
+                self._context, self._snapshot, {each.cls for each in self._decided}
             )
             for indices in by_machine.values():
                 dropped[indices] = not self._holds(indices)
@@ -204,7 +201,7 @@ class EvictionCheck:
             and tasks.state[guest] == TaskPhase.PENDING
             and tasks.cls[guest] == cls
             and self._importance.reach_of(tasks, guest) == self._preemption.priority[decided.cls]
-            and self._static_rows.of(self._cluster.classes.rows[cls].shape).feasible[
+            and self._context.static_rows.of(self._cluster.classes.rows[cls].shape).feasible[
                 self._row_of(decided.machine)
             ]
         )

@@ -9,11 +9,11 @@ import numpy as np
 from cost_models.interface import Int64
 from firmament.core.commit.dependencies import binding_dependencies, keeps_order
 from firmament.core.commit.eviction_check import EvictionCheck
-from firmament.core.filters.node_filters import StaticRows
 from firmament.core.flow.problem import Assignments
 from firmament.core.gangs.members import held_back
 from firmament.core.preemption.problem import PreemptionDecision, PreemptionProblem
 from firmament.core.results import Delta, DeltaKind
+from firmament.core.snapshot.context import RoundContext
 from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
@@ -22,12 +22,7 @@ from firmament.core.state.tasks import TaskPhase
 
 
 def evict(
-    cluster: Cluster,
-    static_rows: StaticRows,
-    evictions: PendingEvictions,
-    snapshot: Snapshot,
-    placed: Assignments,
-    decided: Sequence[PreemptionDecision],
+    context: RoundContext, snapshot: Snapshot, placed: Assignments, decided: Sequence[PreemptionDecision]
 ) -> tuple[list[Delta], Int64]:
     """Turn evictions into deltas: those who go first, then those who come and depend on it.
 
@@ -35,19 +30,19 @@ def evict(
     nobody else takes the place. If events arrived since the snapshot was taken, what was decided is checked again
     (``EvictionCheck``). Also returns the rows of tasks that lost their place that way; they should try again.
     """
-    preemption = snapshot.preemption
+    cluster, preemption = context.cluster, snapshot.preemption
     if preemption is None or not decided:
         return [], np.empty(0, dtype=np.int64)
     guests = _guests(snapshot, placed, decided)
     decided, coming = held_back(cluster, preemption, decided, guests)
     early, guests = guests[~coming], guests[coming]
-    stands = EvictionCheck(cluster, static_rows, snapshot, preemption, decided, guests).standing()
+    stands = EvictionCheck(context, snapshot, preemption, decided, guests).standing()
     lost = np.append(early, guests[~stands])
     kept = [(each, int(guest)) for each, guest, keep in zip(decided, guests, stands, strict=True) if keep]
     for each, keep in zip(decided, stands.tolist(), strict=True):
         if not keep:
             cluster.mark(snapshot.machine_names[each.machine])
-    return _carried_out(cluster, evictions, snapshot, preemption, placed, kept), lost
+    return _carried_out(cluster, context.evictions, snapshot, preemption, placed, kept), lost
 
 
 def withdrawn(cluster: Cluster, evictions: PendingEvictions) -> list[Delta]:
@@ -66,7 +61,7 @@ def still_leaves(cluster: Cluster, delta: Delta) -> bool:
 
 def _guests(snapshot: Snapshot, placed: Assignments, decided: Sequence[PreemptionDecision]) -> Int64:
     """int64[N]: the task (row) that each eviction is for: of each class those that follow the ones placed."""
-    next_of = np.bincount(placed.cls, weights=placed.count, minlength=len(snapshot.members)).astype(np.int64)
+    next_of = placed.per_class(len(snapshot.members))
     guests = np.empty(len(decided), dtype=np.int64)
     for index, each in enumerate(decided):
         guests[index] = snapshot.members[each.cls][next_of[each.cls]]

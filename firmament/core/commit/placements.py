@@ -12,20 +12,15 @@ from cost_models.interface import Bool, Int64
 from firmament.core.commit.current_limits import LimitsNow
 from firmament.core.commit.dependencies import binding_dependencies, chained, keeps_order
 from firmament.core.commit.revalidation import DecidedPlacements, Recheck
-from firmament.core.filters.node_filters import StaticRows
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.results import PlacementDeltas
+from firmament.core.snapshot.context import RoundContext
 from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state import transitions
-from firmament.core.state.cluster import Cluster
 
 
 def assume_placements(
-    cluster: Cluster,
-    static_rows: StaticRows,
-    snapshot: Snapshot,
-    placed: Assignments,
-    limits: LimitsNow | None = None,
+    context: RoundContext, snapshot: Snapshot, placed: Assignments, limits: LimitsNow | None = None
 ) -> PlacementDeltas:
     """Turn assignments into deltas, of each class the longest waiting tasks first, and assume them on their machines.
 
@@ -36,7 +31,7 @@ def assume_placements(
     ``limits`` if models have been asked again. What fails stays pending, and the machine is marked as worth another
     look.
     """
-    decided = _decided(snapshot, placed)
+    cluster, decided = context.cluster, _decided(snapshot, placed)
     ordered: Bool = np.zeros(len(decided.cls), dtype=np.bool_)
     if snapshot.problem.ledgers:
         ordered = keeps_order(snapshot, decided.cls, decided.row)
@@ -44,7 +39,7 @@ def assume_placements(
         transitions.assume(cluster, decided.task, decided.row)
         kept = np.ones(len(decided.task), dtype=np.bool_)
     else:
-        kept = Recheck(cluster, static_rows, snapshot, decided, ordered, limits).assume()
+        kept = Recheck(context, snapshot, decided, ordered, limits).assume()
         for index in np.flatnonzero(~kept).tolist():
             cluster.mark(decided.machine[index])  # what was kept free for the task may suit another
     where = np.flatnonzero(kept)
@@ -104,7 +99,7 @@ def in_delta_order(problem: PlacementProblem, placed: Assignments) -> Assignment
         order = np.argsort(placed.cls * np.int64(problem.machines) + placed.machine, kind="stable")
     else:
         order = np.lexsort((placed.machine, problem.topology.position[placed.machine], placed.cls))
-    return Assignments(placed.cls[order], placed.machine[order], placed.count[order])
+    return placed.taken(order)
 
 
 def decided_rows(members: Sequence[Int64], placed: Assignments) -> Int64:

@@ -25,6 +25,7 @@ from firmament.core.gangs.members import lacking, staying_members
 from firmament.core.rules.constraint import Constraints
 from firmament.core.rules.counters import RuleState
 from firmament.core.rules.pairs import PairState
+from firmament.core.snapshot.context import RoundContext
 from firmament.core.snapshot.snapshot import Snapshot, model_columns
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
@@ -53,14 +54,13 @@ class Recheck:
 
     def __init__(
         self,
-        cluster: Cluster,
-        static_rows: StaticRows,
+        context: RoundContext,
         snapshot: Snapshot,
         decided: DecidedPlacements,
         ordered: Bool,
         limits: LimitsNow | None,
     ) -> None:
-        self._cluster = cluster
+        self._cluster = cluster = context.cluster
         self._snapshot = snapshot
         self._decided = decided
         self._limits = limits
@@ -68,7 +68,7 @@ class Recheck:
         known = cluster.machines.row_of
         self._machine = np.array([known.get(name, -1) for name in decided.machine], dtype=np.int64)
         self._wanted = net_requests(cluster, snapshot.cls[decided.cls], self._machine)
-        self._allowed = self._still_allowed(static_rows)
+        self._allowed = self._still_allowed(context.static_rows)
         if ordered.any():
             self._allowed &= ~(ordered & disturbed(cluster, snapshot)[decided.row])
         if limits is not None and self._allowed.any():

@@ -17,7 +17,6 @@ from firmament.core.constraints.models import find_kinds, pair_rules
 from firmament.core.constraints.rules import compile_rules
 from firmament.core.diagnosis.listing import state_name
 from firmament.core.filters.attached_volumes import with_saved
-from firmament.core.filters.node_filters import StaticRows
 from firmament.core.filters.root_causes import Cause, MachineRefusal, RootCauses
 from firmament.core.filters.verdict import verdict
 from firmament.core.results import Explanation, MachineVerdict, ModelVerdict
@@ -27,21 +26,21 @@ from firmament.core.rules.pairs import PairState
 from firmament.core.rules.preferences import SoftCost, soft_cost
 from firmament.core.scoring.preferences import MODEL_NAME, Preferences
 from firmament.core.scoring.round_assessment import RoundAssessment, assess_shapes, raw_rows
+from firmament.core.snapshot.context import RoundContext
 from firmament.core.snapshot.snapshot import model_columns
 from firmament.core.state.cluster import Cluster
 
 
-def explain(
-    cluster: Cluster, static_rows: StaticRows, configuration: CoreConfiguration, uid: str, now: float
-) -> Explanation:
+def explain(context: RoundContext, uid: str, now: float) -> Explanation:
     """Judge every machine for the task ``uid`` (known), as if it were waiting: its own use is not held against it."""
+    cluster, configuration = context.cluster, context.configuration
     tasks = cluster.tasks
     task = tasks.row_of[uid]
     cls = int(tasks.cls[task])
     shape = cluster.classes.rows[cls].shape
     columns = model_columns(cluster, now, configuration.needs, without=task)
     free = with_saved(cluster, shape, cluster.free([task], without=task))
-    assessed = assess_shapes(cluster, static_rows, columns, [shape], [1], configuration.models)
+    assessed = assess_shapes(cluster, context.static_rows, columns, [shape], [1], configuration.models)
     grouped = _with_group(cluster, configuration, assessed, task)
     paired = _with_pairs(cluster, configuration, grouped.assessed, cls, without=task)
     assessed = paired.assessed

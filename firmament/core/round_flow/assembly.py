@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cost_models.interface import Float64, Int64
+from cost_models.interface import Float64
 from firmament.core.commit.placements import in_delta_order
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, PlacementProblem
 from firmament.core.round_flow.prices import place_prices
@@ -102,8 +102,7 @@ def _classes(
     found: Mapping[int, ShapeGate],
     prices: Float64,
 ) -> tuple[FlowClass, ...]:
-    given = np.bincount(placed.cls, weights=placed.count, minlength=problem.classes).astype(np.int64)
-    columns = (problem.shape, problem.counts.sum(axis=1), given, prices)
+    columns = (problem.shape, problem.counts.sum(axis=1), placed.per_class(problem.classes), prices)
     classes = []
     for told, shape, tasks, there, price in zip(
         words.classes, *(each.tolist() for each in columns), strict=True
@@ -131,14 +130,12 @@ def _by_class(problem: PlacementProblem, placed: Assignments) -> Assignments:
     """Assignments of one class after another, each in the order in which its tasks are given to them."""
     placed = in_delta_order(problem, placed)
     order = np.argsort(placed.cls, kind="stable")
-    return Assignments(placed.cls[order], placed.machine[order], placed.count[order])
+    return placed.taken(order)
 
 
 def _uids(snapshot: Snapshot, placed: Assignments) -> list[str]:
     """Uids of the tasks of all entries in turn: of each class the first of its members (``commit.placements``)."""
-    taken: Int64 = np.bincount(placed.cls, weights=placed.count, minlength=len(snapshot.members)).astype(
-        np.int64
-    )
+    taken = placed.per_class(len(snapshot.members))
     return [
         uid
         for first, count in zip(snapshot.first.tolist(), taken.tolist(), strict=True)

@@ -52,9 +52,8 @@ def _savings(problem: PlacementProblem, placed: Assignments, prices: Float64) ->
     less, NaN where that is not known.
     """
     best = np.zeros(problem.machines)
-    on_machine = np.bincount(placed.machine, weights=placed.count, minlength=problem.machines)
     step = problem.crowd_step()
-    next_costs = problem.crowd * (on_machine.astype(np.int64) // step * step)
+    next_costs = problem.crowd * (placed.per_machine(problem.machines) // step * step)
     by_shape = np.full(len(problem.requests), -np.inf)
     anywhere: Int64 = np.setdiff1d(np.flatnonzero(~np.isnan(prices)), list(problem.pins))
     np.maximum.at(by_shape, problem.shape[anywhere], prices[anywhere])

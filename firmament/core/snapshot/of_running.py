@@ -8,15 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.configuration import CoreConfiguration
 from firmament.core.constraints.tree_groups import MachineTrees
-from firmament.core.filters.node_filters import StaticRows
 from firmament.core.gangs.lifecycle import AdmittedTasks
 from firmament.core.queue.reservations import Reservations
+from firmament.core.snapshot.context import RoundContext
 from firmament.core.snapshot.model_inputs import measured_use
 from firmament.core.snapshot.snapshot import Snapshot, take_snapshot
 from firmament.core.state import transitions
-from firmament.core.state.cluster import Cluster
 from firmament.core.state.pending_evictions import PendingEvictions
 from firmament.core.state.tasks import TaskPhase
 
@@ -31,18 +29,13 @@ class RunningSnapshot:
     home: Int64
 
 
-def snapshot_of_running(
-    cluster: Cluster,
-    static_rows: StaticRows,
-    configuration: CoreConfiguration,
-    uids: Sequence[str],
-    now: float,
-) -> RunningSnapshot | None:
+def snapshot_of_running(context: RoundContext, uids: Sequence[str], now: float) -> RunningSnapshot | None:
     """Return the problem of placing tasks that are bound to known machines anew; None if none of these is.
 
     What reports say that they use is left out of the use of their machines. All others stay where they are, members of
     gangs among them; nobody is evicted, and fair shares do not count. The cluster is as it was afterwards.
     """
+    cluster, configuration = context.cluster, context.configuration
     tasks = cluster.tasks
     known = np.array([tasks.row_of[uid] for uid in uids if uid in tasks.row_of], dtype=np.int64)
     rows = known[(tasks.state[known] == TaskPhase.BOUND) & (tasks.machine[known] >= 0)]
@@ -52,22 +45,19 @@ def snapshot_of_running(
         return None
     admitted = AdmittedTasks(rows, np.full(len(rows), -1), np.empty(0, dtype=np.int64), ())
     options = replace(configuration.options, preemption=False)
+    alone = replace(
+        context,
+        configuration=replace(configuration, options=options, fair_share=None),
+        reservations=Reservations(options),
+        evictions=PendingEvictions(),
+        trees=MachineTrees(),
+        kept_rows=None,
+    )
     use = measured_use(cluster, rows)
     machines = transitions.lift_running(cluster, rows)
     try:
         with cluster.machines.samples.without(use):
-            snapshot = take_snapshot(
-                cluster,
-                static_rows,
-                None,
-                Reservations(options),
-                replace(configuration, options=options, fair_share=None),
-                PendingEvictions(),
-                MachineTrees(),
-                admitted,
-                now,
-                None,
-            )
+            snapshot = take_snapshot(alone, admitted, now, None)
     finally:
         transitions.set_back(cluster, rows, machines)
     home = np.full(len(tasks.machine), -1, dtype=np.int64)

@@ -15,6 +15,7 @@ from firmament.core.model import BUDGET_RECORD, Requirement, TaskSelector
 from firmament.core.preemption.problem import PreemptionProblem
 from firmament.core.queue.importance import Importance
 from firmament.core.rules.ruleset import RuleSet
+from firmament.core.snapshot.context import RoundContext
 from firmament.core.snapshot.grouping import PLACED, TaskGroups
 from firmament.core.snapshot.model_inputs import on_machines, resident_shapes
 from firmament.core.state.cluster import Cluster
@@ -23,8 +24,7 @@ from firmament.core.state.tasks import TaskPhase, TaskTable
 
 
 def preemption_problem(
-    cluster: Cluster,
-    evictions: PendingEvictions,
+    context: RoundContext,
     problem: PlacementProblem,
     groups: TaskGroups,
     importance: Importance,
@@ -39,6 +39,7 @@ def preemption_problem(
     reach of some class that may evict, take part; never those assumed. Those that are leaving take part however
     important, for the room that they will give back, but only if some less important task is bound.
     """
+    cluster = context.cluster
     cls, reach = groups.cls, importance.reach(groups.priority, groups.group_priority)
     contents = [cluster.classes.rows[row].content for row in cls.tolist()]
     may = np.array([not each.never_preempts and not each.invalid for each in contents], dtype=np.bool_)
@@ -51,7 +52,7 @@ def preemption_problem(
         return None
     may &= reach > standing.min()
     kinds, kind = np.unique(tasks.cls[rows], return_inverse=True)
-    covered_by, allowed = _budgets(cluster, evictions, kinds)
+    covered_by, allowed = _budgets(cluster, context.evictions, kinds)
     of_classes = [jobs[gang] if gang >= 0 else "" for gang in groups.gang.tolist()]
     gangs = _gangs(cluster, rows, of_classes)
     returning, returns = returned(cluster, problem.joint, rows)

@@ -9,12 +9,11 @@ import numpy as np
 
 from cost_models.firmament_policies.scarce_resources import scarce_columns
 from cost_models.interface import Bool, Int64, JointRows, MachineColumns, Needs
-from firmament.core.configuration import CoreConfiguration, WeightedModel
+from firmament.core.configuration import CoreConfiguration
 from firmament.core.constraints.models import compile_pairs
 from firmament.core.constraints.rules import compile_rules
-from firmament.core.constraints.tree_groups import Called, MachineTrees, compile_groups, in_natural_order
+from firmament.core.constraints.tree_groups import Called, compile_groups, in_natural_order
 from firmament.core.filters.attached_volumes import with_attached
-from firmament.core.filters.node_filters import StaticRows
 from firmament.core.filters.verdict import pinned_rows
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.flow.terms import DualPrices, GroupTerms, SpreadTerms
@@ -22,21 +21,20 @@ from firmament.core.gangs.lifecycle import AdmittedTasks
 from firmament.core.model import Machine
 from firmament.core.preemption.problem import PreemptionProblem
 from firmament.core.queue.importance import Importance
-from firmament.core.queue.reservations import Reservations
 from firmament.core.scoring.arc_costs import charges, stated_heights
 from firmament.core.scoring.default_spread import spread_terms
-from firmament.core.scoring.kept_rows import Charges, KeptRows
+from firmament.core.scoring.kept_rows import Charges
 from firmament.core.scoring.round_assessment import (
     RoundAssessment,
     assess_shapes,
     crowding_units,
     worth_keeping,
 )
+from firmament.core.snapshot.context import RoundContext
 from firmament.core.snapshot.grouping import TaskGroups, called_groups, ranks
 from firmament.core.snapshot.model_inputs import arrivals, load, residents, unseen
 from firmament.core.snapshot.preemption_candidates import preemption_problem
 from firmament.core.state.cluster import NO_NEEDS, Cluster
-from firmament.core.state.pending_evictions import PendingEvictions
 
 _NO_GANGS = np.empty(0, dtype=np.int64)
 
@@ -75,13 +73,7 @@ class Snapshot:
 
 
 def take_snapshot(
-    cluster: Cluster,
-    static_rows: StaticRows,
-    kept_rows: KeptRows | None,
-    reservations: Reservations,
-    configuration: CoreConfiguration,
-    evictions: PendingEvictions,
-    trees: MachineTrees,
+    context: RoundContext,
     admitted: AdmittedTasks,
     now: float,
     recall_prices: Callable[[Sequence[int]], DualPrices | None] | None,
@@ -90,26 +82,19 @@ def take_snapshot(
 
     ``recall_prices`` says what shapes (rows) were worth in earlier rounds, None if none found prices.
     """
-    groups = called_groups(cluster, reservations, configuration, admitted, now)
+    cluster, configuration = context.cluster, context.configuration
+    groups = called_groups(cluster, context.reservations, configuration, admitted, now)
     columns = model_columns(cluster, now, configuration.needs)
-    assessed, charged = _assessed(cluster, static_rows, kept_rows, columns, groups, configuration.models)
-    problem, occupied = _problem(
-        cluster,
-        configuration,
-        admitted,
-        groups,
-        assessed,
-        charged,
-        trees,
-        None if recall_prices is None else recall_prices(groups.shapes),
-    )
+    assessed, charged = _assessed(context, columns, groups)
+    dual_prices = None if recall_prices is None else recall_prices(groups.shapes)
+    problem, occupied = _problem(context, admitted, groups, assessed, charged, dual_prices)
     members = _in_order(cluster, problem.topology, groups)
     tasks = groups.tasks if members is groups.members else np.concatenate(members)
     importance, preemption = None, None
     if configuration.options.preemption and cluster.machines.running.any():
         importance = Importance.of(cluster.tasks)
         preemption = preemption_problem(
-            cluster, evictions, problem, groups, importance, admitted.jobs, occupied=occupied
+            context, problem, groups, importance, admitted.jobs, occupied=occupied
         )
     needs, records = configuration.needs, cluster.records
     return Snapshot(
@@ -134,16 +119,15 @@ def take_snapshot(
 
 
 def _problem(
-    cluster: Cluster,
-    configuration: CoreConfiguration,
+    context: RoundContext,
     admitted: AdmittedTasks,
     groups: TaskGroups,
     assessed: RoundAssessment,
     charged: Charges,
-    trees: MachineTrees,
     dual_prices: DualPrices | None,
 ) -> tuple[PlacementProblem, Bool | None]:
     """The placement problem of ``groups``, and which machines are occupied for their shapes (bool[S, M])."""
+    cluster, configuration = context.cluster, context.configuration
     columns, cls = assessed.machines, groups.cls.tolist()
     feasible, held, occupied = _open_machines(assessed, groups.closed)
     pairs = None
@@ -152,7 +136,7 @@ def _problem(
     topology = None
     if configuration.group_model is not None and admitted.jobs:
         called = Called(admitted.jobs, groups.gang, groups.members)
-        topology = compile_groups(cluster, trees, configuration.group_model, columns, called)
+        topology = compile_groups(cluster, context.trees, configuration.group_model, columns, called)
     free, attached = cluster.free_beside(groups.tasks), list[JointRows]()
     if any(cluster.classes.shapes[shape].attachments for shape in groups.shapes):
         free, attached = with_attached(
@@ -198,22 +182,18 @@ def _spread(
 
 
 def _assessed(
-    cluster: Cluster,
-    static_rows: StaticRows,
-    kept_rows: KeptRows | None,
-    columns: MachineColumns,
-    groups: TaskGroups,
-    models: Sequence[WeightedModel],
+    context: RoundContext, columns: MachineColumns, groups: TaskGroups
 ) -> tuple[RoundAssessment, Charges]:
     """What rules and models say about the shapes of ``groups``, and what that comes to.
 
     Asks only about what has changed since ``kept_rows`` heard of it, and keeps the answers there.
     """
+    cluster, kept_rows, models = context.cluster, context.kept_rows, context.configuration.models
     recall = None
     if kept_rows is not None and (columns.count >= kept_rows.least_machines or kept_rows.generations):
         recall = kept_rows.recall(cluster, columns, groups.shapes, models)
     waiting = groups.waiting().tolist()
-    assessed = assess_shapes(cluster, static_rows, columns, groups.shapes, waiting, models, recall)
+    assessed = assess_shapes(cluster, context.static_rows, columns, groups.shapes, waiting, models, recall)
     charged = charges(assessed, models, recall)
     if kept_rows is not None and recall is not None:
         kept_rows.keep(recall, worth_keeping(models, assessed.assessments, columns.count), charged)
