@@ -17,9 +17,8 @@ from firmament.core.placement.local_search.size_exchange import levelled
 from firmament.core.placement.outcome import FirstFlow, Means, PassOptions, Placed, Timer
 from firmament.core.placement.placing import place
 from firmament.core.placement.spread.default_spread import spread_out
-from firmament.core.preemption.preemption import preempt
-from firmament.core.preemption.problem import PreemptionDecision, PreemptionProblem
-from firmament.core.preemption.tuning import PreemptionTuning
+from firmament.core.preemption.attempts import preempt
+from firmament.core.preemption.problem import PreemptionDecision, PreemptionProblem, PreemptionTuning
 from firmament.core.results import RoundStats
 from firmament.core.snapshot.snapshot import Snapshot
 from firmament.solvers.base import Solver

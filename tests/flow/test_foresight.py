@@ -14,8 +14,12 @@ from firmament.core.flow.network.cost_truncation import (
     surely_used,
     unfilled_machines,
 )
-from firmament.core.flow.network.network import build_network, dearest_path, unscheduled_penalties
-from firmament.core.flow.network.widening import carried_over
+from firmament.core.flow.network.network import (
+    build_network,
+    carried_over,
+    dearest_path,
+    unscheduled_penalties,
+)
 from firmament.core.flow.price_estimate.equilibrium import expected_spread
 from firmament.core.flow.problem import PlacementProblem, Residual
 from firmament.solvers.base import FlowProblem, FlowSolution

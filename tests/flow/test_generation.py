@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
-from firmament.core.flow.network.arc_columns import ArcColumns, starting_columns
-from firmament.core.flow.network.cost_view import Offers
+from firmament.core.flow.network.arc_columns import ArcColumns, Offers, starting_columns
 from firmament.core.flow.outcome import FlowOutcome
 from firmament.core.flow.price_estimate.equilibrium import expected_spread
 from firmament.core.flow.problem import PlacementProblem, Residual, machine_units

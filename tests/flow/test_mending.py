@@ -5,8 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from firmament.core.flow.network.arc_columns import ArcColumns
-from firmament.core.flow.network.network import Network, build_network, dearest_path, unscheduled_penalties
-from firmament.core.flow.network.widening import carried_over
+from firmament.core.flow.network.network import (
+    Network,
+    build_network,
+    carried_over,
+    dearest_path,
+    unscheduled_penalties,
+)
 from firmament.core.flow.optimality.node_prices import node_prices
 from firmament.core.flow.optimality.pricing import FullPrices
 from firmament.core.flow.optimality.primal_dual_repair import mended

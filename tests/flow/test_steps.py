@@ -10,12 +10,12 @@ from firmament.core.flow.network.arc_columns import ArcColumns
 from firmament.core.flow.network.network import (
     Steps,
     build_network,
+    carried_over,
     dearest_path,
     flow_cost,
     unmerged,
     unscheduled_penalties,
 )
-from firmament.core.flow.network.widening import carried_over
 from firmament.core.flow.problem import Residual
 from tests.support.core import problem
 from tests.support.effort import examples

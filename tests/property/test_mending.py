@@ -9,10 +9,14 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from cost_models.interface import Int64
-from firmament.core.flow.network.arc_columns import ArcColumns
-from firmament.core.flow.network.cost_view import Offers
-from firmament.core.flow.network.network import Network, build_network, dearest_path, unscheduled_penalties
-from firmament.core.flow.network.widening import carried_over
+from firmament.core.flow.network.arc_columns import ArcColumns, Offers
+from firmament.core.flow.network.network import (
+    Network,
+    build_network,
+    carried_over,
+    dearest_path,
+    unscheduled_penalties,
+)
 from firmament.core.flow.optimality.node_prices import node_prices
 from firmament.core.flow.optimality.pricing import FullPrices, price_out
 from firmament.core.flow.optimality.primal_dual_repair import Mended, mended

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firmament.core.flow.network.arc_columns import ArcColumns
-from firmament.core.flow.network.cost_view import Offers
+from firmament.core.flow.network.arc_columns import ArcColumns, Offers
 from firmament.core.flow.network.network import Network, build_network, dearest_path, unscheduled_penalties
 from firmament.core.flow.optimality.node_prices import node_prices
 from firmament.core.flow.optimality.pricing import FullPrices, price_out

@@ -9,8 +9,13 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from firmament.core.flow.network.arc_columns import ArcColumns
-from firmament.core.flow.network.network import build_network, dearest_path, unscheduled_penalties
-from firmament.core.flow.network.widening import carried_over, widened
+from firmament.core.flow.network.network import (
+    build_network,
+    carried_over,
+    dearest_path,
+    unscheduled_penalties,
+    widened,
+)
 from firmament.core.flow.problem import Residual
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.property.problems import SEEDS, fits_of, placement_problem

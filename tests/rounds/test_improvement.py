@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from cost_models.interface import JointRows
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.placement.greedy import place_leftovers
-from firmament.core.placement.local_search.relocation import improved
-from firmament.core.placement.local_search.trial_state import Board
+from firmament.core.placement.local_search.relocation import Board, improved
 from firmament.core.placement.outcome import PlacementState
 from firmament.core.rules.ruleset import TOO_NEAR, Attraction, ClassRules, Exclusion
 from tests.rounds.rules import Units, apart, broken, proposed, ruled, units

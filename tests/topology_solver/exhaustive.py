@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from firmament.core.tree_solver.level_rules import Rule
+from firmament.core.tree_solver.tree import Rule
 from tests.topology_solver.cases import Case
 
 Path = tuple[str, ...]

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.tree_solver.level_rules import Rule, Shortage
 from firmament.core.tree_solver.solver import ExactSolver
-from firmament.core.tree_solver.tree import Tree, build_tree
+from firmament.core.tree_solver.tree import Rule, Shortage, Tree, build_tree
 
 
 def full_tree(levels: Sequence[str], degrees: Sequence[int]) -> Tree:

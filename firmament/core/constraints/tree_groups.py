@@ -13,9 +13,8 @@ from firmament.core.flow.terms import GroupTerms, TreeGroup
 from firmament.core.gangs.members import natural_key, staying_members
 from firmament.core.state.cluster import Cluster
 from firmament.core.tree_solver.diagnosis import inconsistencies
-from firmament.core.tree_solver.level_rules import Rule
 from firmament.core.tree_solver.solver import ExactSolver
-from firmament.core.tree_solver.tree import Tree, build_tree
+from firmament.core.tree_solver.tree import Rule, Tree, build_tree
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,18 +11,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.flow.network.arc_columns import ArcColumns, starting_columns
+from firmament.core.flow.network.arc_columns import ArcColumns, Offers, starting_columns
 from firmament.core.flow.network.cost_truncation import solve_near, surely_used, unfilled_machines
-from firmament.core.flow.network.cost_view import Offers
 from firmament.core.flow.network.network import (
     Network,
     build_network,
+    carried_over,
     dearest_path,
     flow_cost,
     unscheduled_penalties,
     whole_network,
+    widened,
 )
-from firmament.core.flow.network.widening import carried_over, widened
 from firmament.core.flow.optimality.node_prices import NotOptimalError, Prices, node_prices
 from firmament.core.flow.optimality.pricing import FullPrices, Violations, price_out
 from firmament.core.flow.optimality.primal_dual_repair import mended

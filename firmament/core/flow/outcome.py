@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from cost_models.interface import Int64
-from firmament.core.flow.network.network import Network, flow_cost, unmerged
-from firmament.core.flow.network.widening import carried_over
+from firmament.core.flow.network.network import Network, carried_over, flow_cost, unmerged
 from firmament.core.flow.problem import Assignments
 from firmament.core.flow.terms import DualPrices
 from firmament.solvers.base import FlowSolution

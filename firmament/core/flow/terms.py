@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from cost_models.interface import Float64, Int64
 from firmament.core.ranks import distinct
-from firmament.core.tree_solver.level_rules import Rule
 from firmament.core.tree_solver.solver import ExactSolver
-from firmament.core.tree_solver.tree import Tree
+from firmament.core.tree_solver.tree import Rule, Tree
 
 # --- How high machines stand in what models charge for use, in the sum of what single tasks add.
 #

@@ -12,7 +12,7 @@ import numpy as np
 from cost_models.interface import Float64, Int64
 from firmament.core.flow.problem import Assignments, Residual
 from firmament.core.ranks import before_in_runs, rank_in_runs, runs
-from firmament.core.rules.joint_room import JointRoom
+from firmament.core.rules.model_limits import JointRoom
 
 
 def admit(residual: Residual, proposed: Assignments) -> Assignments:

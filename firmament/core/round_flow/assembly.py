@@ -10,11 +10,10 @@ import numpy as np
 from cost_models.interface import Float64
 from firmament.core.commit.placements import in_delta_order
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, PlacementProblem
-from firmament.core.round_flow.prices import place_prices
-from firmament.core.round_flow.rooms import ShapeGate, gates, saturated, within_capacity
+from firmament.core.round_flow.rooms import ShapeGate, gates, place_prices, saturated, within_capacity
 from firmament.core.round_flow.view import FlowClass, RoundFlow
 from firmament.core.rounds import Placement
-from firmament.core.scoring.model_points import model_points
+from firmament.core.scoring.round_assessment import model_points
 from firmament.core.snapshot.snapshot import Snapshot
 
 _UNKNOWN = ShapeGate((), 0)

@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 
 from cost_models.interface import Int64
 from firmament.core.tree_solver import regular
-from firmament.core.tree_solver.level_rules import Rule
 from firmament.core.tree_solver.questions import Profile, Questions
 from firmament.core.tree_solver.reach import ReachableShares, Shares, caps
-from firmament.core.tree_solver.tree import Tree
+from firmament.core.tree_solver.tree import Rule, Tree
 
 PART = 64
 Objectives = NDArray[np.object_]

@@ -8,9 +8,8 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.tree_solver.counts import lowest, progression, reachable
-from firmament.core.tree_solver.level_rules import Rule, Shortage, limits
 from firmament.core.tree_solver.reach import ReachableShares, reach
-from firmament.core.tree_solver.tree import Tree
+from firmament.core.tree_solver.tree import Rule, Shortage, Tree, limits
 
 
 def shortage(tree: Tree, slots: Int64, size: int, rules: Sequence[Rule], held: Int64) -> Shortage:

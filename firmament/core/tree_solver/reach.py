@@ -13,8 +13,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.core.tree_solver import regular
 from firmament.core.tree_solver.counts import progression, reachable
-from firmament.core.tree_solver.level_rules import CountLimits, Rule, limits
-from firmament.core.tree_solver.tree import Tree
+from firmament.core.tree_solver.tree import CountLimits, Rule, Tree, limits
 
 CELLS = 1 << 21  # of one batch of rows
 

@@ -26,10 +26,9 @@ import numpy as np
 from cost_models.interface import Int64
 from firmament.core.tree_solver.answers import answer
 from firmament.core.tree_solver.diagnosis import shortage
-from firmament.core.tree_solver.level_rules import Rule, Shortage
 from firmament.core.tree_solver.questions import ask
 from firmament.core.tree_solver.reach import ReachableShares, reach, room_of
-from firmament.core.tree_solver.tree import Tree
+from firmament.core.tree_solver.tree import Rule, Shortage, Tree
 
 Choice = Literal["best-fit", "roomiest", "cheapest"]
 CHOICES: tuple[Choice, ...] = ("best-fit", "roomiest", "cheapest")

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.interface import Bool, Int64
-from firmament.core.flow.network.arc_columns import ArcColumns
-from firmament.core.flow.network.cost_view import Offers
+from firmament.core.flow.network.arc_columns import ArcColumns, Offers
 from firmament.core.flow.network.network import Network, crowding_cost
 from firmament.core.flow.optimality.node_prices import Prices
 from firmament.core.flow.problem import Residual, machine_units

@@ -7,7 +7,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.core.flow.problem import UNLIMITED, Assignments, PlacementProblem
 from firmament.core.ranks import before_in_runs, order_by, runs
-from firmament.core.rules.joint_room import JointRoom
+from firmament.core.rules.model_limits import JointRoom
 
 
 class MovingRoom:

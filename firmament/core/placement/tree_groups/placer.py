@@ -18,7 +18,7 @@ from firmament.core.placement.sequential_admission import replay
 from firmament.core.placement.tree_groups.dealing import Choosy, deal
 from firmament.core.rules.preferences import soft_cost
 from firmament.core.rules.ruleset import KEPT_OFF, NO_DISK, PORTS_TAKEN, TOO_NEAR
-from firmament.core.tree_solver.level_rules import Shortage
+from firmament.core.tree_solver.tree import Shortage
 
 UNLIKE_PLACES = "its pods may use different nodes, and no way was found to share them out by the rules"
 IN_THE_WAY = "its pods are in each other's way, by limits or rules that they share"

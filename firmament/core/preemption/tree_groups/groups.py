@@ -23,7 +23,7 @@ from firmament.core.preemption.node_state import Prospect
 from firmament.core.preemption.problem import PreemptionDecision
 from firmament.core.preemption.tree_groups.slots import LeafSlots
 from firmament.core.ranks import counting
-from firmament.core.tree_solver.level_rules import Shortage
+from firmament.core.tree_solver.tree import Shortage
 from firmament.solvers.base import Solver
 
 VICTIM = 2**24

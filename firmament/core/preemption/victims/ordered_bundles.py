@@ -12,7 +12,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.core.preemption.bundles import Bundles
 from firmament.core.preemption.node_state import Prospect
-from firmament.core.preemption.tuning import PreemptionTuning
+from firmament.core.preemption.problem import PreemptionTuning
 from firmament.core.preemption.victims.choosing import describe
 from firmament.core.preemption.victims.covering import Covering, covering
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firmament.core.rescheduling.move_network.admission import admitted, gains
 from firmament.core.rescheduling.move_network.local_moves import with_local_moves
 from firmament.core.rescheduling.move_network.move_search import Found, MoveSearch
-from firmament.core.rescheduling.move_network.problem import MoveProblem, Moves, saved
+from firmament.core.rescheduling.move_network.problem import MoveProblem, Moves, admitted, gains, saved
 
 # --- The best plan of at most so many moves: the flow at the price that leaves about so many, then what sizes allow.
 
