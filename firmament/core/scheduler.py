@@ -34,7 +34,7 @@ from firmament.core.diagnosis.listing import (
 from firmament.core.diagnosis.pending_reasons import pending_reasons
 from firmament.core.events import BindingReport, Event
 from firmament.core.filters.node_filters import StaticRows
-from firmament.core.flow.dimacs import to_dimacs
+from firmament.core.flow.outcome import to_dimacs
 from firmament.core.intake.binding_reports import BindingOutcomes
 from firmament.core.intake.events import apply_events
 from firmament.core.intake.validation import check_quota
@@ -57,7 +57,7 @@ from firmament.core.results import (
 from firmament.core.round_flow.assembly import ClassWords
 from firmament.core.rounds import OpenRound, Placement
 from firmament.core.scoring.kept_rows import KeptRows
-from firmament.core.snapshot.context import RoundContext
+from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.of_running import RunningSnapshot, snapshot_of_running
 from firmament.core.snapshot.price_memory import PriceMemory
 from firmament.core.snapshot.snapshot import Snapshot, take_snapshot

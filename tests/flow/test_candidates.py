@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
-from firmament.core.flow.price_estimate.candidates import first_worth, wanted_machines
+from firmament.core.flow.price_estimate.equilibrium import first_worth, wanted_machines
 from firmament.core.flow.price_estimate.market import MarketDemand, Stairs, typical_step
 from firmament.core.flow.price_estimate.newton import balanced, refined
 from firmament.core.flow.problem import PlacementProblem, Residual, machine_units

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firmament.core.flow.dimacs import to_dimacs
 from firmament.core.flow.network.arc_columns import ArcColumns
 from firmament.core.flow.network.network import build_network, dearest_path, unscheduled_penalties
+from firmament.core.flow.outcome import to_dimacs
 from firmament.core.flow.problem import Residual
 from firmament.solvers.base import FlowProblem, Solver
 from firmament.solvers.networkx_solver import NetworkxSolver

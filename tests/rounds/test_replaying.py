@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from cost_models.interface import JointRows
+from firmament.core.placement.admission import in_valid_order, replay
 from firmament.core.placement.outcome import PlacementState
-from firmament.core.placement.sequential_admission import in_valid_order, replay
 from firmament.core.rules.ruleset import TOO_NEAR, Attraction, ClassRules, Exclusion
 from tests.rounds.rules import Units, apart, broken, proposed, ruled, together, units
 from tests.support.core import problem

@@ -14,8 +14,7 @@ Path = tuple[str, ...]
 
 def leaf_paths(case: Case) -> list[Path]:
     """The paths of the leaves in tree order."""
-    last = len(case.tree.levels) - 1
-    return [case.tree.path(last, leaf) for leaf in range(case.tree.leaves)]
+    return [case.tree.leaf_path(leaf) for leaf in range(case.tree.leaves)]
 
 
 def best(case: Case) -> tuple[Any, ...] | None:

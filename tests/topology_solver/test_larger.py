@@ -154,7 +154,7 @@ class TestClusterOfTenThousand:
 def test_no_strict_rule_is_bent_for_larger_groups(seed):
     rng = random.Random(seed)
     tree = full_tree(("zone", "rack", "node"), (4, 5, 8))
-    paths = [tree.path(2, leaf) for leaf in range(tree.leaves)]
+    paths = [tree.leaf_path(leaf) for leaf in range(tree.leaves)]
     placements = 0
     for _ in range(40):
         room = np.array([rng.randint(0, 9) for _ in paths])

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from firmament.core.tree_solver.diagnosis import inconsistencies
+from firmament.core.tree_solver.solver import inconsistencies
 from firmament.core.tree_solver.tree import Rule, Shortage, build_tree
 from tests.topology_solver.cases import random_case
 from tests.topology_solver.trees import asked, full_tree

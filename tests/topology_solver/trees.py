@@ -68,7 +68,7 @@ def shown(tree: Tree, answer: Int64) -> dict[str, dict[str, int]]:
     """The used leaves of a tree of two levels, by rack."""
     used: dict[str, dict[str, int]] = {}
     for leaf in np.flatnonzero(answer).tolist():
-        rack, node = tree.path(1, leaf)
+        rack, node = tree.leaf_path(leaf)
         used.setdefault(rack, {})[node] = int(answer[leaf])
     return used
 

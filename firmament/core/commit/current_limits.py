@@ -22,7 +22,7 @@ from firmament.core.configuration import WeightedModel
 from firmament.core.flow.problem import Assignments
 from firmament.core.rules.model_limits import ModelLimits
 from firmament.core.scoring.round_assessment import assess_shapes
-from firmament.core.snapshot.context import RoundContext
+from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.snapshot import Snapshot, model_columns
 from firmament.core.state.cluster import Cluster
 

@@ -16,7 +16,7 @@ from firmament.core.preemption.problem import PreemptionDecision, PreemptionProb
 from firmament.core.rules.constraint import Constraints
 from firmament.core.rules.counters import RuleState
 from firmament.core.rules.pairs import PairState
-from firmament.core.snapshot.context import RoundContext
+from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state.tasks import TaskPhase
 

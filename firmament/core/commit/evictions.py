@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.commit.dependencies import binding_dependencies, keeps_order
 from firmament.core.commit.eviction_check import EvictionCheck
+from firmament.core.commit.placements import binding_dependencies, keeps_order
 from firmament.core.flow.problem import Assignments
 from firmament.core.gangs.members import held_back
 from firmament.core.preemption.problem import PreemptionDecision, PreemptionProblem
 from firmament.core.results import Delta, DeltaKind
-from firmament.core.snapshot.context import RoundContext
+from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster

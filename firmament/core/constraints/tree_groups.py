@@ -12,8 +12,7 @@ from cost_models.interface import Int64, MachineColumns
 from firmament.core.flow.terms import GroupTerms, TreeGroup
 from firmament.core.gangs.members import natural_key, staying_members
 from firmament.core.state.cluster import Cluster
-from firmament.core.tree_solver.diagnosis import inconsistencies
-from firmament.core.tree_solver.solver import ExactSolver
+from firmament.core.tree_solver.solver import ExactSolver, inconsistencies
 from firmament.core.tree_solver.tree import Rule, Tree, build_tree
 
 

@@ -17,16 +17,16 @@ from firmament.core.constraints.models import find_kinds, pair_rules
 from firmament.core.constraints.rules import compile_rules
 from firmament.core.diagnosis.listing import state_name
 from firmament.core.filters.attached_volumes import with_saved
+from firmament.core.filters.node_filters import verdict
 from firmament.core.filters.root_causes import Cause, MachineRefusal, RootCauses
-from firmament.core.filters.verdict import verdict
 from firmament.core.results import Explanation, MachineVerdict, ModelVerdict
 from firmament.core.rules.counters import RuleState
 from firmament.core.rules.model_limits import ModelLimits
 from firmament.core.rules.pairs import PairState
 from firmament.core.rules.preferences import SoftCost, soft_cost
-from firmament.core.scoring.preferences import MODEL_NAME, Preferences
+from firmament.core.scoring.preferences import MODEL_NAME
 from firmament.core.scoring.round_assessment import RoundAssessment, assess_shapes, raw_rows
-from firmament.core.snapshot.context import RoundContext
+from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.snapshot import model_columns
 from firmament.core.state.cluster import Cluster
 
@@ -124,17 +124,17 @@ def _model_verdicts(
     ]
 
 
-def _scarcity(assessed: RoundAssessment, configuration: CoreConfiguration) -> Preferences | None:
+def _scarcity(assessed: RoundAssessment, configuration: CoreConfiguration) -> SoftCost | None:
     """What machines with scarce resources cost the one task of a assessment, as one of its preferred rules."""
     if configuration.scarce is None:
         return None
     raw = raw_rows(assessed.assessments[-1], 1, assessed.machines.count)[0]
     points = configuration.scarce.weight * configuration.scarce.model.range.points(raw)
-    return Preferences(points, -raw, configuration.scarce.weight) if raw.any() else None
+    return SoftCost(points, -raw, configuration.scarce.weight) if raw.any() else None
 
 
 def _preference_verdicts(
-    assessed: RoundAssessment, soft: SoftCost | None, scarce: Preferences | None
+    assessed: RoundAssessment, soft: SoftCost | None, scarce: SoftCost | None
 ) -> list[ModelVerdict]:
     """The task's own preferred rules; the score is what its cost leaves of 100, 100 without any rule."""
     preferred = assessed.preferred[0]

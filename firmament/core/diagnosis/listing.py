@@ -12,7 +12,7 @@ from firmament.core.events import TasksBound
 from firmament.core.filters.reasons import CORDONED, NOT_READY
 from firmament.core.model import TaskClass
 from firmament.core.results import BrokenRule, MachineState, TaskState
-from firmament.core.snapshot.context import RoundContext
+from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.model_inputs import on_machines, shown_use
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import UNGROUPED, TaskPhase

@@ -14,8 +14,8 @@ from firmament.core.diagnosis.gang_constraints import GangConstraints
 from firmament.core.diagnosis.preemption_reasons import PreemptionReasons
 from firmament.core.filters import reasons
 from firmament.core.filters.attached_volumes import with_saved
+from firmament.core.filters.node_filters import verdict
 from firmament.core.filters.root_causes import Cause, MachineRefusal, RootCauses
-from firmament.core.filters.verdict import verdict
 from firmament.core.flow.problem import Assignments
 from firmament.core.placement.outcome import PlacementState
 from firmament.core.results import Unscheduled
@@ -23,7 +23,7 @@ from firmament.core.rules.constraint import Constraints
 from firmament.core.rules.counters import RuleState
 from firmament.core.rules.model_limits import ModelLimits
 from firmament.core.rules.pairs import PairState
-from firmament.core.snapshot.context import RoundContext
+from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase

@@ -16,11 +16,11 @@ from types import MappingProxyType
 
 import numpy as np
 
+from firmament.core.placement.admission import replay
 from firmament.core.placement.domain_planning import Dealer, coarse_topologies
 from firmament.core.placement.greedy import place_leftovers
 from firmament.core.placement.outcome import Means, Placed, PlacementState, StageFigures
 from firmament.core.placement.passes import propose, solved_in_turn
-from firmament.core.placement.sequential_admission import replay
 from firmament.core.placement.subclasses import ClassPart, Wave, derive
 from firmament.core.rules.counters import RuleState
 from firmament.core.rules.preferences import soft_cost

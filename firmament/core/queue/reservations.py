@@ -17,8 +17,7 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.configuration import RoundOptions
-from firmament.core.filters.node_filters import StaticRows
-from firmament.core.filters.verdict import pinned_rows
+from firmament.core.filters.node_filters import StaticRows, pinned_rows
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
 from firmament.core.state.waiting import count_anew, pass_over

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.commit.dependencies import keeps_order
+from firmament.core.commit.placements import keeps_order
 from firmament.core.constraints.rules import compile_rules
 from firmament.core.requeue.unschedulable import FeasibleMachines
 from firmament.core.results import Delta, DeltaKind

@@ -16,8 +16,7 @@ from cost_models.interface import Int64
 from firmament.core.constraints.rules import compile_rules
 from firmament.core.diagnosis.preemption_reasons import evictable
 from firmament.core.filters.attached_volumes import saved
-from firmament.core.filters.node_filters import StaticRows
-from firmament.core.filters.verdict import pinned_rows
+from firmament.core.filters.node_filters import StaticRows, pinned_rows
 from firmament.core.model import TaskClass, TaskSelector
 from firmament.core.queue.importance import Importance
 from firmament.core.queue.reservations import Reservations

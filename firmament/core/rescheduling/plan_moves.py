@@ -21,9 +21,14 @@ from cost_models.interface import Int64
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
 from firmament.core.model import TaskClass
 from firmament.core.placement.cost import placed_cost
-from firmament.core.rescheduling.move_network.budget import best_moves, frontier
 from firmament.core.rescheduling.move_network.compiled import CompiledMoves, compiled
-from firmament.core.rescheduling.move_network.move_search import Found, MoveSearch, SearchOptions
+from firmament.core.rescheduling.move_network.move_search import (
+    Found,
+    MoveSearch,
+    SearchOptions,
+    best_moves,
+    frontier,
+)
 from firmament.core.rescheduling.move_network.problem import MoveProblem, Moves, admitted, gains, saved
 from firmament.core.rescheduling.rehearsal import rehearsed
 from firmament.core.scheduler import Scheduler

@@ -1,4 +1,6 @@
-"""Puts a round's flow together, from its snapshot or from what was saved of it; no state of the cluster is asked."""
+"""A round's flow as values: classes, machines, and the tasks that went from one to the other; put together from a
+round's snapshot, or from what was saved of it. No state of the cluster is asked.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +9,72 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cost_models.interface import Float64
+from cost_models.interface import Bool, Float64, Int64
 from firmament.core.commit.placements import in_delta_order
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, PlacementProblem
+from firmament.core.results import RoundStats
 from firmament.core.round_flow.rooms import ShapeGate, gates, place_prices, saturated, within_capacity
-from firmament.core.round_flow.view import FlowClass, RoundFlow
 from firmament.core.rounds import Placement
 from firmament.core.scoring.round_assessment import model_points
 from firmament.core.snapshot.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class RoundSummary:
+    """A round that is over. ``ended``: seconds since the epoch; ``evictions``: tasks that were told to go."""
+
+    round: int
+    ended: float
+    stats: RoundStats
+    evictions: int
+
+
+@dataclass(frozen=True, slots=True)
+class FlowClass:
+    """A class of the round. ``name`` is that of one of its tasks, or its uid, ``job`` the id of its job.
+
+    ``price``: points that the round would have cost less with one of its tasks less; None where the flow had no
+    prices. ``requests``: amounts of one task, by resource. ``refusals``: machines by the reason for which they could
+    not take one when the round began, ``open``: how many could.
+    """
+
+    name: str
+    job: str
+    namespace: str
+    priority: int
+    tasks: int
+    placed: int
+    price: float | None
+    requests: tuple[tuple[str, int], ...]
+    refusals: tuple[tuple[str, int], ...]
+    open: int
+
+
+@dataclass(frozen=True, slots=True)
+class RoundFlow:
+    """C classes, M machines, A arcs with flow, B models.
+
+    ``machine_price``: float64[M], points that one more place on the machine would have saved (0: nobody lacks one);
+    ``machine_room``: int64[M], how many more tasks of the round's mean request fit afterwards; ``machine_saturated``:
+    bool[M], machines that some waiting task could use and none of them fits any more. ``cls``, ``machine``, ``count``:
+    int64[A], so many tasks of a class went to a machine, for ``cost`` points each (float64[A]), of which
+    ``model_cost`` (float64[B, A]) says what each of the ``models`` charges. ``uids``: theirs, arc by arc; empty where
+    nobody asked for them.
+    """
+
+    machines: Sequence[str]
+    machine_price: Float64
+    machine_room: Int64
+    machine_saturated: Bool
+    classes: tuple[FlowClass, ...]
+    models: tuple[str, ...]
+    cls: Int64
+    machine: Int64
+    count: Int64
+    cost: Float64
+    model_cost: Float64
+    uids: Sequence[str] = ()
+
 
 _UNKNOWN = ShapeGate((), 0)
 

@@ -30,8 +30,9 @@ from firmament.core.filters.node_filters import StaticRow, StaticRows
 from firmament.core.filters.root_causes import Cause
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
 from firmament.core.model import TaskClass
+from firmament.core.rules.preferences import SoftCost
 from firmament.core.scoring.kept_rows import Recall, scatter, take_over
-from firmament.core.scoring.preferences import MODEL_NAME, Preferences, preferences
+from firmament.core.scoring.preferences import MODEL_NAME, preferences
 from firmament.core.state.cluster import Cluster
 
 LARGEST_COST = 1_000_000_000
@@ -52,7 +53,7 @@ class RoundAssessment:
     rules: tuple[StaticRow, ...]
     static: tuple[StaticRow, ...]
     assessments: tuple[Assessment, ...]
-    preferred: tuple[Preferences | None, ...]
+    preferred: tuple[SoftCost | None, ...]
 
     def feasible(self) -> Bool:
         """bool[S, M], read-only where all shapes have the same machines."""

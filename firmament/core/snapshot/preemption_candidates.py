@@ -15,8 +15,7 @@ from firmament.core.model import BUDGET_RECORD, Requirement, TaskSelector
 from firmament.core.preemption.problem import PreemptionProblem
 from firmament.core.queue.importance import Importance
 from firmament.core.rules.ruleset import RuleSet
-from firmament.core.snapshot.context import RoundContext
-from firmament.core.snapshot.grouping import PLACED, TaskGroups
+from firmament.core.snapshot.grouping import PLACED, RoundContext, TaskGroups
 from firmament.core.snapshot.model_inputs import on_machines, resident_shapes
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.pending_evictions import PendingEvictions
@@ -54,7 +53,7 @@ def preemption_problem(
     kinds, kind = np.unique(tasks.cls[rows], return_inverse=True)
     covered_by, allowed = _budgets(cluster, context.evictions, kinds)
     of_classes = [jobs[gang] if gang >= 0 else "" for gang in groups.gang.tolist()]
-    gangs = _gangs(cluster, rows, of_classes)
+    gang, spare, together, own = _gangs(cluster, rows, of_classes)
     returning, returns = returned(cluster, problem.joint, rows)
     return PreemptionProblem(
         priority=reach,
@@ -70,10 +69,10 @@ def preemption_problem(
         row=rows,
         sequence=tasks.sequence[rows],
         rules=_rules(cluster, problem, may, cls, kinds),
-        gang=gangs.gang,
-        spare=gangs.spare,
-        together=gangs.together,
-        own=gangs.own,
+        gang=gang,
+        spare=spare,
+        together=together,
+        own=own,
         returning=returning,
         returns=returns,
         occupied=occupied if returning else None,
@@ -120,18 +119,11 @@ def _budgets(
     return tuple(tuple(each) for each in covered), np.array(allowed, dtype=np.int64)
 
 
-@dataclass(frozen=True, slots=True)
-class _Gangs:
-    """See ``PreemptionProblem``."""
+def _gangs(cluster: Cluster, rows: Int64, jobs: Sequence[str]) -> tuple[Int64, Int64, Bool, Int64]:
+    """The gangs of the tasks in ``rows``; ``jobs``: that of each class of the problem, "" for none.
 
-    gang: Int64
-    spare: Int64
-    together: Bool
-    own: Int64
-
-
-def _gangs(cluster: Cluster, rows: Int64, jobs: Sequence[str]) -> _Gangs:
-    """The gangs of the tasks in ``rows``; ``jobs``: that of each class of the problem, "" for none."""
+    ``gang``, ``spare``, ``together`` and ``own`` of ``PreemptionProblem``.
+    """
     gang = np.full(len(rows), -1, dtype=np.int64)
     tasks = cluster.tasks
     spare: list[int] = []
@@ -152,7 +144,7 @@ def _gangs(cluster: Cluster, rows: Int64, jobs: Sequence[str]) -> _Gangs:
         ]
         spare.append(0 if job.disrupted_whole else max(0, len(there) - job.min_members))
         together.append(all(row in place_of and tasks.state[row] == TaskPhase.BOUND for row in there))
-    return _Gangs(
+    return (
         gang,
         np.array(spare, dtype=np.int64),
         np.array(together, dtype=np.bool_),

@@ -14,9 +14,9 @@ from firmament.core.constraints.models import compile_pairs
 from firmament.core.constraints.rules import compile_rules
 from firmament.core.constraints.tree_groups import Called, compile_groups, in_natural_order
 from firmament.core.filters.attached_volumes import with_attached
-from firmament.core.filters.verdict import pinned_rows
+from firmament.core.filters.node_filters import pinned_rows
 from firmament.core.flow.problem import PlacementProblem
-from firmament.core.flow.terms import DualPrices, GroupTerms, SpreadTerms
+from firmament.core.flow.terms import DualPrices, GroupTerms
 from firmament.core.gangs.lifecycle import AdmittedTasks
 from firmament.core.model import Machine
 from firmament.core.preemption.problem import PreemptionProblem
@@ -30,8 +30,7 @@ from firmament.core.scoring.round_assessment import (
     crowding_units,
     worth_keeping,
 )
-from firmament.core.snapshot.context import RoundContext
-from firmament.core.snapshot.grouping import TaskGroups, called_groups, ranks
+from firmament.core.snapshot.grouping import RoundContext, TaskGroups, called_groups, ranks
 from firmament.core.snapshot.model_inputs import arrivals, load, residents, unseen
 from firmament.core.snapshot.preemption_candidates import preemption_problem
 from firmament.core.state.cluster import NO_NEEDS, Cluster
@@ -83,7 +82,7 @@ def take_snapshot(
     ``recall_prices`` says what shapes (rows) were worth in earlier rounds, None if none found prices.
     """
     cluster, configuration = context.cluster, context.configuration
-    groups = called_groups(cluster, context.reservations, configuration, admitted, now)
+    groups = called_groups(context, admitted, now)
     columns = model_columns(cluster, now, configuration.needs)
     assessed, charged = _assessed(context, columns, groups)
     dual_prices = None if recall_prices is None else recall_prices(groups.shapes)
@@ -142,6 +141,11 @@ def _problem(
         free, attached = with_attached(
             cluster, groups.shapes, groups.waiting(), assessed.batch.requests, free
         )
+    spread = None
+    if configuration.spread and groups.spread.any():
+        spread = spread_terms(
+            cluster, configuration.spread, groups.spread, groups.counts.sum(axis=1), feasible, groups.shape
+        )
     ruled = cluster.classes.ruled or cluster.constraining_models
     problem = PlacementProblem(
         counts=groups.counts,
@@ -160,7 +164,7 @@ def _problem(
         openings=assessed.openings(),
         held=held,
         rules=compile_rules(cluster, cls) if ruled else None,
-        spread=_spread(cluster, configuration, groups, feasible),
+        spread=spread,
         pairs=pairs,
         gang=groups.gang if len(admitted.need) else _NO_GANGS,
         gang_need=admitted.need,
@@ -168,17 +172,6 @@ def _problem(
         dual_prices=dual_prices,
     )
     return problem, occupied
-
-
-def _spread(
-    cluster: Cluster, configuration: CoreConfiguration, groups: TaskGroups, feasible: Bool
-) -> SpreadTerms | None:
-    """The groups of tasks that would rather be apart; None if there are none."""
-    if not configuration.spread or not groups.spread.any():
-        return None
-    return spread_terms(
-        cluster, configuration.spread, groups.spread, groups.counts.sum(axis=1), feasible, groups.shape
-    )
 
 
 def _assessed(
@@ -264,12 +257,5 @@ def _open_machines(
 
 def _pins(cluster: Cluster, classes: Sequence[int]) -> dict[int, Int64]:
     """Allowed machine rows of the groups whose class is pinned; ``classes``: that of each group."""
-    pins: dict[int, Int64] = {}
-    for index, cls in enumerate(classes):
-        row = cluster.classes.rows[cls]
-        if row.pins is None and row.hosts is None:
-            continue
-        rows = pinned_rows(cluster, cls)
-        if rows is not None:
-            pins[index] = rows
-    return pins
+    rows = ((index, pinned_rows(cluster, cls)) for index, cls in enumerate(classes))
+    return {index: pinned for index, pinned in rows if pinned is not None}

@@ -81,10 +81,7 @@ def _answered(
     others = {}
     for question in np.flatnonzero(~simple).tolist():
         unit = int(units[question])
-        options = [
-            (below.counts(child), bool(below.must[child]))
-            for child in range(int(first[unit]), int(first[unit + 1]))
-        ]
+        options = below.options(range(int(first[unit]), int(first[unit + 1])))
         others[question] = best_profile(options, number, rule.kind == "pack", int(shares[question]))
     return Questions(units, shares, done, others)
 

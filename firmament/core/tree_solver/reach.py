@@ -40,6 +40,10 @@ class Shares:
             return progression(self.least, int(self.high[unit]), self.step)
         return self.others[unit]
 
+    def options(self, units: range) -> list[tuple[int, bool]]:
+        """The set of each unit, and whether it has to be used: as `reachable` takes them."""
+        return [(self.counts(unit), bool(self.must[unit])) for unit in units]
+
     def highest(self) -> Int64:
         """int64[units]: the largest count of each set, 0 for empty ones."""
         highest = self.high.copy()
@@ -151,10 +155,7 @@ def _totals(
     rows &= (count >= bound.low) & (count <= (bound.high or size)) & (count % bound.step == 0)
     others = {}
     for parent in np.flatnonzero(~simple).tolist():
-        options = [
-            (below.counts(child), bool(below.must[child]))
-            for child in range(int(first[parent]), int(first[parent + 1]))
-        ]
+        options = below.options(range(int(first[parent]), int(first[parent + 1])))
         others[parent] = reachable(options, units, size) & allowed
     return rows, others
 

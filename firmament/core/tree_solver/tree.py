@@ -52,10 +52,10 @@ class Tree:
             sums.append(np.add.reduceat(sums[-1], self.first_children(level)[:-1]))
         return sums[::-1]
 
-    def path(self, level: int, unit: int) -> tuple[str, ...]:
-        """The names from the first level down to a unit, which identify it."""
-        names = []
-        for above in range(level, -1, -1):
+    def leaf_path(self, leaf: int) -> tuple[str, ...]:
+        """The names from the first level down to a leaf, which identify it."""
+        names, unit = [], leaf
+        for above in range(len(self.levels) - 1, -1, -1):
             names.append(self.names[above][unit])
             unit = int(self.parents[above][unit])
         return tuple(reversed(names))

@@ -15,8 +15,7 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.flow.price_estimate.market import Float32, Market, MarketDemand, Stairs
-from firmament.core.flow.price_estimate.newton import continued
-from firmament.core.flow.price_estimate.smoothed_market import MarketPoint, smoothed_loads
+from firmament.core.flow.price_estimate.newton import MarketPoint, continued, smoothed_loads
 from firmament.core.flow.tuning import ContinuationTuning, PriceTuning, Smoothing
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual, machine_units
-from firmament.core.placement.sequential_admission import in_valid_order
+from firmament.core.placement.admission import in_valid_order
 from firmament.core.placement.tuning import RelocationTuning
 from firmament.core.rules.counters import RuleState
 from firmament.core.rules.model_limits import JointRoom

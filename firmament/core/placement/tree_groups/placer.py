@@ -12,9 +12,8 @@ from cost_models.interface import Bool, Int64
 from firmament.core.flow.network.network import crowding_cost
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments
 from firmament.core.flow.terms import GroupTerms, TreeGroup
-from firmament.core.placement.admission import admit
+from firmament.core.placement.admission import admit, replay
 from firmament.core.placement.outcome import Means, PlacementState
-from firmament.core.placement.sequential_admission import replay
 from firmament.core.placement.tree_groups.dealing import Choosy, deal
 from firmament.core.rules.preferences import soft_cost
 from firmament.core.rules.ruleset import KEPT_OFF, NO_DISK, PORTS_TAKEN, TOO_NEAR
