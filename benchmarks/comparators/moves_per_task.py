@@ -11,8 +11,7 @@ from time import perf_counter
 
 import numpy as np
 
-from firmament.core.rescheduling.move_network.move_columns import MoveColumns
-from firmament.core.rescheduling.move_network.problem import MoveProblem
+from firmament.core.rescheduling.move_network.problem import MoveColumns, MoveProblem
 from firmament.solvers.base import FlowProblem, Solver
 
 

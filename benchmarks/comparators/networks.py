@@ -23,7 +23,7 @@ from firmament.core.flow.network.network import (
 )
 from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem, Residual, machine_units
 from firmament.core.placement.admission import admit
-from firmament.core.placement.greedy import place_greedily
+from firmament.core.placement.passes import place_greedily
 from firmament.solvers.base import FlowProblem, FlowSolution, Solver
 from firmament.solvers.networkx_solver import NetworkxSolver
 from firmament.solvers.ortools_solver import OrToolsSolver

@@ -7,13 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
-from firmament.core.flow.network.arc_columns import ArcColumns
-from firmament.core.flow.network.cost_truncation import (
+from firmament.core.flow.column_generation import (
+    GenerationOptions,
+    optimal_flow,
     solve_near,
     surely_used,
     unfilled_machines,
 )
+from firmament.core.flow.network.arc_columns import ArcColumns
 from firmament.core.flow.network.network import (
     build_network,
     carried_over,

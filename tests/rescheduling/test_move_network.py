@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament.core.rescheduling.move_network.compiled import alike
 from firmament.core.rescheduling.move_network.local_moves import with_local_moves
 from firmament.core.rescheduling.move_network.move_search import MoveSearch, SearchOptions, frontier
 from firmament.core.rescheduling.move_network.problem import MoveProblem, Moves, admitted, gains, saved
+from firmament.core.rescheduling.plan_moves import alike
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.rescheduling.moving import Task, World, worlds
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from firmament.core.flow.problem import PlacementProblem
-from firmament.core.placement.domain_planning import Dealer, coarse_topologies
 from firmament.core.placement.outcome import PlacementState
+from firmament.core.placement.waves import Dealer, coarse_topologies
 from firmament.core.rules.ruleset import TOO_NEAR, Attraction, ClassRules, Exclusion, Inclination, RuleSet
 from tests.rounds.rules import apart, ruled, together
 from tests.support.core import problem

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from cost_models.interface import JointRows
 from firmament.core.flow.problem import Assignments, PlacementProblem
-from firmament.core.placement.greedy import place_leftovers
 from firmament.core.placement.local_search.relocation import Board, improved
 from firmament.core.placement.outcome import PlacementState
+from firmament.core.placement.passes import place_leftovers
 from firmament.core.rules.ruleset import TOO_NEAR, Attraction, ClassRules, Exclusion
 from tests.rounds.rules import Units, apart, broken, proposed, ruled, units
 from tests.support.effort import examples

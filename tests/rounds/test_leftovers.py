@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from firmament.core.flow.problem import PlacementProblem
-from firmament.core.placement.greedy import (
+from firmament.core.placement.outcome import PlacementState
+from firmament.core.placement.passes import (
     cheapest_machine,
     place_leftovers,
 )
-from firmament.core.placement.outcome import PlacementState
 from firmament.core.rules.ruleset import TOO_NEAR, Attraction, ClassRules, Exclusion, Inclination
 from tests.rounds.rules import Units, apart, broken, proposed, ruled, units
 from tests.support.rules import counter, ints, spreading

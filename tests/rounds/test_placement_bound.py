@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firmament.core.flow.problem import PlacementProblem, Residual
-from firmament.core.placement.greedy import place_leftovers
 from firmament.core.placement.local_search.relocation import cannot_be_bettered, most_placed
 from firmament.core.placement.outcome import PlacementState
+from firmament.core.placement.passes import place_leftovers
 from tests.rounds.rules import proposed, ruled, units
 from tests.support.effort import examples
 

@@ -13,10 +13,9 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
-from firmament.core.placement.greedy import place_greedily, place_leftovers
 from firmament.core.placement.outcome import Means, Placed, PlacementState, StageFigures
 from firmament.core.placement.pairs.waves import place_last, place_pairs
-from firmament.core.placement.passes import place_all
+from firmament.core.placement.passes import place_all, place_greedily, place_leftovers
 from firmament.core.placement.waves import place_in_waves
 
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from cost_models.interface import Bool
-from firmament.core.flow.problem import Assignments
-from firmament.core.placement.greedy import place_leftovers, place_one_by_one
+from cost_models.interface import Bool, Float64, Int64
+from firmament.core.flow.problem import Assignments, Residual
 from firmament.core.placement.outcome import Means, Placed, PlacementState
-from firmament.core.placement.pairs.domain_planning import DomainPlan, paired_classes
 from firmament.core.placement.pairs.local_search import improve_applications
+from firmament.core.placement.passes import place_leftovers, place_one_by_one
 from firmament.core.placement.subclasses import ClassPart, Wave
-from firmament.core.placement.tuning import PlacementTuning
+from firmament.core.placement.tuning import ApplicationTuning, PlacementTuning
 from firmament.core.placement.waves import most_per_machine, plan_wave, solve_waves
+from firmament.core.ranks import before_in_runs, runs
 from firmament.core.rules.pairs import PairState
 from firmament.core.rules.preferences import soft_cost
 
@@ -81,3 +81,174 @@ def place_last(state: PlacementState, pairs: PairState) -> Assignments:
     others = place_leftovers(state)
     residual.remaining[kept] = held_back
     return Assignments.joined([placed, others])
+
+
+# --- How many tasks of an application go to which domain, decided before a wave is solved.
+#
+# Applications are taken in chunks, and in each the workloads in the order of their stage: what depends on each other is
+# never decided at the same time, and all workloads of one stage are decided side by side. A workload goes where its
+# pairs with what is placed or planned, the machines' mean cost, and the crowding that the plan causes cost least
+# together. Machines within a domain are left to the flow.
+
+
+def paired_classes(residual: Residual, pairs: PairState) -> Int64:
+    """Classes with tasks that remain and belong to an application."""
+    active = residual.active()
+    kind = pairs.rules.kind[active]
+    return active[(kind >= 0) & (np.append(pairs.terms.group, -1)[kind] >= 0)]
+
+
+class DomainPlan:
+    """The plan of a wave: ``counts``, int64[B, D], tasks of each of ``classes`` per domain; fewer than remain if there
+    is no room, or limits leave no domain. ``pairs``: where pairs stand if all goes well.
+    """
+
+    def __init__(self, state: PlacementState, pairs: PairState, tuning: ApplicationTuning) -> None:
+        residual = state.residual
+        self.classes = paired_classes(residual, pairs)
+        self.pairs = pairs.copy()
+        self.counts = np.zeros((len(self.classes), pairs.terms.domains), dtype=np.int64)
+        self._waiting = residual.remaining[self.classes].sum(axis=1)
+        self._kind = pairs.rules.kind[self.classes]
+        self._alone = self.pairs.self_paired(self._kind)
+        self._room = _DomainRoom(state, self.classes, pairs)
+        for chunk in self._chunks(residual, tuning.chunks):
+            for members in chunk:
+                self._assign(members)
+
+    def _chunks(self, residual: Residual, most: int) -> list[list[Int64]]:
+        """Positions of classes by chunk, about ``most``, and stage; the most important applications first."""
+        terms = self.pairs.terms
+        group, stage = terms.group[self._kind], terms.stage[self._kind]
+        priority = residual.problem.priority[self.classes]
+        highest = np.full(int(group.max(initial=-1)) + 1, -1, dtype=np.int64)
+        np.maximum.at(highest, group, priority)
+        groups = np.flatnonzero(highest >= 0)
+        order = groups[np.lexsort((groups, -highest[groups]))]
+        rank = np.empty(len(highest), dtype=np.int64)
+        rank[order] = np.arange(len(order))
+        size = 1 if self.pairs.linked else -(-len(order) // most)
+        chunk = rank[group] // max(1, size)
+        by = np.lexsort((np.arange(len(chunk)), stage, -priority, chunk))
+        keys = np.stack([chunk[by], -priority[by], stage[by]])
+        cuts = np.flatnonzero((keys[:, 1:] != keys[:, :-1]).any(axis=0)) + 1
+        result: list[list[Int64]] = [[] for _ in range(int(chunk.max(initial=-1)) + 1)]
+        for members in np.split(by, cuts) if len(by) else []:
+            # Links are booked task by task: classes that share one are decided one after another.
+            parts = np.split(members, len(members)) if self.pairs.linked else [members]
+            result[int(chunk[members[0]])] += parts
+        return result
+
+    def _assign(self, members: Int64) -> None:
+        """Give the tasks of each class to its best domain, those that find no room there to the next best."""
+        left = self._waiting[members]
+        while True:
+            todo = np.flatnonzero(left > 0)
+            if not len(todo):
+                return
+            classes = members[todo]
+            view = self.pairs.view(self._kind[classes])
+            room = np.where(view.allowed, self._room.of(classes), 0)
+            if self.pairs.linked:
+                room = np.minimum(room, self.pairs.link_room(self._kind[classes]))
+            cost = np.where(room > 0, view.cost + self._room.price(classes), np.inf)
+            best = np.argmin(cost, axis=1)
+            entry = np.arange(len(todo))
+            found = np.isfinite(cost[entry, best])
+            step = np.where(self._alone[classes], 1, left[todo])
+            take = np.where(found, np.minimum(step, room[entry, best]), 0)
+            take = self._room.jointly(classes, best, take)
+            if not take.any():
+                return
+            self._book(classes, best, take)
+            left[todo] -= take
+            left[todo[~found]] = 0
+
+    def _book(self, classes: Int64, domains: Int64, counts: Int64) -> None:
+        np.add.at(self.counts, (classes, domains), counts)
+        self.pairs.count(self._kind[classes], domains, counts)
+        self._room.book(classes, domains, counts)
+
+
+class _DomainRoom:
+    """Room and cost of domains for classes, by what the plan leaves of them on average."""
+
+    def __init__(self, state: PlacementState, classes: Int64, pairs: PairState) -> None:
+        residual, problem = state.residual, state.residual.problem
+        self._domain, domains = pairs.terms.domain, pairs.terms.domains
+        self._requests = problem.requests[problem.shape[classes]]
+        self._profile = np.empty(len(classes), dtype=np.int64)
+        number: dict[tuple[int, int], int] = {}
+        alone: list[Float64] = []
+        price: list[Float64] = []
+        for index, cls in enumerate(classes.tolist()):
+            shape = int(problem.shape[cls])
+            # Pins and rules between tasks are the class's own; all others of a shape have the same room.
+            special = cls if cls in problem.pins or state.rules_of(cls).binding else -1
+            row = number.get((shape, special))
+            if row is None:
+                row = number[shape, special] = len(alone)
+                open_to = residual.fits(shape) if special < 0 else state.open_to(cls)
+                units, mean = self._profiled(residual, shape, open_to, domains)
+                if state.rules_of(cls).excludes_itself():
+                    units = np.minimum(units, self._sum(open_to.astype(np.float64), domains))
+                alone.append(units)
+                price.append(mean)
+            self._profile[index] = row
+        self._left = np.array(alone).reshape(-1, domains)
+        self._price = np.array(price).reshape(-1, domains)
+        self._free = np.stack([self._sum(np.maximum(row, 0), domains) for row in residual.free])
+        size = np.maximum(1.0, self._sum(np.ones(len(self._domain)), domains))
+        self._growth = self._sum(problem.crowd, domains) / size**2
+        self._planned = np.zeros(domains)
+
+    def _sum(self, per_machine: Int64 | Float64, domains: int) -> Float64:
+        return np.bincount(self._domain, weights=per_machine, minlength=domains).astype(np.float64)
+
+    def _profiled(
+        self, residual: Residual, shape: int, open_to: Bool, domains: int
+    ) -> tuple[Float64, Float64]:
+        """Tasks of a shape that each domain takes by themselves, and the mean cost of its open machines."""
+        problem = residual.problem
+        machines = np.flatnonzero(open_to)
+        at = self._domain[machines]
+        units = residual.units(np.full(len(machines), shape), machines)
+        cost = problem.cost[shape, machines] + problem.crowd[machines] * residual.placed[machines]
+        count = np.maximum(1, np.bincount(at, minlength=domains))
+        return (
+            np.bincount(at, weights=np.minimum(units, 2**31), minlength=domains).astype(np.float64),
+            np.bincount(at, weights=cost, minlength=domains) / count,
+        )
+
+    def of(self, classes: Int64) -> Int64:
+        """int64[B, D]: tasks of each class that each domain still takes."""
+        room = self._left[self._profile[classes]]
+        for column, free in enumerate(self._free):
+            request = self._requests[classes, column]
+            asks = np.flatnonzero(request)
+            room[asks] = np.minimum(room[asks], np.floor(free / request[asks, None]))
+        return np.maximum(room, 0).astype(np.int64)
+
+    def price(self, classes: Int64) -> Float64:
+        """float64[B, D]: units for one more task, pairs aside."""
+        return self._price[self._profile[classes]] + self._growth * self._planned
+
+    def jointly(self, classes: Int64, domains: Int64, counts: Int64) -> Int64:
+        """Cut ``counts`` so that they fit together; the first entry of each domain is never cut."""
+        by = np.argsort(domains, kind="stable")
+        at = domains[by]
+        runs_of = runs(at)
+        fits = np.ones(len(by), dtype=np.bool_)
+        for column, free in enumerate(self._free):
+            load = (self._requests[classes, column] * counts)[by]
+            fits &= (before_in_runs(load, *runs_of) + load <= free[at]) | (load == 0)
+        taken = np.zeros_like(counts)
+        taken[by[fits]] = counts[by[fits]]
+        return taken
+
+    def book(self, classes: Int64, domains: Int64, counts: Int64) -> None:
+        """Take room for tasks (negative: give it back)."""
+        for column in range(len(self._free)):
+            np.subtract.at(self._free[column], domains, self._requests[classes, column] * counts)
+        np.subtract.at(self._left, (self._profile[classes], domains), counts)
+        np.add.at(self._planned, domains, counts)

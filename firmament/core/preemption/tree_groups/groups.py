@@ -17,8 +17,7 @@ import numpy as np
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.flow.terms import GroupTerms, TreeGroup
-from firmament.core.placement.tree_groups.dealing import deal
-from firmament.core.placement.tree_groups.placer import IN_THE_WAY, UNLIKE_PLACES
+from firmament.core.placement.tree_groups.placer import IN_THE_WAY, UNLIKE_PLACES, deal
 from firmament.core.preemption.node_state import Prospect
 from firmament.core.preemption.problem import PreemptionDecision
 from firmament.core.preemption.tree_groups.slots import LeafSlots

@@ -12,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.rescheduling.move_network.move_columns import least_costs
-from firmament.core.rescheduling.move_network.problem import BARRED, MoveProblem, Moves
+from firmament.core.rescheduling.move_network.problem import BARRED, MoveProblem, Moves, least_costs
 
 _EJECTING = 8
 """Machines without room that are looked at for a task: those on which it would gain most."""

@@ -11,16 +11,20 @@ import numpy as np
 
 from cost_models.interface import Float64, Int64
 from firmament.core.rescheduling.move_network.local_moves import with_local_moves
-from firmament.core.rescheduling.move_network.move_columns import (
+from firmament.core.rescheduling.move_network.network import FAR, MoveNetwork, build, machine_prices
+from firmament.core.rescheduling.move_network.problem import (
     DEAREST,
     MoveColumns,
+    MoveProblem,
+    Moves,
+    admitted,
     cheapest_places,
+    gains,
     group_prices,
     least_cost,
     least_costs,
+    saved,
 )
-from firmament.core.rescheduling.move_network.network import FAR, MoveNetwork, build, machine_prices
-from firmament.core.rescheduling.move_network.problem import MoveProblem, Moves, admitted, gains, saved
 from firmament.solvers.base import Solver
 
 

@@ -20,8 +20,7 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.flow.network.network import StepArcs, Steps
-from firmament.core.rescheduling.move_network.move_columns import MoveColumns
-from firmament.core.rescheduling.move_network.problem import MoveProblem, Moves
+from firmament.core.rescheduling.move_network.problem import MoveColumns, MoveProblem, Moves
 from firmament.solvers.base import Arcs, FlowProblem
 
 
