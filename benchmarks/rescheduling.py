@@ -27,10 +27,14 @@ from firmament.core.events import (
 )
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
 from firmament.core.model import Machine, NodeSelectorTerm, PreferredTerm, Requirement, TaskClass
-from firmament.core.rescheduling.move_network.budget import best_moves, frontier
-from firmament.core.rescheduling.move_network.compiled import CompiledMoves, compiled
+from firmament.core.rescheduling.move_network.move_search import (
+    MoveSearch,
+    SearchOptions,
+    best_moves,
+    frontier,
+)
 from firmament.core.rescheduling.move_network.problem import MoveProblem, saved
-from firmament.core.rescheduling.move_network.search import MoveSearch, SearchOptions
+from firmament.core.rescheduling.plan_moves import CompiledMoves, compiled
 from firmament.core.scheduler import Scheduler
 from firmament.solvers.ortools_solver import OrToolsSolver
 

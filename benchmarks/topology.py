@@ -14,9 +14,8 @@ import numpy as np
 from benchmarks.environment import environment
 from benchmarks.topology_rounds import RoundOptions, measure_rounds
 from cost_models.interface import Int64
-from firmament.core.tree_solver.rules import Rule, Shortage
 from firmament.core.tree_solver.solver import ExactSolver
-from firmament.core.tree_solver.tree import Tree, build_tree
+from firmament.core.tree_solver.tree import Rule, Shortage, Tree, build_tree
 
 PACK, SPREAD = Rule("pack"), Rule("spread")
 LEVELS = ("zone", "row", "rack", "server")

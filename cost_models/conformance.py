@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from cost_models.checks.answers import (
+from cost_models.checks.model_answers import (
     check_crowding,
     check_figures,
     check_filter,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from firmament.core.rescheduling.consolidation import Consolidation
     from firmament.core.rescheduling.plan_moves import CostPoint, MovePlan
     from firmament.core.rescheduling.relief import Relief
-    from firmament.core.rescheduling.room import GangRoom
+    from firmament.core.rescheduling.room_by_moves import GangRoom
     from firmament.core.results import RoundResult
     from firmament.core.rounds import Placement
     from firmament.core.scheduler import Scheduler
@@ -189,8 +189,7 @@ class EmbeddedScheduler:
 
     def round_flow(self) -> pb.RoundFlow:
         """Return what the flow of the last round with tasks came to, with uids, as ``DescribeFlow`` does."""
-        from firmament.core.round_flow.assembly import first_tasks, snapshot_flow
-        from firmament.core.round_flow.view import RoundSummary
+        from firmament.core.round_flow.assembly import RoundSummary, first_tasks, snapshot_flow
         from firmament.wire.flow import flow_to_proto
 
         if self._last is None:

@@ -11,8 +11,7 @@ from time import perf_counter
 
 import numpy as np
 
-from firmament.core.rescheduling.move_network.columns import Columns
-from firmament.core.rescheduling.move_network.problem import MoveProblem
+from firmament.core.rescheduling.move_network.problem import MoveColumns, MoveProblem
 from firmament.solvers.base import FlowProblem, Solver
 
 
@@ -26,7 +25,7 @@ class PerTask:
 
 
 def solved_per_task(
-    problem: MoveProblem, columns: Columns, extra_price: int, solver: Solver, *, grouped: bool
+    problem: MoveProblem, columns: MoveColumns, extra_price: int, solver: Solver, *, grouped: bool
 ) -> PerTask:
     """Build and solve the network of every task that runs: it stays, or goes through its class to a machine."""
     began = perf_counter()
@@ -36,7 +35,7 @@ def solved_per_task(
     return PerTask(problem.cost_now() - cost, perf_counter() - began, len(network.tails))
 
 
-def _built(problem: MoveProblem, columns: Columns, extra_price: int, grouped: bool) -> FlowProblem:
+def _built(problem: MoveProblem, columns: MoveColumns, extra_price: int, grouped: bool) -> FlowProblem:
     row, home, cost = (
         np.repeat(each, problem.home_count)
         for each in (problem.home_row, problem.home_machine, problem.home_cost)

@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.comparators.base import Comparator, Contest, NotMeasuredError, Outcome
 from cost_models.interface import Int64
-from firmament.core.flow.network.columns import Columns
+from firmament.core.flow.network.arc_columns import ArcColumns
 from firmament.core.flow.network.network import (
     Network,
     build_network,
@@ -23,7 +23,7 @@ from firmament.core.flow.network.network import (
 )
 from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem, Residual, machine_units
 from firmament.core.placement.admission import admit
-from firmament.core.placement.greedy import place_greedily
+from firmament.core.placement.passes import place_greedily
 from firmament.solvers.base import FlowProblem, FlowSolution, Solver
 from firmament.solvers.networkx_solver import NetworkxSolver
 from firmament.solvers.ortools_solver import OrToolsSolver
@@ -41,8 +41,8 @@ def full_network(problem: PlacementProblem) -> Network:
         machines = fits[int(problem.shape[cls])]
         if cls in problem.pins:
             machines = np.intersect1d(machines, problem.pins[cls])
-        parts.append(Columns(np.full(len(machines), cls, dtype=np.int64), machines))
-    columns = Columns.joined(parts, problem.machines)
+        parts.append(ArcColumns(np.full(len(machines), cls, dtype=np.int64), machines))
+    columns = ArcColumns.joined(parts, problem.machines)
     penalties = unscheduled_penalties(residual, dearest_path(residual))
     return build_network(residual, columns, penalties, machine_units(residual, residual.active()))
 

@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.comparators.base import Contest, NotMeasuredError, Outcome, assignments, queue_order
 from cost_models.interface import Float64, Int64, MachineColumns, ShapeBatch
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
-from firmament.core.scoring.assessment import raw_rows
+from firmament.core.scoring.round_assessment import raw_rows
 
 FORBIDDEN = np.iinfo(np.int64).max
 

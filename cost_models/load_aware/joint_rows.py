@@ -21,7 +21,7 @@ EXCEEDED = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class UsageRoom:
     """What machines can still take by one set of thresholds.
 
     ``left``: int64[R, M], how much more may be used, ``NO_LIMIT`` without a threshold. ``refused``: int8[M], 0: the
@@ -44,8 +44,8 @@ class Rooms:
     where ``separate`` (bool[M]), which have thresholds for prod tasks. ``allocatable``: int64[R, M].
     """
 
-    whole: Room
-    prod: Room
+    whole: UsageRoom
+    prod: UsageRoom
     separate: Bool
     allocatable: Int64
 
@@ -101,7 +101,7 @@ class _Part:
     1 for use over a period.
     """
 
-    room: Room
+    room: UsageRoom
     machines: Bool
     shapes: Bool
     period: int

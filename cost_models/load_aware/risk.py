@@ -24,7 +24,7 @@ import numpy as np
 
 from cost_models.interface import Float64, Int64
 from cost_models.load_aware.arguments import Risk, Settings
-from cost_models.load_aware.joint_rows import Room, Rooms
+from cost_models.load_aware.joint_rows import Rooms, UsageRoom
 from cost_models.load_aware.machine_use import Use
 from cost_models.load_aware.thresholds import NO_LIMIT
 
@@ -111,7 +111,7 @@ def _typical(
     return typical
 
 
-def _reduced(room: Room, variance: Float64, kept: Margins) -> Room:
+def _reduced(room: UsageRoom, variance: Float64, kept: Margins) -> UsageRoom:
     """``room`` without what is kept free; ``variance``: float64[R, M]."""
     limited = room.left < NO_LIMIT // 2
     return replace(room, left=np.where(limited, room.left - kept.kept(variance), room.left))

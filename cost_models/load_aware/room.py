@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cost_models.api.arrays import any_of_row
 from cost_models.interface import Bool, Float64, Int64, JointRows, Load, MachineColumns
 from cost_models.load_aware.arguments import Settings
-from cost_models.load_aware.joint_rows import EXCEEDED, Room, Rooms, joint_rows, refusal_reasons
+from cost_models.load_aware.joint_rows import EXCEEDED, Rooms, UsageRoom, joint_rows, refusal_reasons
 from cost_models.load_aware.machine_use import Use, aggregated
 from cost_models.load_aware.task_use import RunningTasks
 from cost_models.load_aware.thresholds import NO_LIMIT, Thresholds, headroom
@@ -106,7 +106,7 @@ def _room(
     allocatable: Int64,
     used: tuple[Int64, Int64],
     settings: Settings,
-) -> Room:
+) -> UsageRoom:
     """Room by ``percent`` of ``allocatable`` beside what is ``used`` by reports, and by estimates alone.
 
     Without any threshold nothing else is looked at. A report that is too old refuses the machine or lets everything
@@ -130,7 +130,7 @@ def _room(
     refused[~any_of_row(percent > 0)] = _OPEN
     left = headroom(percent, allocatable, held, settings.rounding)
     left[ignored] = NO_LIMIT
-    return Room(
+    return UsageRoom(
         left=np.ascontiguousarray(left.T),
         refused=refused,
         percent=np.ascontiguousarray(percent.T),
@@ -140,13 +140,13 @@ def _room(
     )
 
 
-def _merged(where: Bool, one: Room, other: Room) -> Room:
+def _merged(where: Bool, one: UsageRoom, other: UsageRoom) -> UsageRoom:
     """``one`` for the machines in ``where``, ``other`` for the rest."""
     names = ("left", "refused", "percent", "used", "aggregated")
     return replace(one, **{name: np.where(where, getattr(one, name), getattr(other, name)) for name in names})
 
 
-def _open_to_all(room: Room) -> Int64:
+def _open_to_all(room: UsageRoom) -> Int64:
     """Up to which amounts every machine takes a task: int64[R], less than 0 if some machine takes none."""
     if (room.refused >= 0).any() or not room.left.shape[1]:
         return np.full(len(room.left), -1, dtype=np.int64)
@@ -154,7 +154,7 @@ def _open_to_all(room: Room) -> Int64:
     return least
 
 
-def _causes(room: Room, amounts: Int64) -> Int16:
+def _causes(room: UsageRoom, amounts: Int64) -> Int16:
     """Index into ``_reasons`` of the first cause by which a machine is refused, -1 for none: int16[M]."""
     cause = room.refused.astype(np.int16)
     for position, amount in enumerate(amounts.tolist()):
@@ -164,7 +164,7 @@ def _causes(room: Room, amounts: Int64) -> Int16:
     return cause
 
 
-def _excess(room: Room, amounts: Int64, allocatable: Int64) -> Float64:
+def _excess(room: UsageRoom, amounts: Int64, allocatable: Int64) -> Float64:
     """By how many percent of what a machine offers the worst resource would exceed its threshold: float64[M]."""
     total = (room.used + amounts[:, None]) * 100.0
     share = np.divide(total, allocatable, out=np.zeros_like(total), where=allocatable > 0)

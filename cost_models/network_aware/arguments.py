@@ -26,7 +26,7 @@ PERCENTILES = ("p90", "p50", "p99")
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkOptions:
+class NetworkAwareArguments:
     """The arguments as read; see the module."""
 
     namespaces: tuple[str, ...] = ("default",)
@@ -39,10 +39,10 @@ class NetworkOptions:
     observe_only: bool = False
 
 
-def read_options(given: Mapping[str, Any]) -> NetworkOptions:
+def read_options(given: Mapping[str, Any]) -> NetworkAwareArguments:
     """Read ``args``; raises ``ModelArgumentError``."""
     args = Arguments(MODEL_NAME, given)
-    options = NetworkOptions(
+    options = NetworkAwareArguments(
         namespaces=args.texts("namespaces", ("default",)),
         weights_name=args.text("weightsName", "UserDefined"),
         topology_name=args.text("networkTopologyName", "nt-default"),

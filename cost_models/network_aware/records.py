@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 from cost_models.api.parsed_records import BadRecordError, RecordParser, json_object, whole
-from cost_models.network_aware.arguments import MODEL_NAME, NetworkOptions
+from cost_models.network_aware.arguments import MODEL_NAME, NetworkAwareArguments
 
 APP_GROUP, TOPOLOGY = "AppGroup", "NetworkTopology"
 REGION, ZONE = "region", "zone"
@@ -147,7 +147,7 @@ class NetworkRecords:
 class NetworkReader:
     """Reads the records, each payload once as long as it stays as it is."""
 
-    def __init__(self, options: NetworkOptions) -> None:
+    def __init__(self, options: NetworkAwareArguments) -> None:
         self._options = options
         self._groups = RecordParser(parse_app_group)
         self._topologies = RecordParser(parse_topology)

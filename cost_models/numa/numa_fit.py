@@ -39,7 +39,7 @@ from cost_models.numa.capacity_tracker import ZoneLedger, read_room
 from cost_models.numa.filter import UNKNOWN, FilterRows, filter_rows
 from cost_models.numa.least_zones import least_zones_scores
 from cost_models.numa.records import RECORD_KIND
-from cost_models.numa.requests import Pod, bad_hints, compile_requests, pods_of, resources_of
+from cost_models.numa.requests import PodRequests, bad_hints, compile_requests, pods_of, resources_of
 from cost_models.numa.room import SINGLE, ZoneRoom
 from cost_models.numa.room_after_eviction import ZoneOpening, residing
 from cost_models.numa.scores import PERFECT, STRATEGIES, allocation_scores, zone_values
@@ -110,7 +110,7 @@ class NumaFit(BaseModel):
 
 
 def _without_records(
-    machines: MachineColumns, pods: list[Pod], options: NumaOptions, notes: tuple[str, ...]
+    machines: MachineColumns, pods: list[PodRequests], options: NumaOptions, notes: tuple[str, ...]
 ) -> Assessment:
     """The answer while nothing is known of any zone: upstream scores guaranteed pods 0, and lets all pass."""
     raw = np.array([[0.0 if pod.guaranteed else float(PERFECT)] for pod in pods]).reshape(-1, 1)
@@ -135,7 +135,7 @@ def _kinds(arrivals: Arrivals | None) -> Int64:
     return np.empty(0, dtype=np.int64) if arrivals is None else np.unique(arrivals.kind)
 
 
-def _described(kinds: Int64, machines: MachineColumns, options: NumaOptions) -> list[Pod]:
+def _described(kinds: Int64, machines: MachineColumns, options: NumaOptions) -> list[PodRequests]:
     """What ``kinds`` of arrivals ask for."""
     if machines.arrivals is None or not len(kinds):
         return []

@@ -86,7 +86,7 @@ def _last(amounts: Int64) -> Int64:
 
 
 @dataclass(frozen=True, slots=True)
-class Pod:
+class PodRequests:
     """One shape: its containers, what the whole asks for, and whether it is guaranteed or best-effort."""
 
     apps: tuple[ContainerRow, ...]
@@ -99,7 +99,7 @@ class Pod:
 
 def pods_of(
     rows: Sequence[ShapeRow], requests: Int64, names: Sequence[str], options: NumaOptions
-) -> list[Pod]:
+) -> list[PodRequests]:
     """What each shape asks for: ``requests``: int64[S, K], of the resources ``names``, for those without containers."""
     return [
         _pod(row, dict(zip(names, request.tolist(), strict=False)), options)
@@ -107,7 +107,7 @@ def pods_of(
     ]
 
 
-def resources_of(pods: Sequence[Pod]) -> list[str]:
+def resources_of(pods: Sequence[PodRequests]) -> list[str]:
     """Names of all resources that any container or pod asks for."""
     found = {name for pod in pods for name in pod.whole}
     for pod in pods:
@@ -116,7 +116,9 @@ def resources_of(pods: Sequence[Pod]) -> list[str]:
     return sorted(found)
 
 
-def compile_requests(pods: Sequence[Pod], resources: tuple[str, ...], options: NumaOptions) -> Requests:
+def compile_requests(
+    pods: Sequence[PodRequests], resources: tuple[str, ...], options: NumaOptions
+) -> Requests:
     """Put what pods ask for into columns over ``resources``, which must name all that they ask for."""
     units = [_units(pod, options) for pod in pods]
     amounts = _stacked([each for each, _ in units], resources)
@@ -163,14 +165,14 @@ def bad_hints(shapes: ShapeBatch, options: NumaOptions) -> list[str]:
     ]
 
 
-def _pod(row: ShapeRow, request: Mapping[str, int], options: NumaOptions) -> Pod:
+def _pod(row: ShapeRow, request: Mapping[str, int], options: NumaOptions) -> PodRequests:
     """A shape without containers counts as one guaranteed container that asks for all: nothing goes unchecked."""
     containers = row.containers
     if not containers:
         amounts = tuple((name, amount) for name, amount in request.items() if amount > 0 and name != "pods")
         containers = (ContainerRow("", "app", amounts),)
     hint = row.annotations.get(HINT, POLICIES[0])
-    return Pod(
+    return PodRequests(
         apps=tuple(each for each in containers if each.kind == "app"),
         init=tuple(each for each in containers if each.kind != "app"),
         whole=_whole(containers, row.overhead, sidecars=options.kubelet_sidecars),
@@ -205,7 +207,7 @@ def _whole(
 _Named = tuple[str, Mapping[str, int]]
 
 
-def _units(pod: Pod, options: NumaOptions) -> tuple[list[_Named], list[_Named]]:
+def _units(pod: PodRequests, options: NumaOptions) -> tuple[list[_Named], list[_Named]]:
     """The pod and its containers, then its init containers; each with a name and what it asks for."""
     kept = [each for each in pod.init if options.kubelet_sidecars and each.kind == "sidecar"]
     checked = [each for each in pod.init if each not in kept]

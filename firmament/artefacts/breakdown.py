@@ -16,7 +16,7 @@ import numpy as np
 from firmament.core.configuration import WeightedModel
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments
 from firmament.core.placement.cost import pending_cost, placed_cost
-from firmament.core.scoring.model_points import model_points
+from firmament.core.scoring.round_assessment import model_points
 from firmament.core.snapshot.snapshot import Snapshot
 
 FILE = "costs.json"

@@ -16,7 +16,14 @@ from cost_models.group_terms import LevelRule
 from cost_models.interface import JointRows
 from cost_models.pairs import PairTerms
 from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem
-from firmament.core.flow.terms import Charge, DualPrices, Group, GroupTerms, RoundHeights, SpreadTerms
+from firmament.core.flow.terms import (
+    DualPrices,
+    GroupTerms,
+    HeightCharge,
+    RoundHeights,
+    SpreadTerms,
+    TreeGroup,
+)
 from firmament.core.rules.model_limits import ModelConstraint
 from firmament.core.rules.pairs import PairRules
 from firmament.core.rules.ruleset import (
@@ -25,9 +32,9 @@ from firmament.core.rules.ruleset import (
     Counter,
     Exclusion,
     Inclination,
+    PreferredSpread,
+    RequiredSpread,
     RuleSet,
-    SoftSpreading,
-    Spreading,
 )
 from firmament.core.tree_solver.tree import Tree
 
@@ -61,9 +68,9 @@ LAYOUTS: Mapping[type, Mapping[str, Layout]] = {
     ClassRules: {"adds": _COUNTERS},
     Exclusion: {"counter": _COUNTER},
     Attraction: {"counters": _COUNTERS},
-    Spreading: {"counter": _COUNTER, "key_domain": Layout("M", -1), "counted": Layout("*")},
+    RequiredSpread: {"counter": _COUNTER, "key_domain": Layout("M", -1), "counted": Layout("*")},
     Inclination: {"counter": _COUNTER},
-    SoftSpreading: {"counter": _COUNTER, "key_domain": Layout("M", -1)},
+    PreferredSpread: {"counter": _COUNTER, "key_domain": Layout("M", -1)},
     ModelConstraint: {"kind": Layout("C")},
     PairRules: {
         "kind": Layout("C", -1, "N"),
@@ -89,7 +96,7 @@ LAYOUTS: Mapping[type, Mapping[str, Layout]] = {
         "position": Layout("M", 0),
         "counted": Layout("*", 0, "K"),
     },
-    Group: {"held": Layout("L", 0), "order": Layout("*", 0, "C")},
+    TreeGroup: {"held": Layout("L", 0), "order": Layout("*", 0, "C")},
     LevelRule: dict.fromkeys(("partitions", "least", "most", "factor"), _AMOUNT),
     RoundHeights: {
         "start": Layout("M", 0),
@@ -97,7 +104,7 @@ LAYOUTS: Mapping[type, Mapping[str, Layout]] = {
         "amount": Layout("SH", 0),
         "growth": Layout("M", 0),
     },
-    Charge: {"raw": Layout("SM")},
+    HeightCharge: {"raw": Layout("SM")},
     SpreadTerms: {
         "group": Layout("C", -1, "G"),
         "domain": Layout("M", 0),

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.flow.dimacs import ARC_BLOCKS, to_dimacs
-from firmament.core.flow.outcome import FlowOutcome
+from firmament.core.flow.outcome import ARC_BLOCKS, FlowOutcome, to_dimacs
 from firmament.core.flow.reduction import AlikeMachines
 
 NETWORK_DIMACS = "network.dimacs"

@@ -14,8 +14,7 @@ from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments
 from firmament.core.placement.cost import placement_cost
 from firmament.core.placement.outcome import Timer
 from firmament.core.results import RoundStats
-from firmament.core.round_flow.assembly import ClassWords, RoundWords, problem_flow
-from firmament.core.round_flow.view import RoundFlow, RoundSummary
+from firmament.core.round_flow.assembly import ClassWords, RoundFlow, RoundSummary, RoundWords, problem_flow
 from firmament.core.rounds import decide
 from firmament.solvers.base import Solver
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
-from firmament.artefacts import ArtefactError, arrays, breakdown, description
+from firmament.artefacts import ArtefactError, breakdown, description, saved_arrays
 from firmament.artefacts.description import Description, ModelUse, SavedClass
 from firmament.artefacts.networks import encode_network
 from firmament.core.configuration import CoreConfiguration
@@ -16,7 +16,7 @@ from firmament.core.rounds import Placement
 from firmament.core.snapshot.snapshot import Snapshot
 
 DELTAS = "deltas.json"
-NEEDED = (description.FILE, arrays.FILE)
+NEEDED = (description.FILE, saved_arrays.FILE)
 """Files without which a round cannot be run again; the others are for people and tools."""
 
 
@@ -46,7 +46,7 @@ def encode_round(
     snapshot, placement = record.snapshot, record.placement
     files = {
         description.FILE: description.encode_description(_described(record, configuration, versions)),
-        arrays.FILE: arrays.encode_arrays(snapshot.problem, placement.assignments),
+        saved_arrays.FILE: saved_arrays.encode_arrays(snapshot.problem, placement.assignments),
         breakdown.FILE: breakdown.encode_breakdown(snapshot, placement.assignments, configuration.models),
         DELTAS: _deltas(record.result),
     }
@@ -62,11 +62,11 @@ def decode_round(files: Mapping[str, bytes]) -> SavedRound:
         if name not in files:
             raise ArtefactError(f"{name}: is missing; save the round again")
     described = description.decode_description(files[description.FILE])
-    problem, placed = arrays.decode_arrays(files[arrays.FILE])
+    problem, placed = saved_arrays.decode_arrays(files[saved_arrays.FILE])
     counted = (len(described.machines), len(described.resources), len(described.classes))
     if counted != (problem.machines, problem.requests.shape[1], problem.classes):
         raise ArtefactError(
-            f"{description.FILE}: names other machines, resources or classes than {arrays.FILE} holds; "
+            f"{description.FILE}: names other machines, resources or classes than {saved_arrays.FILE} holds; "
             "keep the files of a round together"
         )
     return SavedRound(described, problem, placed)

@@ -15,7 +15,7 @@ from protos.conventions.tls import TlsError, chosen_tls, tls_options
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from firmament.submit.report import Report
+    from firmament.submit.report import SubmissionReport
     from firmament.submit.workload import WorkloadOptions
 
 _UNITS = {"": 1, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
@@ -159,7 +159,7 @@ def _task_count(tasks: int | None, rate: float | None, duration: float | None) -
     return min(limits)
 
 
-async def _run(workload: WorkloadOptions, settings: Any, console: Console) -> Report:
+async def _run(workload: WorkloadOptions, settings: Any, console: Console) -> SubmissionReport:
     """Run the client with a progress display beside it."""
     from firmament.submit.client import SubmitClient
     from firmament.submit.report import show_progress, summarise

@@ -33,7 +33,6 @@ payload ``{"machine": M, "priority": P, "requests": {RESOURCE: AMOUNT, ...}}``."
 NAMESPACE_RECORD = "Namespace"
 """Kind of the records that carry the labels of namespaces, with payload ``{"labels": {...}}``."""
 
-CONTAINER_KINDS: frozenset[str] = frozenset({"app", "init", "sidecar"})
 QOS_CLASSES: frozenset[str] = frozenset({"Guaranteed", "Burstable", "BestEffort"})
 
 PODS = "pods"

@@ -37,7 +37,7 @@ class Delta(NamedTuple):
     withdrawn: bool = False
 
 
-class Placements(Sequence[Delta]):
+class PlacementDeltas(Sequence[Delta]):
     """PLACE deltas as columns, which become objects only for those who look at them one by one.
 
     ``uids`` and ``machines`` are parallel; ``depends_on``: what those at some indices depend on. Not to be changed.
@@ -87,7 +87,7 @@ class Placements(Sequence[Delta]):
         return len(self) == len(other) and all(map(eq, self, other))
 
     def __repr__(self) -> str:
-        return f"Placements({list(self)!r})"
+        return f"PlacementDeltas({list(self)!r})"
 
 
 class GangPhase(Enum):

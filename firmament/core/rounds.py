@@ -17,9 +17,8 @@ from firmament.core.placement.local_search.size_exchange import levelled
 from firmament.core.placement.outcome import FirstFlow, Means, PassOptions, Placed, Timer
 from firmament.core.placement.placing import place
 from firmament.core.placement.spread.default_spread import spread_out
-from firmament.core.preemption.preemption import preempt
-from firmament.core.preemption.problem import Eviction, PreemptionProblem
-from firmament.core.preemption.tuning import PreemptionTuning
+from firmament.core.preemption.attempts import preempt
+from firmament.core.preemption.problem import PreemptionDecision, PreemptionProblem, PreemptionTuning
 from firmament.core.results import RoundStats
 from firmament.core.snapshot.snapshot import Snapshot
 from firmament.solvers.base import Solver
@@ -38,7 +37,7 @@ class Placement:
     stats: RoundStats
     last: FlowOutcome | None
     first: FirstFlow | None = None
-    evictions: tuple[Eviction, ...] = ()
+    evictions: tuple[PreemptionDecision, ...] = ()
     shortages: Mapping[int, str] = field(default_factory=dict)
 
     @property
@@ -68,7 +67,7 @@ def decide(
     if problem.spread is not None:
         assignments = spread_out(problem, assignments, means.tuning.spread)
     shortages = dict(placed.shortages)
-    evictions: tuple[Eviction, ...] = ()
+    evictions: tuple[PreemptionDecision, ...] = ()
     if preemption is not None:
         evictions = preempt(
             problem, preemption, assignments, solver, options.solve_time_limit, shortages, PreemptionTuning()

@@ -20,7 +20,7 @@ from firmament.core.commit.current_limits import limits_now
 from firmament.core.commit.evictions import evict, withdrawn
 from firmament.core.commit.placements import assume_placements, decided_rows
 from firmament.core.configuration import HOSTNAME, CoreConfiguration
-from firmament.core.constraints.tree_groups import Trees
+from firmament.core.constraints.tree_groups import MachineTrees
 from firmament.core.diagnosis.explain import explain
 from firmament.core.diagnosis.listing import (
     BoundTask,
@@ -34,7 +34,7 @@ from firmament.core.diagnosis.listing import (
 from firmament.core.diagnosis.pending_reasons import pending_reasons
 from firmament.core.events import BindingReport, Event
 from firmament.core.filters.node_filters import StaticRows
-from firmament.core.flow.dimacs import to_dimacs
+from firmament.core.flow.outcome import to_dimacs
 from firmament.core.intake.binding_reports import BindingOutcomes
 from firmament.core.intake.events import apply_events
 from firmament.core.intake.validation import check_quota
@@ -49,7 +49,7 @@ from firmament.core.results import (
     DeltaKind,
     Explanation,
     MachineState,
-    Placements,
+    PlacementDeltas,
     RoundResult,
     TaskState,
     Unscheduled,
@@ -57,12 +57,13 @@ from firmament.core.results import (
 from firmament.core.round_flow.assembly import ClassWords
 from firmament.core.rounds import OpenRound, Placement
 from firmament.core.scoring.kept_rows import KeptRows
+from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.of_running import RunningSnapshot, snapshot_of_running
 from firmament.core.snapshot.price_memory import PriceMemory
 from firmament.core.snapshot.snapshot import Snapshot, take_snapshot
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.records import Notes
-from firmament.core.state.tasks import State
+from firmament.core.state.tasks import TaskPhase
 from firmament.core.state.transitions import date_assumptions
 from firmament.core.state.waiting import mark_unschedulable
 from firmament.solvers.base import Solver
@@ -107,7 +108,15 @@ class Scheduler:
         self._outcomes = BindingOutcomes(
             self._cluster, self._requeue.evictions, self._requeue.rebinding, configuration.options, clock
         )
-        self._trees = Trees()
+        self._context = RoundContext(
+            self._cluster,
+            self._static_rows,
+            configuration,
+            self._requeue.reservations,
+            self._requeue.evictions,
+            MachineTrees(),
+            self._kept_rows,
+        )
         self._notes = Notes()
         self._rounds = 0
         self._in_round = False
@@ -161,18 +170,8 @@ class Scheduler:
         self._in_round = True
         snapshot = None
         if len(admitted.waiting):
-            snapshot = take_snapshot(
-                self._cluster,
-                self._static_rows,
-                self._kept_rows,
-                self._requeue.reservations,
-                self._configuration,
-                self._requeue.evictions,
-                self._trees,
-                admitted,
-                now,
-                self._price_memory.recall if self._price_memory.rounds else None,
-            )
+            recall_prices = self._price_memory.recall if self._price_memory.rounds else None
+            snapshot = take_snapshot(self._context, admitted, now, recall_prices)
         self._rounds += 1
         return OpenRound(
             self._rounds,
@@ -191,7 +190,7 @@ class Scheduler:
         if placement.last is not None:
             self._last = placement
         notes = self._notes.new(self._cluster.records.notes()) if self._cluster.records.faults else ()
-        stats, placed, last = placement.stats, Placements((), ()), list[Delta]()
+        stats, placed, last = placement.stats, PlacementDeltas((), ()), list[Delta]()
         if opened.snapshot is not None:
             if placement.dual_prices is not None:
                 self._price_memory.learn(opened.snapshot, placement.dual_prices)
@@ -221,7 +220,7 @@ class Scheduler:
 
     def _put_into_effect(
         self, snapshot: Snapshot, placement: Placement
-    ) -> tuple[Placements, list[Delta], list[Unscheduled], int]:
+    ) -> tuple[PlacementDeltas, list[Delta], list[Unscheduled], int]:
         """Place and evict what still holds; others are unschedulable, or try again if they could not keep their place.
 
         Returns the placements, the deltas that follow them, what is to be told to those who wait, and how many these
@@ -230,24 +229,20 @@ class Scheduler:
         cluster, rows, assignments = self._cluster, self._static_rows, placement.assignments
         limits = None
         if cluster.version != snapshot.version:
-            limits = limits_now(cluster, rows, snapshot, assignments)
+            limits = limits_now(self._context, snapshot, assignments)
         may_move = self._requeue.evictions.under_way
         if may_move:
             self._requeue.moves.begin(cluster)
-        placed = assume_placements(cluster, rows, snapshot, assignments, limits)
+        placed = assume_placements(self._context, snapshot, assignments, limits)
         deltas = self._requeue.moves.finish(cluster, snapshot) if may_move else []
         evicting, lost = list[Delta](), np.empty(0, dtype=np.int64)
         if placement.evictions:
-            evicting, lost = evict(
-                cluster, rows, self._requeue.evictions, snapshot, assignments, placement.evictions
-            )
+            evicting, lost = evict(self._context, snapshot, assignments, placement.evictions)
         deltas += evicting
         date_assumptions(cluster, self._clock())
         pending, unscheduled = np.empty(0, dtype=np.int64), list[Unscheduled]()
         if len(placed) < len(snapshot.tasks):
-            pending, unscheduled = pending_reasons(
-                cluster, rows, self._requeue.reservations, snapshot, assignments, placement.shortages
-            )
+            pending, unscheduled = pending_reasons(self._context, snapshot, assignments, placement.shortages)
         if snapshot.gangs:
             self._requeue.gangs.note_tried(cluster, snapshot.gangs, snapshot.problem.gang, snapshot.members)
         helped = frozenset(snapshot.cls[np.unique(assignments.cls)].tolist())
@@ -257,7 +252,7 @@ class Scheduler:
             mark_unschedulable(cluster, np.setdiff1d(idle, decided_rows(snapshot.members, assignments)))
         if (placed or deltas) and (self._requeue.reservations.held or cluster.tasks.any_unschedulable):
             self._requeue.reservations.count_round(cluster, self._clock())
-        left = np.unique(cluster.tasks.cls[cluster.tasks.in_state(State.PENDING)]).tolist()
+        left = np.unique(cluster.tasks.cls[cluster.tasks.in_state(TaskPhase.PENDING)]).tolist()
         rows.keep_only({cluster.classes.rows[cls].shape for cls in left})  # others are idle
         return placed, deltas, unscheduled, len(pending)
 
@@ -298,11 +293,11 @@ class Scheduler:
         """Say for every machine whether the task may use it and what each model charges; ``UnknownTaskError``."""
         if uid not in self._cluster.tasks.row_of:
             raise UnknownTaskError(uid)
-        return explain(self._cluster, self._static_rows, self._configuration, uid, self._clock())
+        return explain(self._context, uid, self._clock())
 
     def snapshot_of_running(self, uids: Sequence[str]) -> RunningSnapshot | None:
         """Return the problem of placing bound tasks anew, all at once; None if none is bound to a known machine."""
-        return snapshot_of_running(self._cluster, self._static_rows, self._configuration, uids, self._clock())
+        return snapshot_of_running(self._context, uids, self._clock())
 
     def bound_task(self, uid: str) -> BoundTask:
         """Return what a driver would say of a task that is bound; ``UnknownTaskError``."""
@@ -316,7 +311,7 @@ class Scheduler:
 
     def broken_rules(self) -> Iterator[BrokenRule]:
         """Yield tasks that run on machines which rules about machines refuse them now."""
-        return broken_rules(self._cluster, self._static_rows)
+        return broken_rules(self._context)
 
     def task_states(self) -> Iterator[TaskState]:
         """All tasks, in order of uid."""
@@ -345,9 +340,9 @@ class Scheduler:
         tasks = self._cluster.tasks
         return Counts(
             machines=len(self._cluster.machines),
-            pending=len(tasks.in_state(State.PENDING)),
-            assumed=len(tasks.in_state(State.ASSUMED)),
-            bound=len(tasks.in_state(State.BOUND)),
+            pending=len(tasks.in_state(TaskPhase.PENDING)),
+            assumed=len(tasks.in_state(TaskPhase.ASSUMED)),
+            bound=len(tasks.in_state(TaskPhase.BOUND)),
             rounds=self._rounds,
         )
 

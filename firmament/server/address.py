@@ -14,7 +14,7 @@ class AddressError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class ListenAddress:
     """A TCP address; port 0 lets the system choose."""
 
     host: str
@@ -25,7 +25,7 @@ class Address:
         return f"{host}:{self.port}"
 
 
-def parse_address(option: str, text: str, *, any_port: bool = True) -> Address:
+def parse_address(option: str, text: str, *, any_port: bool = True) -> ListenAddress:
     """Return the address that ``text``, the value of ``option``, names; ``any_port`` allows port 0.
 
     Raises ``AddressError``, which names the option.
@@ -37,10 +37,10 @@ def parse_address(option: str, text: str, *, any_port: bool = True) -> Address:
     if not (0 if any_port else 1) <= int(port) <= 65535:
         least = 0 if any_port else 1
         raise AddressError(f"{option}: {text!r}: port {port} is out of range; use {least} to 65535")
-    return Address((host[1:-1] if bracketed else host) or "0.0.0.0", int(port))  # noqa: S104 - ":PORT" means that
+    return ListenAddress((host[1:-1] if bracketed else host) or "0.0.0.0", int(port))  # noqa: S104 - ":PORT" means that
 
 
-def check_free(address: Address) -> None:
+def check_free(address: ListenAddress) -> None:
     """Raise ``AddressError`` unless the address can be listened on.
 
     gRPC itself would say no more than that binding failed, on several lines.

@@ -19,7 +19,7 @@ from firmament.server.round_history import RoundHistory
 if TYPE_CHECKING:
     from firmament.core.events import BindingReport, Event
     from firmament.core.results import Counts, Explanation, MachineState, RoundResult, TaskState
-    from firmament.core.round_flow.view import RoundFlow, RoundSummary
+    from firmament.core.round_flow.assembly import RoundFlow, RoundSummary
     from firmament.core.scheduler import Scheduler
     from firmament.wire import EncodedRound
 

@@ -26,7 +26,7 @@ class Ending:
     message: str = ""
 
 
-class Outbox:
+class DriverOutbox:
     """Messages to one driver. Used from the event loop's thread only.
 
     Acknowledgements are coalesced: only the latest number waits, so that they never pile up.
@@ -99,7 +99,7 @@ class SignsOfLife:
     the driver hears something.
     """
 
-    def __init__(self, outbox: Outbox, every: float = EVERY, hung: float = HUNG) -> None:
+    def __init__(self, outbox: DriverOutbox, every: float = EVERY, hung: float = HUNG) -> None:
         self._outbox = outbox
         self._every = every
         self._hung = hung

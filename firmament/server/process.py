@@ -18,11 +18,11 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from firmament.configuration.document import SchedulerConfiguration, build_core
 from firmament.core.scheduler import Scheduler
 from firmament.memory import keep_freed_memory, relax_garbage_collection
-from firmament.server.address import PING_SECONDS, Address, check_free, server_options
+from firmament.server.address import PING_SECONDS, ListenAddress, check_free, server_options
+from firmament.server.cluster_registry import ClusterRegistry
 from firmament.server.credentials import Clients, server_credentials
 from firmament.server.driving.loop import RoundRunner
 from firmament.server.metrics import Metrics
-from firmament.server.registry import ClusterRegistry
 from firmament.server.round_traces import RoundTraces
 from firmament.server.saving import ArtefactOptions, ArtefactWriter
 from firmament.server.service import SchedulerService, add_service
@@ -55,8 +55,8 @@ class ServeOptions:
     certificates of clients. ``tracer`` makes spans of rounds, None: nobody does.
     """
 
-    listen: Address
-    metrics: Address | None = None
+    listen: ListenAddress
+    metrics: ListenAddress | None = None
     artefacts: ArtefactOptions | None = None
     solver: str = DEFAULT_SOLVER
     ping_seconds: float = PING_SECONDS
@@ -123,7 +123,7 @@ class SolverServer:
         self._health = health.aio.HealthServicer()  # type: ignore[attr-defined] # an alias that mypy does not see
         self._server: grpc.aio.Server | None = None
 
-    async def start(self) -> Address:
+    async def start(self) -> ListenAddress:
         """Listen, and return the address with the port that was chosen. Raises ``AddressError`` and ``TlsError``."""
         listen = self._options.listen
         check_free(listen)
@@ -144,7 +144,7 @@ class SolverServer:
             port = self._server.add_secure_port(str(listen), server_credentials(self._options.tls))
         await self._server.start()
         self.serving = True
-        return Address(listen.host, port)
+        return ListenAddress(listen.host, port)
 
     async def stop(self, drain_seconds: float = DRAIN_SECONDS) -> None:
         """Report NOT_SERVING, finish and send rounds in progress, close all streams and end the workers."""

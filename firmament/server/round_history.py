@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from firmament.artefacts.saving import RoundRecord
 from firmament.core.results import DeltaKind, RoundResult
-from firmament.core.round_flow.view import RoundSummary
+from firmament.core.round_flow.assembly import RoundSummary
 
 MOST_ROUNDS = 200
 

@@ -15,13 +15,13 @@ from google.protobuf.message_factory import GetMessageClass
 
 from firmament.core.scheduler import UnknownTaskError
 from firmament.server.cluster import NoStateError, ServedCluster
-from firmament.server.credentials import Clients
-from firmament.server.registry import (
+from firmament.server.cluster_registry import (
     ClusterInUseError,
     ClusterRegistry,
     TooManyClustersError,
     UnknownClusterError,
 )
+from firmament.server.credentials import Clients
 from firmament.server.session import ProtocolError, SessionSettings, check_hello
 from firmament.server.session import Session as DriverSession
 from firmament.solvers.base import SolverClosedError

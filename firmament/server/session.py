@@ -17,12 +17,12 @@ from firmament.core.events import InvalidEventError
 from firmament.core.intake.validation import QuotaExceededError
 from firmament.server.cluster import OrderError, ServedCluster, StaleDriverError, SupersededError
 from firmament.server.driving.loop import DriverLoop, RoundRunner
-from firmament.server.outbox import EVERY, Ending, Outbox, SignsOfLife
+from firmament.server.outbox import EVERY, DriverOutbox, Ending, SignsOfLife
 from firmament.wire import events_from_proto, reports_from_proto
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
-    from firmament.server.registry import ClusterRegistry
+    from firmament.server.cluster_registry import ClusterRegistry
     from firmament.wire import EncodedRound
 
 log = logging.getLogger(__name__)
@@ -85,7 +85,7 @@ class Session:
         self._settings = settings
         self._registry = registry
         self._cluster: ServedCluster = registry.open(hello.cluster)
-        self._outbox = Outbox()
+        self._outbox = DriverOutbox()
         self._loop = DriverLoop(self._cluster, self, self._outbox, runner, settings.batching_window)
         self._alive = SignsOfLife(self._outbox, settings.alive_seconds)
         self._sequence = 0

@@ -20,7 +20,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 from protos.firmament.v1 import scheduler_pb2_grpc
 
 if TYPE_CHECKING:
-    from firmament.submit.workload import Workload
+    from firmament.submit.workload import GeneratedWorkload
     from protos.conventions.tls import TlsFiles
 
 _CHANNEL_OPTIONS = (
@@ -69,7 +69,7 @@ class SubmitClient:
     where things stood when the solver was asked for a round, and its number.
     """
 
-    def __init__(self, workload: Workload, options: SubmitOptions) -> None:
+    def __init__(self, workload: GeneratedWorkload, options: SubmitOptions) -> None:
         self.ledger = SubmissionLog(workload)
         self._workload = workload
         self._options = options

@@ -11,7 +11,7 @@ import numpy as np
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
-    from firmament.submit.workload import Float64, Int64, Workload
+    from firmament.submit.workload import Float64, GeneratedWorkload, Int64
 
 RESOURCES: Final = ("cpu", "memory", "pods")
 BATCH_EVENTS: Final = 1000
@@ -33,7 +33,7 @@ def index_of(name: str) -> int:
     return int(name.rpartition("-")[2])
 
 
-def snapshot_events(workload: Workload) -> Iterator[pb.Event]:
+def snapshot_events(workload: GeneratedWorkload) -> Iterator[pb.Event]:
     """Yield machines, classes and filler tasks."""
     for index, amounts in enumerate(workload.allocatable.tolist()):
         labels = {"zone": f"zone-{index % 3}"}
@@ -57,7 +57,7 @@ def snapshot_events(workload: Workload) -> Iterator[pb.Event]:
         )
 
 
-def task_events(workload: Workload, first: int, last: int, created: float) -> list[pb.Event]:
+def task_events(workload: GeneratedWorkload, first: int, last: int, created: float) -> list[pb.Event]:
     """Return the submission of tasks ``first`` to ``last`` (exclusive), one event per job."""
     events = []
     jobs = workload.task_job[first:last].tolist()
@@ -73,7 +73,7 @@ def task_events(workload: Workload, first: int, last: int, created: float) -> li
     return events
 
 
-def job_events(workload: Workload, first: int, last: int) -> list[pb.Event]:
+def job_events(workload: GeneratedWorkload, first: int, last: int) -> list[pb.Event]:
     """Return the definition of every job whose first task is among ``first`` to ``last`` (exclusive)."""
     jobs = np.unique(workload.task_job[first:last])
     starts = np.searchsorted(workload.task_job, jobs, side="left")

@@ -21,7 +21,7 @@ REFRESH_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class SubmissionReport:
     """Figures of a run. Latencies are milliseconds from submission to delta, null without any placement.
 
     ``overcommitted``: machines on which requests ever exceeded what they offer, by the client's own books.
@@ -47,12 +47,12 @@ class Report:
     unplaced_reasons: dict[str, int]
 
 
-def summarise(ledger: SubmissionLog, nodes: int, *, complete: bool) -> Report:
+def summarise(ledger: SubmissionLog, nodes: int, *, complete: bool) -> SubmissionReport:
     """Return the figures of what the ledger holds."""
     latencies = ledger.latencies() * 1000.0
     p50, p90, p99 = np.percentile(latencies, (50, 90, 99)).tolist() if len(latencies) else (None, None, None)
     seconds, placed = ledger.placing_seconds(), ledger.placed_count
-    return Report(
+    return SubmissionReport(
         nodes=nodes,
         tasks=ledger.submitted_count,
         placed=placed,
@@ -72,12 +72,12 @@ def summarise(ledger: SubmissionLog, nodes: int, *, complete: bool) -> Report:
     )
 
 
-def print_json(report: Report, console: Console) -> None:
+def print_json(report: SubmissionReport, console: Console) -> None:
     """Print the report as one JSON object."""
     console.file.write(json.dumps(asdict(report), indent=2) + "\n")
 
 
-def print_table(report: Report, console: Console) -> None:
+def print_table(report: SubmissionReport, console: Console) -> None:
     """Print the report for people."""
     latencies = (report.latency_p50_ms, report.latency_p90_ms, report.latency_p99_ms)
     shown = " / ".join("-" if each is None else f"{each:.1f}" for each in latencies)

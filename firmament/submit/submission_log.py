@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from firmament.submit.workload import Float64, Int64, Workload
+    from firmament.submit.workload import Float64, GeneratedWorkload, Int64
 
 
 class SubmissionLog:
@@ -21,7 +21,7 @@ class SubmissionLog:
     ``used``: int64[M, 3], requests of what runs on a machine.
     """
 
-    def __init__(self, workload: Workload) -> None:
+    def __init__(self, workload: GeneratedWorkload) -> None:
         self._workload = workload
         self.used = np.zeros_like(workload.allocatable)
         filled = workload.fill_level >= 0

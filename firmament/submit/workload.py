@@ -49,7 +49,7 @@ class WorkloadOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Workload:
+class GeneratedWorkload:
     """Columns over machines (M), classes (C) and tasks (T); resources are (cpu, memory, pods) in this order.
 
     ``allocatable``: int64[M, 3]. ``fill_level``: int64[M], index into ``fill_requests``, -1: empty.
@@ -79,14 +79,14 @@ class Workload:
         return len(self.task_class)
 
 
-def generate(options: WorkloadOptions) -> Workload:
+def generate(options: WorkloadOptions) -> GeneratedWorkload:
     """Draw a workload. Equal options give equal workloads."""
     rng = np.random.default_rng(options.seed)
     shapes = np.array([(shape.cpu, shape.memory, shape.pods) for shape in options.shapes], dtype=np.int64)
     allocatable = shapes[np.arange(options.nodes) % len(shapes)]
     fill_level, fill_requests = _fill(rng, options, shapes.min(axis=0))
     task_job, task_class = _jobs(rng, options)
-    return Workload(
+    return GeneratedWorkload(
         allocatable=allocatable,
         fill_level=fill_level,
         fill_requests=fill_requests,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict
 
-from firmament.core.round_flow.view import FlowClass, RoundFlow, RoundSummary
+from firmament.core.round_flow.assembly import FlowClass, RoundFlow, RoundSummary
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 

@@ -17,7 +17,7 @@ from firmament.core.results import (
     DeltaKind,
     Explanation,
     MachineState,
-    Placements,
+    PlacementDeltas,
     RoundResult,
     TaskState,
     Unscheduled,
@@ -83,7 +83,7 @@ def _encode_deltas(deltas: Sequence[Delta]) -> Iterator[bytes]:
     """Field ``deltas`` of a result, in parts. Nothing but plain ones, the usual case, takes no call for each."""
     if not deltas:
         return
-    if isinstance(deltas, Placements) and not deltas.depends_on:
+    if isinstance(deltas, PlacementDeltas) and not deltas.depends_on:
         yield _encode_plain(deltas.uids, deltas.machines)
         return
     kinds, uids, machines, *others = zip(*deltas, strict=True)

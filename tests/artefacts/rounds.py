@@ -11,7 +11,7 @@ import pytest
 
 from cost_models.interface import Assessment, JointRows, MachineColumns, ShapeBatch
 from firmament.artefacts import ArtefactError
-from firmament.artefacts.arrays import decode_arrays, encode_arrays
+from firmament.artefacts.saved_arrays import decode_arrays, encode_arrays
 from firmament.artefacts.saving import RoundRecord, encode_round
 from firmament.core.configuration import CoreConfiguration, RoundOptions, WeightedModel
 from firmament.core.events import Event, TasksBound

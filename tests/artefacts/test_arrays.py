@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firmament.artefacts import ArtefactError
-from firmament.artefacts.arrays import decode_arrays, encode_arrays
+from firmament.artefacts.saved_arrays import decode_arrays, encode_arrays
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from tests.artefacts.rounds import changed, refusal
 from tests.property.problems import SEEDS, placement_problem

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from firmament.artefacts.arrays import decode_arrays, encode_arrays
+from firmament.artefacts.saved_arrays import decode_arrays, encode_arrays
 from firmament.core.flow.problem import Assignments
 from firmament.core.flow.terms import DualPrices
 from tests.artefacts.rounds import refusal

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cost_models.group_terms import LevelRule
-from firmament.artefacts.arrays import decode_arrays, encode_arrays
+from firmament.artefacts.saved_arrays import decode_arrays, encode_arrays
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.placement.outcome import PassOptions, no_timer
 from firmament.core.rounds import decide

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from firmament.artefacts.arrays import decode_arrays, encode_arrays
+from firmament.artefacts.saved_arrays import decode_arrays, encode_arrays
 from firmament.core.flow.problem import Assignments
-from firmament.core.flow.terms import Charge
+from firmament.core.flow.terms import HeightCharge
 from tests.artefacts.rounds import refusal
 from tests.support.core import problem
 from tests.support.heights import with_heights
@@ -47,9 +47,9 @@ def test_heights_come_back_as_they_were():
             {"growth": np.zeros(3, dtype=np.int64)},
             "int64 of the size (3,) is not float64 - at `$.problem.heights.growth`",
         ),
-        ({"charges": (Charge(np.zeros((2, 3), np.bool_), 0, 1, 2),)}, "heights.charges: raw is bool"),
+        ({"charges": (HeightCharge(np.zeros((2, 3), np.bool_), 0, 1, 2),)}, "heights.charges: raw is bool"),
         (
-            {"charges": (Charge(np.zeros((2, 2)), 0, 1, 2),)},
+            {"charges": (HeightCharge(np.zeros((2, 2)), 0, 1, 2),)},
             "heights.charges[0].raw has the size (2, 2), not (2, 3)",
         ),
     ],

@@ -12,8 +12,8 @@ from cost_models.api.arrays import Arrays
 from cost_models.numa.capacity_tracker import ZoneLedger
 from cost_models.numa.numa_fit import NumaFit
 from firmament.artefacts import ArtefactError
-from firmament.artefacts.arrays import decode_arrays, encode_arrays
 from firmament.artefacts.replaying import replay
+from firmament.artefacts.saved_arrays import decode_arrays, encode_arrays
 from firmament.artefacts.saving import decode_round, encode_round
 from firmament.core.configuration import CoreConfiguration, WeightedModel
 from firmament.core.events import Event, TasksBound

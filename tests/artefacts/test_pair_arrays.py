@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cost_models.pairs import PairTerms
-from firmament.artefacts.arrays import decode_arrays, encode_arrays
+from firmament.artefacts.saved_arrays import decode_arrays, encode_arrays
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.rules.pairs import PairRules
 from tests.artefacts.rounds import refusal

@@ -11,8 +11,8 @@ import pytest
 
 from cost_models.interface import Int64
 from firmament.artefacts import ArtefactError
-from firmament.artefacts.arrays import decode_arrays, encode_arrays
 from firmament.artefacts.replaying import replay
+from firmament.artefacts.saved_arrays import decode_arrays, encode_arrays
 from firmament.artefacts.saving import RoundRecord, decode_round, encode_round
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.flow.problem import Assignments, PlacementProblem
@@ -23,9 +23,9 @@ from firmament.core.rules.ruleset import (
     Counter,
     Exclusion,
     Inclination,
+    PreferredSpread,
+    RequiredSpread,
     RuleSet,
-    SoftSpreading,
-    Spreading,
 )
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.artefacts.rounds import VERSIONS, entries, refusal
@@ -163,9 +163,9 @@ RULES = ClassRules(
     adds=(0,),
     exclusions=(Exclusion(1, "no"),),
     attraction=Attraction((0, 1), own=True),
-    spreadings=(Spreading(0, ZONE, np.array([True, False]), 2, 3, 1),),
+    spreadings=(RequiredSpread(0, ZONE, np.array([True, False]), 2, 3, 1),),
     inclinations=(Inclination(1, -7),),
-    soft_spreadings=(SoftSpreading(0, ZONE, 1.5, 1),),
+    soft_spreadings=(PreferredSpread(0, ZONE, 1.5, 1),),
 )
 
 

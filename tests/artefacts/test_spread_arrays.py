@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from firmament.artefacts.arrays import decode_arrays, encode_arrays
+from firmament.artefacts.saved_arrays import decode_arrays, encode_arrays
 from firmament.core.events import ClassDefined, TasksBound
 from firmament.core.placement.outcome import PassOptions, no_timer
 from firmament.core.rounds import decide

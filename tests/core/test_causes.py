@@ -6,23 +6,23 @@ import numpy as np
 
 from cost_models.interface import Bool
 from firmament.core.filters import reasons
-from firmament.core.filters.root_causes import Cause, Refusal, Stage, lacks, root_causes, rule_refusals
+from firmament.core.filters.root_causes import Cause, MachineRefusal, Stage, lacks, root_causes, rule_refusals
 from firmament.core.rules.ruleset import KEPT_OFF, NOT_NEAR, PORTS_TAKEN, SKEWED, TOO_NEAR
 
 RESOURCES = ("pods", "cpu", "example.com/gpu", "attachable-volumes-csi-d", "available-volumes-local")
 EVERYWHERE = np.ones(1, dtype=np.bool_)
 
 
-def refusals(*without: str) -> list[Refusal]:
+def refusals(*without: str) -> list[MachineRefusal]:
     """Everything that can refuse the only machine, latest first, but for some."""
     resources = lacks(np.zeros((1, 5), dtype=np.int64), np.ones(5, dtype=np.int64), RESOURCES)
     rules = rule_refusals((text, EVERYWHERE) for text in (KEPT_OFF, TOO_NEAR, NOT_NEAR, SKEWED, PORTS_TAKEN))
     others = [
-        Refusal(Cause("node(s) too hot"), EVERYWHERE),
-        Refusal(Cause(reasons.WRONG_VOLUMES, Stage.VOLUMES), EVERYWHERE),
-        Refusal(Cause(reasons.CORDONED, Stage.NODE), EVERYWHERE),
-        Refusal(Cause(reasons.UNTOLERATED, Stage.NODE, "{a: b}"), EVERYWHERE),
-        Refusal(Cause(reasons.NOT_NAMED, Stage.NAMED), EVERYWHERE),
+        MachineRefusal(Cause("node(s) too hot"), EVERYWHERE),
+        MachineRefusal(Cause(reasons.WRONG_VOLUMES, Stage.VOLUMES), EVERYWHERE),
+        MachineRefusal(Cause(reasons.CORDONED, Stage.NODE), EVERYWHERE),
+        MachineRefusal(Cause(reasons.UNTOLERATED, Stage.NODE, "{a: b}"), EVERYWHERE),
+        MachineRefusal(Cause(reasons.NOT_NAMED, Stage.NAMED), EVERYWHERE),
     ]
     return [each for each in (*others, *rules, *resources) if each.cause.text not in without]
 
@@ -57,8 +57,8 @@ def at(*machines: int) -> Bool:
 
 def test_counts_join_equal_words_and_name_no_details():
     taints = [
-        Refusal(Cause(reasons.UNTOLERATED, Stage.NODE, "{a: }"), at(0)),
-        Refusal(Cause(reasons.UNTOLERATED, Stage.NODE, "{b: }"), at(1, 2)),
+        MachineRefusal(Cause(reasons.UNTOLERATED, Stage.NODE, "{a: }"), at(0)),
+        MachineRefusal(Cause(reasons.UNTOLERATED, Stage.NODE, "{b: }"), at(1, 2)),
     ]
     causes = root_causes(4, taints)
     assert causes.counts() == [(reasons.UNTOLERATED, 3)]
@@ -68,7 +68,7 @@ def test_counts_join_equal_words_and_name_no_details():
 
 def test_what_evictions_may_open():
     found = [
-        Refusal(Cause("for good", Stage.NODE), at(0)),
-        Refusal(Cause("for now", Stage.PORTS, curable=True), at(0, 1)),
+        MachineRefusal(Cause("for good", Stage.NODE), at(0)),
+        MachineRefusal(Cause("for now", Stage.PORTS, curable=True), at(0, 1)),
     ]
     assert root_causes(4, found).curable().tolist() == [False, True, True, True]

@@ -17,7 +17,7 @@ from firmament.core.configuration import WeightedModel
 from firmament.core.events import MachineSampled, RecordRemoved, RecordUpserted, TasksBound
 from firmament.core.results import MachineVerdict
 from firmament.core.scheduler import Scheduler
-from firmament.core.scoring.assessment import LARGEST_COST, crowding_units
+from firmament.core.scoring.round_assessment import LARGEST_COST, crowding_units
 from tests.support.core import START, machine, placed, scheduler, task_class, tasks, uids
 from tests.support.models import Stated, flat, indifferent
 

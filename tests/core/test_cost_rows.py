@@ -20,7 +20,7 @@ from cost_models.interface import (
 from firmament.core.configuration import WeightedModel
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
 from firmament.core.scoring.arc_costs import Lines, charges
-from firmament.core.scoring.assessment import RoundAssessment
+from firmament.core.scoring.round_assessment import RoundAssessment
 from tests.numa.builders import columns
 
 SHAPES, MACHINES = 3, 6

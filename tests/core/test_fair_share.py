@@ -14,7 +14,7 @@ from firmament.core.model import TaskClass
 from firmament.core.queue.fair_share import share_levels
 from firmament.core.scheduler import Scheduler
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.tasks import State
+from firmament.core.state.tasks import TaskPhase
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import machine, placed, uids
 
@@ -121,7 +121,7 @@ def test_parked_tasks_keep_their_namespace_claim():
     )
     apply_events(cluster, [TasksSubmitted(B, uids("2", 10))], 0.0)
     cluster.tasks.unschedulable[cluster.tasks.row_of["large"]] = True
-    waiting = cluster.tasks.in_state(State.PENDING)[1:]
+    waiting = cluster.tasks.in_state(TaskPhase.PENDING)[1:]
     levels = share_levels(cluster, FairShare(), waiting).tolist()
     assert levels[:2] == [2, 2]
     assert levels[2:] == [2] * 5 + [1] * 3 + [0] * 2

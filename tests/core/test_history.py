@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firmament.core.resources import ResourceIndex
-from firmament.core.usage.history import SLOTS, SPACING, History
+from firmament.core.usage.history import SLOTS, SPACING, SampleHistory
 
 CPU = 1
 SHARES = {"p50": 50, "p90": 90, "p95": 95, "p99": 99}
@@ -27,7 +27,7 @@ def nearest_rank(values: list[float], share: int) -> float:
 )
 def test_statistics_are_those_of_the_samples_within_the_period(steps: list[tuple[int, int]], seconds: int):
     resources = ResourceIndex()
-    history = History(resources)
+    history = SampleHistory(resources)
     samples: list[tuple[float, float]] = []
     time = 0.0
     for step, value in steps:
@@ -44,7 +44,7 @@ def test_statistics_are_those_of_the_samples_within_the_period(steps: list[tuple
 
 
 def test_of_samples_close_together_the_newest_stays():
-    history = History(ResourceIndex())
+    history = SampleHistory(ResourceIndex())
     for step in range(100):
         history.add(0, float(step), np.array([0.0, step, 0.0, 0.0]))
     assert history.window("avg", 1e-3, np.array([0]))[0, CPU] == 99.0  # the newest is always there
@@ -54,7 +54,7 @@ def test_of_samples_close_together_the_newest_stays():
 
 
 def test_the_ring_forgets_the_oldest():
-    history = History(ResourceIndex())
+    history = SampleHistory(ResourceIndex())
     for step in range(3 * SLOTS):
         history.add(0, step * SPACING, np.array([0.0, step, 0.0, 0.0]))
     expected = np.mean(range(2 * SLOTS, 3 * SLOTS))
@@ -63,7 +63,7 @@ def test_the_ring_forgets_the_oldest():
 
 def test_rows_move_and_are_forgotten_and_columns_grow():
     resources = ResourceIndex()
-    history = History(resources)
+    history = SampleHistory(resources)
     history.move(5, 2)  # nothing is known yet
     history.reset(1)
     for row in range(3):

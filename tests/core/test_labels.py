@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firmament.core.model import NodeSelectorTerm, Requirement
-from firmament.core.selectors.labels import LabelColumn, LabelIndex, parse_integer
-from firmament.core.selectors.node_selectors import Selectors
+from firmament.core.selectors.labels import LabelColumn, LabelIndex, Selectors, parse_integer
 
 ZONES = ("a", "b", "a", None, "")
 

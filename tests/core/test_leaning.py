@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from firmament.core.commit.dependencies import binding_dependencies
+from firmament.core.commit.placements import binding_dependencies
 from firmament.core.events import BindingReport, TasksSubmitted
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.rules.ruleset import (

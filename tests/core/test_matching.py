@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from firmament.core.model import NodeSelectorTerm, Requirement
-from firmament.core.selectors.labels import LabelColumn, LabelIndex
-from firmament.core.selectors.node_selectors import NAME_FIELD, Selectors, named_values
+from firmament.core.selectors.labels import NAME_FIELD, LabelColumn, LabelIndex, Selectors, named_values
 from tests.support.core import machine, placed, scheduler, task_class, tasks, uids
 
 MACHINES: tuple[tuple[str, dict[str, str]], ...] = (

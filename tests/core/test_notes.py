@@ -6,7 +6,7 @@ import numpy as np
 
 from cost_models.interface import Assessment
 from firmament.core.configuration import WeightedModel
-from firmament.core.scoring.assessment import crowding_units
+from firmament.core.scoring.round_assessment import crowding_units
 from firmament.core.state.records import Notes
 from tests.core.test_composition import batch, columns
 from tests.support.core import machine, scheduler, tasks

@@ -8,12 +8,11 @@ import pytest
 
 from firmament.core.events import ClassDefined, MachineRemoved
 from firmament.core.filters import reasons
-from firmament.core.filters.node_filters import StaticRows
+from firmament.core.filters.node_filters import StaticRows, pin_refusals, pinned_rows
 from firmament.core.filters.root_causes import root_causes
-from firmament.core.filters.verdict import pin_refusals, pinned_rows
 from firmament.core.intake.events import apply_events
 from firmament.core.model import NodeSelectorTerm, Requirement, TaskClass, VolumeRule
-from firmament.core.selectors.node_selectors import HOSTNAME
+from firmament.core.selectors.labels import HOSTNAME
 from firmament.core.state.cluster import Cluster
 from tests.support.core import machine, messages, placed, scheduler, task_class, tasks
 

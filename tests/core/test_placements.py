@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament.core.results import Delta, DeltaKind, Placements
+from firmament.core.results import Delta, DeltaKind, PlacementDeltas
 
 UIDS, MACHINES = ["a", "b", "c"], ["m", "n", "m"]
 DELTAS = (
@@ -14,14 +14,14 @@ DELTAS = (
     Delta(DeltaKind.PLACE, "b", "n", depends_on=("a",)),
     Delta(DeltaKind.PLACE, "c", "m"),
 )
-PLACEMENTS = Placements(UIDS, MACHINES, {1: ("a",)})
+PLACEMENTS = PlacementDeltas(UIDS, MACHINES, {1: ("a",)})
 
 
 def test_they_are_a_sequence_of_deltas():
     assert len(PLACEMENTS) == 3
     assert tuple(PLACEMENTS) == DELTAS
     assert all(type(each) is Delta for each in PLACEMENTS)
-    assert not Placements((), ())
+    assert not PlacementDeltas((), ())
 
 
 @given(st.integers(-4, 3))
@@ -41,8 +41,8 @@ def test_slices(part):
 def test_they_equal_any_sequence_of_the_same():
     assert PLACEMENTS == DELTAS
     assert DELTAS == PLACEMENTS
-    assert Placements(tuple(UIDS), MACHINES, {1: ("a",)}) == PLACEMENTS
-    assert Placements(UIDS, MACHINES) != PLACEMENTS
+    assert PlacementDeltas(tuple(UIDS), MACHINES, {1: ("a",)}) == PLACEMENTS
+    assert PlacementDeltas(UIDS, MACHINES) != PLACEMENTS
     assert DELTAS[:2] != PLACEMENTS
     assert PLACEMENTS != 3
-    assert Placements((), ()) == ()
+    assert PlacementDeltas((), ()) == ()

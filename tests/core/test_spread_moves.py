@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from firmament.core.events import ClassDefined
 from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem
+from firmament.core.placement.moving_room import MovingRoom
 from firmament.core.placement.spread.moves import even_shares
-from firmament.core.placement.spread.room import MovingRoom
 from firmament.core.ranks import SHORT, distinct, order_by, rank, runs
 from tests.core.test_default_spread import core, in_zone, waiting
 from tests.support.core import placed, task_class

@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 
-from firmament.core.state.tasks import State, TaskTable
+from firmament.core.state.tasks import TaskPhase, TaskTable
 
 
 def add(table: TaskTable, *uids: str) -> list[int]:
@@ -29,7 +29,7 @@ def test_rows_are_used_again_before_new_ones():
     assert table.message == table.job == table.orphan_of == [""] * 4
     assert table.failures[: len(table.uid)].tolist() == [0] * 4
     assert table.row_of == {"c": 2, "d": 1, "e": 0, "f": 3}
-    assert table.in_state(State.PENDING).tolist() == [0, 1, 2, 3]
+    assert table.in_state(TaskPhase.PENDING).tolist() == [0, 1, 2, 3]
 
 
 def test_the_index_does_not_grow_while_tasks_come_and_go():

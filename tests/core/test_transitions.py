@@ -12,7 +12,7 @@ from firmament.core.intake.events import apply_events
 from firmament.core.model import Job
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.tasks import State
+from firmament.core.state.tasks import TaskPhase
 from tests.support.checked_transitions import checked
 from tests.support.core import machine, task_class
 from tests.support.invariants import validate
@@ -21,7 +21,7 @@ NOW = 10.0
 TASK = 0
 
 
-def cluster_with(state: State, *, gang: bool = False) -> Cluster:
+def cluster_with(state: TaskPhase, *, gang: bool = False) -> Cluster:
     """A cluster with two machines and two tasks, the first of which is in ``state``."""
     cluster = Cluster()
     job = (JobDefined(Job("j", min_members=2)),) if gang else ()
@@ -37,10 +37,10 @@ def cluster_with(state: State, *, gang: bool = False) -> Cluster:
         ],
         NOW,
     )
-    if state is State.ASSUMED:
+    if state is TaskPhase.ASSUMED:
         transitions.assume(cluster, rows(TASK), rows(0))
         transitions.date_assumptions(cluster, NOW)
-    if state is State.BOUND:
+    if state is TaskPhase.BOUND:
         apply_events(cluster, [TasksBound("m", 1, ("t",), job="j")], NOW)
     cluster.jobs.changed.clear()
     return cluster
@@ -90,7 +90,7 @@ ALLOWED = [(name, state) for name, (states, _) in transitions.MOVES.items() for 
 REFUSED = [
     (name, state)
     for name in transitions.MOVES
-    for state in (State.PENDING, State.ASSUMED, State.BOUND)
+    for state in (TaskPhase.PENDING, TaskPhase.ASSUMED, TaskPhase.BOUND)
     if (name, state) not in ALLOWED
 ]
 
@@ -107,7 +107,7 @@ def test_a_change_leads_where_it_says(name, state):
     HAPPENINGS[name](cluster)
     after = transitions.MOVES[name][1]
     assert cluster.tasks.state[TASK] == (state if after is None else after)
-    assert cluster.tasks.state[1] == State.PENDING
+    assert cluster.tasks.state[1] == TaskPhase.PENDING
     if name not in {*TOGETHER, "set_back"}:
         validate(cluster)
 
@@ -133,7 +133,7 @@ def test_a_gang_is_touched_by_whatever_changes_a_state(name, state):
 
 
 def test_who_is_lifted_and_put_back_is_as_before():
-    cluster = cluster_with(State.ASSUMED)
+    cluster = cluster_with(TaskPhase.ASSUMED)
     transitions.wait_for_room(cluster, rows(TASK), ordered=np.array([True]))
     before = {column: getattr(cluster.tasks, column).tolist() for column in cluster.tasks.COLUMNS}
     used = cluster.machines.used.tolist()
@@ -144,7 +144,7 @@ def test_who_is_lifted_and_put_back_is_as_before():
 
 
 def test_who_is_lifted_while_running_takes_no_room_and_is_set_back_as_before():
-    cluster = cluster_with(State.BOUND)
+    cluster = cluster_with(TaskPhase.BOUND)
     before = {column: getattr(cluster.tasks, column).tolist() for column in cluster.tasks.COLUMNS}
     used = cluster.machines.used.tolist()
     machines = transitions.lift_running(cluster, rows(TASK))
@@ -156,7 +156,7 @@ def test_who_is_lifted_while_running_takes_no_room_and_is_set_back_as_before():
 
 
 def test_who_is_lifted_and_placed_elsewhere_leaves_nothing_behind():
-    cluster = cluster_with(State.ASSUMED)
+    cluster = cluster_with(TaskPhase.ASSUMED)
     lifted = transitions.lift(cluster, TASK)
     transitions.assume(cluster, rows(TASK), rows(1))
     transitions.leave_former(cluster, lifted)
@@ -166,10 +166,10 @@ def test_who_is_lifted_and_placed_elsewhere_leaves_nothing_behind():
 
 
 def test_room_is_promised_to_who_loses_it_while_its_machine_is_there():
-    cluster = cluster_with(State.ASSUMED)
+    cluster = cluster_with(TaskPhase.ASSUMED)
     transitions.release(cluster, TASK, promised=True)
     assert len(cluster.promises.machine_of) == 1
-    cluster = cluster_with(State.ASSUMED)
+    cluster = cluster_with(TaskPhase.ASSUMED)
     apply_events(cluster, [MachineRemoved("m")], NOW)
     transitions.release(cluster, TASK, promised=True)
     assert len(cluster.promises.machine_of) == 0
@@ -193,27 +193,27 @@ def _write(column: str, value: object) -> Callable[[Cluster], None]:
 @pytest.mark.parametrize(
     ("state", "spoil", "said"),
     [
-        (State.PENDING, _write("machine", 0), "task t, PENDING, is on a machine"),
-        (State.PENDING, _write("orphan_of", "m"), "task t, PENDING, is kept aside for a machine"),
+        (TaskPhase.PENDING, _write("machine", 0), "task t, PENDING, is on a machine"),
+        (TaskPhase.PENDING, _write("orphan_of", "m"), "task t, PENDING, is kept aside for a machine"),
         (
-            State.PENDING,
+            TaskPhase.PENDING,
             _write("refused", value=True),
             "task t, PENDING, is refused for good, and not unschedulable",
         ),
-        (State.PENDING, _write("leaving", value=True), "task t, PENDING, is leaving"),
-        (State.PENDING, _write("sequence", 1), "two tasks are in one place of the order of arrival"),
-        (State.PENDING, _write("spread", 3), "group 3 has 1 tasks, and counts 0"),
-        (State.PENDING, _write("job", "k"), "job "),
-        (State.PENDING, _write("uid", "x"), "task t is not in row 0, as the index says"),
-        (State.PENDING, _write("state", State.UNUSED), "1 rows have a task, and 2 tasks a row"),
-        (State.PENDING, _book_twice, "machine m, column 0: 0 tasks run, 1 is counted"),
-        (State.ASSUMED, _write("machine", -1), "task t, ASSUMED, has no machine"),
-        (State.ASSUMED, _write("machine", 1), "machine m, column 0: 0 tasks run, 1 is counted"),
-        (State.ASSUMED, _write("machine", 2), "task t, ASSUMED, is on a machine that is not there"),
-        (State.ASSUMED, _write("unschedulable", value=True), "task t, ASSUMED, is unschedulable"),
-        (State.ASSUMED, _write("message", "wait"), "task t, ASSUMED, is told why it waits"),
-        (State.BOUND, _write("came", 9), "a task came to its machine later than the last"),
-        (State.BOUND, _write("owed", value=True), "task t, BOUND, is owed room"),
+        (TaskPhase.PENDING, _write("leaving", value=True), "task t, PENDING, is leaving"),
+        (TaskPhase.PENDING, _write("sequence", 1), "two tasks are in one place of the order of arrival"),
+        (TaskPhase.PENDING, _write("spread", 3), "group 3 has 1 tasks, and counts 0"),
+        (TaskPhase.PENDING, _write("job", "k"), "job "),
+        (TaskPhase.PENDING, _write("uid", "x"), "task t is not in row 0, as the index says"),
+        (TaskPhase.PENDING, _write("state", TaskPhase.UNUSED), "1 rows have a task, and 2 tasks a row"),
+        (TaskPhase.PENDING, _book_twice, "machine m, column 0: 0 tasks run, 1 is counted"),
+        (TaskPhase.ASSUMED, _write("machine", -1), "task t, ASSUMED, has no machine"),
+        (TaskPhase.ASSUMED, _write("machine", 1), "machine m, column 0: 0 tasks run, 1 is counted"),
+        (TaskPhase.ASSUMED, _write("machine", 2), "task t, ASSUMED, is on a machine that is not there"),
+        (TaskPhase.ASSUMED, _write("unschedulable", value=True), "task t, ASSUMED, is unschedulable"),
+        (TaskPhase.ASSUMED, _write("message", "wait"), "task t, ASSUMED, is told why it waits"),
+        (TaskPhase.BOUND, _write("came", 9), "a task came to its machine later than the last"),
+        (TaskPhase.BOUND, _write("owed", value=True), "task t, BOUND, is owed room"),
     ],
 )
 def test_what_does_not_hold_is_said(state, spoil, said):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeVar
 
-from firmament.core.cures.proposals import Cure, Kind, Step
+from firmament.core.cures.proposals import Cure, CureChange, CureKind
 from tests.differential.world import Cluster, Node, PodSpec, Toleration
 
 Rule = TypeVar("Rule")
@@ -21,46 +21,46 @@ def carried_out(cure: Cure, cluster: Cluster, spec: PodSpec) -> tuple[Cluster, P
     return after, spec
 
 
-def _done(step: Step, cluster: Cluster, spec: PodSpec) -> PodSpec:
+def _done(step: CureChange, cluster: Cluster, spec: PodSpec) -> PodSpec:
     if step.machine:
         _done_to_node(step, cluster, cluster.nodes[step.machine])
         return spec
     match step.kind:
-        case Kind.LOWER_REQUEST:
+        case CureKind.LOWER_REQUEST:
             assert isinstance(step.after, int)
             assert spec.requests[step.subject] == step.before
             assert spec.requests[step.subject] > step.after
             return replace(spec, requests={**spec.requests, step.subject: step.after})
-        case Kind.TOLERATE:
+        case CureKind.TOLERATE:
             name, effect = step.subject.rsplit(":", 1)
             key, _, value = name.partition("=")
             operator = "Equal" if value else "Exists"
             return replace(spec, tolerations=(*spec.tolerations, Toleration(key, operator, value, effect)))
-        case Kind.DROP:
+        case CureKind.DROP:
             return _without(step, spec)
         case _:
             return spec
 
 
-def _done_to_node(step: Step, cluster: Cluster, node: Node) -> None:
+def _done_to_node(step: CureChange, cluster: Cluster, node: Node) -> None:
     match step.kind:
-        case Kind.LABEL_MACHINE:
+        case CureKind.LABEL_MACHINE:
             labels = {key: value for key, value in node.labels.items() if key != step.subject}
             assert node.labels.get(step.subject) == step.before != step.after
             if step.after is not None:
                 labels[step.subject] = str(step.after)
             cluster.nodes[node.name] = replace(node, labels=labels)
-        case Kind.UNCORDON:
+        case CureKind.UNCORDON:
             assert node.unschedulable
             cluster.nodes[node.name] = replace(node, unschedulable=False)
-        case Kind.ENLARGE_MACHINE:
+        case CureKind.ENLARGE_MACHINE:
             assert isinstance(step.after, int)
             assert node.allocatable.get(step.subject, 0) == step.before
             assert node.allocatable.get(step.subject, 0) < step.after
             cluster.nodes[node.name] = replace(
                 node, allocatable={**node.allocatable, step.subject: step.after}
             )
-        case Kind.ADD_MACHINE:
+        case CureKind.ADD_MACHINE:
             name = f"{node.name}-more"
             labels = {**node.labels, "kubernetes.io/hostname": name}
             cluster.nodes[name] = replace(node, name=name, labels=labels, unschedulable=False)
@@ -68,7 +68,7 @@ def _done_to_node(step: Step, cluster: Cluster, node: Node) -> None:
             raise AssertionError(f"{step.kind} is nothing to do to a node")
 
 
-def _without(step: Step, spec: PodSpec) -> PodSpec:
+def _without(step: CureChange, spec: PodSpec) -> PodSpec:
     what, _, which = step.subject.partition(" ")
     if what == "nodeSelector":
         key = which.partition("=")[0]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from firmament.core.configuration import CoreConfiguration
-from firmament.core.cures.proposals import Kind
+from firmament.core.cures.proposals import CureKind
 from firmament.core.cures.search import cures_for
 from firmament.core.events import ClassDefined, Event, MachineUpserted, TasksBound, TasksSubmitted
 from firmament.core.model import Machine, NodeSelectorTerm, Requirement, Taint, TaskClass, Toleration
@@ -32,7 +32,7 @@ def scheduler() -> Scheduler:
 
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_whoever_is_cured_is_accepted(block: int):
-    cured, waiting, kinds = 0, 0, Counter[Kind]()
+    cured, waiting, kinds = 0, 0, Counter[CureKind]()
     for seed in range(block, SEEDS, BLOCKS):
         made = case(seed, SMALL if seed % 2 else WIDE)
         cluster, classes = made.cluster.copy(), Classes()
@@ -83,9 +83,9 @@ def small(name: str, **described: Any) -> Machine:
 def test_a_request_is_lowered_to_what_is_free_before_machines_are_changed():
     found = cures_of(TaskClass((("cpu", 6000),)), small("a"), small("b"), bound=TaskClass((("cpu", 1000),)))
     assert [cure.steps[0].kind for cure in found] == [
-        Kind.LOWER_REQUEST,
-        Kind.LOWER_REQUEST,
-        *(2 * [Kind.ENLARGE_MACHINE]),
+        CureKind.LOWER_REQUEST,
+        CureKind.LOWER_REQUEST,
+        *(2 * [CureKind.ENLARGE_MACHINE]),
     ]
     assert (found[0].steps[0].before, found[0].steps[0].after, found[0].machine) == (6000, 4000, "b")
     assert (found[2].steps[0].machine, found[2].steps[0].after) == ("b", 6000)
@@ -93,24 +93,24 @@ def test_a_request_is_lowered_to_what_is_free_before_machines_are_changed():
 
 def test_a_machine_more_helps_where_machines_are_large_enough():
     found = cures_of(TaskClass((("cpu", 4000),)), small("a"), bound=TaskClass((("cpu", 1000),)))
-    assert Kind.ADD_MACHINE in {cure.steps[0].kind for cure in found}
-    assert {cure.machine for cure in found if cure.steps[0].kind is Kind.ADD_MACHINE} == {"a-more"}
+    assert CureKind.ADD_MACHINE in {cure.steps[0].kind for cure in found}
+    assert {cure.machine for cure in found if cure.steps[0].kind is CureKind.ADD_MACHINE} == {"a-more"}
 
 
 def test_taints_are_tolerated_and_cordons_taken_away():
     tainted = small("a", taints=(Taint("gpu", "yes", "NoSchedule"), Taint("soft", "", "PreferNoSchedule")))
     found = cures_of(TaskClass(), tainted, small("b", unschedulable=True))
     assert [(cure.steps[0].kind, cure.steps[0].subject, cure.machine) for cure in found] == [
-        (Kind.TOLERATE, "gpu=yes:NoSchedule", "a"),
-        (Kind.UNCORDON, "", "b"),
+        (CureKind.TOLERATE, "gpu=yes:NoSchedule", "a"),
+        (CureKind.UNCORDON, "", "b"),
     ]
 
 
 def test_a_label_or_an_entry_of_the_selector_less():
     found = cures_of(TaskClass(node_selector=(("disk", "ssd"),)), small("a", labels={"disk": "hdd"}))
     assert [(cure.steps[0].kind, cure.steps[0].subject) for cure in found] == [
-        (Kind.LABEL_MACHINE, "disk"),
-        (Kind.DROP, "nodeSelector disk=ssd"),
+        (CureKind.LABEL_MACHINE, "disk"),
+        (CureKind.DROP, "nodeSelector disk=ssd"),
     ]
     assert (found[0].steps[0].before, found[0].steps[0].after) == ("hdd", "ssd")
 
@@ -127,7 +127,11 @@ def test_the_term_that_takes_the_fewest_labels_is_met():
 def test_several_changes_where_no_single_one_helps():
     machine = small("a", unschedulable=True, taints=(Taint("gpu", "", "NoSchedule"),))
     (cure,) = cures_of(TaskClass((("cpu", 8000),)), machine)
-    assert {step.kind for step in cure.steps} == {Kind.UNCORDON, Kind.TOLERATE, Kind.LOWER_REQUEST}
+    assert {step.kind for step in cure.steps} == {
+        CureKind.UNCORDON,
+        CureKind.TOLERATE,
+        CureKind.LOWER_REQUEST,
+    }
 
 
 def test_others_move_where_that_makes_room():
@@ -142,7 +146,7 @@ def test_others_move_where_that_makes_room():
         ],
     )
     found = cures_for(trials, TasksSubmitted(1, ("t",)), tries=30, most=10)
-    assert [(cure.machine, dict(cure.moves)) for cure in found if cure.steps[0].kind is Kind.MOVES] == [
+    assert [(cure.machine, dict(cure.moves)) for cure in found if cure.steps[0].kind is CureKind.MOVES] == [
         ("a", {"runs": "b"})
     ]
 
@@ -176,6 +180,6 @@ def test_a_machine_more_has_none_of_the_volumes_of_those_it_is_like():
     machine = Machine("a", {"cpu": 1000, "pods": 10, LOCAL: 1})
     wants = TaskClass((("cpu", 1000), (LOCAL, 1)))
     found = cures_of(wants, machine, bound=TaskClass((("cpu", 500),)))
-    assert Kind.ADD_MACHINE not in {cure.steps[0].kind for cure in found}
+    assert CureKind.ADD_MACHINE not in {cure.steps[0].kind for cure in found}
     found = cures_of(TaskClass((("cpu", 1000),)), machine, bound=TaskClass((("cpu", 500),)))
-    assert Kind.ADD_MACHINE in {cure.steps[0].kind for cure in found}
+    assert CureKind.ADD_MACHINE in {cure.steps[0].kind for cure in found}

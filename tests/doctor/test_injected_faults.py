@@ -18,7 +18,7 @@ import yaml
 from click.testing import CliRunner
 
 from firmament.configuration.document import SchedulerConfiguration
-from firmament.server.address import Address
+from firmament.server.address import ListenAddress
 from firmament.server.credentials import parse_clients
 from firmament.server.process import ServeOptions, SolverServer
 from poseidon.cli import main
@@ -217,7 +217,9 @@ async def test_it_is_named_and_was_not_found_before(tmp_path, monkeypatch, fault
         own = sign(authority, tmp_path, "firmament", "IP:127.0.0.1")
         files = TlsFiles(own.certificate, own.key, authority.certificate)
         clients = parse_clients(("stranger=theirs" if "another cluster" in fault.name else "poseidon=mine",))
-        options = ServeOptions(Address("127.0.0.1", 0), tls=files if fault.tls else None, clients=clients)
+        options = ServeOptions(
+            ListenAddress("127.0.0.1", 0), tls=files if fault.tls else None, clients=clients
+        )
         server = SolverServer(SchedulerConfiguration(), options)
         target = str(await server.start())
         stack.push_async_callback(server.stop, 1.0)

@@ -12,7 +12,7 @@ import grpc
 from prometheus_client import CollectorRegistry
 
 from firmament.configuration.document import SchedulerConfiguration
-from firmament.server.address import Address
+from firmament.server.address import ListenAddress
 from firmament.server.process import ServeOptions, SolverServer
 from poseidon.bridge.metrics import BridgeMetrics
 from poseidon.bridge.solver_stream.session import Session, SessionOptions
@@ -84,7 +84,7 @@ class Driving:
 @asynccontextmanager
 async def solving(ping_seconds: float = 5.0) -> AsyncIterator[str]:
     """Run a solver; yields its address."""
-    options = ServeOptions(Address("127.0.0.1", 0), ping_seconds=ping_seconds)
+    options = ServeOptions(ListenAddress("127.0.0.1", 0), ping_seconds=ping_seconds)
     server = SolverServer(SchedulerConfiguration(), options)
     address = await server.start()
     try:

@@ -17,7 +17,7 @@ from grpc import aio
 from firmament.cli import main as firmament
 from firmament.configuration.document import SchedulerConfiguration
 from firmament.inspection.client import QuestionError, solver_client
-from firmament.server.address import Address
+from firmament.server.address import ListenAddress
 from firmament.server.credentials import parse_clients
 from firmament.server.process import ServeOptions, SolverServer
 from poseidon.testbed.kubeconfig import write_kubeconfig
@@ -60,7 +60,7 @@ async def solving(place: Place, *may: str):
     server = SolverServer(
         SchedulerConfiguration(),
         ServeOptions(
-            Address("127.0.0.1", 0), tls=place.give("firmament"), clients=parse_clients(may or (MAY,))
+            ListenAddress("127.0.0.1", 0), tls=place.give("firmament"), clients=parse_clients(may or (MAY,))
         ),
     )
     address = await server.start()

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
-from firmament.core.flow.price_estimate.candidates import first_worth, wanted_machines
-from firmament.core.flow.price_estimate.market import Demand, Stairs, typical_step
+from firmament.core.flow.price_estimate.equilibrium import first_worth, wanted_machines
+from firmament.core.flow.price_estimate.market import MarketDemand, Stairs, typical_step
 from firmament.core.flow.price_estimate.newton import balanced, refined
 from firmament.core.flow.problem import PlacementProblem, Residual, machine_units
 from firmament.solvers.ortools_solver import OrToolsSolver
@@ -37,7 +37,7 @@ def prepared(given: PlacementProblem):
         flattest=PRICES.flattest,
     )
     tasks = given.counts.sum(axis=1).astype(float)
-    return residual, Demand(given, fits, stairs, np.arange(len(given.requests)), tasks)
+    return residual, MarketDemand(given, fits, stairs, np.arange(len(given.requests)), tasks)
 
 
 def test_a_part_of_the_machines_has_nearly_the_prices_of_all():

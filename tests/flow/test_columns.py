@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament.core.flow.network.columns import cheapest, starting_columns
-from firmament.core.flow.network.cost_view import Offers
+from firmament.core.flow.network.arc_columns import Offers, cheapest, starting_columns
 from firmament.core.flow.price_estimate.equilibrium import UNWANTED, Spread, expected_spread
 from firmament.core.flow.price_estimate.sampling import FlowSample, systematic_sample
 from firmament.core.flow.problem import Residual

@@ -11,7 +11,7 @@ from cost_models.interface import Bool
 from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
 from firmament.core.flow.price_estimate.continuation import continued_prices
 from firmament.core.flow.price_estimate.equilibrium import expected_spread
-from firmament.core.flow.price_estimate.market import Demand, Stairs, typical_step
+from firmament.core.flow.price_estimate.market import MarketDemand, Stairs, typical_step
 from firmament.core.flow.problem import PlacementProblem, Residual, machine_units
 from firmament.core.flow.terms import DualPrices
 from firmament.solvers.ortools_solver import OrToolsSolver
@@ -58,7 +58,7 @@ def continued(given: PlacementProblem, dual_prices: DualPrices | None):
         flattest=PRICES.flattest,
     )
     tasks = given.counts.sum(axis=1).astype(np.float64)
-    return continued_prices(Demand(given, fits, stairs, np.arange(CLASSES), tasks), PRICES)
+    return continued_prices(MarketDemand(given, fits, stairs, np.arange(CLASSES), tasks), PRICES)
 
 
 @pytest.mark.parametrize(

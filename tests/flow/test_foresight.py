@@ -7,15 +7,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
-from firmament.core.flow.network.columns import Columns
-from firmament.core.flow.network.cost_truncation import (
+from firmament.core.flow.column_generation import (
+    GenerationOptions,
+    optimal_flow,
     solve_near,
     surely_used,
     unfilled_machines,
 )
-from firmament.core.flow.network.network import build_network, dearest_path, unscheduled_penalties
-from firmament.core.flow.network.widening import carried_over
+from firmament.core.flow.network.arc_columns import ArcColumns
+from firmament.core.flow.network.network import (
+    build_network,
+    carried_over,
+    dearest_path,
+    unscheduled_penalties,
+)
 from firmament.core.flow.price_estimate.equilibrium import expected_spread
 from firmament.core.flow.problem import PlacementProblem, Residual
 from firmament.solvers.base import FlowProblem, FlowSolution
@@ -53,7 +58,7 @@ def prepared(given: PlacementProblem):
     fits = {shape: residual.fits(shape) for shape in range(len(given.requests))}
     cls, machine = np.divmod(np.arange(given.classes * given.machines), given.machines)
     penalties = unscheduled_penalties(residual, dearest_path(residual))
-    return residual, expected_spread(residual, fits, tuning=PRICES), Columns(cls, machine), penalties
+    return residual, expected_spread(residual, fits, tuning=PRICES), ArcColumns(cls, machine), penalties
 
 
 def test_merged_networks_have_fewer_steps_and_the_same_optimum():

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
-from firmament.core.flow.network.columns import Columns, starting_columns
-from firmament.core.flow.network.cost_view import Offers
+from firmament.core.flow.network.arc_columns import ArcColumns, Offers, starting_columns
 from firmament.core.flow.outcome import FlowOutcome
 from firmament.core.flow.price_estimate.equilibrium import expected_spread
 from firmament.core.flow.problem import PlacementProblem, Residual, machine_units
@@ -231,7 +230,7 @@ def test_without_time_for_a_fresh_solve_the_last_flow_stands_uncertified():
 # --- the first columns -----------------------------------------------------------------------------------------------
 
 
-def starting(given: PlacementProblem, base: int, samples: float = 2.0) -> Columns:
+def starting(given: PlacementProblem, base: int, samples: float = 2.0) -> ArcColumns:
     residual = Residual(given)
     usable = fits(residual)
     spread = expected_spread(residual, usable, tuning=PRICES)
@@ -246,7 +245,7 @@ def starting(given: PlacementProblem, base: int, samples: float = 2.0) -> Column
     )
 
 
-def pairs(columns: Columns) -> list[tuple[int, int]]:
+def pairs(columns: ArcColumns) -> list[tuple[int, int]]:
     return list(zip(columns.cls.tolist(), columns.machine.tolist(), strict=True))
 
 
@@ -285,10 +284,12 @@ def test_pinned_classes_start_with_all_their_machines():
 
 
 def test_columns_are_sorted_and_unique():
-    columns = Columns.joined([Columns(ints(1, 0), ints(2, 5)), Columns(ints(1), ints(2))], machines=10)
+    columns = ArcColumns.joined(
+        [ArcColumns(ints(1, 0), ints(2, 5)), ArcColumns(ints(1), ints(2))], machines=10
+    )
     assert pairs(columns) == [(0, 5), (1, 2)]
-    assert pairs(columns.merged(Columns(ints(0), ints(1)), 10)) == [(0, 1), (0, 5), (1, 2)]
-    assert len(Columns.joined([], machines=10)) == 0
+    assert pairs(columns.merged(ArcColumns(ints(0), ints(1)), 10)) == [(0, 1), (0, 5), (1, 2)]
+    assert len(ArcColumns.joined([], machines=10)) == 0
 
 
 # --- expected prices -------------------------------------------------------------------------------------------------

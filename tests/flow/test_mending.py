@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from firmament.core.flow.network.columns import Columns
-from firmament.core.flow.network.network import Network, build_network, dearest_path, unscheduled_penalties
-from firmament.core.flow.network.widening import carried_over
+from firmament.core.flow.network.arc_columns import ArcColumns
+from firmament.core.flow.network.network import (
+    Network,
+    build_network,
+    carried_over,
+    dearest_path,
+    unscheduled_penalties,
+)
 from firmament.core.flow.optimality.node_prices import node_prices
 from firmament.core.flow.optimality.pricing import FullPrices
 from firmament.core.flow.optimality.primal_dual_repair import mended
@@ -22,7 +27,7 @@ def network_of(residual: Residual, pairs: list[tuple[int, int]]) -> Network:
     given = residual.problem
     cls, machine = np.array(sorted(pairs), dtype=np.int64).T
     penalties = unscheduled_penalties(residual, dearest_path(residual))
-    return build_network(residual, Columns(cls, machine), penalties, np.full(given.machines, 9))
+    return build_network(residual, ArcColumns(cls, machine), penalties, np.full(given.machines, 9))
 
 
 def everywhere(given: PlacementProblem) -> list[tuple[int, int]]:

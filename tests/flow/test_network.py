@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cost_models.interface import JointRows
-from firmament.core.flow.network.columns import Columns
+from firmament.core.flow.network.arc_columns import ArcColumns
 from firmament.core.flow.network.network import (
     Network,
     build_network,
@@ -26,7 +26,7 @@ def full_network(residual: Residual, steps: int = 100) -> Network:
     cls, machine = np.divmod(np.arange(given.classes * given.machines), max(1, given.machines))
     return build_network(
         residual,
-        Columns(cls, machine),
+        ArcColumns(cls, machine),
         unscheduled_penalties(residual, dearest_path(residual)),
         np.full(given.machines, steps),
     )
@@ -108,7 +108,7 @@ def test_only_classes_that_wait_and_machines_with_columns_take_part():
     residual = Residual(problem(tasks=[2, 0, 1], requests=[[1], [1], [1]], free=[[9], [9], [9]]))
     network = build_network(
         residual,
-        Columns(np.array([0, 2, 2]), np.array([2, 0, 2])),
+        ArcColumns(np.array([0, 2, 2]), np.array([2, 0, 2])),
         unscheduled_penalties(residual, dearest_path(residual)),
         np.ones(3, dtype=np.int64),
     )

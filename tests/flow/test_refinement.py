@@ -9,8 +9,7 @@ import pytest
 
 from firmament.core.flow.price_estimate.equilibrium import expected_spread
 from firmament.core.flow.price_estimate.market import FORBIDDEN, Market, Stairs
-from firmament.core.flow.price_estimate.newton import balanced, refined
-from firmament.core.flow.price_estimate.smoothed_market import BLOCK
+from firmament.core.flow.price_estimate.newton import BLOCK, balanced, refined
 from firmament.core.flow.problem import Residual
 from tests.support.core import problem
 from tests.support.tuning import NEWTON, PRICES

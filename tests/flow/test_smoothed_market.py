@@ -7,10 +7,10 @@ import warnings
 import numpy as np
 import pytest
 
-from firmament.core.flow.price_estimate import smoothed_market
+from firmament.core.flow.price_estimate import newton
 from firmament.core.flow.price_estimate.equilibrium import expected_spread
 from firmament.core.flow.price_estimate.market import FORBIDDEN, Market, Stairs
-from firmament.core.flow.price_estimate.smoothed_market import FARTHEST, Point, SmoothedMarket
+from firmament.core.flow.price_estimate.newton import FARTHEST, MarketPoint, SmoothedMarket
 from firmament.core.flow.problem import Residual
 from tests.support.core import problem
 from tests.support.tuning import PRICES
@@ -50,7 +50,7 @@ def written_out(given: Market, worth: np.ndarray, temperature: float) -> tuple[l
     return prices, np.array(shares).T
 
 
-def check(given: Market, point: Point, temperature: float) -> None:
+def check(given: Market, point: MarketPoint, temperature: float) -> None:
     prices, shares = written_out(given, point.worth, temperature)
     open_to_some = (given.cost < FORBIDDEN).any(axis=0)
     assert point.temperature == pytest.approx(temperature)
@@ -110,13 +110,13 @@ def test_flags_that_products_leave_behind_say_nothing(monkeypatch):
     residual = Residual(problem(tasks=[30] * 3, requests=[[1]] * 3, free=[[9]] * 40, cost=COSTS, crowd=100))
     fits = residual.fits_of([0, 1, 2])
     expected = expected_spread(residual, fits, PRICES)
-    product, flags = smoothed_market.by_machine, []
+    product, flags = newton.by_machine, []
 
     def with_a_flag(vector: np.ndarray, matrix: np.ndarray) -> np.ndarray:
         flags.append(np.float32(np.inf) - np.float32(np.inf))
         return product(vector, matrix)
 
-    monkeypatch.setattr(smoothed_market, "by_machine", with_a_flag)
+    monkeypatch.setattr(newton, "by_machine", with_a_flag)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = expected_spread(residual, fits, PRICES)

@@ -6,16 +6,16 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firmament.core.flow.network.columns import Columns
+from firmament.core.flow.network.arc_columns import ArcColumns
 from firmament.core.flow.network.network import (
     Steps,
     build_network,
+    carried_over,
     dearest_path,
     flow_cost,
     unmerged,
     unscheduled_penalties,
 )
-from firmament.core.flow.network.widening import carried_over
 from firmament.core.flow.problem import Residual
 from tests.support.core import problem
 from tests.support.effort import examples
@@ -62,7 +62,7 @@ def test_a_network_unfolds_to_what_it_would_have_been_unmerged():
         tasks=[5, 4], requests=[[1], [1]], free=[[6], [4], [3]], cost=[[5, 3, 9], [1, 2, 3]], crowd=[2, 0, 7]
     )
     residual = Residual(given_problem)
-    columns = Columns(np.array([0, 0, 1, 1, 1]), np.array([0, 2, 0, 1, 2]))
+    columns = ArcColumns(np.array([0, 0, 1, 1, 1]), np.array([0, 2, 0, 1, 2]))
     penalties = unscheduled_penalties(residual, dearest_path(residual))
     many, merged = np.array([6, 6, 2]), np.array([4, 3, 2])
     whole = build_network(residual, columns, penalties, many)

@@ -9,8 +9,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
-from firmament.core.flow.network.columns import Columns
-from firmament.core.flow.network.cost_view import Offers
+from firmament.core.flow.network.arc_columns import ArcColumns, Offers
 from firmament.core.flow.network.network import Network, build_network, dearest_path, unscheduled_penalties
 from firmament.core.flow.optimality.node_prices import node_prices
 from firmament.core.flow.optimality.pricing import FullPrices, price_out
@@ -130,7 +129,7 @@ def withheld(
         return None
     fewer = build_network(
         residual,
-        Columns(columns.cls[keep], columns.machine[keep]),
+        ArcColumns(columns.cls[keep], columns.machine[keep]),
         unscheduled_penalties(residual, dearest_path(residual)),
         np.full(residual.problem.machines, 1000),
     )
@@ -191,7 +190,7 @@ def test_withheld_cheap_machine_is_missed():
 
 def test_withheld_crowding_step_is_missed():
     residual = Residual(small_problem([1, 9], [1, 1], 3))
-    columns = Columns(np.array([0, 0]), np.array([0, 1]))
+    columns = ArcColumns(np.array([0, 0]), np.array([0, 1]))
     penalties = unscheduled_penalties(residual, dearest_path(residual))
     network = build_network(residual, columns, penalties, np.array([1, 5]))
     flows = SOLVER.solve(network.problem).flows

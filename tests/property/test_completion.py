@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
 from firmament.core.placement.admission import admit
 from firmament.core.placement.cost import placement_cost
-from firmament.core.placement.greedy import place_greedily
 from firmament.core.placement.local_search.size_exchange import levelled
 from firmament.core.placement.outcome import Means
-from firmament.core.placement.passes import place_all
+from firmament.core.placement.passes import place_all, place_greedily
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.property.problems import SEEDS, as_dict, placement_problem, plain
 from tests.support.core import problem

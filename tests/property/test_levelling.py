@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
 from firmament.core.placement.cost import placed_cost, placement_cost
-from firmament.core.placement.greedy import place_greedily
 from firmament.core.placement.local_search.size_exchange import levelled
+from firmament.core.placement.passes import place_greedily
 from tests.property.problems import SEEDS, as_dict, placement_problem
 from tests.support.effort import examples
 from tests.support.heights import with_heights

@@ -9,10 +9,14 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from cost_models.interface import Int64
-from firmament.core.flow.network.columns import Columns
-from firmament.core.flow.network.cost_view import Offers
-from firmament.core.flow.network.network import Network, build_network, dearest_path, unscheduled_penalties
-from firmament.core.flow.network.widening import carried_over
+from firmament.core.flow.network.arc_columns import ArcColumns, Offers
+from firmament.core.flow.network.network import (
+    Network,
+    build_network,
+    carried_over,
+    dearest_path,
+    unscheduled_penalties,
+)
 from firmament.core.flow.optimality.node_prices import node_prices
 from firmament.core.flow.optimality.pricing import FullPrices, price_out
 from firmament.core.flow.optimality.primal_dual_repair import Mended, mended
@@ -27,7 +31,7 @@ SIZES = {"seed": SEEDS, "classes": st.integers(1, 6), "machines": st.integers(1,
 SHARES = st.floats(0.0, 1.0)
 
 
-def some_columns(residual: Residual, random: np.random.Generator, share: float) -> Columns:
+def some_columns(residual: Residual, random: np.random.Generator, share: float) -> ArcColumns:
     """About ``share`` of all columns; those of pinned classes are always there."""
     problem, fits = residual.problem, fits_of(residual)
     pairs = [
@@ -37,10 +41,10 @@ def some_columns(residual: Residual, random: np.random.Generator, share: float) 
         if (machine in problem.pins[cls] if cls in problem.pins else random.random() < share)
     ]
     cls, machine = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-    return Columns(cls, machine)
+    return ArcColumns(cls, machine)
 
 
-def network_of(residual: Residual, columns: Columns, steps: Int64) -> Network:
+def network_of(residual: Residual, columns: ArcColumns, steps: Int64) -> Network:
     penalties = unscheduled_penalties(residual, dearest_path(residual))
     return build_network(residual, columns, penalties, steps)
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firmament.core.flow.network.columns import Columns
-from firmament.core.flow.network.cost_view import Offers
+from firmament.core.flow.network.arc_columns import ArcColumns, Offers
 from firmament.core.flow.network.network import Network, build_network, dearest_path, unscheduled_penalties
 from firmament.core.flow.optimality.node_prices import node_prices
 from firmament.core.flow.optimality.pricing import FullPrices, price_out
@@ -57,7 +56,7 @@ def test_all_violators_are_found_and_nothing_else(
     ]
     if not pairs:
         return
-    columns = Columns.joined([Columns(*np.array(pairs, dtype=np.int64).T)], machines)
+    columns = ArcColumns.joined([ArcColumns(*np.array(pairs, dtype=np.int64).T)], machines)
     penalties = unscheduled_penalties(residual, dearest_path(residual))
     network = build_network(residual, columns, penalties, np.full(machines, 1000))
     flows = OrToolsSolver().solve(network.problem).flows

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firmament.core.flow.dimacs import to_dimacs
-from firmament.core.flow.network.columns import Columns
+from firmament.core.flow.network.arc_columns import ArcColumns
 from firmament.core.flow.network.network import build_network, dearest_path, unscheduled_penalties
+from firmament.core.flow.outcome import to_dimacs
 from firmament.core.flow.problem import Residual
 from firmament.solvers.base import FlowProblem, Solver
 from firmament.solvers.networkx_solver import NetworkxSolver
@@ -65,8 +65,9 @@ def test_on_networks_of_placement_problems(seed: int, classes: int, machines: in
         np.flatnonzero(residual.fits(shape)) for shape in residual.problem.shape[residual.active()].tolist()
     ]
     waiting = residual.active().tolist()
-    columns = Columns.joined(
-        [Columns(np.full(len(rows), cls), rows) for cls, rows in zip(waiting, allowed, strict=True)], machines
+    columns = ArcColumns.joined(
+        [ArcColumns(np.full(len(rows), cls), rows) for cls, rows in zip(waiting, allowed, strict=True)],
+        machines,
     )
     if not len(columns):
         return

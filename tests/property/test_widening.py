@@ -8,9 +8,14 @@ import numpy as np
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from firmament.core.flow.network.columns import Columns
-from firmament.core.flow.network.network import build_network, dearest_path, unscheduled_penalties
-from firmament.core.flow.network.widening import carried_over, widened
+from firmament.core.flow.network.arc_columns import ArcColumns
+from firmament.core.flow.network.network import (
+    build_network,
+    carried_over,
+    dearest_path,
+    unscheduled_penalties,
+    widened,
+)
 from firmament.core.flow.problem import Residual
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.property.problems import SEEDS, fits_of, placement_problem
@@ -28,9 +33,9 @@ def pairs(residual: Residual, random: np.random.Generator, share: float) -> set[
     }
 
 
-def columns_of(chosen: set[tuple[int, int]]) -> Columns:
+def columns_of(chosen: set[tuple[int, int]]) -> ArcColumns:
     cls, machine = np.array(sorted(chosen), dtype=np.int64).reshape(-1, 2).T
-    return Columns(cls, machine)
+    return ArcColumns(cls, machine)
 
 
 @settings(max_examples=examples(200))

@@ -10,7 +10,7 @@ import pytest
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.events import ClassDefined, Event, JobDefined, MachineUpserted, TasksBound, TasksSubmitted
 from firmament.core.model import Job, Machine, Requirement, TaskClass, TaskSelector, TaskTerm
-from firmament.core.rescheduling.room import GangRoom, gang_room_for
+from firmament.core.rescheduling.room_by_moves import GangRoom, gang_room_for
 from firmament.core.rescheduling.trials import Trials
 from firmament.core.scheduler import Scheduler
 from firmament.solvers.ortools_solver import OrToolsSolver

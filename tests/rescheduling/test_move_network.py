@@ -7,12 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament.core.rescheduling.move_network.admission import admitted, gains
-from firmament.core.rescheduling.move_network.budget import frontier
-from firmament.core.rescheduling.move_network.compiled import alike
 from firmament.core.rescheduling.move_network.local_moves import with_local_moves
-from firmament.core.rescheduling.move_network.problem import MoveProblem, Moves, saved
-from firmament.core.rescheduling.move_network.search import MoveSearch, SearchOptions
+from firmament.core.rescheduling.move_network.move_search import MoveSearch, SearchOptions, frontier
+from firmament.core.rescheduling.move_network.problem import MoveProblem, Moves, admitted, gains, saved
+from firmament.core.rescheduling.plan_moves import alike
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.rescheduling.moving import Task, World, worlds
 

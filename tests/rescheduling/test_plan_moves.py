@@ -12,7 +12,7 @@ from benchmarks.consolidation import Running, random_cluster
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.events import ClassDefined, Event, MachineUpserted, TaskRemoved, TasksBound
 from firmament.core.model import Machine, TaskClass, TaskSelector, TaskTerm
-from firmament.core.rescheduling.plan_moves import Move, PlanOptions, plan_moves
+from firmament.core.rescheduling.plan_moves import PlanOptions, PricedMove, plan_moves
 from firmament.core.results import Delta, DeltaKind
 from firmament.core.scheduler import Scheduler
 from firmament.solvers.ortools_solver import OrToolsSolver
@@ -35,7 +35,9 @@ def scheduler_of(events: Sequence[Event]) -> Scheduler:
     return made
 
 
-def planned(scheduler: Scheduler, uids: Mapping[str, object], most_moves: int = 1000) -> tuple[Move, ...]:
+def planned(
+    scheduler: Scheduler, uids: Mapping[str, object], most_moves: int = 1000
+) -> tuple[PricedMove, ...]:
     return plan_moves(
         scheduler,
         dict.fromkeys(uids, 0.0),
@@ -44,7 +46,7 @@ def planned(scheduler: Scheduler, uids: Mapping[str, object], most_moves: int = 
     ).moves
 
 
-def carry_out(scheduler: Scheduler, moves: Sequence[Move], first_class: int) -> None:
+def carry_out(scheduler: Scheduler, moves: Sequence[PricedMove], first_class: int) -> None:
     """Let all moves happen at once."""
     tasks = [scheduler.bound_task(move.uid) for move in moves]
     for number, (task, move) in enumerate(zip(tasks, moves, strict=True), first_class):
@@ -86,7 +88,7 @@ def test_whoever_moves_is_allowed_where_it_goes_and_nothing_is_left_changed(bloc
 
 
 def _in_an_order_that_works(
-    left: Cluster, specs: Mapping[str, PodSpec], moves: Sequence[Move]
+    left: Cluster, specs: Mapping[str, PodSpec], moves: Sequence[PricedMove]
 ) -> list[Delta]:
     """Places one after another, those first that are allowed at once: some need others near them."""
     cluster, waiting, order = left.copy(), list(moves), list[Delta]()

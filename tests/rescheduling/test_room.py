@@ -9,7 +9,7 @@ from random import Random
 from benchmarks.consolidation import Amounts, Running, random_cluster, trials_of
 from firmament.core.events import ClassDefined, TasksSubmitted
 from firmament.core.model import TaskClass
-from firmament.core.rescheduling.room import Room, lacks_only_room, room_for
+from firmament.core.rescheduling.room_by_moves import RoomByMoves, lacks_only_room, room_for
 from firmament.core.rescheduling.trials import Trials
 from tests.support.effort import examples
 
@@ -17,14 +17,14 @@ CLASS = 10_000
 LARGE: Amounts = (6, 12)
 
 
-def found_in(running: Running, wanted: Amounts = LARGE, tries: int = 20) -> Room | None:
+def found_in(running: Running, wanted: Amounts = LARGE, tries: int = 20) -> RoomByMoves | None:
     trials = trials_of(running)
     trials._classes[CLASS] = content = TaskClass((("cpu", wanted[0]), ("memory", wanted[1])))
     trials._scheduler.apply([ClassDefined(CLASS, content)])
     return looked_for(trials, tries)
 
 
-def looked_for(trials: Trials, tries: int) -> Room | None:
+def looked_for(trials: Trials, tries: int) -> RoomByMoves | None:
     task = TasksSubmitted(CLASS, ("waits",))
     machines = [name for name, reasons in trials.refusals(task).items() if lacks_only_room(reasons)]
     return room_for(trials, task, machines, tries)

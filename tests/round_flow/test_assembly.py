@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from firmament.core.model import Taint
-from firmament.core.round_flow.assembly import first_tasks, snapshot_flow
-from firmament.core.round_flow.view import RoundFlow
+from firmament.core.round_flow.assembly import RoundFlow, first_tasks, snapshot_flow
 from firmament.core.scheduler import Scheduler
 from tests.support.core import machine, scheduler, task_class, tasks, uids
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from firmament.core.flow.network.network import dearest_path, unscheduled_penalties
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, PlacementProblem, Residual
 from firmament.core.placement.outcome import PassOptions, no_timer
-from firmament.core.round_flow.prices import place_prices
+from firmament.core.round_flow.rooms import place_prices
 from firmament.core.rounds import decide
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.property.problems import SEEDS, placement_problem

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
+from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.rules.counters import RuleState
 from firmament.core.rules.ruleset import TOO_NEAR, Attraction, ClassRules, Counter, Exclusion, RuleSet
 from tests.support.core import problem
@@ -17,11 +17,6 @@ Units = list[tuple[int, int]]
 def ruled(counters: Sequence[Counter], of: Mapping[int, ClassRules], **more: object) -> PlacementProblem:
     """A problem as `problem` makes it, with rules."""
     return replace(problem(**more), rules=RuleSet(counters, of))  # type: ignore[arg-type]  # fields by name
-
-
-def begin(given: PlacementProblem) -> tuple[Residual, RuleState]:
-    """The problem before anything has been placed."""
-    return Residual(given), RuleState(given.rules or RuleSet([]))
 
 
 def units(placed: Assignments) -> Units:

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from firmament.core.flow.problem import PlacementProblem
-from firmament.core.placement.domain_planning import Dealer, coarse_topologies
+from firmament.core.placement.outcome import PlacementState
+from firmament.core.placement.waves import Dealer, coarse_topologies
 from firmament.core.rules.ruleset import TOO_NEAR, Attraction, ClassRules, Exclusion, Inclination, RuleSet
-from tests.rounds.rules import apart, begin, ruled, together
+from tests.rounds.rules import apart, ruled, together
 from tests.support.core import problem
 from tests.support.rules import counter, soft_spreading, spreading
 
@@ -21,8 +22,9 @@ class Deal:
     """A dealer and what it deals to the classes of a problem, one after another."""
 
     def __init__(self, given: PlacementProblem) -> None:
-        self.residual, self.state = begin(given)
-        self.dealer = Dealer(self.residual, self.state)
+        state = PlacementState(given)
+        self.residual, self.state = state.residual, state.rules
+        self.dealer = Dealer(state)
 
     def to(self, cls: int = 0, *closed: int) -> dict[tuple[int, ...], int]:
         """Tasks by machines, of which ``closed`` are not open to the class."""

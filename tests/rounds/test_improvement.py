@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from cost_models.interface import JointRows
 from firmament.core.flow.problem import Assignments, PlacementProblem
-from firmament.core.placement.greedy import place_leftovers
-from firmament.core.placement.local_search.relocation import improved
-from firmament.core.placement.local_search.trial_state import Board
+from firmament.core.placement.local_search.relocation import Board, improved
+from firmament.core.placement.outcome import PlacementState
+from firmament.core.placement.passes import place_leftovers
 from firmament.core.rules.ruleset import TOO_NEAR, Attraction, ClassRules, Exclusion
-from tests.rounds.rules import Units, apart, begin, broken, proposed, ruled, units
+from tests.rounds.rules import Units, apart, broken, proposed, ruled, units
 from tests.support.effort import examples
 from tests.support.rules import counter, ints, spreading
 from tests.support.tuning import PLACING
@@ -180,7 +180,7 @@ def test_room_on_all_machines_is_what_it_is_on_each(seed: int):
 def test_random_placements_get_no_worse_and_stay_valid(seed: int):
     made = random_problem(seed)
     made = replace(made, priority=made.priority - made.priority.min())
-    before = place_leftovers(*begin(made))
+    before = place_leftovers(PlacementState(made))
     after = improved(made, before, seed, tuning=PLACING.relocation)
     assert broken(made, units(after)) == []
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 
 from firmament.core.flow.problem import PlacementProblem
-from firmament.core.placement.greedy import (
+from firmament.core.placement.outcome import PlacementState
+from firmament.core.placement.passes import (
     cheapest_machine,
-    open_machines,
     place_leftovers,
 )
 from firmament.core.rules.ruleset import TOO_NEAR, Attraction, ClassRules, Exclusion, Inclination
-from tests.rounds.rules import Units, apart, begin, broken, proposed, ruled, units
+from tests.rounds.rules import Units, apart, broken, proposed, ruled, units
 from tests.support.rules import counter, ints, spreading
 
 ZONE = [0, 0, 1, 1]
@@ -22,17 +22,17 @@ FREE = [[9]] * 4
 
 def left_over(given: PlacementProblem) -> Units:
     """Placements in order, valid one after another, after which nothing that waits fits anywhere."""
-    residual, state = begin(given)
-    found = units(place_leftovers(residual, state))
+    state = PlacementState(given)
+    found = units(place_leftovers(state))
     assert broken(given, found) == []
-    for cls in residual.active().tolist():
-        assert not open_machines(residual, state, cls).any()
+    for cls in state.residual.active().tolist():
+        assert not state.open_to(cls).any()
     return found
 
 
 def test_nothing_is_left():
-    residual, state = begin(ruled([], {}, tasks=[0], requests=[[1]], free=FREE))
-    assert units(place_leftovers(residual, state)) == []
+    state = PlacementState(ruled([], {}, tasks=[0], requests=[[1]], free=FREE))
+    assert units(place_leftovers(state)) == []
 
 
 def test_no_machines():
@@ -90,19 +90,19 @@ def test_the_most_important_come_first_then_the_longest_waiting():
 def test_preferences_have_a_say():
     likes = {0: ClassRules(inclinations=(Inclination(0, 10),))}
     given = ruled([counter(ZONE, [0, 1])], likes, tasks=[1], requests=[[1]], free=FREE, cost=[[0, 0, 9, 5]])
-    residual, state = begin(given)
-    assert cheapest_machine(residual, state, 0) == 3
+    state = PlacementState(given)
+    assert cheapest_machine(state, 0) == 3
 
 
 def test_the_first_of_equal_machines_is_taken_and_none_where_there_is_no_place():
-    residual, state = begin(ruled([counter(ZONE)], {0: apart(0)}, tasks=[3], requests=[[1]], free=FREE))
-    assert cheapest_machine(residual, state, 0) == 0
-    residual.take(proposed((0, 0)))
-    state.add(0, 0)
-    assert cheapest_machine(residual, state, 0) == 2
-    residual.take(proposed((0, 2)))
-    state.add(0, 2)
-    assert cheapest_machine(residual, state, 0) is None
-    assert np.flatnonzero(open_machines(residual, state, 0)).tolist() == []
-    assert state.counts[0].tolist() == [1, 1]
-    assert residual.free.tolist() == [[8, 9, 8, 9]]
+    state = PlacementState(ruled([counter(ZONE)], {0: apart(0)}, tasks=[3], requests=[[1]], free=FREE))
+    assert cheapest_machine(state, 0) == 0
+    state.residual.take(proposed((0, 0)))
+    state.rules.add(0, 0)
+    assert cheapest_machine(state, 0) == 2
+    state.residual.take(proposed((0, 2)))
+    state.rules.add(0, 2)
+    assert cheapest_machine(state, 0) is None
+    assert np.flatnonzero(state.open_to(0)).tolist() == []
+    assert state.rules.counts[0].tolist() == [1, 1]
+    assert state.residual.free.tolist() == [[8, 9, 8, 9]]

@@ -6,7 +6,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64, JointRows
 from firmament.core.flow.problem import Assignments, PlacementProblem
-from firmament.core.flow.terms import Group, GroupTerms
+from firmament.core.flow.terms import GroupTerms, TreeGroup
 from firmament.core.placement.cost import placement_cost
 from firmament.core.placement.local_search.size_exchange import levelled
 from firmament.core.rules.ruleset import ClassRules, RuleSet
@@ -106,7 +106,7 @@ def test_tasks_that_rules_know_stay():
 
 def test_tasks_of_groups_over_a_tree_stay():
     tree = build_tree(("node",), {("a",): 0, ("b",): 1})
-    terms = GroupTerms(tree, ExactSolver(), {0: Group("g", 1, (), ints(0, 0), ints(LARGE))}, ints(0, 1))
+    terms = GroupTerms(tree, ExactSolver(), {0: TreeGroup("g", 1, (), ints(0, 0), ints(LARGE))}, ints(0, 1))
     with_gang = replace(given(), gang=ints(-1, 0), gang_need=ints(1))
     assert outcome(replace(with_gang, topology=terms)) == units(UNEVEN)
     assert outcome(with_gang) == EVEN

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from firmament.core.flow.terms import Charge
+from firmament.core.flow.terms import HeightCharge
 from firmament.core.placement.cost import network_cost, placement_cost, size_cost
 from tests.rounds.rules import proposed
 from tests.support.core import problem
@@ -50,6 +50,6 @@ def test_machines_on_which_nothing_has_a_size_cost_what_the_network_charges():
 def test_a_charge_is_what_the_network_charges():
     shapes, machines = np.array([0, 0, 1]), np.array([0, 1, 1])
     raw = np.array([[100, 40], [0, -20]], dtype=np.int16)
-    assert Charge(raw, 100.0, -2.0, np.inf).units(shapes, machines).tolist() == [0, 120, 240]
-    assert Charge(raw, 100.0, -2.0, 200.0).units(shapes, machines).tolist() == [0, 120, 200]
-    assert Charge(raw, 50.0, 2.0, 200.0).units(shapes, machines).tolist() == [100, 0, 0]
+    assert HeightCharge(raw, 100.0, -2.0, np.inf).units(shapes, machines).tolist() == [0, 120, 240]
+    assert HeightCharge(raw, 100.0, -2.0, 200.0).units(shapes, machines).tolist() == [0, 120, 200]
+    assert HeightCharge(raw, 50.0, 2.0, 200.0).units(shapes, machines).tolist() == [100, 0, 0]

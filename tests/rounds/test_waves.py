@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from firmament.core.flow.problem import PlacementProblem
-from firmament.core.placement.outcome import Means, PassOptions, Placed
+from firmament.core.placement.outcome import Means, PassOptions, Placed, PlacementState
 from firmament.core.placement.waves import most_per_machine, place_in_waves, plan_wave
 from firmament.core.rules.ruleset import (
     TOO_NEAR,
@@ -18,7 +18,7 @@ from firmament.core.rules.ruleset import (
 )
 from firmament.solvers.base import FlowProblem, FlowSolution, SolverTimeoutError
 from firmament.solvers.ortools_solver import OrToolsSolver
-from tests.rounds.rules import Units, apart, begin, broken, ruled, together, units
+from tests.rounds.rules import Units, apart, broken, ruled, together, units
 from tests.support.rules import counter, ints, soft_spreading, spreading, state
 from tests.support.tuning import PLACING
 
@@ -29,8 +29,8 @@ FREE = [[9]] * 6
 
 def in_waves(given: PlacementProblem, options: PassOptions | None = None) -> tuple[Units, Placed]:
     """Placements, each of which is valid when it is made, and what it took."""
-    residual, at_start = begin(given)
-    placing = place_in_waves(residual, at_start, Means(OrToolsSolver(), options or PassOptions()))
+    at_start = PlacementState(given)
+    placing = place_in_waves(at_start, Means(OrToolsSolver(), options or PassOptions()))
     found = units(placing.assignments)
     assert broken(given, found) == []
     return found, placing
@@ -38,7 +38,7 @@ def in_waves(given: PlacementProblem, options: PassOptions | None = None) -> tup
 
 def planned(given: PlacementProblem, *, first: bool = True) -> list[tuple[list[int], int, int]]:
     """Bundles of the first wave: classes, tasks, and most per machine."""
-    wave = plan_wave(*begin(given), PLACING.pinned_up_to, first=first)
+    wave = plan_wave(PlacementState(given), PLACING.pinned_up_to, first=first)
     if wave is None:
         return []
     made = wave.residual.problem
@@ -194,8 +194,8 @@ class OutOfTime:
 
 def test_without_time_tasks_are_placed_one_by_one():
     given = ruled([counter(ZONE)], {0: apart(0)}, tasks=[5, 2], requests=[[1]] * 2, free=FREE)
-    residual, at_start = begin(given)
-    placing = place_in_waves(residual, at_start, Means(OutOfTime()))
+    at_start = PlacementState(given)
+    placing = place_in_waves(at_start, Means(OutOfTime()))
     found = units(placing.assignments)
     assert broken(given, found) == []
     assert Counter(cls for cls, _ in found) == {0: 3, 1: 2}

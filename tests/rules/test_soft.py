@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from firmament.core.rules.preferences import soft_cost
-from firmament.core.rules.ruleset import ClassRules, Counter, Inclination, SoftSpreading
+from firmament.core.rules.ruleset import ClassRules, Counter, Inclination, PreferredSpread
 from tests.support.rules import counter, ints, soft_spreading, state
 
 ZONE = [0, 0, 1, 2, -1]
@@ -118,7 +118,7 @@ def test_machines_without_the_label_are_worst():
 
 
 def test_nobody_has_the_label():
-    rule = SoftSpreading(0, ints(-1, -1, -1, -1, -1), 1.0, 1)
+    rule = PreferredSpread(0, ints(-1, -1, -1, -1, -1), 1.0, 1)
     assert points(state([counter([-1] * 5, [])], {0: ClassRules(soft_spreadings=(rule,))})) is None
 
 

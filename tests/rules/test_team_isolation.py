@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from cost_models import registry
 from firmament.artefacts import ArtefactError
-from firmament.artefacts.arrays import decode_arrays, encode_arrays
+from firmament.artefacts.saved_arrays import decode_arrays, encode_arrays
 from firmament.core.configuration import WeightedModel
 from firmament.core.events import ClassDefined, Event, TaskRemoved, TasksBound, TasksSubmitted
 from firmament.core.model import TaskClass

@@ -10,7 +10,7 @@ from typing import Any, cast
 import grpc
 
 from firmament.configuration.document import SchedulerConfiguration
-from firmament.server.address import Address
+from firmament.server.address import ListenAddress
 from firmament.server.process import ServeOptions, SolverServer
 from firmament.server.saving import ArtefactOptions
 from firmament.solvers.process_solver import DEFAULT_SOLVER
@@ -99,7 +99,7 @@ class Driver:
 class Running:
     """A started server and ways to call it."""
 
-    def __init__(self, server: SolverServer, address: Address, channel: grpc.aio.Channel) -> None:
+    def __init__(self, server: SolverServer, address: ListenAddress, channel: grpc.aio.Channel) -> None:
         self.server = server
         self.address = address
         self.channel = channel
@@ -133,7 +133,7 @@ async def running_server(
     artefacts: ArtefactOptions | None = None,
     clock: Callable[[], float] | None = None,
 ) -> AsyncIterator[Running]:
-    options = ServeOptions(Address("127.0.0.1", 0), artefacts=artefacts, solver=solver)
+    options = ServeOptions(ListenAddress("127.0.0.1", 0), artefacts=artefacts, solver=solver)
     server = SolverServer(configuration or SchedulerConfiguration(), options, clock=clock)
     try:
         address = await server.start()

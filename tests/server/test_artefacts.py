@@ -159,7 +159,7 @@ def test_replay_needs_only_two_of_the_files(tmp_path):
 
 
 def test_another_placement_ends_with_status_1(tmp_path):
-    from firmament.artefacts.arrays import encode_arrays
+    from firmament.artefacts.saved_arrays import encode_arrays
     from firmament.artefacts.saving import decode_round
     from firmament.core.flow.problem import Assignments
 

@@ -15,9 +15,9 @@ from firmament.core.configuration import CoreConfiguration, RoundOptions, Weight
 from firmament.core.events import Event
 from firmament.core.scheduler import Scheduler
 from firmament.server.cluster import NoStateError, ServedCluster, StateLostError
+from firmament.server.cluster_registry import ClusterRegistry
 from firmament.server.driving.loop import RoundRunner
 from firmament.server.metrics import Metrics
-from firmament.server.registry import ClusterRegistry
 from firmament.server.service import SchedulerService
 from firmament.server.session import SessionSettings
 from firmament.solvers.base import FlowProblem, FlowSolution

@@ -8,8 +8,8 @@ import socket
 import grpc
 import pytest
 
-from firmament.server.address import Address, AddressError, check_free, parse_address
-from firmament.server.outbox import Ending, Outbox
+from firmament.server.address import AddressError, ListenAddress, check_free, parse_address
+from firmament.server.outbox import DriverOutbox, Ending
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 
@@ -18,7 +18,7 @@ def result(number: int) -> pb.ServerMessage:
 
 
 async def test_acknowledgements_are_coalesced():
-    outbox = Outbox()
+    outbox = DriverOutbox()
     for number in (1, 2, 3):
         outbox.acknowledge(number)
     outbox.put(result(1))
@@ -29,7 +29,7 @@ async def test_acknowledgements_are_coalesced():
 
 
 async def test_producers_wait_for_room():
-    outbox = Outbox(capacity=2)
+    outbox = DriverOutbox(capacity=2)
     outbox.put(result(1))
     await asyncio.wait_for(outbox.room(), 1)
     outbox.put(result(2))
@@ -42,7 +42,7 @@ async def test_producers_wait_for_room():
 
 async def test_closing_with_and_without_what_waits():
     ending = Ending(grpc.StatusCode.ABORTED, "over")
-    flushed, cut = Outbox(), Outbox()
+    flushed, cut = DriverOutbox(), DriverOutbox()
     for outbox, flush in ((flushed, True), (cut, False)):
         outbox.put(result(1))
         outbox.acknowledge(5)
@@ -55,7 +55,7 @@ async def test_closing_with_and_without_what_waits():
 
 
 async def test_closing_wakes_whoever_waits():
-    outbox = Outbox(capacity=1)
+    outbox = DriverOutbox(capacity=1)
     outbox.put(result(1))
     waiting = asyncio.ensure_future(outbox.room())
     outbox.close(Ending(), flush=False)
@@ -66,10 +66,10 @@ async def test_closing_wakes_whoever_waits():
 @pytest.mark.parametrize(
     ("text", "address"),
     [
-        ("127.0.0.1:0", Address("127.0.0.1", 0)),
-        (":9090", Address("0.0.0.0", 9090)),
-        ("[::1]:80", Address("::1", 80)),
-        ("solver.example:65535", Address("solver.example", 65535)),
+        ("127.0.0.1:0", ListenAddress("127.0.0.1", 0)),
+        (":9090", ListenAddress("0.0.0.0", 9090)),
+        ("[::1]:80", ListenAddress("::1", 80)),
+        ("solver.example:65535", ListenAddress("solver.example", 65535)),
     ],
 )
 def test_addresses(text, address):
@@ -92,7 +92,7 @@ def test_an_address_in_use():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        address = Address("127.0.0.1", taken.getsockname()[1])
+        address = ListenAddress("127.0.0.1", taken.getsockname()[1])
         with pytest.raises(AddressError, match="address already in use; choose another address"):
             check_free(address)
     check_free(address)

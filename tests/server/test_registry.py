@@ -6,7 +6,7 @@ import pytest
 
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.scheduler import Scheduler
-from firmament.server.registry import ClusterInUseError, ClusterRegistry, UnknownClusterError
+from firmament.server.cluster_registry import ClusterInUseError, ClusterRegistry, UnknownClusterError
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import Clock
 

@@ -12,10 +12,10 @@ import pytest
 
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.scheduler import Scheduler
+from firmament.server.cluster_registry import ClusterRegistry
 from firmament.server.driving.loop import RoundRunner
 from firmament.server.metrics import Metrics
-from firmament.server.outbox import Outbox, SignsOfLife
-from firmament.server.registry import ClusterRegistry
+from firmament.server.outbox import DriverOutbox, SignsOfLife
 from firmament.server.service import SchedulerService, add_service
 from firmament.server.session import SessionSettings
 from firmament.solvers.ortools_solver import OrToolsSolver
@@ -76,7 +76,7 @@ async def _converse(call: Any, gate: Gate) -> None:
     call.cancel()
 
 
-async def _heard(signs: SignsOfLife, outbox: Outbox, *, seconds: float) -> int:
+async def _heard(signs: SignsOfLife, outbox: DriverOutbox, *, seconds: float) -> int:
     """How often a driver hears of a message that waits so long."""
     heard = 0
     telling = asyncio.create_task(signs.run())
@@ -97,5 +97,5 @@ async def _heard(signs: SignsOfLife, outbox: Outbox, *, seconds: float) -> int:
 
 @pytest.mark.parametrize(("hung", "heard"), [(SECONDS, True), (0.0, False)])
 async def test_what_hangs_is_not_at_work(hung: float, heard: bool):
-    outbox = Outbox()
+    outbox = DriverOutbox()
     assert bool(await _heard(SignsOfLife(outbox, EVERY, hung), outbox, seconds=10 * EVERY)) is heard

@@ -15,7 +15,7 @@ from firmament.core.gangs import lifecycle
 from firmament.core.gangs.members import lacking
 from firmament.core.intake.binding_reports import BindingOutcomes
 from firmament.server.cluster import Fencing
-from firmament.server.outbox import Outbox
+from firmament.server.outbox import DriverOutbox
 from poseidon.bridge.watched_pods import Pods
 from poseidon.kube.api.coordination import Lease
 from poseidon.kube.api.decoding import WatchEvent
@@ -80,12 +80,12 @@ def _partial_gang() -> Sequence[Any]:
 
 def _reordered_acknowledgement() -> Sequence[Any]:
     """An older batch is acknowledged after a newer one."""
-    original = Outbox.acknowledge
+    original = DriverOutbox.acknowledge
 
-    def acknowledge(self: Outbox, sequence: int) -> None:
+    def acknowledge(self: DriverOutbox, sequence: int) -> None:
         original(self, sequence - 2 if sequence % 3 == 0 else sequence)
 
-    return [patch.object(Outbox, "acknowledge", acknowledge)]
+    return [patch.object(DriverOutbox, "acknowledge", acknowledge)]
 
 
 def _swallowed_conflict() -> Sequence[Any]:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from firmament.configuration.document import SchedulerConfiguration, build_core
 from firmament.core.scheduler import Scheduler
 from firmament.server.cluster import Fencing
+from firmament.server.cluster_registry import ClusterRegistry
 from firmament.server.driving.loop import RoundRunner
 from firmament.server.metrics import Metrics
 from firmament.server.process import SteadyClock
-from firmament.server.registry import ClusterRegistry
 from firmament.server.service import SchedulerService
 from firmament.server.session import SessionSettings
 from firmament.solvers.base import FlowProblem, FlowSolution, SolverError, SolverTimeoutError

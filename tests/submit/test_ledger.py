@@ -7,7 +7,7 @@ import pytest
 
 from firmament.submit.report import summarise
 from firmament.submit.submission_log import SubmissionLog
-from firmament.submit.workload import Int64, MachineShape, Workload, WorkloadOptions, generate
+from firmament.submit.workload import GeneratedWorkload, Int64, MachineShape, WorkloadOptions, generate
 
 
 def ints(*values: int) -> Int64:
@@ -15,7 +15,7 @@ def ints(*values: int) -> Int64:
 
 
 @pytest.fixture
-def workload() -> Workload:
+def workload() -> GeneratedWorkload:
     """Two machines with room for two tasks each."""
     options = WorkloadOptions(
         nodes=2, tasks=6, classes=1, cpu=(400, 400), memory=(1, 1), shapes=(MachineShape(1000, 10, 10),)

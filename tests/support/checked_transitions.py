@@ -13,7 +13,7 @@ import pytest
 from firmament.core.scheduler import Scheduler
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.tasks import State
+from firmament.core.state.tasks import TaskPhase
 from tests.support.invariants import validate
 
 MOST_TASKS = 500
@@ -31,11 +31,11 @@ def checked() -> Iterator[None]:
         yield
 
 
-def _checked(change: Callable, before: frozenset[State], after: State | None) -> Callable:
+def _checked(change: Callable, before: frozenset[TaskPhase], after: TaskPhase | None) -> Callable:
     @wraps(change)
     def check(cluster: Cluster, concerned: Any, *others: Any, **named: Any) -> Any:
         rows = concerned.task if isinstance(concerned, transitions.Lifted) else concerned
-        found = {State(state) for state in np.atleast_1d(cluster.tasks.state[rows]).tolist()}
+        found = {TaskPhase(state) for state in np.atleast_1d(cluster.tasks.state[rows]).tolist()}
         assert found <= before, f"{change.__name__} of tasks that are {found}"
         result = change(cluster, concerned, *others, **named)
         if after is not None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from firmament.core.flow.problem import PlacementProblem
-from firmament.core.flow.terms import Charge, RoundHeights
+from firmament.core.flow.terms import HeightCharge, RoundHeights
 
 
 def with_heights(
@@ -36,6 +36,6 @@ def with_heights(
             rate=rate[None, :],
             amount=size[:, None],
             growth=growth,
-            charges=(Charge(raw, 0.0, 1.0, np.inf),),
+            charges=(HeightCharge(raw, 0.0, 1.0, np.inf),),
         ),
     )

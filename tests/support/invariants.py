@@ -13,7 +13,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.core.resources import CEILING
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.tasks import State, TaskTable
+from firmament.core.state.tasks import TaskPhase, TaskTable
 
 
 def validate(cluster: Cluster) -> None:
@@ -31,7 +31,7 @@ def _rows(tasks: TaskTable) -> None:
     size = len(tasks.uid)
     for uid, row in tasks.row_of.items():
         _require(row < size and tasks.uid[row] == uid, f"task {uid} is not in row {row}, as the index says")
-    used = int(np.count_nonzero(tasks.state[:size] != int(State.UNUSED)))
+    used = int(np.count_nonzero(tasks.state[:size] != int(TaskPhase.UNUSED)))
     _require(used == len(tasks.row_of), f"{used} rows have a task, and {len(tasks.row_of)} tasks a row")
     _require(not tasks.state[size:].any(), "a row beyond the last has a task")
     lengths = {len(texts) for texts in (tasks.uid, tasks.name, tasks.job, tasks.message, tasks.orphan_of)}
@@ -41,7 +41,7 @@ def _rows(tasks: TaskTable) -> None:
 def _states(tasks: TaskTable) -> None:
     """What is noted about a task goes with its state."""
     state = tasks.state[: len(tasks.uid)]
-    known, pending, bound = state != State.UNUSED, state == State.PENDING, state == State.BOUND
+    known, pending, bound = state != TaskPhase.UNUSED, state == TaskPhase.PENDING, state == TaskPhase.BOUND
     messages = np.array([text != "" for text in tasks.message], dtype=np.bool_)
     for name, flag, allowed in (
         ("unschedulable", tasks.unschedulable, pending),
@@ -65,7 +65,7 @@ def _places(cluster: Cluster) -> None:
     size = len(tasks.uid)
     machine, state = tasks.machine[:size], tasks.state[:size]
     aside = np.array([name != "" for name in tasks.orphan_of], dtype=np.bool_)
-    placed = (state == State.ASSUMED) | (state == State.BOUND)
+    placed = (state == TaskPhase.ASSUMED) | (state == TaskPhase.BOUND)
     _nobody(tasks, ~placed & (machine >= 0), "is on a machine")
     _nobody(tasks, ~placed & aside, "is kept aside for a machine")
     _nobody(tasks, placed & (machine < 0) & ~aside, "has no machine")
@@ -89,7 +89,7 @@ def _order(cluster: Cluster) -> None:
         len(np.unique(tasks.sequence[rows])) == len(rows),
         "two tasks are in one place of the order of arrival",
     )
-    came = tasks.came[rows[tasks.state[rows] != int(State.PENDING)]]
+    came = tasks.came[rows[tasks.state[rows] != int(TaskPhase.PENDING)]]
     _require(len(np.unique(came)) == len(came), "two tasks came to machines in one place of the order")
     _require(
         bool(((came > 0) & (came <= cluster.last_came)).all()),
@@ -147,7 +147,7 @@ def _sums(shape_of: Int64, where: Int64, amounts: Int64) -> Int64:
 
 def _nobody(tasks: TaskTable, wrong: Bool, what: str) -> None:
     for row in np.flatnonzero(wrong)[:1].tolist():
-        _require(False, f"task {tasks.uid[row]}, {State(int(tasks.state[row])).name}, {what}")
+        _require(False, f"task {tasks.uid[row]}, {TaskPhase(int(tasks.state[row])).name}, {what}")
 
 
 def _require(holds: bool, what: str) -> None:

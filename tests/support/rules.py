@@ -9,7 +9,7 @@ import numpy as np
 from cost_models.interface import Int64
 from firmament.core.model import Requirement, SpreadRule, TaskSelector, TaskTerm
 from firmament.core.rules.counters import RuleState
-from firmament.core.rules.ruleset import ClassRules, Counter, RuleSet, SoftSpreading, Spreading
+from firmament.core.rules.ruleset import ClassRules, Counter, PreferredSpread, RequiredSpread, RuleSet
 
 
 def ints(*numbers: int) -> Int64:
@@ -40,10 +40,10 @@ def spreading(
     max_skew: int = 1,
     min_domains: int = 0,
     own: int = 1,
-) -> Spreading:
+) -> RequiredSpread:
     """A spread rule on counter ``number``; all domains count unless told otherwise."""
     every = [True] * (max(domain) + 1)
-    return Spreading(
+    return RequiredSpread(
         number,
         ints(*domain),
         np.array(every if counted is None else counted, dtype=np.bool_),
@@ -55,9 +55,9 @@ def spreading(
 
 def soft_spreading(
     number: int, domain: Sequence[int], *, factor: float = 1.0, max_skew: int = 1
-) -> SoftSpreading:
+) -> PreferredSpread:
     """A preference for even domains."""
-    return SoftSpreading(number, ints(*domain), factor, max_skew)
+    return PreferredSpread(number, ints(*domain), factor, max_skew)
 
 
 def state(counters: Sequence[Counter], of: Mapping[int, ClassRules]) -> RuleState:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cost_models.interface import Int64
 from firmament.core.flow.problem import Assignments
-from firmament.core.placement.tree_groups.dealing import Choosy, deal
+from firmament.core.placement.tree_groups.placer import Choosy, deal
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.effort import examples
 from tests.support.rules import ints

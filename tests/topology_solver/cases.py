@@ -9,9 +9,8 @@ from typing import Literal
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.tree_solver.rules import Rule
 from firmament.core.tree_solver.solver import CHOICES, Choice
-from firmament.core.tree_solver.tree import Tree, build_tree
+from firmament.core.tree_solver.tree import Rule, Tree, build_tree
 
 LEVELS = ("zone", "rack", "server", "node")
 PLACEMENTS = 30_000

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from firmament.core.tree_solver.rules import Shortage
 from firmament.core.tree_solver.solver import ExactSolver
+from firmament.core.tree_solver.tree import Shortage
 from tests.topology_solver.cases import Case, random_case
 from tests.topology_solver.exhaustive import best, keeps, later_first, leaf_paths, worth
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from firmament.core.tree_solver.rules import Rule
+from firmament.core.tree_solver.tree import Rule
 from tests.topology_solver.cases import Case
 
 Path = tuple[str, ...]
@@ -14,8 +14,7 @@ Path = tuple[str, ...]
 
 def leaf_paths(case: Case) -> list[Path]:
     """The paths of the leaves in tree order."""
-    last = len(case.tree.levels) - 1
-    return [case.tree.path(last, leaf) for leaf in range(case.tree.leaves)]
+    return [case.tree.leaf_path(leaf) for leaf in range(case.tree.leaves)]
 
 
 def best(case: Case) -> tuple[Any, ...] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from firmament.core.tree_solver.rules import Rule
+from firmament.core.tree_solver.tree import Rule
 from tests.topology_solver.trees import asked, full_tree, per_unit, placed, shown, two_levels
 
 PACK, SPREAD = Rule("pack"), Rule("spread")

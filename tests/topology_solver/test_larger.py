@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from firmament.core.tree_solver import regular
 from firmament.core.tree_solver.answers import assign
-from firmament.core.tree_solver.counts import progression, reachable
-from firmament.core.tree_solver.profiles import _by_table, best_profile
-from firmament.core.tree_solver.rules import Rule, Shortage
+from firmament.core.tree_solver.profiles import _by_table, best_profile, progression, reachable
+from firmament.core.tree_solver.tree import Rule, Shortage
 from tests.support.effort import examples
 from tests.topology_solver.cases import random_rule
 from tests.topology_solver.exhaustive import keeps
@@ -154,7 +153,7 @@ class TestClusterOfTenThousand:
 def test_no_strict_rule_is_bent_for_larger_groups(seed):
     rng = random.Random(seed)
     tree = full_tree(("zone", "rack", "node"), (4, 5, 8))
-    paths = [tree.path(2, leaf) for leaf in range(tree.leaves)]
+    paths = [tree.leaf_path(leaf) for leaf in range(tree.leaves)]
     placements = 0
     for _ in range(40):
         room = np.array([rng.randint(0, 9) for _ in paths])

@@ -7,9 +7,8 @@ import random
 import numpy as np
 import pytest
 
-from firmament.core.tree_solver.diagnosis import inconsistencies
-from firmament.core.tree_solver.rules import Rule, Shortage
-from firmament.core.tree_solver.tree import build_tree
+from firmament.core.tree_solver.solver import inconsistencies
+from firmament.core.tree_solver.tree import Rule, Shortage, build_tree
 from tests.topology_solver.cases import random_case
 from tests.topology_solver.trees import asked, full_tree
 

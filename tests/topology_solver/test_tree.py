@@ -20,7 +20,7 @@ def test_units_are_in_depth_first_order_with_numbers_as_numbers():
 def test_equal_names_under_different_parents_are_different_units():
     tree = build_tree(("row", "rack", "node"), {("a", "r", "1"): 0, ("b", "r", "1"): 1})
     assert [tree.units(level) for level in range(3)] == [2, 2, 2]
-    assert tree.path(2, 1) == ("b", "r", "1")
+    assert tree.leaf_path(1) == ("b", "r", "1")
 
 
 def test_names_that_differ_in_leading_zeros_only_are_different_units():

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.tree_solver.rules import Rule, Shortage
 from firmament.core.tree_solver.solver import ExactSolver
-from firmament.core.tree_solver.tree import Tree, build_tree
+from firmament.core.tree_solver.tree import Rule, Shortage, Tree, build_tree
 
 
 def full_tree(levels: Sequence[str], degrees: Sequence[int]) -> Tree:
@@ -69,7 +68,7 @@ def shown(tree: Tree, answer: Int64) -> dict[str, dict[str, int]]:
     """The used leaves of a tree of two levels, by rack."""
     used: dict[str, dict[str, int]] = {}
     for leaf in np.flatnonzero(answer).tolist():
-        rack, node = tree.path(1, leaf)
+        rack, node = tree.leaf_path(leaf)
         used.setdefault(rack, {})[node] = int(answer[leaf])
     return used
 

@@ -19,10 +19,10 @@ import numpy as np
 
 from cost_models.interface import Assessment, Bool, Int64, JointRows
 from firmament.core.configuration import WeightedModel
-from firmament.core.filters.node_filters import StaticRows
 from firmament.core.flow.problem import Assignments
 from firmament.core.rules.model_limits import ModelLimits
-from firmament.core.scoring.assessment import assess_shapes
+from firmament.core.scoring.round_assessment import assess_shapes
+from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.snapshot import Snapshot, model_columns
 from firmament.core.state.cluster import Cluster
 
@@ -52,13 +52,12 @@ class LimitsNow:
         return ModelLimits(self._joint, self._ledgers, self._shape)
 
 
-def limits_now(
-    cluster: Cluster, static_rows: StaticRows, snapshot: Snapshot, placed: Assignments
-) -> LimitsNow | None:
+def limits_now(context: RoundContext, snapshot: Snapshot, placed: Assignments) -> LimitsNow | None:
     """Ask the models again, if anything has come to the machines that ``placed`` concerns; None if nothing has.
 
     To be asked before any task of the round is put anywhere, and while those that may move are still in their places.
     """
+    cluster = context.cluster
     if not len(placed.cls) or cluster.version == snapshot.version:
         return None
     weighted, told = snapshot.configuration.models, told_since(cluster, snapshot)
@@ -75,17 +74,15 @@ def limits_now(
     shape_of = np.array([cluster.classes.rows[cls].shape for cls in snapshot.cls.tolist()], dtype=np.int64)
     shapes, of_entry = np.unique(shape_of[placed.cls], return_inverse=True)
     counts = np.bincount(of_entry, weights=placed.count).astype(np.int64)
-    columns = model_columns(cluster, snapshot.assessed.machines.now, snapshot.configuration.needs)
-    assessed = assess_shapes(cluster, static_rows, columns, shapes.tolist(), counts.tolist(), asked)
+    answers = _asked_again(context, snapshot, asked, shapes.tolist(), counts.tolist())
     place = {shape: place for place, shape in enumerate(shapes.tolist())}
     of_class = np.array([place.get(shape, -1) for shape in shape_of.tolist()], dtype=np.int64)
-    return LimitsNow(of_class, assessed.assessments)
+    return LimitsNow(of_class, answers)
 
 
-def newly_limited(
-    cluster: Cluster, static_rows: StaticRows, snapshot: Snapshot, classes: Collection[int]
-) -> bool:
+def newly_limited(context: RoundContext, snapshot: Snapshot, classes: Collection[int]) -> bool:
     """Whether a model that had no limits to state when ``snapshot`` was taken has some now, for some of its classes."""
+    cluster = context.cluster
     told = told_since(cluster, snapshot)
     asked = [
         each
@@ -95,9 +92,19 @@ def newly_limited(
     if not asked or not classes:
         return False
     shapes = sorted({cluster.classes.rows[row].shape for row in snapshot.cls[list(classes)].tolist()})
-    columns = model_columns(cluster, snapshot.assessed.machines.now, snapshot.configuration.needs)
-    assessed = assess_shapes(cluster, static_rows, columns, shapes, [1] * len(shapes), asked)
-    return any(map(states_limits, assessed.assessments))
+    return any(map(states_limits, _asked_again(context, snapshot, asked, shapes, [1] * len(shapes))))
+
+
+def _asked_again(
+    context: RoundContext,
+    snapshot: Snapshot,
+    asked: Sequence[WeightedModel],
+    shapes: Sequence[int],
+    counts: Sequence[int],
+) -> Sequence[Assessment]:
+    """What some models say of shapes now."""
+    columns = model_columns(context.cluster, snapshot.assessed.machines.now, snapshot.configuration.needs)
+    return assess_shapes(context.cluster, context.static_rows, columns, shapes, counts, asked).assessments
 
 
 def _may_have_limits(asked: WeightedModel, told: frozenset[str]) -> bool:

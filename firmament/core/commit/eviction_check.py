@@ -11,15 +11,14 @@ from firmament.core.commit.current_limits import by_machine, disturbed, newly_li
 from firmament.core.commit.revalidation import overtaken_groups, pairs_now
 from firmament.core.constraints.rules import compile_rules
 from firmament.core.filters.attached_volumes import net_requests
-from firmament.core.filters.node_filters import StaticRows
 from firmament.core.gangs.members import lacking
-from firmament.core.preemption.problem import Eviction, PreemptionProblem
+from firmament.core.preemption.problem import PreemptionDecision, PreemptionProblem
 from firmament.core.rules.constraint import Constraints
 from firmament.core.rules.counters import RuleState
 from firmament.core.rules.pairs import PairState
+from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.snapshot import Snapshot
-from firmament.core.state.cluster import Cluster
-from firmament.core.state.tasks import State
+from firmament.core.state.tasks import TaskPhase
 
 
 class EvictionCheck:
@@ -32,15 +31,13 @@ class EvictionCheck:
 
     def __init__(
         self,
-        cluster: Cluster,
-        static_rows: StaticRows,
+        context: RoundContext,
         snapshot: Snapshot,
         preemption: PreemptionProblem,
-        decided: Sequence[Eviction],
+        decided: Sequence[PreemptionDecision],
         guests: Int64,
     ) -> None:
-        self._cluster = cluster
-        self._static_rows = static_rows
+        self._context, self._cluster = context, context.cluster
         assert snapshot.importance is not None  # as there is preemption
         self._snapshot, self._importance = snapshot, snapshot.importance
         self._preemption = preemption
@@ -62,7 +59,7 @@ class EvictionCheck:
             self._pairs = pairs_now(self._cluster, self._snapshot)
             self._disturbed = disturbed(self._cluster, self._snapshot)
             self._newly_limited = newly_limited(
-                self._cluster, self._static_rows, self._snapshot, {each.cls for each in self._decided}
+                self._context, self._snapshot, {each.cls for each in self._decided}
             )
             for indices in by_machine.values():
                 dropped[indices] = not self._holds(indices)
@@ -176,7 +173,7 @@ class EvictionCheck:
         let_in = all(pairs.take(each.cls, machine) for each in decided)
         return let_in and self._rules_allow(machine, classes, gone)
 
-    def _models_stand(self, decided: Eviction) -> bool:
+    def _models_stand(self, decided: PreemptionDecision) -> bool:
         """Whether what models said of a machine still holds, as far as it bounds what may come there."""
         problem, machine = self._snapshot.problem, decided.machine
         shape = int(problem.shape[decided.cls])
@@ -201,10 +198,10 @@ class EvictionCheck:
         place = int(snapshot.first[decided.cls] + np.flatnonzero(snapshot.members[decided.cls] == guest)[0])
         return bool(
             tasks.uid[guest] == snapshot.uids[place]
-            and tasks.state[guest] == State.PENDING
+            and tasks.state[guest] == TaskPhase.PENDING
             and tasks.cls[guest] == cls
             and self._importance.reach_of(tasks, guest) == self._preemption.priority[decided.cls]
-            and self._static_rows.of(self._cluster.classes.rows[cls].shape).feasible[
+            and self._context.static_rows.of(self._cluster.classes.rows[cls].shape).feasible[
                 self._row_of(decided.machine)
             ]
         )
@@ -213,7 +210,7 @@ class EvictionCheck:
         """Whether the task that the snapshot knew is still on a machine."""
         tasks, row = self._cluster.tasks, self._preemption.row[victim]
         return bool(
-            tasks.state[row] == State.BOUND and tasks.sequence[row] == self._preemption.sequence[victim]
+            tasks.state[row] == TaskPhase.BOUND and tasks.sequence[row] == self._preemption.sequence[victim]
         )
 
     def _can_go(self, victim: int, below: int) -> bool:

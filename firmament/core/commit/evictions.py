@@ -7,27 +7,22 @@ from collections.abc import Sequence
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.commit.dependencies import binding_dependencies, keeps_order
 from firmament.core.commit.eviction_check import EvictionCheck
-from firmament.core.filters.node_filters import StaticRows
+from firmament.core.commit.placements import binding_dependencies, keeps_order
 from firmament.core.flow.problem import Assignments
 from firmament.core.gangs.members import held_back
-from firmament.core.preemption.problem import Eviction, PreemptionProblem
+from firmament.core.preemption.problem import PreemptionDecision, PreemptionProblem
 from firmament.core.results import Delta, DeltaKind
+from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.pending_evictions import Evictions
-from firmament.core.state.tasks import State
+from firmament.core.state.pending_evictions import PendingEvictions
+from firmament.core.state.tasks import TaskPhase
 
 
 def evict(
-    cluster: Cluster,
-    static_rows: StaticRows,
-    evictions: Evictions,
-    snapshot: Snapshot,
-    placed: Assignments,
-    decided: Sequence[Eviction],
+    context: RoundContext, snapshot: Snapshot, placed: Assignments, decided: Sequence[PreemptionDecision]
 ) -> tuple[list[Delta], Int64]:
     """Turn evictions into deltas: those who go first, then those who come and depend on it.
 
@@ -35,22 +30,22 @@ def evict(
     nobody else takes the place. If events arrived since the snapshot was taken, what was decided is checked again
     (``EvictionCheck``). Also returns the rows of tasks that lost their place that way; they should try again.
     """
-    preemption = snapshot.preemption
+    cluster, preemption = context.cluster, snapshot.preemption
     if preemption is None or not decided:
         return [], np.empty(0, dtype=np.int64)
     guests = _guests(snapshot, placed, decided)
     decided, coming = held_back(cluster, preemption, decided, guests)
     early, guests = guests[~coming], guests[coming]
-    stands = EvictionCheck(cluster, static_rows, snapshot, preemption, decided, guests).standing()
+    stands = EvictionCheck(context, snapshot, preemption, decided, guests).standing()
     lost = np.append(early, guests[~stands])
     kept = [(each, int(guest)) for each, guest, keep in zip(decided, guests, stands, strict=True) if keep]
     for each, keep in zip(decided, stands.tolist(), strict=True):
         if not keep:
             cluster.mark(snapshot.machine_names[each.machine])
-    return _carried_out(cluster, evictions, snapshot, preemption, placed, kept), lost
+    return _carried_out(cluster, context.evictions, snapshot, preemption, placed, kept), lost
 
 
-def withdrawn(cluster: Cluster, evictions: Evictions) -> list[Delta]:
+def withdrawn(cluster: Cluster, evictions: PendingEvictions) -> list[Delta]:
     """What tells that tasks need not go after all, as nobody waits for that any more."""
     return [
         Delta(DeltaKind.PREEMPT, cluster.tasks.uid[task], cluster.where(task), withdrawn=True)
@@ -64,9 +59,9 @@ def still_leaves(cluster: Cluster, delta: Delta) -> bool:
     return task is not None and bool(cluster.tasks.leaving[task])
 
 
-def _guests(snapshot: Snapshot, placed: Assignments, decided: Sequence[Eviction]) -> Int64:
+def _guests(snapshot: Snapshot, placed: Assignments, decided: Sequence[PreemptionDecision]) -> Int64:
     """int64[N]: the task (row) that each eviction is for: of each class those that follow the ones placed."""
-    next_of = np.bincount(placed.cls, weights=placed.count, minlength=len(snapshot.members)).astype(np.int64)
+    next_of = placed.per_class(len(snapshot.members))
     guests = np.empty(len(decided), dtype=np.int64)
     for index, each in enumerate(decided):
         guests[index] = snapshot.members[each.cls][next_of[each.cls]]
@@ -76,11 +71,11 @@ def _guests(snapshot: Snapshot, placed: Assignments, decided: Sequence[Eviction]
 
 def _carried_out(
     cluster: Cluster,
-    evictions: Evictions,
+    evictions: PendingEvictions,
     snapshot: Snapshot,
     preemption: PreemptionProblem,
     placed: Assignments,
-    kept: Sequence[tuple[Eviction, int]],
+    kept: Sequence[tuple[PreemptionDecision, int]],
 ) -> list[Delta]:
     tasks = cluster.tasks
     leads = _dependencies(cluster, snapshot, placed, kept)
@@ -114,7 +109,7 @@ def _carried_out(
     return [*deltas, *coming]
 
 
-def _gangs(snapshot: Snapshot, kept: Sequence[tuple[Eviction, int]]) -> list[list[int]]:
+def _gangs(snapshot: Snapshot, kept: Sequence[tuple[PreemptionDecision, int]]) -> list[list[int]]:
     """Indices of those who come and belong to one gang, gang by gang, where there are several."""
     members: dict[int, list[int]] = {}
     if len(snapshot.gangs):
@@ -127,7 +122,7 @@ def _before(
     cluster: Cluster,
     snapshot: Snapshot,
     preemption: PreemptionProblem,
-    kept: Sequence[tuple[Eviction, int]],
+    kept: Sequence[tuple[PreemptionDecision, int]],
 ) -> list[tuple[str, ...]]:
     """Uids of those who must be gone before each may come.
 
@@ -140,7 +135,7 @@ def _before(
             tasks.uid[int(preemption.row[other])]
             for other in each.awaits
             if tasks.sequence[preemption.row[other]] == preemption.sequence[other]
-            and tasks.state[preemption.row[other]] == State.BOUND
+            and tasks.state[preemption.row[other]] == TaskPhase.BOUND
         )
         for each, _ in kept
     ]
@@ -155,7 +150,7 @@ def _before(
 
 
 def _dependencies(
-    cluster: Cluster, snapshot: Snapshot, placed: Assignments, kept: Sequence[tuple[Eviction, int]]
+    cluster: Cluster, snapshot: Snapshot, placed: Assignments, kept: Sequence[tuple[PreemptionDecision, int]]
 ) -> dict[int, tuple[str, ...]]:
     """Uids of tasks that must be bound before those who come may be, because they have to be near them, by index."""
     problem = snapshot.problem

@@ -7,6 +7,7 @@ counts on the order, nothing else may have come to the machine. Of a gang all th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -20,19 +21,20 @@ from firmament.core.constraints.rules import compile_rules
 from firmament.core.constraints.tree_groups import rules_of
 from firmament.core.filters.attached_volumes import net_requests
 from firmament.core.filters.node_filters import StaticRows
-from firmament.core.flow.terms import Group, GroupTerms
+from firmament.core.flow.terms import TreeGroup
 from firmament.core.gangs.members import lacking, staying_members
 from firmament.core.rules.constraint import Constraints
 from firmament.core.rules.counters import RuleState
 from firmament.core.rules.pairs import PairState
+from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.snapshot import Snapshot, model_columns
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.tasks import State
+from firmament.core.state.tasks import TaskPhase
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class DecidedPlacements:
     """Placements of a snapshot, one task each: class and machine row of the problem, its task row and uid then, and
     the machine's name.
     """
@@ -53,14 +55,13 @@ class Recheck:
 
     def __init__(
         self,
-        cluster: Cluster,
-        static_rows: StaticRows,
+        context: RoundContext,
         snapshot: Snapshot,
-        decided: Decided,
+        decided: DecidedPlacements,
         ordered: Bool,
         limits: LimitsNow | None,
     ) -> None:
-        self._cluster = cluster
+        self._cluster = cluster = context.cluster
         self._snapshot = snapshot
         self._decided = decided
         self._limits = limits
@@ -68,7 +69,7 @@ class Recheck:
         known = cluster.machines.row_of
         self._machine = np.array([known.get(name, -1) for name in decided.machine], dtype=np.int64)
         self._wanted = net_requests(cluster, snapshot.cls[decided.cls], self._machine)
-        self._allowed = self._still_allowed(static_rows)
+        self._allowed = self._still_allowed(context.static_rows)
         if ordered.any():
             self._allowed &= ~(ordered & disturbed(cluster, snapshot)[decided.row])
         if limits is not None and self._allowed.any():
@@ -168,7 +169,7 @@ class Recheck:
         tasks = cluster.tasks
         row = self._snapshot.cls[decided.cls]
         same = [tasks.uid[task] == uid for task, uid in zip(decided.task.tolist(), decided.uid, strict=True)]
-        waits = (tasks.state[decided.task] == State.PENDING) & (tasks.cls[decided.task] == row)
+        waits = (tasks.state[decided.task] == TaskPhase.PENDING) & (tasks.cls[decided.task] == row)
         allowed: Bool = np.array(same, dtype=np.bool_) & waits & (machine >= 0)
         for cls in np.unique(row).tolist():
             members = np.flatnonzero(allowed & (row == cls))
@@ -231,9 +232,6 @@ def pairs_now(cluster: Cluster, snapshot: Snapshot) -> PairState | None:
 # --- Groups over a tree of machines, looked at once more.
 
 
-Path = tuple[str, ...] | None
-
-
 def overtaken_groups(cluster: Cluster, snapshot: Snapshot, used: Mapping[str, Int64]) -> frozenset[str]:
     """Jobs whose places were decided by what is no longer so: rules, the tree about these places, or the tasks that the
     group has there already. So are those of all that have rules now and had none then.
@@ -255,40 +253,20 @@ def overtaken_groups(cluster: Cluster, snapshot: Snapshot, used: Mapping[str, In
 
 
 def _stands(
-    cluster: Cluster, snapshot: Snapshot, now: TopologyTerms, job: str, group: Group, machines: Int64
+    cluster: Cluster, snapshot: Snapshot, now: TopologyTerms, job: str, group: TreeGroup, machines: Int64
 ) -> bool:
     """Whether what was decided for a group, on ``machines``, was decided by what is so now."""
-    terms = snapshot.problem.topology
+    terms, rows = snapshot.problem.topology, cluster.machines.row_of
     assert terms is not None
     if job not in now.groups or now.levels != terms.tree.levels:
         return False
-    return (
-        rules_of(now.groups[job], now.levels) == group.rules
-        and all(_path_then(terms, row) == _path_now(cluster, snapshot, now, row) for row in machines.tolist())
-        and _held_then(terms, group) == _held_now(cluster, now, job)
-    )
-
-
-def _path_then(terms: GroupTerms, row: int) -> Path:
-    leaf = int(terms.position[row])
-    return terms.tree.path(len(terms.tree.levels) - 1, leaf) if leaf < terms.tree.leaves else None
-
-
-def _path_now(cluster: Cluster, snapshot: Snapshot, now: TopologyTerms, row: int) -> Path:
-    at = cluster.machines.row_of.get(snapshot.machine_names[row], -1)
-    return now.paths[at] if at >= 0 else None
-
-
-def _held_then(terms: GroupTerms, group: Group) -> dict[Path, int]:
-    level = len(terms.tree.levels) - 1
-    leaves = np.flatnonzero(group.held).tolist()
-    return {terms.tree.path(level, leaf): int(group.held[leaf]) for leaf in leaves}
-
-
-def _held_now(cluster: Cluster, now: TopologyTerms, job: str) -> dict[Path, int]:
-    held: dict[Path, int] = {}
-    for row in staying_members(cluster, job).tolist():
-        path = now.paths[int(cluster.tasks.machine[row])]
-        if path is not None:
-            held[path] = held.get(path, 0) + 1
-    return held
+    if rules_of(now.groups[job], now.levels) != group.rules:
+        return False
+    tree = terms.tree
+    for machine in machines.tolist():
+        leaf, at = int(terms.position[machine]), rows.get(snapshot.machine_names[machine], -1)
+        if (tree.leaf_path(leaf) if leaf < tree.leaves else None) != (now.paths[at] if at >= 0 else None):
+            return False
+    held = {tree.leaf_path(leaf): int(group.held[leaf]) for leaf in np.flatnonzero(group.held).tolist()}
+    paths = [now.paths[row] for row in cluster.tasks.machine[staying_members(cluster, job)].tolist()]
+    return held == Counter(path for path in paths if path is not None)

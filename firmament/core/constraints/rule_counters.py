@@ -13,7 +13,7 @@ from firmament.core.state.class_selectors import ClassSelector
 from firmament.core.state.classes import ClassRow
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.domains import Domains, DomainsByKey
-from firmament.core.state.tasks import State
+from firmament.core.state.tasks import TaskPhase
 
 
 class RuleCounters:
@@ -172,7 +172,7 @@ class Inhabitants:
         self._place = {row: place for place, row in enumerate(self.classes.tolist())}
         self._bounds = np.r_[first, len(on)].astype(np.int64)
         self._machine = tasks.machine[on]
-        self._settled = tasks.state[on] == State.BOUND
+        self._settled = tasks.state[on] == TaskPhase.BOUND
 
     def machines(self, classes: Iterable[int], *, settled: bool = False) -> Int64:
         """Machine row of every task of ``classes``; with ``settled``, only of those whose binding is done."""

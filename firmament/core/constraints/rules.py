@@ -8,7 +8,7 @@ whoever placed it, that select it. Terms with equal content share their counters
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -27,9 +27,9 @@ from firmament.core.rules.ruleset import (
     ClassRules,
     Exclusion,
     Inclination,
+    PreferredSpread,
+    RequiredSpread,
     RuleSet,
-    SoftSpreading,
-    Spreading,
 )
 from firmament.core.state.class_selectors import own_selector
 from firmament.core.state.cluster import Cluster
@@ -72,15 +72,6 @@ def _counted(cluster: Cluster, waiting: Sequence[int], without: int) -> RuleSet 
     return rules if rules.of else None
 
 
-@dataclass(slots=True)
-class _Holders:
-    """The classes of the round that have one and the same term; ``kind`` tells required from preferred."""
-
-    kind: str
-    term: TaskTerm
-    rows: list[int]
-
-
 class _Compiler:
     """Gathers counters, then the rules of each waiting class."""
 
@@ -107,8 +98,8 @@ class _Compiler:
 
     def compiled(self) -> RuleSet:
         """The rules of all waiting classes that have any, or that count for those of others."""
-        for holders in self._terms_of_all():
-            self._look_back(holders)
+        for (kind, term), holders in self._terms_of_all().items():
+            self._look_back(kind, term, holders)
         own = {row: self._own(row) for row in self._ruled if row in self._problem_classes}
         for exclusions in (port_exclusions, disk_exclusions):
             found = exclusions(
@@ -130,29 +121,30 @@ class _Compiler:
 
     # --- terms of others that select waiting classes --------------------------------------------------------------
 
-    def _terms_of_all(self) -> list[_Holders]:
-        """Every distinct affinity term of the round, with the classes that hold it."""
-        found: dict[tuple[str, TaskTerm], _Holders] = {}
+    def _terms_of_all(self) -> dict[tuple[str, TaskTerm], list[int]]:
+        """Every distinct affinity term of the round, by its kind (required or preferred), with the classes (rows) that
+        hold it.
+        """
+        found: dict[tuple[str, TaskTerm], list[int]] = {}
         for row in self._ruled:
             content = self._rows[row].content
             for kind in ("affinity", "anti_affinity", "preferred_affinity", "preferred_anti_affinity"):
                 for given in getattr(content, kind):
                     term = replace(given, selector=own_selector(given.selector, content))
-                    holders = found.setdefault((kind, term), _Holders(kind, term, []))
-                    if row not in holders.rows[-1:]:
-                        holders.rows.append(row)
-        return list(found.values())
+                    holders = found.setdefault((kind, term), [])
+                    if row not in holders[-1:]:
+                        holders.append(row)
+        return found
 
-    def _look_back(self, holders: _Holders) -> None:
+    def _look_back(self, kind: str, term: TaskTerm, holders: list[int]) -> None:
         """What a term means for the waiting classes that it selects."""
-        term = holders.term
         selected = [
             row for row in self._selector.matching(term.selector).tolist() if row in self._problem_classes
         ]
         if not selected:
             return
-        number = self._counters.of_classes(holders.rows, term.topology_key)
-        if holders.kind == "anti_affinity":
+        number = self._counters.of_classes(holders, term.topology_key)
+        if kind == "anti_affinity":
             exclusion = Exclusion(number, KEPT_OFF)
             for row in selected:
                 self._exclusions.setdefault(row, {})[exclusion] = None
@@ -161,7 +153,7 @@ class _Compiler:
             "affinity": HARD_AFFINITY_WEIGHT,
             "preferred_affinity": term.weight,
             "preferred_anti_affinity": -term.weight,
-        }[holders.kind]
+        }[kind]
         for row in selected:
             self._incline(row, number, weight)
 
@@ -216,13 +208,13 @@ class _Compiler:
 
     # --- topology spread: over which machines a rule counts, and what it compares ----------------------------------
 
-    def _required_spread(self, row: int) -> tuple[Spreading, ...]:
+    def _required_spread(self, row: int) -> tuple[RequiredSpread, ...]:
         """The ``DoNotSchedule`` rules of a class."""
         content = self._rows[row].content
         hard = [rule for rule in content.spread if rule.required]
         return tuple(self._spreading(row, content, rule, hard) for rule in hard)
 
-    def _preferred_spread(self, row: int) -> tuple[SoftSpreading, ...]:
+    def _preferred_spread(self, row: int) -> tuple[PreferredSpread, ...]:
         """The ``ScheduleAnyway`` rules of a class."""
         content = self._rows[row].content
         soft = [rule for rule in content.spread if not rule.required]
@@ -249,12 +241,14 @@ class _Compiler:
         mark = ("spread", selector, rule.topology_key, mark)
         return self._counters.counter(mark, rows, topology, domain), topology
 
-    def _spreading(self, row: int, content: TaskClass, rule: SpreadRule, hard: list[SpreadRule]) -> Spreading:
+    def _spreading(
+        self, row: int, content: TaskClass, rule: SpreadRule, hard: list[SpreadRule]
+    ) -> RequiredSpread:
         number, topology = self._spread_counter(content, rule, hard)
         domain = self._counters.counters[number].domain
         counted = np.zeros(topology.count, dtype=np.bool_)
         counted[domain[domain >= 0]] = True
-        return Spreading(
+        return RequiredSpread(
             counter=number,
             key_domain=topology.domain,
             counted=counted,
@@ -263,14 +257,16 @@ class _Compiler:
             own=int(self._selector.matches(own_selector(rule.selector, content), row)),
         )
 
-    def _soft_spreading(self, content: TaskClass, rule: SpreadRule, soft: list[SpreadRule]) -> SoftSpreading:
+    def _soft_spreading(
+        self, content: TaskClass, rule: SpreadRule, soft: list[SpreadRule]
+    ) -> PreferredSpread:
         number, topology = self._spread_counter(content, rule, soft)
         domain = self._counters.counters[number].domain
         domains = len(np.unique(domain[domain >= 0]))
         every = np.ones(self._machine_count, dtype=np.bool_)
         for each in soft:
             every &= self._domains_by_key.of(each.topology_key).domain >= 0
-        return SoftSpreading(
+        return PreferredSpread(
             counter=number,
             key_domain=np.where(every, topology.domain, -1),
             factor=float(np.log(domains + 2)),

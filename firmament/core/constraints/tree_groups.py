@@ -9,13 +9,11 @@ import numpy as np
 
 from cost_models.group_terms import GroupRules, TopologyModel, TopologyTerms
 from cost_models.interface import Int64, MachineColumns
-from firmament.core.flow.terms import Group, GroupTerms
+from firmament.core.flow.terms import GroupTerms, TreeGroup
 from firmament.core.gangs.members import natural_key, staying_members
 from firmament.core.state.cluster import Cluster
-from firmament.core.tree_solver.diagnosis import inconsistencies
-from firmament.core.tree_solver.rules import Rule
-from firmament.core.tree_solver.solver import ExactSolver
-from firmament.core.tree_solver.tree import Tree, build_tree
+from firmament.core.tree_solver.solver import ExactSolver, inconsistencies
+from firmament.core.tree_solver.tree import Rule, Tree, build_tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +28,11 @@ class Called:
 
 
 def compile_groups(
-    cluster: Cluster, trees: Trees, model: TopologyModel | None, columns: MachineColumns, called: Called
+    cluster: Cluster,
+    trees: MachineTrees,
+    model: TopologyModel | None,
+    columns: MachineColumns,
+    called: Called,
 ) -> GroupTerms | None:
     """The groups among the gangs of a round; None if there are none."""
     ruled = cluster.ruled_gangs
@@ -48,7 +50,7 @@ def compile_groups(
     return GroupTerms(tree, ExactSolver(terms.choice), groups, position, np.array(counted, dtype=np.int64))
 
 
-class Trees:
+class MachineTrees:
     """Builds the tree of a round, anew only if machines have come, gone or moved."""
 
     def __init__(self) -> None:
@@ -76,7 +78,7 @@ def in_natural_order(cluster: Cluster, members: Int64) -> Int64:
 
 def _group(
     cluster: Cluster, rules: GroupRules, tree: Tree, position: Int64, called: Called, number: int
-) -> Group:
+) -> TreeGroup:
     job = cluster.jobs.gang(called.jobs[number])
     assert job is not None  # only gangs are called
     at = position[cluster.tasks.machine[staying_members(cluster, job.id)]]
@@ -91,7 +93,7 @@ def _group(
     if not refused and tree.leaves:
         units = [tree.units(level) for level in range(len(tree.levels))]
         refused = "; ".join(inconsistencies(levels, tree.levels, size, units))
-    return Group(rules.name or job.name or job.id, size, levels, held, order, refused)
+    return TreeGroup(rules.name or job.name or job.id, size, levels, held, order, refused)
 
 
 def rules_of(rules: GroupRules, levels: Sequence[str]) -> tuple[Rule, ...]:

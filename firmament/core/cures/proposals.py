@@ -13,14 +13,14 @@ from cost_models.interface import Int64
 from firmament.core.configuration import HOSTNAME
 from firmament.core.filters.reasons import CORDONED, NO_VOLUME_LEFT, UNTOLERATED, WRONG_LABELS, insufficient
 from firmament.core.model import PODS, Machine, NodeSelectorTerm, TaskClass, Toleration
-from firmament.core.rescheduling.room import lacks_only_room
-from firmament.core.rescheduling.trials import Change
+from firmament.core.rescheduling.room_by_moves import lacks_only_room
+from firmament.core.rescheduling.trials import TrialChange
 from firmament.core.selectors.taints import tolerated
 
 T = TypeVar("T")
 
 
-class Kind(Enum):
+class CureKind(Enum):
     """What is changed: the task, a machine, or where others run; cures are told in this order."""
 
     LOWER_REQUEST = "lower-request"
@@ -33,14 +33,14 @@ class Kind(Enum):
     ADD_MACHINE = "add-node"
 
 
-class Step(NamedTuple):
+class CureChange(NamedTuple):
     """One change. ``subject``: the resource, the label's key, the taint, the constraint; ``machine``: which one is
     changed, or is like the one that is added; ``before``, ``after``: amounts, or values of a label, None for none; of
     constraints that there may be several of, ``before`` says which, from 0 on; of moves that make room for a gang,
     ``after`` says for how many of it.
     """
 
-    kind: Kind
+    kind: CureKind
     subject: str = ""
     machine: str = ""
     before: int | str | None = None
@@ -51,19 +51,19 @@ class Step(NamedTuple):
 class Cure:
     """After ``steps`` the task gets ``machine``; tried by rounds. ``moves``: of others, uid -> machine."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[CureChange, ...]
     machine: str
     moves: Mapping[str, str] = field(default_factory=dict)
 
 
-class Proposal(NamedTuple):
+class CureProposal(NamedTuple):
     """A change, and how it is told."""
 
-    steps: tuple[Step, ...]
-    change: Change
+    steps: tuple[CureChange, ...]
+    change: TrialChange
 
 
-class Standing(NamedTuple):
+class ChangedMachine(NamedTuple):
     """A task's class and a machine as they would be, and what is free there: amount by resource."""
 
     content: TaskClass
@@ -71,7 +71,7 @@ class Standing(NamedTuple):
     free: Mapping[str, int]
 
 
-def for_reason(standing: Standing, reason: str) -> Iterator[Proposal]:
+def for_reason(standing: ChangedMachine, reason: str) -> Iterator[CureProposal]:
     """Yield what could be changed about a task or a machine that refuses it for a reason, the smallest change first."""
     if lacks_only_room([reason]):
         yield from _smaller(standing)
@@ -83,23 +83,27 @@ def for_reason(standing: Standing, reason: str) -> Iterator[Proposal]:
         yield from _unselective(standing.content)
     elif reason.startswith(CORDONED):
         machine = replace(standing.machine, unschedulable=False)
-        yield Proposal((Step(Kind.UNCORDON, machine=machine.name),), Change(standing.content, machine))
+        yield CureProposal(
+            (CureChange(CureKind.UNCORDON, machine=machine.name),), TrialChange(standing.content, machine)
+        )
     else:
         for content, step in _dropped(standing.content):
-            yield Proposal((step,), Change(content, standing.machine))
+            yield CureProposal((step,), TrialChange(content, standing.machine))
 
 
-def one_more_like(standing: Standing) -> Proposal:
+def one_more_like(standing: ChangedMachine) -> CureProposal:
     """Return the proposal of one more machine like this one, empty, and without the volumes that are in it."""
     like = standing.machine
     name = f"{like.name}-more"
     labels = {**like.labels, HOSTNAME: name} if HOSTNAME in like.labels else dict(like.labels)
     offered = {key: amount for key, amount in like.allocatable.items() if insufficient(key) != NO_VOLUME_LEFT}
     machine = replace(like, name=name, labels=labels, allocatable=offered, unschedulable=False, attached=())
-    return Proposal((Step(Kind.ADD_MACHINE, machine=like.name),), Change(standing.content, machine))
+    return CureProposal(
+        (CureChange(CureKind.ADD_MACHINE, machine=like.name),), TrialChange(standing.content, machine)
+    )
 
 
-def lacking(standing: Standing) -> dict[str, tuple[int, int]]:
+def lacking(standing: ChangedMachine) -> dict[str, tuple[int, int]]:
     """Return by resource what the task asks for and what is free, where that is less."""
     asked = {**dict(standing.content.requests), PODS: 1}
     return {
@@ -109,23 +113,25 @@ def lacking(standing: Standing) -> dict[str, tuple[int, int]]:
     }
 
 
-def _smaller(standing: Standing) -> Iterator[Proposal]:
+def _smaller(standing: ChangedMachine) -> Iterator[CureProposal]:
     """Requests as large as what is free, where something is."""
     lacks = lacking(standing)
     if not _are_requested(lacks) or any(free == 0 for _, free in lacks.values()):
         return
     steps = [
-        Step(Kind.LOWER_REQUEST, resource, before=asked, after=free)
+        CureChange(CureKind.LOWER_REQUEST, resource, before=asked, after=free)
         for resource, (asked, free) in lacks.items()
     ]
     requests = tuple(
         (resource, lacks[resource][1] if resource in lacks else amount)
         for resource, amount in standing.content.requests
     )
-    yield Proposal(tuple(steps), Change(replace(standing.content, requests=requests), standing.machine))
+    yield CureProposal(
+        tuple(steps), TrialChange(replace(standing.content, requests=requests), standing.machine)
+    )
 
 
-def _larger(standing: Standing) -> Iterator[Proposal]:
+def _larger(standing: ChangedMachine) -> Iterator[CureProposal]:
     """A machine that offers as much more as is lacking."""
     lacks = lacking(standing)
     if not _are_requested(lacks):
@@ -135,9 +141,11 @@ def _larger(standing: Standing) -> Iterator[Proposal]:
     for resource, (asked, _) in lacks.items():
         before = offered.get(resource, 0)
         offered[resource] = before + asked - standing.free.get(resource, 0)
-        steps.append(Step(Kind.ENLARGE_MACHINE, resource, standing.machine.name, before, offered[resource]))
+        steps.append(
+            CureChange(CureKind.ENLARGE_MACHINE, resource, standing.machine.name, before, offered[resource])
+        )
     machine = replace(standing.machine, allocatable=offered)
-    yield Proposal(tuple(steps), Change(standing.content, machine))
+    yield CureProposal(tuple(steps), TrialChange(standing.content, machine))
 
 
 def _are_requested(lacks: Mapping[str, object]) -> bool:
@@ -145,7 +153,7 @@ def _are_requested(lacks: Mapping[str, object]) -> bool:
     return bool(lacks) and lacks_only_room([insufficient(resource) for resource in lacks])
 
 
-def _tolerating(standing: Standing) -> Iterator[Proposal]:
+def _tolerating(standing: ChangedMachine) -> Iterator[CureProposal]:
     """All taints of the machine that keep tasks away are tolerated."""
     content = standing.content
     hard = [
@@ -158,12 +166,14 @@ def _tolerating(standing: Standing) -> Iterator[Proposal]:
         for taint in hard
     )
     if hard:
-        steps = tuple(Step(Kind.TOLERATE, _written(each.key, each.value, each.effect)) for each in hard)
+        steps = tuple(
+            CureChange(CureKind.TOLERATE, _written(each.key, each.value, each.effect)) for each in hard
+        )
         changed = replace(content, tolerations=(*content.tolerations, *more))
-        yield Proposal(steps, Change(changed, standing.machine))
+        yield CureProposal(steps, TrialChange(changed, standing.machine))
 
 
-def _labelled(standing: Standing) -> Iterator[Proposal]:
+def _labelled(standing: ChangedMachine) -> Iterator[CureProposal]:
     """The machine gets the labels that the task's selectors ask for."""
     before = standing.machine.labels
     labels = labels_that_match(standing.content, before)
@@ -171,37 +181,38 @@ def _labelled(standing: Standing) -> Iterator[Proposal]:
         return
     keys = sorted(key for key in {*labels, *before} if labels.get(key) != before.get(key))
     steps = tuple(
-        Step(Kind.LABEL_MACHINE, key, standing.machine.name, before.get(key), labels.get(key)) for key in keys
+        CureChange(CureKind.LABEL_MACHINE, key, standing.machine.name, before.get(key), labels.get(key))
+        for key in keys
     )
     if steps:
-        yield Proposal(steps, Change(standing.content, replace(standing.machine, labels=labels)))
+        yield CureProposal(steps, TrialChange(standing.content, replace(standing.machine, labels=labels)))
 
 
-def _unselective(content: TaskClass) -> Iterator[Proposal]:
+def _unselective(content: TaskClass) -> Iterator[CureProposal]:
     """One entry of the selector, or the required affinity to machines, less."""
     for index, (key, value) in enumerate(content.node_selector):
         rest = _without(content.node_selector, index)
-        step = Step(Kind.DROP, f"nodeSelector {key}={value}")
-        yield Proposal((step,), Change(replace(content, node_selector=rest)))
+        step = CureChange(CureKind.DROP, f"nodeSelector {key}={value}")
+        yield CureProposal((step,), TrialChange(replace(content, node_selector=rest)))
     if content.required:
-        step = Step(Kind.DROP, "required nodeAffinity")
-        yield Proposal((step,), Change(replace(content, required=())))
+        step = CureChange(CureKind.DROP, "required nodeAffinity")
+        yield CureProposal((step,), TrialChange(replace(content, required=())))
 
 
-def _dropped(content: TaskClass) -> Iterator[tuple[TaskClass, Step]]:
+def _dropped(content: TaskClass) -> Iterator[tuple[TaskClass, CureChange]]:
     """One rule about other tasks, or one host port, less."""
     for index, term in enumerate(content.anti_affinity):
-        step = Step(Kind.DROP, f"required podAntiAffinity by {term.topology_key}", before=index)
+        step = CureChange(CureKind.DROP, f"required podAntiAffinity by {term.topology_key}", before=index)
         yield replace(content, anti_affinity=_without(content.anti_affinity, index)), step
     for index, term in enumerate(content.affinity):
-        step = Step(Kind.DROP, f"required podAffinity by {term.topology_key}", before=index)
+        step = CureChange(CureKind.DROP, f"required podAffinity by {term.topology_key}", before=index)
         yield replace(content, affinity=_without(content.affinity, index)), step
     for index, rule in enumerate(content.spread):
         if rule.required:
-            step = Step(Kind.DROP, f"topologySpreadConstraint by {rule.topology_key}", before=index)
+            step = CureChange(CureKind.DROP, f"topologySpreadConstraint by {rule.topology_key}", before=index)
             yield replace(content, spread=_without(content.spread, index)), step
     for index, port in enumerate(content.ports):
-        step = Step(Kind.DROP, f"hostPort {port.port}/{port.protocol}")
+        step = CureChange(CureKind.DROP, f"hostPort {port.port}/{port.protocol}")
         yield replace(content, ports=_without(content.ports, index)), step
 
 

@@ -11,11 +11,11 @@ from dataclasses import replace
 from itertools import islice
 
 from firmament.core.cures.proposals import (
+    ChangedMachine,
     Cure,
-    Kind,
-    Proposal,
-    Standing,
-    Step,
+    CureChange,
+    CureKind,
+    CureProposal,
     amounts,
     for_reason,
     lacking,
@@ -23,8 +23,8 @@ from firmament.core.cures.proposals import (
 )
 from firmament.core.events import Event, JobDefined, TasksSubmitted
 from firmament.core.filters.reasons import insufficient
-from firmament.core.rescheduling.room import GangRoom, gang_room_for, lacks_only_room, room_for
-from firmament.core.rescheduling.trials import Change, Trials
+from firmament.core.rescheduling.room_by_moves import GangRoom, gang_room_for, lacks_only_room, room_for
+from firmament.core.rescheduling.trials import TrialChange, Trials
 
 _ROOM = (insufficient(""),)
 """Stands for all sets of reasons that are about resources only."""
@@ -98,7 +98,7 @@ def _single(event: TasksSubmitted, uid: str) -> TasksSubmitted:
 def _of_gang(room: GangRoom | None, waiting: Sequence[str]) -> dict[str, tuple[Cure, ...]]:
     if room is None or not room.moves:
         return {}
-    step = Step(Kind.MOVES, after=len(room.places))
+    step = CureChange(CureKind.MOVES, after=len(room.places))
     return {uid: (Cure((step,), room.places[uid], room.moves),) for uid in waiting}
 
 
@@ -107,10 +107,10 @@ def cures_for(trials: Trials, task: TasksSubmitted, *, tries: int, most: int) ->
 
     They come in the order of kinds; of one kind the smallest change first.
     """
-    return _Search(trials, task, tries).found(most)
+    return _CureSearch(trials, task, tries).found(most)
 
 
-class _Search:
+class _CureSearch:
     def __init__(self, trials: Trials, task: TasksSubmitted, tries: int) -> None:
         self._trials, self._task, self._left = trials, task, tries
         self._refusals = trials.refusals(task)
@@ -118,8 +118,8 @@ class _Search:
     def found(self, most: int) -> tuple[Cure, ...]:
         cures: list[Cure] = []
         proposals = self._single()
-        for kind in Kind:
-            tried = self._by_moves() if kind is Kind.MOVES else map(self._tried, proposals.get(kind, ()))
+        for kind in CureKind:
+            tried = self._by_moves() if kind is CureKind.MOVES else map(self._tried, proposals.get(kind, ()))
             helping = (cure for cure in tried if cure is not None)
             cures.extend(islice(helping, min(_OF_A_KIND, most - len(cures))))
         repaired = None if cures else self._repaired()
@@ -129,20 +129,20 @@ class _Search:
         machines = [name for name, reasons in self._refusals.items() if lacks_only_room(reasons)]
         room = room_for(self._trials, self._task, machines, self._left)
         if room is not None:
-            yield Cure((Step(Kind.MOVES),), room.machine, room.moves)
+            yield Cure((CureChange(CureKind.MOVES),), room.machine, room.moves)
 
-    def _tried(self, proposal: Proposal) -> Cure | None:
+    def _tried(self, proposal: CureProposal) -> Cure | None:
         if self._left <= 0:
             return None
         self._left -= 1
         machine = self._trials.place_with(self._task, proposal.change)
         return None if machine is None else Cure(proposal.steps, machine)
 
-    def _single(self) -> dict[Kind, list[Proposal]]:
+    def _single(self) -> dict[CureKind, list[CureProposal]]:
         """Proposals by kind, those with fewer steps first: for each reason, on the machines that are refused for
         nothing else and lack least.
         """
-        found: dict[tuple[Step, ...], Proposal] = {}
+        found: dict[tuple[CureChange, ...], CureProposal] = {}
         for reasons, machines in self._by_reasons().items():
             about_room = lacks_only_room(reasons)
             if len(reasons) > 1 and not about_room:
@@ -152,7 +152,7 @@ class _Search:
                 more = [one_more_like(standing)] if about_room else []
                 for proposal in (*for_reason(standing, reasons[0]), *more):
                     found.setdefault(proposal.steps, proposal)
-        by_kind: dict[Kind, list[Proposal]] = {}
+        by_kind: dict[CureKind, list[CureProposal]] = {}
         for proposal in sorted(found.values(), key=lambda each: len(each.steps)):
             by_kind.setdefault(proposal.steps[0].kind, []).append(proposal)
         return by_kind
@@ -168,27 +168,27 @@ class _Search:
         return sorted(machines, key=lambda name: (self._shortage(self._standing(name)), name))[:_MACHINES]
 
     @staticmethod
-    def _shortage(standing: Standing) -> float:
+    def _shortage(standing: ChangedMachine) -> float:
         """The largest part of a request that is lacking."""
         return max(((asked - free) / asked for asked, free in lacking(standing).values()), default=0.0)
 
-    def _standing(self, machine: str, change: Change | None = None) -> Standing:
+    def _standing(self, machine: str, change: TrialChange | None = None) -> ChangedMachine:
         trials = self._trials
         known = trials.machine(machine)
         free = amounts(trials.resources, trials.free_on(machine))
         content = trials.content_of(self._task)
         if change is None:
-            return Standing(content, known, free)
+            return ChangedMachine(content, known, free)
         changed = known if change.machine is None else change.machine
         for resource, amount in changed.allocatable.items():
             free[resource] = free.get(resource, 0) + amount - known.allocatable.get(resource, 0)
-        return Standing(content if change.content is None else change.content, changed, free)
+        return ChangedMachine(content if change.content is None else change.content, changed, free)
 
     def _repaired(self) -> Cure | None:
         """Several changes one after another, until some machine takes the task."""
         for name in self._nearest(list(self._refusals)):
-            steps: tuple[Step, ...] = ()
-            change = Change()
+            steps: tuple[CureChange, ...] = ()
+            change = TrialChange()
             for _ in range(_STEPS):
                 if self._left <= 0:
                     return None
@@ -201,13 +201,13 @@ class _Search:
                 if proposal is None:
                     break
                 steps, change = (*steps, *proposal.steps), _both(change, proposal.change)
-                cure = self._tried(Proposal(steps, change))
+                cure = self._tried(CureProposal(steps, change))
                 if cure is not None:
                     return cure
         return None
 
 
-def _both(before: Change, after: Change) -> Change:
+def _both(before: TrialChange, after: TrialChange) -> TrialChange:
     """The later change; it was made on top of the one before it."""
     machine = before.machine if after.machine is None else after.machine
-    return Change(before.content if after.content is None else after.content, machine)
+    return TrialChange(before.content if after.content is None else after.content, machine)

@@ -17,38 +17,37 @@ from firmament.core.constraints.models import find_kinds, pair_rules
 from firmament.core.constraints.rules import compile_rules
 from firmament.core.diagnosis.listing import state_name
 from firmament.core.filters.attached_volumes import with_saved
-from firmament.core.filters.node_filters import StaticRows
-from firmament.core.filters.root_causes import Cause, Refusal, RootCauses
-from firmament.core.filters.verdict import verdict
+from firmament.core.filters.node_filters import verdict
+from firmament.core.filters.root_causes import Cause, MachineRefusal, RootCauses
 from firmament.core.results import Explanation, MachineVerdict, ModelVerdict
 from firmament.core.rules.counters import RuleState
 from firmament.core.rules.model_limits import ModelLimits
 from firmament.core.rules.pairs import PairState
 from firmament.core.rules.preferences import SoftCost, soft_cost
-from firmament.core.scoring.assessment import RoundAssessment, assess_shapes, raw_rows
-from firmament.core.scoring.preferences import MODEL_NAME, Preferences
+from firmament.core.scoring.preferences import MODEL_NAME
+from firmament.core.scoring.round_assessment import RoundAssessment, assess_shapes, raw_rows
+from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.snapshot import model_columns
 from firmament.core.state.cluster import Cluster
 
 
-def explain(
-    cluster: Cluster, static_rows: StaticRows, configuration: CoreConfiguration, uid: str, now: float
-) -> Explanation:
+def explain(context: RoundContext, uid: str, now: float) -> Explanation:
     """Judge every machine for the task ``uid`` (known), as if it were waiting: its own use is not held against it."""
+    cluster, configuration = context.cluster, context.configuration
     tasks = cluster.tasks
     task = tasks.row_of[uid]
     cls = int(tasks.cls[task])
     shape = cluster.classes.rows[cls].shape
     columns = model_columns(cluster, now, configuration.needs, without=task)
     free = with_saved(cluster, shape, cluster.free([task], without=task))
-    assessed = assess_shapes(cluster, static_rows, columns, [shape], [1], configuration.models)
+    assessed = assess_shapes(cluster, context.static_rows, columns, [shape], [1], configuration.models)
     grouped = _with_group(cluster, configuration, assessed, task)
     paired = _with_pairs(cluster, configuration, grouped.assessed, cls, without=task)
     assessed = paired.assessed
     rules = compile_rules(cluster, [cls], without=task)
     state = None if rules is None else RuleState(rules)
     limits = (*_limits(assessed.joint(), assessed.ledgers()), *paired.refusals)
-    others = [Refusal(Cause(text), refused) for text, refused in limits]
+    others = [MachineRefusal(Cause(text), refused) for text, refused in limits]
     causes = verdict(cluster, cls, assessed.static[0], free, state, 0, others)
     soft = None if state is None else soft_cost(state, 0, ~causes.refused())
     return Explanation(
@@ -125,17 +124,17 @@ def _model_verdicts(
     ]
 
 
-def _scarcity(assessed: RoundAssessment, configuration: CoreConfiguration) -> Preferences | None:
+def _scarcity(assessed: RoundAssessment, configuration: CoreConfiguration) -> SoftCost | None:
     """What machines with scarce resources cost the one task of a assessment, as one of its preferred rules."""
     if configuration.scarce is None:
         return None
     raw = raw_rows(assessed.assessments[-1], 1, assessed.machines.count)[0]
     points = configuration.scarce.weight * configuration.scarce.model.range.points(raw)
-    return Preferences(points, -raw, configuration.scarce.weight) if raw.any() else None
+    return SoftCost(points, -raw, configuration.scarce.weight) if raw.any() else None
 
 
 def _preference_verdicts(
-    assessed: RoundAssessment, soft: SoftCost | None, scarce: Preferences | None
+    assessed: RoundAssessment, soft: SoftCost | None, scarce: SoftCost | None
 ) -> list[ModelVerdict]:
     """The task's own preferred rules; the score is what its cost leaves of 100, 100 without any rule."""
     preferred = assessed.preferred[0]

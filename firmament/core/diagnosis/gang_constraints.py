@@ -15,7 +15,7 @@ import numpy as np
 from cost_models.interface import Int64
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.placement.gang_trial import GangTrial
-from firmament.core.placement.priority_tiers import Standing
+from firmament.core.placement.outcome import PlacementState
 from firmament.core.placement.tuning import PlacementTuning
 from firmament.core.rules.ruleset import KEPT_OFF, NO_DISK, PORTS_TAKEN, TOO_NEAR, ClassRules
 
@@ -90,9 +90,9 @@ class GangConstraints:
             free = problem.free.copy()
             free[:, resources] = _PLENTY
             problem = replace(problem, free=free)
-        standing = Standing(problem)
-        standing.book(self.placed)
-        found = GangTrial(problem, standing, _TUNING).gangs(np.array([gang], dtype=np.int64))
+        state = PlacementState(problem)
+        state.book(self.placed)
+        found = GangTrial(state, _TUNING).gangs(np.array([gang], dtype=np.int64))
         return bool(len(found.count))
 
 

@@ -9,19 +9,19 @@ import numpy as np
 
 from cost_models.interface import Float64
 from firmament.core.events import TasksBound
-from firmament.core.filters.node_filters import StaticRows
 from firmament.core.filters.reasons import CORDONED, NOT_READY
 from firmament.core.model import TaskClass
 from firmament.core.results import BrokenRule, MachineState, TaskState
+from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.model_inputs import on_machines, shown_use
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.tasks import UNGROUPED, State
+from firmament.core.state.tasks import UNGROUPED, TaskPhase
 
 
 def state_name(cluster: Cluster, task: int, now: float) -> str:
     """PENDING, BACKOFF, ASSUMED or BOUND."""
-    state = State(int(cluster.tasks.state[task]))
-    if state == State.PENDING and cluster.tasks.not_before[task] > now:
+    state = TaskPhase(int(cluster.tasks.state[task]))
+    if state == TaskPhase.PENDING and cluster.tasks.not_before[task] > now:
         return "BACKOFF"
     return state.name
 
@@ -120,20 +120,20 @@ PASSING = (CORDONED, NOT_READY)
 """What keeps tasks from coming, and not from staying."""
 
 
-def broken_rules(cluster: Cluster, static_rows: StaticRows) -> Iterator[BrokenRule]:
+def broken_rules(context: RoundContext) -> Iterator[BrokenRule]:
     """Yield each bound task whose machine the rules of its class refuse, by class and then as the tasks came.
 
     Labels, taints and volumes change after tasks have been placed, and others place tasks by other rules. A cordoned
     machine, or one that is not ready, breaks no rule of the tasks that run there already.
     """
-    tasks = cluster.tasks
-    bound = tasks.in_state(State.BOUND)
+    cluster, tasks = context.cluster, context.cluster.tasks
+    bound = tasks.in_state(TaskPhase.BOUND)
     bound = bound[tasks.machine[bound] >= 0]
     for cls in np.unique(tasks.cls[bound]).tolist():
         found = cluster.classes.rows[cls]
         if cluster.classes.shapes[found.shape].invalid:
             continue  # a fault of its own, wherever it is
-        row = static_rows.of(found.shape)
+        row = context.static_rows.of(found.shape)
         members = bound[tasks.cls[bound] == cls]
         code = row.code[tasks.machine[members]]
         for task, index in zip(members[code >= 0].tolist(), code[code >= 0].tolist(), strict=True):

@@ -14,30 +14,24 @@ from firmament.core.diagnosis.gang_constraints import GangConstraints
 from firmament.core.diagnosis.preemption_reasons import PreemptionReasons
 from firmament.core.filters import reasons
 from firmament.core.filters.attached_volumes import with_saved
-from firmament.core.filters.node_filters import StaticRows
-from firmament.core.filters.root_causes import Cause, Refusal, RootCauses
-from firmament.core.filters.verdict import verdict
+from firmament.core.filters.node_filters import verdict
+from firmament.core.filters.root_causes import Cause, MachineRefusal, RootCauses
 from firmament.core.flow.problem import Assignments
-from firmament.core.placement.priority_tiers import Standing
-from firmament.core.queue.reservations import Reservations
+from firmament.core.placement.outcome import PlacementState
 from firmament.core.results import Unscheduled
 from firmament.core.rules.constraint import Constraints
 from firmament.core.rules.counters import RuleState
 from firmament.core.rules.model_limits import ModelLimits
 from firmament.core.rules.pairs import PairState
+from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.tasks import State
+from firmament.core.state.tasks import TaskPhase
 from firmament.core.state.waiting import tell
 
 
 def pending_reasons(
-    cluster: Cluster,
-    static_rows: StaticRows,
-    reservations: Reservations,
-    snapshot: Snapshot,
-    placed: Assignments,
-    shortages: Mapping[int, str],
+    context: RoundContext, snapshot: Snapshot, placed: Assignments, shortages: Mapping[int, str]
 ) -> tuple[Int64, list[Unscheduled]]:
     """Rows of the round's tasks that stay pending, and the messages that changed.
 
@@ -46,7 +40,7 @@ def pending_reasons(
     is also told who took it. Where events during the round have opened a machine to a class, nothing is said about it:
     the next round tries again.
     """
-    tasks = cluster.tasks
+    cluster, tasks = context.cluster, context.cluster.tasks
     pending = _still_pending(cluster, snapshot)
     if not pending:
         return np.empty(0, dtype=np.int64), []
@@ -61,7 +55,7 @@ def pending_reasons(
     changed: list[Unscheduled] = []
     for index, rows in pending.items():
         left = with_saved(cluster, cluster.classes.rows[int(snapshot.cls[index])].shape, free)
-        causes = _root_causes(cluster, static_rows, reservations, snapshot, index, left, by_models, state)
+        causes = _root_causes(context, snapshot, index, left, by_models, state)
         counts, closed = causes.counts(), int(causes.refused().sum())
         content = cluster.classes.rows[int(snapshot.cls[index])].content
         open_now = closed < len(cluster.machines)
@@ -106,16 +100,14 @@ def _still_pending(cluster: Cluster, snapshot: Snapshot) -> dict[int, Int64]:
     """By class of the snapshot, its members that are the same tasks as then, unchanged, and pending, if any."""
     tasks = cluster.tasks
     then = snapshot.tasks
-    left = np.flatnonzero((tasks.state[then] == int(State.PENDING)) & ~tasks.revised[then])
+    left = np.flatnonzero((tasks.state[then] == int(TaskPhase.PENDING)) & ~tasks.revised[then])
     cls = np.searchsorted(snapshot.first, left, side="right") - 1
     concerned, starts = np.unique(cls, return_index=True)
     return dict(zip(concerned.tolist(), np.split(then[left], starts[1:]), strict=True)) if len(left) else {}
 
 
 def _root_causes(
-    cluster: Cluster,
-    static_rows: StaticRows,
-    reservations: Reservations,
+    context: RoundContext,
     snapshot: Snapshot,
     index: int,
     free: Int64,
@@ -123,21 +115,22 @@ def _root_causes(
     state: RuleState | None,
 ) -> RootCauses:
     """What refuses machines to one class: kube-scheduler's filters in its order, then models, groups, reservations."""
+    cluster = context.cluster
     cls, shape = int(snapshot.cls[index]), int(snapshot.problem.shape[index])
-    found: list[Refusal] = []
+    found: list[MachineRefusal] = []
     occupied = by_models.occupied(shape)
     for text, refused in by_models.filters(shape):
-        found.append(Refusal(Cause(text), refused & ~occupied))
-        found.append(Refusal(Cause(text, curable=True), refused & occupied))
+        found.append(MachineRefusal(Cause(text), refused & ~occupied))
+        found.append(MachineRefusal(Cause(text, curable=True), refused & occupied))
     by_others = [*by_models.outside(index), *by_models.limits(index)]
     priority = int(cluster.tasks.priority[snapshot.members[index][0]])
-    closed = reservations.closed_rows(cluster, cls, priority)
+    closed = context.reservations.closed_rows(cluster, cls, priority)
     if closed:
         refused = np.zeros(len(cluster.machines), dtype=np.bool_)
         refused[sorted(closed)] = True
         by_others.append((reasons.RESERVED, refused))
-    found += [Refusal(Cause(text, curable=True), refused) for text, refused in by_others]
-    static = static_rows.of(cluster.classes.rows[cls].shape)
+    found += [MachineRefusal(Cause(text, curable=True), refused) for text, refused in by_others]
+    static = context.static_rows.of(cluster.classes.rows[cls].shape)
     return verdict(cluster, cls, static, free, state, index, found)
 
 
@@ -214,7 +207,7 @@ class Contention:
         self._cluster = cluster
         self._snapshot = snapshot
         self._placed = placed
-        self._start = Standing(snapshot.problem)
+        self._start = PlacementState(snapshot.problem)
 
     def told(self, index: int, readers: Iterable[int]) -> str:
         """A sentence about a class of the snapshot of which tasks stay pending; empty if it had no place to lose.

@@ -9,7 +9,7 @@ from firmament.core.filters import reasons
 from firmament.core.filters.root_causes import RootCauses, Stage, lacks, root_causes
 from firmament.core.queue.importance import Importance
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.tasks import State
+from firmament.core.state.tasks import TaskPhase
 
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
 NO_VICTIMS = "No preemption victims found for incoming pod"
@@ -24,7 +24,7 @@ def evictable(cluster: Cluster, importance: Importance, rows: Int64, reach: int)
     """
     tasks = cluster.tasks
     size = len(tasks.uid)
-    bound = (tasks.state[:size] == State.BOUND) & (tasks.machine[:size] >= 0)
+    bound = (tasks.state[:size] == TaskPhase.BOUND) & (tasks.machine[:size] >= 0)
     standing = importance.standing(tasks.priority[:size], tasks.group_priority[:size])
     going = np.flatnonzero(bound & ((standing < reach) | tasks.leaving[:size]))
     place = np.full(len(cluster.machines), -1, dtype=np.int64)
@@ -46,7 +46,7 @@ class PreemptionReasons:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         tasks = cluster.tasks
-        bound = tasks.in_state(State.BOUND)
+        bound = tasks.in_state(TaskPhase.BOUND)
         self._importance = Importance.of(tasks)
         self._lowest = int(self._importance.standing_of(tasks, bound).min()) if len(bound) else None
 

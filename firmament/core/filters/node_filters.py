@@ -1,21 +1,35 @@
-"""Which machines a shape may use, room aside, and why not the others: none if it asks for what no machine offers.
+"""What keeps tasks off machines: of a shape everything but room, all of them if it asks for what none has; of a class
+its pins, a lack of room, rules between tasks, and others besides.
 
-Rules in kube-scheduler's order of filters; the first that refuses a machine holds (`causes` puts the others between).
+Rules in kube-scheduler's order of filters; the first that refuses a machine holds (`root_causes` puts the others
+between).
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.filters import reasons
-from firmament.core.filters.root_causes import Cause, Codes, Refusal, Stage, lack_of
+from firmament.core.filters.root_causes import (
+    Cause,
+    Codes,
+    MachineRefusal,
+    RootCauses,
+    Stage,
+    lack_of,
+    lacks,
+    root_causes,
+    rule_refusals,
+)
 from firmament.core.model import TaskClass, VolumeRule
-from firmament.core.selectors.node_selectors import singled_out
+from firmament.core.rules.counters import RuleState
+from firmament.core.selectors.labels import HOSTNAME, singled_out
 from firmament.core.selectors.taints import CORDON_TAINT, NOT_READY_TAINT, tolerated
+from firmament.core.state.cluster import Cluster
 from firmament.core.state.machines import MachineTable
 
 
@@ -35,9 +49,9 @@ class StaticRow:
         code = np.where(newly, np.int16(len(self.causes)), self.code)
         return StaticRow(self.feasible & ~refused, code, (*self.causes, cause))
 
-    def refusals(self) -> list[Refusal]:
+    def refusals(self) -> list[MachineRefusal]:
         """What the row says, cause by cause."""
-        return [Refusal(cause, self.code == index) for index, cause in enumerate(self.causes)]
+        return [MachineRefusal(cause, self.code == index) for index, cause in enumerate(self.causes)]
 
 
 def static_row(machines: MachineTable, shape: TaskClass) -> StaticRow:
@@ -65,10 +79,12 @@ def static_row(machines: MachineTable, shape: TaskClass) -> StaticRow:
         wrong = ~machines.selectors().terms(shape.required)
         row = row.with_refusals(wrong, Cause(reasons.WRONG_LABELS, Stage.NODE))
     later = [
-        Refusal(lack_of(name), np.ones(count, dtype=np.bool_))
+        MachineRefusal(lack_of(name), np.ones(count, dtype=np.bool_))
         for name in _offered_nowhere(machines, shape)[:1]
     ]
-    later += [Refusal(_unreachable(rule), ~machines.selectors().terms(rule.terms)) for rule in shape.volumes]
+    later += [
+        MachineRefusal(_unreachable(rule), ~machines.selectors().terms(rule.terms)) for rule in shape.volumes
+    ]
     for cause, refused in sorted(later, key=lambda each: each.cause.stage):
         row = row.with_refusals(refused, cause)
     return row
@@ -149,3 +165,56 @@ class StaticRows:
         for shape in self._rows.keys() - shapes:
             del self._rows[shape]
         self._shared = {_rules(self._machines, self._shapes[shape]): row for shape, row in self._rows.items()}
+
+
+def pinned_rows(cluster: Cluster, cls: int) -> Int64 | None:
+    """Rows of the machines that the class in row ``cls`` is confined to, ascending; None if it is not pinned."""
+    row = cluster.classes.rows[cls]
+    rows: Int64 | None = None
+    if row.pins is not None:
+        known = cluster.machines.row_of
+        rows = np.array(sorted(known[name] for name in row.pins if name in known), dtype=np.int64)
+    if row.hosts is not None:
+        on_hosts = _on_hosts(cluster, row.hosts)
+        rows = on_hosts if rows is None else np.intersect1d(rows, on_hosts)
+    return rows
+
+
+def pin_refusals(cluster: Cluster, cls: int) -> list[MachineRefusal]:
+    """The machines outside the pins of the class in row ``cls``: by its names, and by its local volumes."""
+    row = cluster.classes.rows[cls]
+    found = []
+    if row.pins is not None:
+        named = Cause(reasons.WRONG_NAME if row.content.machine else reasons.NOT_NAMED, Stage.NAMED)
+        found.append(MachineRefusal(named, ~cluster.machines.named(row.pins)))
+    if row.hosts is not None:
+        outside = np.ones(len(cluster.machines), dtype=np.bool_)
+        outside[_on_hosts(cluster, row.hosts)] = False
+        found.append(MachineRefusal(Cause(reasons.WRONG_VOLUMES, Stage.VOLUMES), outside))
+    return found
+
+
+def _on_hosts(cluster: Cluster, hosts: tuple[str, ...]) -> Int64:
+    column = cluster.machines.labels.column(HOSTNAME)
+    return np.flatnonzero(column.any_of(hosts, len(cluster.machines)))
+
+
+def verdict(
+    cluster: Cluster,
+    cls: int,
+    static: StaticRow,
+    free: Int64,
+    rules: RuleState | None,
+    index: int,
+    others: Iterable[MachineRefusal],
+) -> RootCauses:
+    """Kube-scheduler's filters in its order, then ``others``: what models, limits, groups and reservations refuse.
+
+    ``cls``: row of the class; ``static``: what its shape is refused by itself; ``free``: int64[M, K], room as its tasks
+    see it; ``rules``: None for none, in which the class is number ``index``.
+    """
+    request = cluster.request_of(cls)
+    found = pin_refusals(cluster, cls) + static.refusals()
+    found += lacks(free[:, : len(request)], request, cluster.resources.names)
+    found += [] if rules is None else rule_refusals(rules.refusals(index))
+    return root_causes(len(cluster.machines), [*found, *others])

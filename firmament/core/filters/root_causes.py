@@ -63,7 +63,7 @@ _RULES = {
 }
 
 
-class Refusal(NamedTuple):
+class MachineRefusal(NamedTuple):
     """The machines to which a cause applies: bool[M]."""
 
     cause: Cause
@@ -74,7 +74,7 @@ class Refusal(NamedTuple):
 class RootCauses:
     """``refusals`` in order of stages; ``code``: int16[M], the first that applies to each machine, -1 for none."""
 
-    refusals: tuple[Refusal, ...]
+    refusals: tuple[MachineRefusal, ...]
     code: Codes
 
     def counts(self) -> list[tuple[str, int]]:
@@ -118,7 +118,7 @@ class RootCauses:
         )
 
 
-def root_causes(machines: int, refusals: Iterable[Refusal]) -> RootCauses:
+def root_causes(machines: int, refusals: Iterable[MachineRefusal]) -> RootCauses:
     """Put refusals of ``machines`` machines in order; those of one stage stay as they are given."""
     told = sorted(refusals, key=lambda each: each.cause.stage)
     code = np.full(machines, -1, dtype=np.int16)
@@ -127,19 +127,19 @@ def root_causes(machines: int, refusals: Iterable[Refusal]) -> RootCauses:
     return RootCauses(tuple(told), code)
 
 
-def rule_refusals(told: Iterable[tuple[str, Bool]]) -> list[Refusal]:
+def rule_refusals(told: Iterable[tuple[str, Bool]]) -> list[MachineRefusal]:
     """Refusals by the rules between tasks, as `RuleState.refusals` tells them; those of one kind stay as given."""
-    found = [Refusal(_RULES.get(text, Cause(text, curable=True)), refused) for text, refused in told]
+    found = [MachineRefusal(_RULES.get(text, Cause(text, curable=True)), refused) for text, refused in told]
     return sorted(found, key=lambda each: _AFTER_SPREAD.get(each.cause.text, 0))
 
 
-def lacks(free: Int64, request: Int64, resources: Sequence[str]) -> list[Refusal]:
+def lacks(free: Int64, request: Int64, resources: Sequence[str]) -> list[MachineRefusal]:
     """A refusal per resource of which some machine has not enough left: ``free`` int64[M, K], ``request`` int64[K]."""
     found = []
     for column in np.flatnonzero(request > 0).tolist():
         lacking = free[:, column] < request[column]
         if lacking.any():
-            found.append(Refusal(lack_of(resources[column]), lacking))
+            found.append(MachineRefusal(lack_of(resources[column]), lacking))
     return found
 
 

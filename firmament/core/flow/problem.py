@@ -10,7 +10,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64, JointRows, Ledger, Opening
 from firmament.core.flow.terms import DualPrices, GroupTerms, RoundHeights, SpreadTerms
-from firmament.core.rules.joint_room import JointRoom
+from firmament.core.rules.model_limits import JointRoom
 from firmament.core.rules.pairs import PairRules
 from firmament.core.rules.ruleset import RuleSet
 from firmament.solvers.base import Int32

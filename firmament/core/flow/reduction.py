@@ -24,7 +24,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64, JointRows
 from firmament.core.flow.problem import Assignments, Residual
 from firmament.core.flow.tuning import ReductionTuning
-from firmament.core.rules.joint_room import JointRoom
+from firmament.core.rules.model_limits import JointRoom
 
 
 @dataclass(frozen=True, slots=True)

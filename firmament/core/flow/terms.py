@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from cost_models.interface import Float64, Int64
 from firmament.core.ranks import distinct
-from firmament.core.tree_solver.rules import Rule
 from firmament.core.tree_solver.solver import ExactSolver
-from firmament.core.tree_solver.tree import Tree
+from firmament.core.tree_solver.tree import Rule, Tree
 
 # --- How high machines stand in what models charge for use, in the sum of what single tasks add.
 #
@@ -28,7 +27,7 @@ from firmament.core.tree_solver.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)
-class Charge:
+class HeightCharge:
     """What a model charges a first task: ``per_unit`` units, of either sign, for each unit by which ``raw`` is above
     ``best``; at least 0, at most ``most``. ``raw``: numeric[S, M].
     """
@@ -60,7 +59,7 @@ class RoundHeights:
     rate: Float64
     amount: Float64
     growth: Float64
-    charges: Sequence[Charge]
+    charges: Sequence[HeightCharge]
 
     def sizes(self, shapes: Int64, machines: Int64) -> Float64:
         """float64[A]: sizes of tasks of ``shapes[i]`` on ``machines[i]``."""
@@ -153,7 +152,7 @@ class SpreadTerms:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class TreeGroup:
     """One group, all of whose waiting tasks are to be placed, or none.
 
     ``size``: its tasks, with those that are on machines of the tree already: ``held``, int64[L] over the tree's leaves;
@@ -179,7 +178,7 @@ class GroupTerms:
 
     tree: Tree
     solver: ExactSolver
-    groups: Mapping[int, Group]
+    groups: Mapping[int, TreeGroup]
     position: Int64
     counted: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 

@@ -138,7 +138,7 @@ class PriceTuning:
 
 @dataclass(frozen=True, slots=True)
 class ColumnTuning:
-    """Which columns enter a network at first, beside ``GenerationOptions``; see ``network/columns.py``."""
+    """Which columns enter a network at first, beside ``GenerationOptions``; see ``network/arc_columns.py``."""
 
     candidates_enough: int = 200
     """A class looks beyond the machines that are likely to be used if fewer of them than this would do."""

@@ -21,8 +21,8 @@ from firmament.core.model import Job
 from firmament.core.results import Delta, DeltaKind, GangPhase, GangState, Unscheduled
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.pending_evictions import Evictions
-from firmament.core.state.tasks import State
+from firmament.core.state.pending_evictions import PendingEvictions
+from firmament.core.state.tasks import TaskPhase
 from firmament.core.state.waiting import hold_back, tell
 
 
@@ -39,7 +39,7 @@ class AdmittedTasks:
 
 
 @dataclass(slots=True)
-class _Status:
+class _GangStatus:
     """Where a gang stands. ``since``: when it was decided without being whole yet, None if that is not so;
     ``withheld``: it lacks members that could be tried, so more room would not help it; ``told_to_go``: uids of the
     members that were, when it was given up last.
@@ -54,13 +54,13 @@ class _Status:
     message: str = ""
 
 
-class Gangs:
+class GangLifecycle:
     """The gangs of a cluster."""
 
-    def __init__(self, options: RoundOptions, evictions: Evictions) -> None:
+    def __init__(self, options: RoundOptions, evictions: PendingEvictions) -> None:
         self._options = options
         self._evictions = evictions
-        self._statuses: dict[str, _Status] = {}
+        self._statuses: dict[str, _GangStatus] = {}
         self._news: set[str] = set()
         self._untold: set[str] = set()
         self._surplus = Surplus()
@@ -92,7 +92,7 @@ class Gangs:
             elif len(able) < need:
                 self._withhold(cluster, job, able)
             else:
-                self._statuses.setdefault(job_id, _Status()).failed = False
+                self._statuses.setdefault(job_id, _GangStatus()).failed = False
                 first = int(np.lexsort((tasks.sequence[able], tasks.created[able]))[0])
                 age = float(tasks.created[able[first]]), int(tasks.sequence[able[first]])
                 called.append((age, job_id, able, need))
@@ -132,7 +132,7 @@ class Gangs:
 
     def note(self, job_id: str, message: str) -> None:
         """Note what a gang waits for."""
-        self._statuses.setdefault(job_id, _Status()).message = message
+        self._statuses.setdefault(job_id, _GangStatus()).message = message
         self._news.add(job_id)
 
     def note_tried(
@@ -148,7 +148,7 @@ class Gangs:
             if cluster.jobs.gang(job) is None:
                 continue
             for index in np.flatnonzero(gang == number).tolist():
-                waiting = members[index][tasks.state[members[index]] == State.PENDING]
+                waiting = members[index][tasks.state[members[index]] == TaskPhase.PENDING]
                 if len(waiting):
                     self.note(job, tasks.message[int(waiting[0])])
                     break
@@ -162,7 +162,7 @@ class Gangs:
             told = [
                 task
                 for task in cluster.jobs.members(job_id)
-                if tasks.state[task] == State.PENDING and tasks.message[task] != message
+                if tasks.state[task] == TaskPhase.PENDING and tasks.message[task] != message
             ]
             if told and message:
                 tell(cluster, told, message)
@@ -232,7 +232,7 @@ class Gangs:
             status.message = f"not whole {self._seconds(job):g} s after it was decided"
         return deltas
 
-    def _late(self, cluster: Cluster, job_id: str, status: _Status) -> list[int]:
+    def _late(self, cluster: Cluster, job_id: str, status: _GangStatus) -> list[int]:
         """Members (rows) of a gang that was given up which have been bound since."""
         if not status.failed or not self._options.evict_failed_gangs:
             return []
@@ -240,7 +240,7 @@ class Gangs:
         return [
             task
             for task in cluster.jobs.members(job_id)
-            if tasks.state[task] == State.BOUND
+            if tasks.state[task] == TaskPhase.BOUND
             and not tasks.leaving[task]
             and tasks.uid[task] not in status.told_to_go
         ]
@@ -249,16 +249,16 @@ class Gangs:
         tasks = cluster.tasks
         deltas = []
         for task in members:
-            if tasks.state[task] == State.ASSUMED:
+            if tasks.state[task] == TaskPhase.ASSUMED:
                 transitions.give_up_place(cluster, task)
             elif (
-                tasks.state[task] == State.BOUND
+                tasks.state[task] == TaskPhase.BOUND
                 and self._options.evict_failed_gangs
                 and not tasks.leaving[task]
             ):
                 transitions.ask_to_leave(cluster, task)
                 deltas.append(Delta(DeltaKind.PREEMPT, tasks.uid[task], cluster.where(task)))
-            if tasks.state[task] == State.PENDING:
+            if tasks.state[task] == TaskPhase.PENDING:
                 transitions.put_off(cluster, task, now + self._options.last_backoff)
         return deltas
 
@@ -275,7 +275,7 @@ class Gangs:
             if job is None or not cluster.jobs.members(job_id):
                 self._statuses.pop(job_id, None)
                 continue
-            status = self._statuses.setdefault(job_id, _Status(whole=job.was_whole))
+            status = self._statuses.setdefault(job_id, _GangStatus(whole=job.was_whole))
             status.withheld = False
             bound, assumed, leaving = count_members(cluster, job_id)
             if bound + assumed >= job.min_members:
@@ -289,7 +289,7 @@ class Gangs:
                 status.since = now
 
 
-def _state(cluster: Cluster, job: Job, status: _Status, evictions: Evictions) -> GangState:
+def _state(cluster: Cluster, job: Job, status: _GangStatus, evictions: PendingEvictions) -> GangState:
     """What is to be told of a gang: how far it has come, and what it waits for."""
     bound, assumed, leaving = count_members(cluster, job.id)
     phase, message = GangPhase.WAITING, status.message

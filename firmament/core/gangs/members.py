@@ -17,11 +17,11 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.model import Job
-from firmament.core.preemption.problem import Eviction, PreemptionProblem
+from firmament.core.preemption.problem import PreemptionDecision, PreemptionProblem
 from firmament.core.results import Delta, DeltaKind, Unscheduled
 from firmament.core.state import transitions, waiting
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.tasks import State
+from firmament.core.state.tasks import TaskPhase
 
 
 def lacking(cluster: Cluster, job: Job) -> int:
@@ -29,7 +29,7 @@ def lacking(cluster: Cluster, job: Job) -> int:
     tasks = cluster.tasks
     members = np.array(cluster.jobs.members(job.id), dtype=np.int64)
     state = tasks.state[members]
-    on = ((state == int(State.ASSUMED)) | (state == int(State.BOUND))) & ~tasks.leaving[members]
+    on = ((state == int(TaskPhase.ASSUMED)) | (state == int(TaskPhase.BOUND))) & ~tasks.leaving[members]
     return job.min_members - int(np.count_nonzero(on))
 
 
@@ -44,7 +44,7 @@ def able_members(cluster: Cluster, job: Job, now: float) -> list[int]:
     """Rows of the members of a gang that could be tried now, unschedulable ones included."""
     tasks = cluster.tasks
     members = np.array(cluster.jobs.members(job.id), dtype=np.int64)
-    able = (tasks.state[members] == int(State.PENDING)) & ~tasks.refused[members]
+    able = (tasks.state[members] == int(TaskPhase.PENDING)) & ~tasks.refused[members]
     return members[able & (tasks.not_before[members] <= now)].tolist()
 
 
@@ -53,8 +53,8 @@ def count_members(cluster: Cluster, job_id: str) -> tuple[int, int, int]:
     tasks = cluster.tasks
     members = np.array(cluster.jobs.members(job_id), dtype=np.int64)
     leaving = tasks.leaving[members]
-    bound = (tasks.state[members] == State.BOUND) & ~leaving
-    assumed = (tasks.state[members] == State.ASSUMED) & ~leaving
+    bound = (tasks.state[members] == TaskPhase.BOUND) & ~leaving
+    assumed = (tasks.state[members] == TaskPhase.ASSUMED) & ~leaving
     return int(bound.sum()), int(assumed.sum()), int(leaving.sum())
 
 
@@ -80,7 +80,7 @@ class Surplus:
         news: dict[str, list[str]] = {}
         for uid, message in self.untold:
             row = tasks.row_of.get(uid)
-            if row is not None and tasks.state[row] == State.PENDING and tasks.message[row] != message:
+            if row is not None and tasks.state[row] == TaskPhase.PENDING and tasks.message[row] != message:
                 waiting.tell(cluster, [row], message)
                 news.setdefault(message, []).append(uid)
         self.untold.clear()
@@ -142,13 +142,15 @@ class Rebinding:
         """Row of a task whose binding is to be tried again, None if it has not stayed in its place since."""
         tasks = cluster.tasks
         task = tasks.row_of.get(uid)
-        same = task is not None and tasks.state[task] == State.ASSUMED and tasks.came[task] == self.came[uid]
+        same = (
+            task is not None and tasks.state[task] == TaskPhase.ASSUMED and tasks.came[task] == self.came[uid]
+        )
         return task if same else None
 
 
 def held_back(
-    cluster: Cluster, preemption: PreemptionProblem, decided: Sequence[Eviction], guests: Int64
-) -> tuple[list[Eviction], Bool]:
+    cluster: Cluster, preemption: PreemptionProblem, decided: Sequence[PreemptionDecision], guests: Int64
+) -> tuple[list[PreemptionDecision], Bool]:
     """The decisions without those for tasks (``guests``, int64[N] rows) whose gang goes, and which are left: bool[N].
 
     Victims that others need as well are told to go for one of those; nobody else goes for a task that is held back.
@@ -163,7 +165,9 @@ def held_back(
     return left, kept
 
 
-def _going(cluster: Cluster, preemption: PreemptionProblem, decided: Sequence[Eviction]) -> set[str]:
+def _going(
+    cluster: Cluster, preemption: PreemptionProblem, decided: Sequence[PreemptionDecision]
+) -> set[str]:
     """Gangs of which nobody would be left."""
     tasks, jobs = cluster.tasks, cluster.jobs
     if not jobs.gangs:
@@ -180,7 +184,7 @@ def _going(cluster: Cluster, preemption: PreemptionProblem, decided: Sequence[Ev
     }
 
 
-def _hand_over(lost: Eviction, left: list[Eviction]) -> None:
+def _hand_over(lost: PreemptionDecision, left: list[PreemptionDecision]) -> None:
     """Let the first that counts on them as well tell the victims of a decision that is dropped."""
     for victim in lost.evicts:
         for index, other in enumerate(left):

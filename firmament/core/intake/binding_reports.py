@@ -14,8 +14,8 @@ from firmament.core.model import NOMINATION_RECORD
 from firmament.core.queue.importance import Importance
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.pending_evictions import Evictions
-from firmament.core.state.tasks import State
+from firmament.core.state.pending_evictions import PendingEvictions
+from firmament.core.state.tasks import TaskPhase
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class BindingOutcomes:
     """Puts reports of bindings into effect. ``clock`` returns seconds since the epoch."""
 
     cluster: Cluster
-    evictions: Evictions
+    evictions: PendingEvictions
     rebinding: Rebinding
     options: RoundOptions
     clock: Callable[[], float]
@@ -44,9 +44,9 @@ class BindingOutcomes:
             task = tasks.row_of.get(report.uid)
             if task is None or cluster.where(task) != report.machine:
                 continue
-            if not report.bound and int(tasks.state[task]) == State.BOUND and tasks.leaving[task]:
+            if not report.bound and int(tasks.state[task]) == TaskPhase.BOUND and tasks.leaving[task]:
                 self._let_off(task)
-            if int(tasks.state[task]) != State.ASSUMED:
+            if int(tasks.state[task]) != TaskPhase.ASSUMED:
                 continue
             if report.bound:
                 transitions.confirm(cluster, task, self.clock())

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain, repeat
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -45,7 +45,9 @@ from firmament.core.state.task_description import (
     regroup,
     rename,
 )
-from firmament.core.state.tasks import UNGROUPED, State
+from firmament.core.state.tasks import UNGROUPED, TaskPhase
+
+TaskEvent = TypeVar("TaskEvent", bound=TasksSubmitted | TasksBound)
 
 
 def apply_events(cluster: Cluster, events: Sequence[Event], now: float) -> None:
@@ -102,16 +104,18 @@ def _apply_singly(
     for index, uid in enumerate(event.uids):
         task = cluster.tasks.row_of.get(uid)
         if task is None:
-            intake.take(_alone(event, index))
+            intake.take(alone(event, index))
             continue
         intake.flush()
         if isinstance(event, TasksBound):
             _bind(cluster, task, cls, event, index, now)
-        elif cluster.tasks.state[task] == State.PENDING:  # one that has a machine keeps it, and what it is
+        elif (
+            cluster.tasks.state[task] == TaskPhase.PENDING
+        ):  # one that has a machine keeps it, and what it is
             describe(cluster, task, cls, event, index)
 
 
-def _alone(event: TasksSubmitted | TasksBound, index: int) -> TasksSubmitted | TasksBound:
+def alone(event: TaskEvent, index: int) -> TaskEvent:
     """The part of an event that is about one of its tasks."""
     columns = ("created",) if isinstance(event, TasksSubmitted) else ("assigned", "initialized")
     of_one: dict[str, Any] = {

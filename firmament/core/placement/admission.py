@@ -1,18 +1,19 @@
-"""Joint admission: what a flow of single units proposes is checked against everything that tasks share.
+"""Admission: what a flow of single units proposes is checked against everything that tasks share.
 
-Two classes may each fit a machine alone and overfill it together. Admission walks the proposals of every machine in
-order of priority, wait and size, all machines side by side, and lets through as many tasks of each as still fit the
-machine's resource vector and the joint rows. What is refused goes into the next pass.
+Two classes may each fit a machine alone and overfill it together. *Joint* admission walks the proposals of every
+machine in order of priority, wait and size, all machines side by side, and lets through as many tasks of each as still
+fit the machine's resource vector and the joint rows. What is refused goes into the next pass.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from cost_models.interface import Float64, Int64
-from firmament.core.flow.problem import Assignments, Residual
-from firmament.core.ranks import before_in_runs, rank_in_runs, runs
-from firmament.core.rules.joint_room import JointRoom
+from cost_models.interface import Bool, Float64, Int64
+from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
+from firmament.core.placement.outcome import PlacementState
+from firmament.core.ranks import before_in_runs, rank, rank_in_runs, runs
+from firmament.core.rules.model_limits import JointRoom
 
 
 def admit(residual: Residual, proposed: Assignments) -> Assignments:
@@ -86,3 +87,117 @@ def _within_shared_rows(
         room = np.maximum(joint.left[row[by_row]] - before, 0)
         count[by_row] = np.minimum(count[by_row], room // amount[by_row])
     return count
+
+
+# --- Tasks that rules bind to each other: one after another, as if each were the next to be placed.
+#
+# What a flow proposes for such tasks is tried in order of priority, and within a priority from the emptiest domain up,
+# so that topology spread is never exceeded on the way. A task that may not go yet, because the one it wants to be near
+# is still to come, is tried again as long as something moves. The order in which tasks are admitted is the order of the
+# round's deltas: every placement is valid when it is made.
+
+
+def replay(state: PlacementState, proposed: Assignments) -> Assignments:
+    """Admit what fits and what the rules allow, in the order in which it is valid; books both, and counts pairs."""
+    bound: Bool = np.isin(proposed.cls, np.array(sorted(state.rules.rules.of), dtype=np.int64))
+    priority = state.residual.problem.priority
+    ruled = _units_in_order(state, proposed.taken(bound))
+    parts = []
+    for each in np.unique(priority[proposed.cls])[::-1].tolist():
+        parts.append(_one_by_one(state, ruled.taken(priority[ruled.cls] == each)))
+        free = ~bound & (priority[proposed.cls] == each)
+        if free.any():
+            parts.append(admit(state.residual, proposed.taken(free)))
+    admitted = Assignments.joined(parts)
+    state.count_pairs(admitted)
+    return admitted
+
+
+def in_valid_order(problem: PlacementProblem, units: Assignments) -> Assignments | None:
+    """Single tasks (``count`` 1) in an order in which each fits and is allowed when its turn comes; None if none is
+    found. Nothing of the problem has been placed.
+    """
+    state = PlacementState(problem)
+    ordered = _one_by_one(state, _units_in_order(state, units))
+    return ordered if len(ordered.cls) == len(units.cls) else None
+
+
+def _units_in_order(state: PlacementState, proposed: Assignments) -> Assignments:
+    """Single tasks, by priority, then by how full their domain will be, then by longest wait, then in turns."""
+    tasks = proposed.taken(np.lexsort((proposed.machine, proposed.cls))).tasks()
+    cls, machine = tasks.cls, tasks.machine
+    level = np.zeros(len(cls), dtype=np.int64)
+    for each in np.unique(cls).tolist():
+        for spreading in state.rules_of(each).spreadings:
+            entries = np.flatnonzero(cls == each)
+            domain = spreading.key_domain[machine[entries]]
+            heights = state.rules.counts[spreading.counter][np.maximum(domain, 0)] + rank(domain)
+            level[entries] = np.maximum(level[entries], heights)
+    oldest = np.argmax(state.residual.remaining > 0, axis=1)
+    turn = _turns(cls)
+    order = np.lexsort((machine, cls, turn, oldest[cls], level, -state.residual.problem.priority[cls]))
+    return tasks.taken(order)
+
+
+def _turns(cls: Int64) -> Int64:
+    """When each task is tried: one of each class at a time, and every class begins at another place of its own.
+
+    Classes that keep each other off their machines may all be proposed for the same ones. Each then gets some, which
+    the next wave fills, instead of the first class all.
+    """
+    classes, of_class, tasks = np.unique(cls, return_inverse=True, return_counts=True)
+    begin = np.arange(len(classes)) * tasks // max(1, len(classes))
+    return (rank(cls) - begin[of_class]) % tasks[of_class]
+
+
+def _one_by_one(state: PlacementState, units: Assignments) -> Assignments:
+    """Try single tasks in order until a whole turn admits none of those left."""
+    room, rules = _Room(state.residual), state.rules
+    waiting = list(zip(units.cls.tolist(), units.machine.tolist(), strict=True))
+    admitted: list[tuple[int, int]] = []
+    while waiting:
+        refused = []
+        for cls, machine in waiting:
+            if rules.allows(cls, machine) and room.take(cls, machine):
+                rules.add(cls, machine)
+                admitted.append((cls, machine))
+            else:
+                refused.append((cls, machine))
+        if len(refused) == len(waiting):
+            break
+        waiting = refused
+    result = Assignments.of_tasks(admitted)
+    room.settle(result)
+    return result
+
+
+class _Room:
+    """Room on single machines, task by task, ahead of the residual that it settles with at the end."""
+
+    def __init__(self, residual: Residual) -> None:
+        self._residual = residual
+        problem = residual.problem
+        self._requests = problem.requests[problem.shape]
+        # With joint rows or ledgers the residual itself keeps the books, which takes longer.
+        simple = not residual.joint and not residual.ledgers
+        self._free = residual.free.T.copy() if simple else None
+
+    def take(self, cls: int, machine: int) -> bool:
+        """Book one task if it fits."""
+        if self._free is not None:
+            left = self._free[machine]
+            left -= self._requests[cls]
+            if (left[self._requests[cls] > 0] >= 0).all():
+                return True
+            left += self._requests[cls]
+            return False
+        single = Assignments.single(cls, machine)
+        if self._residual.units(self._residual.problem.shape[single.cls], single.machine)[0] < 1:
+            return False
+        self._residual.take(single)
+        return True
+
+    def settle(self, admitted: Assignments) -> None:
+        """Book what was admitted in the residual, unless that has been done task by task."""
+        if self._free is not None:
+            self._residual.take(admitted)

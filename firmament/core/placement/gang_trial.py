@@ -8,21 +8,21 @@ from dataclasses import replace
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.flow.problem import Assignments, PlacementProblem
+from firmament.core.flow.problem import Assignments
 from firmament.core.placement.local_search.relocation import improved
-from firmament.core.placement.outcome import Means, Placed
-from firmament.core.placement.priority_tiers import Standing
+from firmament.core.placement.outcome import Means, Placed, PlacementState
+from firmament.core.placement.priority_tiers import place_remaining, place_rest
 from firmament.core.placement.tuning import PlacementTuning
 
 
 class GangTrial:
-    """Places gangs one by one on ``standing``, as it is handed in and moves on."""
+    """Places gangs one by one on ``state``, as it is handed in and moves on."""
 
-    def __init__(self, problem: PlacementProblem, standing: Standing, tuning: PlacementTuning) -> None:
+    def __init__(self, state: PlacementState, tuning: PlacementTuning) -> None:
         self._tuning = tuning
-        self._problem = problem
-        self._standing = standing
-        self._waiting = standing.residual.remaining
+        self._problem = state.residual.problem
+        self._state = state
+        self._waiting = state.residual.remaining
         self._searches = 0
         self._search_cells = tuning.gang_search_cells
         self._refused: set[tuple[object, ...]] = set()
@@ -37,9 +37,9 @@ class GangTrial:
         for rank in np.unique(problem.priority)[::-1].tolist():
             parts.append(Placed(self.gangs(np.flatnonzero(rank_of == rank))))
             parts.append(self._others(rank, means))
-        if self._standing.state is not None:
+        if self._state.ruled:
             self._only((problem.gang < 0) & (self._waiting.sum(axis=1) > 0))
-            parts.append(Placed(self._standing.place_rest()))
+            parts.append(Placed(place_rest(self._state)))
         return Placed.joined(parts)
 
     def gangs(self, numbers: Int64) -> Assignments:
@@ -49,7 +49,7 @@ class GangTrial:
             members = np.flatnonzero((self._problem.gang == gang) & (self._waiting.sum(axis=1) > 0))
             # Room only shrinks while gangs are tried, unless rules between tasks are about.
             kind = self._kind(gang, members)
-            if self._standing.state is None and kind in self._refused:
+            if not self._state.ruled and kind in self._refused:
                 continue
             placed = self._try(gang, members)
             if placed is None:
@@ -66,18 +66,18 @@ class GangTrial:
     def _try(self, gang: int, members: Int64) -> Assignments | None:
         """Place a gang if it fits as a whole; else leave everything as it was, and return None."""
         need = int(self._problem.gang_need[gang])
-        before = self._standing
+        before = self._state
         order = self._by_places(members)
         for attempt in (order, order[::-1])[: 2 if len(members) > 1 else 1]:
-            self._standing = before.copy()
+            self._state = before.copy()
             placed = self._one_by_one(attempt)
             if int(placed.count.sum()) >= need:
                 self._waiting[members] = 0
                 return placed
-        self._standing = before
+        self._state = before
         if self._searches >= self._tuning.gang_searches:
             return None
-        if before.state is not None:
+        if before.ruled:
             return self._search_by_rules(members, need)
         if len(members) < 2:
             return None
@@ -85,13 +85,13 @@ class GangTrial:
         placed = self._search(members, placed)
         if int(placed.count.sum()) < need:
             return None
-        self._standing.book(placed)
+        self._state.book(placed)
         self._waiting[members] = 0
         return placed
 
     def _by_places(self, members: Int64) -> Int64:
         """Classes with the fewest places first: others can go elsewhere more easily."""
-        residual = self._standing.residual
+        residual = self._state.residual
         every = np.arange(self._problem.machines)
         places = []
         for cls in members.tolist():
@@ -106,21 +106,21 @@ class GangTrial:
         parts = []
         for cls in order.tolist():
             self._only(np.arange(self._problem.classes) == cls)
-            parts.append(self._standing.place_rest())
-        if self._standing.state is not None and len(order) > 1:
+            parts.append(place_rest(self._state))
+        if self._state.ruled and len(order) > 1:
             left = self._waiting.sum(axis=1)
             for part in parts:
                 np.subtract.at(left, part.cls, part.count)
             again = np.isin(np.arange(self._problem.classes), order) & (left > 0)
             remaining = np.zeros_like(self._waiting)
             remaining[again, -1] = left[again]
-            self._standing.residual.remaining = remaining
-            parts.append(self._standing.place_rest())
+            self._state.residual.remaining = remaining
+            parts.append(place_rest(self._state))
         return Assignments.joined(parts)
 
     def _search(self, members: Int64, placed: Assignments) -> Assignments:
         """Look for a packing of more of a gang's tasks than ``placed`` in the room that is left."""
-        problem, residual = self._problem, self._standing.residual
+        problem, residual = self._problem, self._state.residual
         counts = np.zeros_like(problem.counts)
         counts[members] = self._waiting[members]
         joint = tuple(room.as_limit() for room in residual.joint)
@@ -134,12 +134,12 @@ class GangTrial:
         if sum(waiting.values()) > need or sum(waiting.values()) > self._tuning.gang_search_tasks:
             return None
         steps = min(self._tuning.gang_search_steps, self._search_cells // self._problem.machines)
-        search = _GangSearch(self._standing, steps)
+        search = _GangSearch(self._state, steps)
         placed = search.found(waiting)
         self._search_cells -= (steps - search.steps) * self._problem.machines
         if placed is None:
             return None
-        self._standing.book(placed)
+        self._state.book(placed)
         self._waiting[members] = 0
         return placed
 
@@ -147,20 +147,20 @@ class GangTrial:
         """Place the tasks of a priority that belong to no gang."""
         chosen = (self._problem.gang < 0) & (self._problem.priority == rank)
         self._only(chosen)
-        placed = self._standing.place(means)
-        self._waiting[chosen] = self._standing.residual.remaining[chosen]
+        placed = place_remaining(self._state, means)
+        self._waiting[chosen] = self._state.residual.remaining[chosen]
         return placed
 
     def _only(self, chosen: Bool) -> None:
         """Let nobody wait but the classes in ``chosen``."""
-        self._standing.residual.remaining = np.where(chosen[:, None], self._waiting, 0)
+        self._state.residual.remaining = np.where(chosen[:, None], self._waiting, 0)
 
 
 _Choice = tuple[int, int]
 
 
 class _GangSearch:
-    """Places of one gang, whose tasks have rules between them, on top of ``standing``: depth first.
+    """Places of one gang, whose tasks have rules between them, on top of ``state``: depth first.
 
     Placing in turn takes the first domain that has room for the first task, and fills machines as they come; where room
     is tight the others of a gang are left without. Here every task may go to every machine that takes it, and what does
@@ -169,26 +169,26 @@ class _GangSearch:
     What has not been used of ``steps`` is left there.
     """
 
-    def __init__(self, standing: Standing, steps: int) -> None:
-        self._standing = standing
+    def __init__(self, state: PlacementState, steps: int) -> None:
+        self._state = state
         self.steps = steps
         self._seen: set[frozenset[tuple[_Choice, int]]] = set()
 
     def found(self, wanted: Mapping[int, int]) -> Assignments | None:
         """Return places for all ``wanted`` tasks (how many by class), None if none were found."""
         chosen: dict[_Choice, int] = {}
-        if not self._descend(self._standing, dict(wanted), chosen, self.steps):
+        if not self._descend(self._state, dict(wanted), chosen, self.steps):
             return None
         each = Assignments.of_tasks([*chosen])
         return replace(each, count=np.array([*chosen.values()], dtype=np.int64))
 
     def _descend(
-        self, standing: Standing, wanted: dict[int, int], chosen: dict[_Choice, int], budget: int
+        self, state: PlacementState, wanted: dict[int, int], chosen: dict[_Choice, int], budget: int
     ) -> bool:
         """Place what is ``wanted`` beside what is ``chosen``, in ``budget`` tries of those that are left."""
         if not wanted:
             return True
-        cls, machines = self._next(standing, wanted)
+        cls, machines = self._next(state, wanted)
         least = self.steps - budget
         # The first of a gang decides about the domain: each of them gets its share.
         share = max(budget // max(len(machines), 1), 2 * sum(wanted.values())) if not chosen else budget
@@ -201,7 +201,7 @@ class _GangSearch:
             if key not in self._seen:
                 self._seen.add(key)
                 self.steps -= 1
-                beside = standing.copy()
+                beside = state.copy()
                 beside.book(Assignments.single(cls, machine))
                 rest = {each: count - (each == cls) for each, count in wanted.items()}
                 rest = {each: count for each, count in rest.items() if count}
@@ -212,15 +212,15 @@ class _GangSearch:
                 del chosen[choice]
         return False
 
-    def _next(self, standing: Standing, wanted: Mapping[int, int]) -> tuple[int, Int64]:
+    def _next(self, state: PlacementState, wanted: Mapping[int, int]) -> tuple[int, Int64]:
         """The class that has the fewest machines to choose from, and these, the fullest first.
 
         A class that no machine takes may be let in by others yet; without any machine for anybody it is a dead end.
         """
         best, where = -1, np.empty(0, dtype=np.int64)
-        residual = standing.residual
+        residual = state.residual
         for cls in wanted:
-            machines = np.flatnonzero(standing.takes(cls))
+            machines = np.flatnonzero(state.takes(cls))
             if not len(machines):
                 continue
             shape = int(residual.problem.shape[cls])

@@ -1,16 +1,22 @@
-"""What stages of placing are given beside the problem, and what they return: how long they took is for figures only."""
+"""What stages of placing work on, and by what means; and what they return: how long they took is for figures only."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
+from cost_models.interface import Bool
 from firmament.core.flow.column_generation import GenerationOptions
 from firmament.core.flow.outcome import FlowOutcome
-from firmament.core.flow.problem import Assignments
+from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
 from firmament.core.flow.reduction import AlikeMachines
 from firmament.core.placement.class_aggregation import Bundled
 from firmament.core.placement.tuning import PlacementTuning
+from firmament.core.rules.counters import RuleState
+from firmament.core.rules.pairs import PairState
+from firmament.core.rules.ruleset import ClassRules, RuleSet
 from firmament.solvers.base import Solver
 
 Timer = Callable[[], float]
@@ -59,7 +65,7 @@ class Means:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class StageFigures:
     """How much was done, seconds per stage; ``arcs`` of the largest network. Figures of several stages add up."""
 
     passes: int = 0
@@ -71,8 +77,8 @@ class Figures:
     admit_seconds: float = 0.0
     time_limited: bool = False
 
-    def __add__(self, other: Figures) -> Figures:
-        return Figures(
+    def __add__(self, other: StageFigures) -> StageFigures:
+        return StageFigures(
             self.passes + other.passes,
             self.solves + other.solves,
             max(self.arcs, other.arcs),
@@ -106,7 +112,7 @@ class Placed:
     """
 
     assignments: Assignments = field(default_factory=Assignments.empty)
-    figures: Figures = field(default_factory=Figures)
+    figures: StageFigures = field(default_factory=StageFigures)
     first: FirstFlow | None = None
     last: FlowOutcome | None = None
     about: Bundled | None = None
@@ -118,7 +124,7 @@ class Placed:
         every = list(parts)
         return cls(
             Assignments.joined([part.assignments for part in every]),
-            sum((part.figures for part in every), Figures()),
+            sum((part.figures for part in every), StageFigures()),
             next((part.first for part in every if part.first is not None), None),
             next((part.last for part in reversed(every) if part.last is not None), None),
             next((part.about for part in reversed(every) if part.about is not None), None),
@@ -127,8 +133,73 @@ class Placed:
 
     def admitted(self, assignments: Assignments, seconds: float = 0.0) -> Placed:
         """The same with other ``assignments``, which took so many seconds of admission more."""
-        return replace(self, assignments=assignments, figures=self.figures + Figures(admit_seconds=seconds))
+        return replace(
+            self, assignments=assignments, figures=self.figures + StageFigures(admit_seconds=seconds)
+        )
 
     def also(self, assignments: Assignments, seconds: float) -> Placed:
         """The same with further assignments."""
         return self.admitted(Assignments.joined([self.assignments, assignments]), seconds)
+
+
+class PlacementState:
+    """``residual``: what is left; ``rules``: where those between tasks stand, and ``pairs`` those of tasks, None where
+    these have no say in where tasks go. ``ruled``: there are any of either.
+    """
+
+    def __init__(self, problem: PlacementProblem) -> None:
+        self.residual = Residual(problem)
+        self.pairs = PairState(problem.pairs) if problem.pairs is not None and problem.pairs.steers else None
+        self.ruled = problem.rules is not None or self.pairs is not None
+
+    @cached_property
+    def rules(self) -> RuleState:
+        """Where rules between tasks stand; made when it is first asked for, as most problems have none."""
+        return RuleState(self.residual.problem.rules or RuleSet([]))
+
+    def copy(self) -> PlacementState:
+        """An independent copy."""
+        twin = copy(self)
+        twin.residual, twin.rules = self.residual.copy(), self.rules.copy()
+        twin.pairs = None if self.pairs is None else self.pairs.copy()
+        return twin
+
+    def rules_of(self, cls: int) -> ClassRules:
+        """The rules of a class, empty ones if it has none."""
+        return self.rules.rules.rules(cls)
+
+    def open_to(self, cls: int) -> Bool:
+        """bool[M]: machines that may take, and have room for, one more task of a class, rules and pins included."""
+        problem = self.residual.problem
+        fits = self.residual.fits(int(problem.shape[cls]))
+        allowed = self.rules.allowed(cls)
+        if allowed is not None:
+            fits &= allowed
+        return problem.within_pins(cls, fits)
+
+    def takes(self, cls: int) -> Bool:
+        """The same, limits of pairs included."""
+        fits = self.open_to(cls)
+        for _, refused in self.pairs.refusals(cls) if self.pairs is not None else ():
+            fits &= ~refused
+        return fits
+
+    def book(self, placed: Assignments) -> None:
+        """Book placements made elsewhere, of tasks that stay."""
+        self.residual.take(placed)
+        if self.ruled:
+            for cls, machine, count in placed.entries():
+                self.rules.add(cls, machine, count)
+        self.count_pairs(placed)
+        self.fix_pairs(placed)
+
+    def count_pairs(self, placed: Assignments) -> None:
+        """Count what is placed for pairs of tasks; it may still move."""
+        if self.pairs is not None:
+            self.pairs.add_all(placed.cls, placed.machine, placed.count)
+
+    def fix_pairs(self, placed: Assignments) -> None:
+        """Take what has been placed, and counted, for tasks that stay."""
+        if self.pairs is not None:
+            tasks = placed.tasks()
+            self.pairs.fix(tasks.cls, tasks.machine)

@@ -22,8 +22,8 @@ from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.placement.class_aggregation import bundled
 from firmament.core.placement.gang_trial import GangTrial
 from firmament.core.placement.local_search.relocation import improved
-from firmament.core.placement.outcome import Means, Placed
-from firmament.core.placement.priority_tiers import Standing, place_by_priority
+from firmament.core.placement.outcome import Means, Placed, PlacementState
+from firmament.core.placement.priority_tiers import place_by_priority
 from firmament.core.placement.tree_groups.groups import place_with_groups
 
 
@@ -53,7 +53,7 @@ def place_whole_gangs(problem: PlacementProblem, means: Means) -> Placed:
     placed = _together(problem, means)
     if not _incomplete(problem, placed.assignments).any():
         return placed
-    tried = GangTrial(problem, Standing(problem), means.tuning).placed(means)
+    tried = GangTrial(PlacementState(problem), means.tuning).placed(means)
     trial = tried.assignments
     chosen = _gang_counts(problem, trial) > 0
     again = _together(_without_gangs(problem, ~chosen), means)
@@ -61,9 +61,9 @@ def place_whole_gangs(problem: PlacementProblem, means: Means) -> Placed:
     worse = _incomplete(problem, joint)[chosen].any() or _value(problem, joint) < _value(problem, trial)
     best = trial if worse else joint
     watch = means.stopwatch()
-    standing = Standing(problem)
-    standing.book(best)
-    late = GangTrial(problem, standing, means.tuning).gangs(np.flatnonzero(~chosen))
+    state = PlacementState(problem)
+    state.book(best)
+    late = GangTrial(state, means.tuning).gangs(np.flatnonzero(~chosen))
     figures = placed.figures + tried.figures + again.figures  # bounds hold for the gangs that are let in
     return replace(again, figures=figures).admitted(Assignments.joined([best, late]), watch.seconds())
 

@@ -7,86 +7,46 @@ between tasks a lower band may open the way for a higher one, so the bands are t
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import replace
 
 import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
-from firmament.core.placement.greedy import open_machines, place_greedily, place_leftovers
-from firmament.core.placement.outcome import Figures, Means, Placed
-from firmament.core.placement.pairs.waves import fix_pairs, open_to_pairs, place_last, place_pairs
-from firmament.core.placement.passes import place_all
+from firmament.core.placement.outcome import Means, Placed, PlacementState, StageFigures
+from firmament.core.placement.pairs.waves import place_last, place_pairs
+from firmament.core.placement.passes import place_all, place_greedily, place_leftovers
 from firmament.core.placement.waves import place_in_waves
-from firmament.core.rules.counters import RuleState
-from firmament.core.rules.pairs import PairState
-from firmament.core.rules.ruleset import RuleSet
 
 
-class Standing:
-    """What has become of a problem: the residual and, with rules between or pairs of tasks, where those stand."""
+def place_remaining(state: PlacementState, means: Means) -> Placed:
+    """Place what remains as far as possible."""
+    if state.pairs is not None:
+        return place_pairs(state, state.pairs, means)
+    if state.ruled:
+        return place_in_waves(state, means)
+    return Placed.joined([Placed(figures=StageFigures(waves=1)), place_all(state.residual, means)])
 
-    def __init__(self, problem: PlacementProblem) -> None:
-        self.residual = Residual(problem)
-        self.state = None if problem.rules is None else RuleState(problem.rules)
-        self.pairs = PairState(problem.pairs) if problem.pairs is not None and problem.pairs.steers else None
-        if self.pairs is not None and self.state is None:
-            self.state = RuleState(RuleSet([]))
 
-    def copy(self) -> Standing:
-        """An independent copy."""
-        twin = copy(self)
-        twin.residual = self.residual.copy()
-        twin.state = None if self.state is None else self.state.copy()
-        twin.pairs = None if self.pairs is None else self.pairs.copy()
-        return twin
-
-    def place(self, means: Means) -> Placed:
-        """Place what remains as far as possible."""
-        if self.state is None:
-            return Placed.joined([Placed(figures=Figures(waves=1)), place_all(self.residual, means)])
-        if self.pairs is not None:
-            return place_pairs(self.residual, self.state, self.pairs, means)
-        return place_in_waves(self.residual, self.state, means)
-
-    def place_rest(self) -> Assignments:
-        """Place what remains as far as possible, task by task, without a network."""
-        if self.state is None:
-            return place_greedily(self.residual)
-        if self.pairs is None:
-            return place_leftovers(self.residual, self.state)
-        placed = place_last(self.residual, self.state, self.pairs)
-        fix_pairs(self.pairs, placed)
+def place_rest(state: PlacementState) -> Assignments:
+    """Place what remains as far as possible, task by task, without a network."""
+    if state.pairs is not None:
+        placed = place_last(state, state.pairs)
+        state.fix_pairs(placed)
         return placed
-
-    def book(self, placed: Assignments) -> None:
-        """Book placements made elsewhere."""
-        self.residual.take(placed)
-        if self.state is not None:
-            for cls, machine, count in placed.entries():
-                self.state.add(cls, machine, count)
-        if self.pairs is not None:
-            self.pairs.add_all(placed.cls, placed.machine, placed.count)
-            fix_pairs(self.pairs, placed)
-
-    def takes(self, cls: int) -> Bool:
-        """bool[M]: machines that would take one more task of a class."""
-        if self.state is not None and self.pairs is not None:
-            return open_to_pairs(self.residual, self.state, self.pairs, cls)
-        return open_machines(self.residual, self.state, cls)
+    return place_leftovers(state) if state.ruled else place_greedily(state.residual)
 
 
 def place_by_priority(problem: PlacementProblem, means: Means) -> tuple[Placed, Residual]:
     """Place what can be placed; returns that, and what is left of the problem."""
-    standing = Standing(problem)
-    placed = standing.place(means)
-    residual = standing.residual
+    state = PlacementState(problem)
+    placed = place_remaining(state, means)
+    residual = state.residual
     everyone = np.ones(problem.classes, dtype=np.bool_)
     if not displaced(problem, residual.active(), placed.assignments, everyone):
         return placed, residual
-    standing = Standing(problem)
-    residual = standing.residual
+    state = PlacementState(problem)
+    residual = state.residual
     waiting = residual.remaining
     left = np.zeros_like(waiting)
     figures = replace(placed.figures, waves=0)
@@ -94,11 +54,11 @@ def place_by_priority(problem: PlacementProblem, means: Means) -> tuple[Placed, 
     for rank in np.unique(problem.priority)[::-1].tolist():
         band = problem.priority == rank
         residual.remaining = np.where(band[:, None], waiting, 0)
-        parts.append(standing.place(means))
+        parts.append(place_remaining(state, means))
         left[band] = residual.remaining[band]
     residual.remaining = left
-    if standing.state is not None:
-        parts.append(Placed(standing.place_rest()))
+    if state.ruled:
+        parts.append(Placed(place_rest(state)))
     return Placed.joined(parts), residual
 
 
@@ -111,7 +71,7 @@ def displaced(problem: PlacementProblem, waiting: Int64, placed: Assignments, am
         lower = problem.priority[placed.cls] < rank
         if not (lower & among[placed.cls]).any():
             continue
-        without = Standing(problem)
+        without = PlacementState(problem)
         without.book(placed.taken(~lower))
         if any(without.takes(cls).any() for cls in waiting[problem.priority[waiting] == rank].tolist()):
             return True

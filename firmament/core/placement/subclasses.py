@@ -19,7 +19,7 @@ LARGEST_COST = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ClassPart:
     """``count`` tasks of class ``cls`` that may use the machines in ``allowed`` (bool[M]; None: as the class).
 
     ``points``: float64[M] to be added to the class's cost, None for nothing; ``most``: tasks per machine, 0: no limit.
@@ -39,7 +39,7 @@ class Wave:
     """
 
     residual: Residual
-    bundles: list[list[Part]]
+    bundles: list[list[ClassPart]]
 
     def stands_for(self) -> list[list[int]]:
         """The round's classes that each class of the derived problem holds tasks of."""
@@ -62,7 +62,7 @@ class Wave:
         return Assignments.joined(found)
 
 
-def _turns(parts: list[Part]) -> Int64:
+def _turns(parts: list[ClassPart]) -> Int64:
     """Classes of the tasks of several parts, in turn: first one of each, then a second of each that has one, ..."""
     counts = np.array([part.count for part in parts], dtype=np.int64)
     part = np.repeat(np.arange(len(parts)), counts)
@@ -70,7 +70,7 @@ def _turns(parts: list[Part]) -> Int64:
     return classes[part[np.lexsort((part, counting(counts)))]]
 
 
-def derive(residual: Residual, parts: list[Part], pinned_up_to: int) -> Wave:
+def derive(residual: Residual, parts: list[ClassPart], pinned_up_to: int) -> Wave:
     """The problem of a wave; the parts of a class must not have more tasks than are left.
 
     A part that may use at most ``pinned_up_to`` machines is pinned to them, instead of having dense rows of its own.
@@ -122,7 +122,7 @@ class _Bundle:
 
     row: int
     pins: Int64 | None
-    parts: list[Part]
+    parts: list[ClassPart]
     counts: Int64 = field(default_factory=lambda: np.zeros(WAIT_BUCKETS, dtype=np.int64))
 
 
@@ -134,7 +134,7 @@ class _Confined:
         self._pins = residual.problem.pins
         self._seen: dict[int, tuple[Bool, Int64 | None]] = {}
 
-    def of(self, part: Part) -> tuple[Int64 | None, Bool | None]:
+    def of(self, part: ClassPart) -> tuple[Int64 | None, Bool | None]:
         """Pins and mask of a part: a few machines are pins, many a mask; None for no limit."""
         own_pins, allowed = self._pins.get(part.cls), part.allowed
         if own_pins is not None:

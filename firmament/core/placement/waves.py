@@ -11,118 +11,103 @@ last few are placed one by one.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
 
-from firmament.core.flow.problem import Assignments, Residual
-from firmament.core.placement.domain_planning import Dealer, coarse_topologies
-from firmament.core.placement.greedy import open_machines, place_leftovers
-from firmament.core.placement.outcome import Figures, Means, Placed
-from firmament.core.placement.passes import propose
-from firmament.core.placement.sequential_admission import replay
-from firmament.core.placement.subclasses import Part, Wave, derive
+from cost_models.interface import Bool, Float64, Int64
+from firmament.core.flow.problem import COST_UNITS_PER_POINT
+from firmament.core.placement.admission import replay
+from firmament.core.placement.outcome import Means, Placed, PlacementState, StageFigures
+from firmament.core.placement.passes import place_leftovers, propose, solved_in_turn
+from firmament.core.placement.subclasses import ClassPart, Wave, derive
 from firmament.core.rules.counters import RuleState
 from firmament.core.rules.preferences import soft_cost
-from firmament.solvers.base import SolverTimeoutError
+from firmament.core.rules.ruleset import ClassRules, PreferredSpread, RequiredSpread, RuleSet
 
 
-def place_in_waves(residual: Residual, state: RuleState, means: Means) -> Placed:
-    """Place as much as possible, book it in ``residual`` and ``state``, and return it in the order of admission.
+def place_in_waves(state: PlacementState, means: Means) -> Placed:
+    """Place as much as possible, book it in ``state``, and return it in the order of admission.
 
     Afterwards no remaining task fits any machine that it may use. Raises ``SolverError`` if the solver fails for
     another reason than time.
     """
-
-    def plan(first: bool) -> Wave | None:
-        return plan_wave(residual, state, means.tuning.pinned_up_to, first=first)
-
-    def admit(proposed: Assignments) -> Assignments:
-        return replay(residual, state, proposed)
-
-    placed = solve_waves(residual, plan, admit, means)
+    pinned_up_to = means.tuning.pinned_up_to
+    placed = solve_waves(state, lambda first: plan_wave(state, pinned_up_to, first=first), means)
     watch = means.stopwatch()
-    return placed.also(place_leftovers(residual, state), watch.seconds())
+    return placed.also(place_leftovers(state), watch.seconds())
 
 
-def solve_waves(
-    residual: Residual,
-    plan: Callable[[bool], Wave | None],
-    admit: Callable[[Assignments], Assignments],
-    means: Means,
-) -> Placed:
-    """Solve waves one after another, as long as they place enough.
+def solve_waves(state: PlacementState, plan: Callable[[bool], Wave | None], means: Means) -> Placed:
+    """Solve waves one after another, as long as they place enough, and book what holds of their flows.
 
-    ``plan`` states the problem of the next wave (told whether it is the first), None if no task may go anywhere;
-    ``admit`` books in ``residual`` what holds of a wave's flow, and returns that.
+    ``plan`` states the problem of the next wave (told whether it is the first), None if no task may go anywhere.
     """
-    parts: list[Placed] = []
-    for number in range(means.options.max_waves):
+
+    def propose_wave(first: bool) -> Placed:
         watch = means.stopwatch()
-        wave = plan(number == 0)
-        parts.append(Placed(figures=Figures(network_seconds=watch.seconds())))
+        wave = plan(first)
+        planned = StageFigures(network_seconds=watch.seconds())
         if wave is None:
-            break
-        try:
-            proposed = propose(wave.residual, means, classes=wave.stands_for())
-        except SolverTimeoutError:
-            parts.append(Placed(figures=Figures(time_limited=True)))
-            break
-        if proposed.last is None:
-            parts.append(proposed)
-            break
-        watch = means.stopwatch()
-        before = int(residual.remaining.sum())
-        admitted = admit(wave.in_round(proposed.assignments))
-        parts.append(proposed.admitted(admitted, watch.seconds()))
-        parts.append(Placed(figures=Figures(waves=1)))
-        if not residual.remaining.any() or int(admitted.count.sum()) * means.tuning.worth_a_wave < before:
-            break
-    return Placed.joined(parts)
+            return Placed(figures=planned)
+        proposed = propose(wave.residual, means, classes=wave.stands_for())
+        solved = StageFigures(waves=int(proposed.last is not None))
+        figures = planned + proposed.figures + solved
+        return replace(proposed, assignments=wave.in_round(proposed.assignments), figures=figures)
+
+    return Placed.joined(
+        solved_in_turn(
+            state.residual,
+            propose_wave,
+            lambda proposed: replay(state, proposed),
+            means,
+            most=means.options.max_waves,
+            worth=means.tuning.worth_a_wave,
+        )
+    )
 
 
 def plan_wave(
-    residual: Residual,
-    state: RuleState,
+    state: PlacementState,
     pinned_up_to: int,
     *,
     first: bool,
-    decided: Mapping[int, Sequence[Part]] = MappingProxyType({}),
+    decided: Mapping[int, Sequence[ClassPart]] = MappingProxyType({}),
 ) -> Wave | None:
     """The problem of the next wave; None if no task may go anywhere at present. ``decided``: parts of some classes."""
-    dealer = Dealer(residual, state)
-    parts: list[Part] = []
+    residual, dealer = state.residual, Dealer(state)
+    parts: list[ClassPart] = []
     for cls in residual.by_importance():
         if cls in decided:
             parts += decided[cls]
-        elif cls in state.rules.of:
-            parts += _parts_of(residual, state, dealer, cls, first=first)
+        elif cls in state.rules.rules.of:
+            parts += _parts_of(state, dealer, cls, first=first)
         else:
-            parts.append(Part(cls, int(residual.remaining[cls].sum())))
+            parts.append(ClassPart(cls, int(residual.remaining[cls].sum())))
     return derive(residual, parts, pinned_up_to) if parts else None
 
 
-def _parts_of(residual: Residual, state: RuleState, dealer: Dealer, cls: int, *, first: bool) -> list[Part]:
+def _parts_of(state: PlacementState, dealer: Dealer, cls: int, *, first: bool) -> list[ClassPart]:
     """A class's parts in a wave; none if its rules let it go nowhere now."""
-    rules = state.rules.rules(cls)
+    residual, rules = state.residual, state.rules_of(cls)
     waiting = int(residual.remaining[cls].sum())
     if not (rules.binding or rules.soft):
-        return [Part(cls, waiting)]
-    open_to = open_machines(residual, state, cls)
+        return [ClassPart(cls, waiting)]
+    open_to = state.open_to(cls)
     if not open_to.any():
         return []
-    soft = soft_cost(state, cls, open_to)
+    soft = soft_cost(state.rules, cls, open_to)
     points = soft.points if soft is not None else None
-    topologies = coarse_topologies(rules, state.rules)
-    shares = dealer.deal(cls, open_to, topologies)
+    shares = dealer.deal(cls, open_to, coarse_topologies(rules, state.rules.rules))
     parts = []
     for share in shares:
         allowed = None
         if rules.binding or len(share.machines) < np.count_nonzero(open_to):
             allowed = np.zeros(residual.problem.machines, dtype=np.bool_)
             allowed[share.machines] = True
-        most = most_per_machine(state, cls, share.count, len(share.machines), first=first)
-        parts.append(Part(cls, share.count, allowed, points, most))
+        most = most_per_machine(state.rules, cls, share.count, len(share.machines), first=first)
+        parts.append(ClassPart(cls, share.count, allowed, points, most))
     return parts
 
 
@@ -132,11 +117,10 @@ def most_per_machine(state: RuleState, cls: int, tasks: int, machines: int, *, f
     One where tasks of the class keep each other away. Where they spread over single machines, as many as an even
     distribution needs, plus what the rule allows; where they only prefer to, the first wave tries the same.
     """
-    rules = state.rules.rules(cls)
+    rules, counters = state.rules.rules(cls), state.rules.counters
     if rules.excludes_itself():
         return 1
     even = -(-tasks // max(1, machines))
-    counters = state.rules.counters
     fine = [each for each in rules.spreadings if each.own and not counters[each.counter].coarse]
     if fine:
         return even + min(each.max_skew for each in fine) - 1
@@ -145,3 +129,166 @@ def most_per_machine(state: RuleState, cls: int, tasks: int, machines: int, *, f
     if first and any(number in rules.adds and not counters[number].coarse for number in wishes):
         return even
     return 0
+
+
+# --- How many tasks of a class go to which domain, decided before a wave is solved.
+#
+# A *cell* is a set of machines that agree on every topology whose domains hold several machines and on which the class
+# has rules. Tasks are dealt to cells one by one on a copy of the rule state that all classes of the wave share, so that
+# the second class sees where the first is going. Machines within a cell, and everything that machines decide alone, are
+# left to the flow.
+#
+# Which cell a task goes to: the emptiest where the class spreads; the roomiest where it has to gather, so that those
+# who follow find a place; as few as possible where it keeps others out; and the cheapest among equals.
+
+
+MOST = 2.0**53
+"""More tasks than this no cell is said to take: far more than there are, and whole in floating point."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """``count`` tasks for the machines in ``machines`` (int64, ascending)."""
+
+    machines: Int64
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """Machines, cell after cell: cell i begins at ``first[i]``. There is at least one, and none is empty."""
+
+    machines: Int64
+    first: Int64
+
+    def of(self, cell: int) -> Int64:
+        """Machines of one cell."""
+        ends = self.first[cell + 1 : cell + 2]
+        return self.machines[self.first[cell] : ends[0] if len(ends) else None]
+
+
+def coarse_topologies(rules: ClassRules, rule_set: RuleSet) -> list[Int64]:
+    """Domains (int64[M] each) of the topologies on which a class has to be dealt out, each once."""
+    numbers = [each.counter for each in rules.exclusions]
+    numbers += rules.attraction.counters if rules.attraction is not None else ()
+    domains = [rule_set.counters[number].domain for number in numbers if rule_set.counters[number].coarse]
+    domains += [each.key_domain for each in _spreads(rules) if rule_set.counters[each.counter].coarse]
+    distinct: dict[bytes, Int64] = {domain.tobytes(): domain for domain in domains}
+    return list(distinct.values())
+
+
+class Dealer:
+    """Deals the classes of one wave out to cells.
+
+    ``plan``: the rule state as it will be if all goes well, for topologies with several machines per domain.
+    """
+
+    def __init__(self, state: PlacementState) -> None:
+        self._residual = residual = state.residual
+        self._problem = residual.problem
+        self.plan = state.rules.copy()
+        self._planned: Float64 = np.zeros(residual.free.shape)
+        self._excluding, self._excluded = _mutual(residual.active().tolist(), state.rules.rules)
+
+    def deal(self, cls: int, open_to: Bool, topologies: list[Int64]) -> list[Share]:
+        """Shares of the class's remaining tasks; fewer than remain if there is no room or no domain for all now.
+
+        ``open_to``: bool[M], machines that the class may use at present.
+        """
+        machines = np.flatnonzero(open_to)
+        if not topologies:
+            return [Share(machines, int(self._residual.remaining[cls].sum()))] if len(machines) else []
+        if not len(machines):
+            return []
+        keys = np.stack([domain[machines] for domain in topologies])
+        _, cell_of = np.unique(keys, axis=1, return_inverse=True)
+        order = np.argsort(cell_of, kind="stable")
+        cells = _Cells(machines[order], np.flatnonzero(np.diff(cell_of[order], prepend=-1)))
+        counts = self._counts(cls, cells)
+        shares = [Share(cells.of(cell), int(counts[cell])) for cell in np.flatnonzero(counts).tolist()]
+        request = self._problem.requests[self._problem.shape[cls]].astype(np.float64)
+        for share in shares:
+            self._planned[:, share.machines] += (request * (share.count / len(share.machines)))[:, None]
+        return shares
+
+    def _counts(self, cls: int, cells: _Cells) -> Int64:
+        """Tasks per cell, dealt one by one (all that are left at once where nothing changes by placing them)."""
+        rules = self.plan.rules.rules(cls)
+        first = cells.machines[cells.first]
+        room = self._room(cls, cells)
+        cost = self._cost(cls, cells)
+        left = int(self._residual.remaining[cls].sum())
+        counts = np.zeros(len(first), dtype=np.int64)
+        gathers = rules.attraction is not None or cls in self._excluding or cls in self._excluded
+        moving = bool(set(rules.adds) & _looked_at(rules))
+        while left > 0:
+            allowed = self.plan.allowed(cls, first)
+            usable = room > counts if allowed is None else allowed & (room > counts)
+            if not usable.any():
+                break
+            height = np.zeros(len(first))
+            for each in _spreads(rules):
+                height += np.append(self.plan.counts[each.counter], 0)[each.key_domain[first]]
+            if gathers:
+                lacking = np.maximum(left - (room - counts), 0)  # tasks that would not find room there
+                order = np.lexsort((cost, lacking, height, counts == 0, ~usable))
+            else:
+                soft = soft_cost(self.plan, cls, usable, first)
+                present = cost if soft is None else cost + soft.points * COST_UNITS_PER_POINT
+                order = np.lexsort((present, height, ~usable))
+            cell = int(order[0])
+            step = 1 if moving else min(left, int(room[cell] - counts[cell]))
+            counts[cell] += step
+            left -= step
+            self.plan.add(cls, int(first[cell]), step, coarse_only=True)
+        return counts
+
+    def _room(self, cls: int, cells: _Cells) -> Int64:
+        """Tasks of a class that each cell takes, by what earlier classes of the wave leave of it on average."""
+        shape = int(self._problem.shape[cls])
+        alone = self._residual.units(np.full(len(cells.machines), shape), cells.machines)
+        most: Int64 = np.add.reduceat(alone, cells.first)
+        request = self._problem.requests[shape]
+        for column in np.flatnonzero(request).tolist():
+            left = self._residual.free[column, cells.machines] - self._planned[column, cells.machines]
+            together = np.add.reduceat(np.maximum(left, 0.0), cells.first)
+            most = np.minimum(most, np.minimum(together // request[column], MOST).astype(np.int64))
+        if self.plan.rules.rules(cls).excludes_itself():
+            most = np.minimum(most, np.add.reduceat((alone > 0).astype(np.int64), cells.first))
+        return most
+
+    def _cost(self, cls: int, cells: _Cells) -> Float64:
+        """Units: mean cost of a cell's machines, crowding by what was placed in the round included."""
+        row = self._problem.cost[self._problem.shape[cls]] + self._problem.crowd * self._residual.placed
+        sizes = np.diff(cells.first, append=len(cells.machines))
+        return np.add.reduceat(row[cells.machines].astype(np.float64), cells.first) / sizes
+
+
+def _spreads(rules: ClassRules) -> tuple[RequiredSpread | PreferredSpread, ...]:
+    return (*rules.spreadings, *rules.soft_spreadings)
+
+
+def _looked_at(rules: ClassRules) -> set[int]:
+    """Counters on which it depends where a task of a class may or should go."""
+    looked = {each.counter for each in rules.exclusions}
+    looked |= {each.counter for each in _spreads(rules)}
+    looked |= {each.counter for each in rules.inclinations}
+    return looked | set(rules.attraction.counters if rules.attraction is not None else ())
+
+
+def _mutual(waiting: list[int], rules: RuleSet) -> tuple[set[int], set[int]]:
+    """Classes of ``waiting`` that keep others out of whole domains, and those that are kept out."""
+    active = [cls for cls in waiting if cls in rules.of]
+    adders: dict[int, set[int]] = {}
+    for cls in active:
+        for number in rules.of[cls].adds:
+            adders.setdefault(number, set()).add(cls)
+    excluding: set[int] = set()
+    excluded: set[int] = set()
+    for cls in active:
+        for exclusion in rules.of[cls].exclusions:
+            others = adders.get(exclusion.counter, set()) - {cls}
+            if rules.counters[exclusion.counter].coarse and others:
+                excluded.add(cls)
+                excluding |= others
+    return excluding, excluded

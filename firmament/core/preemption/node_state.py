@@ -10,8 +10,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
 from firmament.core.preemption.models_room import KeptRooms, columns
-from firmament.core.preemption.problem import PreemptionProblem, VictimGangs
-from firmament.core.preemption.tuning import PreemptionTuning
+from firmament.core.preemption.problem import PreemptionProblem, PreemptionTuning, VictimGangs
 from firmament.core.rules.constraint import Constraints
 from firmament.core.rules.counters import RuleState
 from firmament.core.rules.pairs import PairState

@@ -1,4 +1,4 @@
-"""What a round needs to know about the tasks on machines in order to evict some of them."""
+"""What a round needs to know about the tasks on machines in order to evict some of them, and how long it may look."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class PreemptionProblem:
 
 
 @dataclass(frozen=True, slots=True)
-class Eviction:
+class PreemptionDecision:
     """One task of class ``cls`` gets a place on ``machine`` (rows of the round's problem) once others are gone.
 
     ``evicts``: tasks (indices of the ``PreemptionProblem``) that are told to go for it, on other machines as well where
@@ -108,3 +108,34 @@ class VictimGangs:
         count = self._first[gangs + 1] - first
         place = np.repeat(np.arange(len(gangs)), count)
         return place, self._tasks[first[place] + counting(count)]
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptionTuning:
+    """Handed down with ``Prospect``."""
+
+    most_paired: int = 256
+    """Classes of tasks that belong to pairs which are tried in a round, the most important first."""
+    most_gangs: int = 64
+    """Gangs of one priority that are tried in a round; each is tried by itself."""
+    attempts: int = 64
+    """Other sets of victims that are tried in a round."""
+    few_tasks: int = 32
+    """Tasks that have found places up to which other sets are tried ..."""
+    few_machines: int = 128
+    """... on as many machines at most."""
+    most_passes: int = 1_000
+    """Passes of a round; each gives at least one task a place."""
+    chunk: int = 4_096
+    """Machines on which bundles are looked for together; bounds memory."""
+    most_found: int = 32
+    """Machines beyond the number of tasks that wait on which bundles are looked for, per class and pass, where that
+    takes questions to ledgers."""
+    most_questions: int = 20_000
+    """Questions to ledgers in a round, and to models for one group: some tenths of a second to seconds."""
+    spare_arcs: int = 64
+    """Machines per class beyond twice its tasks that enter the network which chooses among bundles."""
+    most_moves: int = 2_000
+    """Places that are looked at again per priority, for room that has become free elsewhere."""
+    group_calls: int = 64
+    """Times that the places of one group are shared out over the tree."""

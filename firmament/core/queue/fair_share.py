@@ -14,7 +14,7 @@ import numpy as np
 from cost_models.interface import Float64, Int64
 from firmament.core.configuration import FairShare
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.tasks import State
+from firmament.core.state.tasks import TaskPhase
 
 
 def share_levels(cluster: Cluster, fair_share: FairShare, waiting: Int64) -> Int64:
@@ -29,7 +29,7 @@ def share_levels(cluster: Cluster, fair_share: FairShare, waiting: Int64) -> Int
     names, of_class = _namespaces(cluster)
     capacity = np.maximum(cluster.machines.capacity, 0).sum(axis=0).astype(np.float64)
     on = np.flatnonzero(tasks.machine[: len(tasks.uid)] >= 0)
-    pending = tasks.in_state(State.PENDING)
+    pending = tasks.in_state(TaskPhase.PENDING)
     used = _amounts(cluster, on, of_class, len(names))
     weights = np.array([fair_share.weight(name) for name in names])
     per_task = _dominant(cluster.demand_of(tasks.cls[waiting])[0], capacity)

@@ -17,10 +17,9 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.configuration import RoundOptions
-from firmament.core.filters.node_filters import StaticRows
-from firmament.core.filters.verdict import pinned_rows
+from firmament.core.filters.node_filters import StaticRows, pinned_rows
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.tasks import State
+from firmament.core.state.tasks import TaskPhase
 from firmament.core.state.waiting import count_anew, pass_over
 
 MACHINES_PER_RESERVATION = 200
@@ -70,7 +69,7 @@ class Reservations:
         """
         self._drop_ended(cluster, static_rows, now)
         tasks = cluster.tasks
-        pending = tasks.in_state(State.PENDING)
+        pending = tasks.in_state(TaskPhase.PENDING)
         starved = pending[tasks.passed_over[pending] >= self._options.reserve_after_rounds]
         limit = max(1, len(cluster.machines) // MACHINES_PER_RESERVATION)
         if not len(starved) or len(self.held) >= limit:
@@ -99,7 +98,7 @@ class Reservations:
         begins anew after a pause as long as a reservation may last.
         """
         tasks, options = cluster.tasks, self._options
-        pending = tasks.in_state(State.PENDING)
+        pending = tasks.in_state(TaskPhase.PENDING)
         passed = pending[tasks.unschedulable[pending] & ~tasks.refused[pending]]
         since = np.where(tasks.passed_over[passed] > 0, now - tasks.passed_at[passed], np.inf)
         counted = since >= options.reserve_after / options.reserve_after_rounds
@@ -123,7 +122,7 @@ class Reservations:
     ) -> bool:
         task = cluster.tasks.row_of.get(held.uid)
         row = cluster.machines.row_of.get(held.machine)
-        if task is None or row is None or cluster.tasks.state[task] != State.PENDING:
+        if task is None or row is None or cluster.tasks.state[task] != TaskPhase.PENDING:
             return False
         cls = int(cluster.tasks.cls[task])
         request = cluster.request_of(cls)

@@ -11,18 +11,18 @@ from cost_models.interface import Int64
 from firmament.core.commit.evictions import still_leaves
 from firmament.core.configuration import RoundOptions
 from firmament.core.filters.node_filters import StaticRows
-from firmament.core.gangs.lifecycle import AdmittedTasks, Gangs
+from firmament.core.gangs.lifecycle import AdmittedTasks, GangLifecycle
 from firmament.core.gangs.members import Rebinding
 from firmament.core.model import TaskClass
 from firmament.core.queue.importance import foremost
 from firmament.core.queue.reservations import Reservations
-from firmament.core.requeue.relocation import Moves
+from firmament.core.requeue.renomination import Renominations
 from firmament.core.requeue.set_aside import SetAside
 from firmament.core.requeue.unschedulable import FeasibleMachines, requeue
 from firmament.core.results import Delta, Unscheduled
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.pending_evictions import Evictions
-from firmament.core.state.tasks import State
+from firmament.core.state.pending_evictions import PendingEvictions
+from firmament.core.state.tasks import TaskPhase
 
 
 class Requeue:
@@ -38,9 +38,9 @@ class Requeue:
     ) -> None:
         self._cluster, self._static_rows, self._clock = cluster, static_rows, clock
         self.reservations = Reservations(options)
-        self.evictions = Evictions()
-        self.moves = Moves(self.evictions)
-        self.gangs = Gangs(options, self.evictions)
+        self.evictions = PendingEvictions()
+        self.moves = Renominations(self.evictions)
+        self.gangs = GangLifecycle(options, self.evictions)
         self.rebinding = Rebinding()
         self.set_aside = SetAside()
         self._feasible = FeasibleMachines(cluster, static_rows, self.reservations)
@@ -69,7 +69,7 @@ class Requeue:
     def _called(self, only: frozenset[TaskClass] | None, now: float) -> Int64:
         """Rows of the tasks that take part in the round that begins, gangs aside."""
         cluster, tasks = self._cluster, self._cluster.tasks
-        waiting = tasks.in_state(State.PENDING)
+        waiting = tasks.in_state(TaskPhase.PENDING)
         waiting = waiting[~tasks.unschedulable[waiting] & (tasks.not_before[waiting] <= now)]
         if cluster.promises.machine_of:
             waiting = np.append(waiting, cluster.promises.called(cluster, waiting))
@@ -129,7 +129,7 @@ class Requeue:
         ``held``: what ``refresh`` returned just before.
         """
         tasks, now = self._cluster.tasks, self._clock()
-        pending = tasks.in_state(State.PENDING)
+        pending = tasks.in_state(TaskPhase.PENDING)
         open_now = pending[~tasks.unschedulable[pending]]
         waits = [self.rebinding.next_in(self._cluster, now)]
         if self._cluster.jobs.had_gangs:

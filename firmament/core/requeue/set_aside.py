@@ -16,7 +16,7 @@ from firmament.core.events import ClassDefined, Event
 from firmament.core.model import TaskClass
 from firmament.core.results import Unscheduled
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.tasks import State
+from firmament.core.state.tasks import TaskPhase
 from firmament.core.state.waiting import readmit, set_aside
 
 T = TypeVar("T")
@@ -39,7 +39,7 @@ class SetAside:
         """Let classes that ``events`` have defined be tried again."""
         again = {event.task_class for event in events if isinstance(event, ClassDefined)} & self.why.keys()
         if again:
-            rows = cluster.tasks.in_state(State.PENDING)
+            rows = cluster.tasks.in_state(TaskPhase.PENDING)
             rows = rows[_of(cluster, rows, again)]
             readmit(cluster, rows)
             for content in again:
@@ -68,7 +68,7 @@ class SetAside:
 
     def _park(self, cluster: Cluster, rows: Int64) -> None:
         tasks = cluster.tasks
-        for row in rows[tasks.state[rows] == State.PENDING].tolist():
+        for row in rows[tasks.state[rows] == TaskPhase.PENDING].tolist():
             why = self.why[cluster.classes.rows[int(tasks.cls[row])].content]
             set_aside(cluster, row, why)
             self.untold[tasks.uid[row]] = why
@@ -77,7 +77,7 @@ class SetAside:
 def waiting_classes(cluster: Cluster) -> list[TaskClass]:
     """The classes of the tasks that wait to be placed, in order of their rows."""
     tasks = cluster.tasks
-    pending = tasks.in_state(State.PENDING)
+    pending = tasks.in_state(TaskPhase.PENDING)
     rows = np.unique(tasks.cls[pending[~tasks.unschedulable[pending]]]).tolist()
     return [cluster.classes.rows[row].content for row in rows]
 

@@ -16,15 +16,14 @@ from cost_models.interface import Int64
 from firmament.core.constraints.rules import compile_rules
 from firmament.core.diagnosis.preemption_reasons import evictable
 from firmament.core.filters.attached_volumes import saved
-from firmament.core.filters.node_filters import StaticRows
-from firmament.core.filters.verdict import pinned_rows
+from firmament.core.filters.node_filters import StaticRows, pinned_rows
 from firmament.core.model import TaskClass, TaskSelector
 from firmament.core.queue.importance import Importance
 from firmament.core.queue.reservations import Reservations
 from firmament.core.rules.counters import RuleState
 from firmament.core.state.class_selectors import own_selector
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.tasks import State
+from firmament.core.state.tasks import TaskPhase
 from firmament.core.state.waiting import activate
 
 
@@ -110,7 +109,7 @@ class FeasibleMachines:
         cluster, tasks = self.cluster, self.cluster.tasks
         importance = Importance.of(tasks)
         reach = int(importance.reach_of(tasks, members).max())
-        standing = importance.standing_of(tasks, tasks.in_state(State.BOUND))
+        standing = importance.standing_of(tasks, tasks.in_state(TaskPhase.BOUND))
         if cluster.classes.rows[cls].content.never_preempts or not (standing < reach).any():
             return False
         given, _ = evictable(cluster, importance, rows, reach)

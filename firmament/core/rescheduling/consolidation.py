@@ -40,13 +40,14 @@ def consolidate(
     """
     moves = {name: trials.moves(name) for name in candidates}
     ordered = sorted(moves, key=lambda name: (moves[name], name))
-    search = _Search(trials, {name: moves[name] for name in ordered}, tries, budget)
+    search = _EmptyingSearch(trials, {name: moves[name] for name in ordered}, tries, budget)
     search.add(ordered)
-    search.exchange()
+    while search.exchange():
+        pass
     return Consolidation(tuple(trials.gone), dict(trials.moved), search.most)
 
 
-class _Search:
+class _EmptyingSearch:
     def __init__(self, trials: Trials, moves: Mapping[str, int], tries: int, budget: int) -> None:
         self._trials, self._moves, self._left, self._budget = trials, moves, tries, budget
         self.most = trials.most_emptied(moves.keys())
@@ -74,12 +75,8 @@ class _Search:
             else:
                 step //= 2
 
-    def exchange(self) -> None:
-        """Give up one machine for several others, or for one with fewer moves, until neither is found any more."""
-        while self._exchanged():
-            pass
-
-    def _exchanged(self) -> bool:
+    def exchange(self) -> bool:
+        """Give up one machine for several others, or for one with fewer moves; say whether either was found."""
         trials = self._trials
         saved = trials.save()
         before = len(saved.gone), -self._total(saved.gone)

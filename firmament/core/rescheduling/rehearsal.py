@@ -55,16 +55,20 @@ def move(scheduler: Scheduler, uid: str, machine: str) -> None:
 
 def _confined(task: BoundTask, machine: str, numbers: dict[TaskClass, int]) -> TasksSubmitted:
     """The task, waiting, and confined to a machine; it makes nobody leave."""
-    event = task.event
     content = replace(task.content, machine=machine, never_preempts=True)
+    return waiting_again(replace(task.event, task_class=_number(content, numbers)))
+
+
+def waiting_again(bound: TasksBound) -> TasksSubmitted:
+    """The event that would submit tasks which are bound."""
     return TasksSubmitted(
-        _number(content, numbers),
-        event.uids,
-        job=event.job,
-        priority=event.priority,
-        names=event.names,
-        group_priority=event.group_priority,
-        spread_group=event.spread_group,
+        bound.task_class,
+        bound.uids,
+        job=bound.job,
+        priority=bound.priority,
+        names=bound.names,
+        group_priority=bound.group_priority,
+        spread_group=bound.spread_group,
     )
 
 

@@ -23,7 +23,9 @@ from firmament.core.events import (
     TasksBound,
     TasksSubmitted,
 )
+from firmament.core.intake.events import alone
 from firmament.core.model import Machine, TaskClass
+from firmament.core.rescheduling.rehearsal import waiting_again
 from firmament.core.results import DeltaKind
 from firmament.core.scheduler import Scheduler
 
@@ -35,17 +37,17 @@ _CHANGED_CLASS = 2**62 - 1
 """Number of a class that is tried: drivers' begin at 0."""
 
 
-class Change(NamedTuple):
+class TrialChange(NamedTuple):
     """What is tried for a task that waits: another content of its class, a machine as it would be; None: as it is."""
 
     content: TaskClass | None = None
     machine: Machine | None = None
 
 
-NO_CHANGE = Change()
+NO_CHANGE = TrialChange()
 
 
-class Saved(NamedTuple):
+class TrialState(NamedTuple):
     """A state of trials: which machines are gone, in order, and where tasks are that have moved."""
 
     gone: tuple[str, ...]
@@ -78,8 +80,8 @@ class Trials:
                 case ClassDefined(number, content):
                     self._classes[number] = content
                 case TasksBound():
-                    for task in _one_by_one(each):
-                        (uid,) = task.uids
+                    for index, uid in enumerate(each.uids):
+                        task = alone(each, index)
                         if uid in goes:
                             self._ending.setdefault(task.machine, []).append(task)
                         else:
@@ -148,16 +150,9 @@ class Trials:
         )
         found = self._placed(len(uids))
         if found is None:
-            self._scheduler.apply(
-                [
-                    *(TaskRemoved(uid) for uid in uids),
-                    *(MachineUpserted(self._machines[name]) for name in machines),
-                    *ending,
-                    *(replace(self._tasks[uid], machine=name) for uid, name in former.items()),
-                ]
-            )
+            self._put_back(machines, former)
             return False
-        self._scheduler.apply([replace(self._tasks[uid], machine=name) for uid, name in found.items()])
+        self._scheduler.apply(self._there(found))
         self.gone.update(dict.fromkeys(machines))
         for uid, name in found.items():
             self._settle(uid, name)
@@ -181,25 +176,25 @@ class Trials:
         self._scheduler.apply(
             [
                 *(TaskRemoved(uid) for uid in (*uids, *coming)),
-                *(replace(self._tasks[uid], machine=name) for uid, name in former.items()),
+                *self._there(former),
             ]
         )
         return found
 
-    def refusals(self, task: TasksSubmitted, change: Change = NO_CHANGE) -> dict[str, tuple[str, ...]]:
+    def refusals(self, task: TasksSubmitted, change: TrialChange = NO_CHANGE) -> dict[str, tuple[str, ...]]:
         """Return the machines that refuse a task (one uid), and for which reasons, if something were changed."""
         with self._changed(task, change):
             verdicts = self._scheduler.explain(task.uids[0]).machines
         return {each.machine: each.reasons for each in verdicts if each.reasons}
 
-    def place_with(self, task: TasksSubmitted, change: Change) -> str | None:
+    def place_with(self, task: TasksSubmitted, change: TrialChange) -> str | None:
         """Return the machine that a task (one uid) that waits would get if something were changed; None if none."""
         with self._changed(task, change):
             found = self._placed(1)
         return None if found is None else found[task.uids[0]]
 
     @contextmanager
-    def _changed(self, task: TasksSubmitted, change: Change) -> Iterator[None]:
+    def _changed(self, task: TasksSubmitted, change: TrialChange) -> Iterator[None]:
         """Let a task wait and something be changed, for a while."""
         number = task.task_class if change.content is None else _CHANGED_CLASS
         events: list[Event] = []
@@ -256,11 +251,11 @@ class Trials:
         del self.gone[machine]
         self._return([machine], dict.fromkeys(self._home.get(machine, ()), machine))
 
-    def save(self) -> Saved:
+    def save(self) -> TrialState:
         """Return the present state, for ``restore``."""
-        return Saved(tuple(self.gone), dict(self.moved))
+        return TrialState(tuple(self.gone), dict(self.moved))
 
-    def restore(self, saved: Saved) -> None:
+    def restore(self, saved: TrialState) -> None:
         """Go back to a state that was saved."""
         returning = [name for name in self.gone if name not in saved.gone]
         leaving = [name for name in saved.gone if name not in self.gone]
@@ -277,16 +272,23 @@ class Trials:
 
     def _return(self, machines: Sequence[str], places: Mapping[str, str]) -> None:
         """Let machines be there again, and tasks be at these places."""
+        self._put_back(machines, places)
+        for uid, name in places.items():
+            self._settle(uid, name)
+
+    def _put_back(self, machines: Sequence[str], places: Mapping[str, str]) -> None:
+        """Tell the scheduler of that."""
         self._scheduler.apply(
             [
                 *(TaskRemoved(uid) for uid in places),
                 *(MachineUpserted(self._machines[name]) for name in machines),
                 *(each for name in machines for each in self._ending.get(name, ())),
-                *(replace(self._tasks[uid], machine=name) for uid, name in places.items()),
+                *self._there(places),
             ]
         )
-        for uid, name in places.items():
-            self._settle(uid, name)
+
+    def _there(self, places: Mapping[str, str]) -> list[TasksBound]:
+        return [replace(self._tasks[uid], machine=name) for uid, name in places.items()]
 
     def _placed(self, wanted: int) -> Mapping[str, str] | None:
         found: dict[str, str] = {}
@@ -313,14 +315,7 @@ class Trials:
 
     def _submitted(self, task: TasksBound) -> TasksSubmitted:
         # None is so important that others would have to make way.
-        return TasksSubmitted(
-            task.task_class,
-            task.uids,
-            job=task.job,
-            priority=self._priority,
-            names=task.names,
-            spread_group=task.spread_group,
-        )
+        return waiting_again(replace(task, priority=self._priority, group_priority=None))
 
     def _may_fit(self, machines: Sequence[str], uids: Sequence[str]) -> bool:
         """Whether there is room for all, resource by resource, if rules and fractions did not matter."""
@@ -336,14 +331,3 @@ class Trials:
             if task.machine in self._rows:
                 requested[self._rows[task.machine]] += self.requests_of(task.task_class)
         return requested
-
-
-def _one_by_one(bound: TasksBound) -> Iterable[TasksBound]:
-    for index, uid in enumerate(bound.uids):
-        yield replace(
-            bound,
-            uids=(uid,),
-            names=bound.names[index : index + 1],
-            assigned=bound.assigned[index : index + 1],
-            initialized=bound.initialized[index : index + 1],
-        )

@@ -1,4 +1,6 @@
-"""Puts a round's flow together, from its snapshot or from what was saved of it; no state of the cluster is asked."""
+"""A round's flow as values: classes, machines, and the tasks that went from one to the other; put together from a
+round's snapshot, or from what was saved of it. No state of the cluster is asked.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +9,74 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cost_models.interface import Float64, Int64
+from cost_models.interface import Bool, Float64, Int64
 from firmament.core.commit.placements import in_delta_order
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, PlacementProblem
-from firmament.core.round_flow.prices import place_prices
-from firmament.core.round_flow.rooms import Gate, gates, saturated, within_capacity
-from firmament.core.round_flow.view import FlowClass, RoundFlow
+from firmament.core.results import RoundStats
+from firmament.core.round_flow.rooms import ShapeGate, gates, place_prices, saturated, within_capacity
 from firmament.core.rounds import Placement
-from firmament.core.scoring.model_points import model_points
+from firmament.core.scoring.round_assessment import model_points
 from firmament.core.snapshot.snapshot import Snapshot
 
-_UNKNOWN = Gate((), 0)
+
+@dataclass(frozen=True, slots=True)
+class RoundSummary:
+    """A round that is over. ``ended``: seconds since the epoch; ``evictions``: tasks that were told to go."""
+
+    round: int
+    ended: float
+    stats: RoundStats
+    evictions: int
+
+
+@dataclass(frozen=True, slots=True)
+class FlowClass:
+    """A class of the round. ``name`` is that of one of its tasks, or its uid, ``job`` the id of its job.
+
+    ``price``: points that the round would have cost less with one of its tasks less; None where the flow had no
+    prices. ``requests``: amounts of one task, by resource. ``refusals``: machines by the reason for which they could
+    not take one when the round began, ``open``: how many could.
+    """
+
+    name: str
+    job: str
+    namespace: str
+    priority: int
+    tasks: int
+    placed: int
+    price: float | None
+    requests: tuple[tuple[str, int], ...]
+    refusals: tuple[tuple[str, int], ...]
+    open: int
+
+
+@dataclass(frozen=True, slots=True)
+class RoundFlow:
+    """C classes, M machines, A arcs with flow, B models.
+
+    ``machine_price``: float64[M], points that one more place on the machine would have saved (0: nobody lacks one);
+    ``machine_room``: int64[M], how many more tasks of the round's mean request fit afterwards; ``machine_saturated``:
+    bool[M], machines that some waiting task could use and none of them fits any more. ``cls``, ``machine``, ``count``:
+    int64[A], so many tasks of a class went to a machine, for ``cost`` points each (float64[A]), of which
+    ``model_cost`` (float64[B, A]) says what each of the ``models`` charges. ``uids``: theirs, arc by arc; empty where
+    nobody asked for them.
+    """
+
+    machines: Sequence[str]
+    machine_price: Float64
+    machine_room: Int64
+    machine_saturated: Bool
+    classes: tuple[FlowClass, ...]
+    models: tuple[str, ...]
+    cls: Int64
+    machine: Int64
+    count: Int64
+    cost: Float64
+    model_cost: Float64
+    uids: Sequence[str] = ()
+
+
+_UNKNOWN = ShapeGate((), 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +131,7 @@ def _flow(
     placement: Placement,
     placed: Assignments,
     words: RoundWords,
-    found: Mapping[int, Gate],
+    found: Mapping[int, ShapeGate],
     points: Mapping[str, Float64],
     uids: Sequence[str],
 ) -> RoundFlow:
@@ -99,11 +158,10 @@ def _classes(
     problem: PlacementProblem,
     placed: Assignments,
     words: RoundWords,
-    found: Mapping[int, Gate],
+    found: Mapping[int, ShapeGate],
     prices: Float64,
 ) -> tuple[FlowClass, ...]:
-    given = np.bincount(placed.cls, weights=placed.count, minlength=problem.classes).astype(np.int64)
-    columns = (problem.shape, problem.counts.sum(axis=1), given, prices)
+    columns = (problem.shape, problem.counts.sum(axis=1), placed.per_class(problem.classes), prices)
     classes = []
     for told, shape, tasks, there, price in zip(
         words.classes, *(each.tolist() for each in columns), strict=True
@@ -131,14 +189,12 @@ def _by_class(problem: PlacementProblem, placed: Assignments) -> Assignments:
     """Assignments of one class after another, each in the order in which its tasks are given to them."""
     placed = in_delta_order(problem, placed)
     order = np.argsort(placed.cls, kind="stable")
-    return Assignments(placed.cls[order], placed.machine[order], placed.count[order])
+    return placed.taken(order)
 
 
 def _uids(snapshot: Snapshot, placed: Assignments) -> list[str]:
     """Uids of the tasks of all entries in turn: of each class the first of its members (``commit.placements``)."""
-    taken: Int64 = np.bincount(placed.cls, weights=placed.count, minlength=len(snapshot.members)).astype(
-        np.int64
-    )
+    taken = placed.per_class(len(snapshot.members))
     return [
         uid
         for first, count in zip(snapshot.first.tolist(), taken.tolist(), strict=True)

@@ -1,4 +1,6 @@
-"""What kept a round's classes off machines when it began, and what room is left for those that still wait."""
+"""What kept a round's classes off machines when it began; what room is left for those that still wait, and what more
+of it would have been worth.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cost_models.interface import Bool, Int64
-from firmament.core.filters.root_causes import Cause, Refusal, lacks, root_causes
-from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
+from cost_models.interface import Bool, Float64, Int64
+from firmament.core.filters.root_causes import Cause, MachineRefusal, lacks, root_causes
+from firmament.core.flow.optimality.node_prices import NotOptimalError, least_class_prices
+from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, PlacementProblem, Residual
+from firmament.core.rounds import Placement
 
 MOST_SHAPES = 300
 """Shapes that are looked at: those of most tasks. Each takes some passes over all machines."""
@@ -21,7 +25,7 @@ BY_RULES = "node(s) were refused by rules or cost models"
 _MOST_ROOM = 2**31 - 1
 
 
-class Gate(NamedTuple):
+class ShapeGate(NamedTuple):
     """Machines by the reason that keeps a shape off them, and how many could take one of its tasks."""
 
     refusals: tuple[tuple[str, int], ...]
@@ -31,13 +35,13 @@ class Gate(NamedTuple):
 def gates(
     problem: PlacementProblem,
     resources: Sequence[str],
-    static: Callable[[int], list[Refusal]] | None = None,
-) -> dict[int, Gate]:
+    static: Callable[[int], list[MachineRefusal]] | None = None,
+) -> dict[int, ShapeGate]:
     """What the shapes of most tasks met as the round began; ``static``: what refuses a shape beside room.
 
     None: that is known as one reason only.
     """
-    refusals = static or (lambda shape: [Refusal(Cause(BY_RULES), ~problem.feasible[shape])])
+    refusals = static or (lambda shape: [MachineRefusal(Cause(BY_RULES), ~problem.feasible[shape])])
     found = {}
     for shape in largest_shapes(problem, problem.counts).tolist():
         causes = root_causes(
@@ -45,7 +49,7 @@ def gates(
             [*refusals(shape), *lacks(problem.free, problem.requests[shape], resources)],
         )
         open_now = ~causes.refused() & problem.feasible[shape]
-        found[shape] = Gate(tuple(causes.counts()), int(open_now.sum()))
+        found[shape] = ShapeGate(tuple(causes.counts()), int(open_now.sum()))
     return found
 
 
@@ -86,3 +90,61 @@ def largest_shapes(problem: PlacementProblem, counts: Int64) -> Int64:
     tasks = np.bincount(problem.shape, weights=counts.sum(axis=1), minlength=len(problem.requests))
     order = np.argsort(-tasks, kind="stable")[:MOST_SHAPES]
     return order[tasks[order] > 0]
+
+
+# --- What places were worth in a round, by the prices of its first flow (see ``node_prices``).
+#
+# Both figures are derivatives of the flow's cost (Ahuja, Magnanti, Orlin: Network Flows, 9.4): what one task of a class
+# less would save is the least valid price of its node, and what one more place on a machine saves is the most that a
+# task which is elsewhere, or waits, gains by moving there.
+
+
+class PlacePrices(NamedTuple):
+    """Points: float64[C], what a class costs less with one task less, NaN where the flow knows none of it; float64[M],
+    what one more place on a machine saves.
+    """
+
+    cls: Float64
+    machine: Float64
+
+
+def place_prices(problem: PlacementProblem, placement: Placement) -> PlacePrices:
+    """Prices of a round's first flow; NaN and 0 throughout where there was none, or where it is no optimum.
+
+    Rules between tasks are not part of a flow, nor of its prices.
+    """
+    cls = np.full(problem.classes, np.nan)
+    first = placement.first
+    if first is None:
+        return PlacePrices(cls, np.zeros(problem.machines))
+    try:
+        found = least_class_prices(first.outcome.solved, first.outcome.carried)
+    except NotOptimalError:  # a time limit cut the search off
+        return PlacePrices(cls, np.zeros(problem.machines))
+    held = first.classes
+    for row, price in zip(first.outcome.solved.classes.tolist(), found.tolist(), strict=True):
+        cls[[row] if held is None else held[row]] = price
+    saved = _savings(problem, placement.assignments, cls)
+    return PlacePrices(cls / COST_UNITS_PER_POINT, saved / COST_UNITS_PER_POINT)
+
+
+def _savings(problem: PlacementProblem, placed: Assignments, prices: Float64) -> Float64:
+    """float64[M]: units that one more place saves; ``prices``: float64[C], units that a class costs less with a task
+    less, NaN where that is not known.
+    """
+    best = np.zeros(problem.machines)
+    step = problem.crowd_step()
+    next_costs = problem.crowd * (placed.per_machine(problem.machines) // step * step)
+    by_shape = np.full(len(problem.requests), -np.inf)
+    anywhere: Int64 = np.setdiff1d(np.flatnonzero(~np.isnan(prices)), list(problem.pins))
+    np.maximum.at(by_shape, problem.shape[anywhere], prices[anywhere])
+    for shape in largest_shapes(problem, problem.counts).tolist():
+        if np.isfinite(by_shape[shape]):
+            gain = by_shape[shape] - problem.cost[shape] - next_costs
+            np.maximum(best, np.where(problem.feasible[shape], gain, 0), out=best)
+    for cls, rows in problem.pins.items():
+        shape = int(problem.shape[cls])
+        if not np.isnan(prices[cls]):
+            gain = prices[cls] - problem.cost[shape, rows] - next_costs[rows]
+            best[rows] = np.maximum(best[rows], np.where(problem.feasible[shape, rows], gain, 0))
+    return best

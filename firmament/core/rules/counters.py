@@ -14,8 +14,8 @@ from firmament.core.rules.ruleset import (
     PORTS_TAKEN,
     SKEWED,
     Attraction,
+    RequiredSpread,
     RuleSet,
-    Spreading,
 )
 
 _BEFORE_SPREAD = (PORTS_TAKEN, NO_DISK)
@@ -90,14 +90,14 @@ class RuleState:
         """Whether a task may be the first of its group."""
         return attraction.own and not any(self.totals[number] for number in attraction.counters)
 
-    def _levels(self, spreading: Spreading, machine: int) -> bool:
+    def _levels(self, spreading: RequiredSpread, machine: int) -> bool:
         domain = spreading.key_domain[machine]
         if domain < 0:
             return False
         count = self.counts[spreading.counter][domain]
         return bool(count + spreading.own - self.emptiest(spreading) <= spreading.max_skew)
 
-    def emptiest(self, spreading: Spreading) -> int:
+    def emptiest(self, spreading: RequiredSpread) -> int:
         """Tasks in the emptiest domain that counts; 0 if there are too few domains."""
         counted = self.counts[spreading.counter][spreading.counted]
         if len(counted) < spreading.min_domains:
@@ -144,7 +144,7 @@ class RuleState:
         result: Bool = np.logical_and.reduce(where)
         return result
 
-    def _uneven(self, spreading: Spreading, at: Int64 | None) -> list[tuple[str, Bool]]:
+    def _uneven(self, spreading: RequiredSpread, at: Int64 | None) -> list[tuple[str, Bool]]:
         domain = spreading.key_domain if at is None else spreading.key_domain[at]
         lacking = domain < 0
         limit = spreading.max_skew - spreading.own + self.emptiest(spreading)

@@ -21,7 +21,9 @@ SPREAD_WEIGHT = 2
 
 @dataclass(frozen=True, slots=True)
 class SoftCost:
-    """``points``, ``raw``: float64[M] or float64[A]; ``weight``: of the rules that apply."""
+    """What preferred rules cost. ``points``: float64[M] or float64[A], after weights; ``raw``: what they are made of;
+    ``weight``: sum of the weights of the rules that apply.
+    """
 
     points: Float64
     raw: Float64

@@ -58,7 +58,7 @@ class Attraction:
 
 
 @dataclass(frozen=True, slots=True)
-class Spreading:
+class RequiredSpread:
     """A domain may exceed the emptiest one by at most ``max_skew`` tasks, the new one included.
 
     ``key_domain``: int64[M], the machine's domain by its label alone (-1: it lacks the label), in the numbering of
@@ -83,10 +83,10 @@ class Inclination:
 
 
 @dataclass(frozen=True, slots=True)
-class SoftSpreading:
+class PreferredSpread:
     """A preference for even domains: a domain costs its count x ``factor`` + ``max_skew`` - 1.
 
-    ``key_domain`` as in `Spreading`; ``factor`` is log(domains + 2) (kube-scheduler's topologyNormalizingWeight).
+    ``key_domain`` as in `RequiredSpread`; ``factor`` is log(domains + 2) (kube-scheduler's topologyNormalizingWeight).
     """
 
     counter: int
@@ -105,9 +105,9 @@ class ClassRules:
     adds: tuple[int, ...] = ()
     exclusions: tuple[Exclusion, ...] = ()
     attraction: Attraction | None = None
-    spreadings: tuple[Spreading, ...] = ()
+    spreadings: tuple[RequiredSpread, ...] = ()
     inclinations: tuple[Inclination, ...] = ()
-    soft_spreadings: tuple[SoftSpreading, ...] = ()
+    soft_spreadings: tuple[PreferredSpread, ...] = ()
     modelled: bool = False
 
     @property

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from cost_models.interface import Float64, Int64
 from firmament.core.configuration import WeightedModel
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
-from firmament.core.flow.terms import Charge, RoundHeights
-from firmament.core.scoring.assessment import LARGEST_COST, RoundAssessment, holds, native_figures
+from firmament.core.flow.terms import HeightCharge, RoundHeights
+from firmament.core.rules.preferences import SoftCost
 from firmament.core.scoring.kept_rows import Charges, Recall, scatter, take_over
-from firmament.core.scoring.preferences import Preferences
+from firmament.core.scoring.round_assessment import LARGEST_COST, RoundAssessment, holds, native_figures
 from firmament.solvers.base import Int32
 
 
@@ -87,7 +87,7 @@ def _figures(assessed: RoundAssessment, models: Sequence[WeightedModel]) -> _Fig
     return _Figures(constant, varying, machines, bounded, others)
 
 
-def _units(given: _Figures, preferences: Sequence[Preferences | None]) -> Int32:
+def _units(given: _Figures, preferences: Sequence[SoftCost | None]) -> Int32:
     """Units of all ``given`` figures: int32[S, width]. Each depends on its own figures and preferences alone."""
     rows = np.empty((len(given.constant), given.width), dtype=np.int32)
     varying = given.varying
@@ -138,22 +138,22 @@ class Lines:
         """
         if not varying or any(raw.dtype not in SHORT or raw.size == 0 for _, raw in varying):
             return None
-        first, *others = (_charged(weighted, raw) for weighted, raw in varying)
+        (charged, low), *others = (_charged(weighted, raw) for weighted, raw in varying)
         values, of_row = np.unique(constant, return_inverse=True)
-        lines = [_line(value + first.units, first.low, apart=bool(others)) for value in values.tolist()]
+        lines = [_line(value + charged, low, apart=bool(others)) for value in values.tolist()]
         found = [line for line in lines if line is not None]
         if len(found) < len(lines) or len({slope for slope, _ in found}) != 1:
             return None
         slopes = [found[0][0]]
         start = np.array([at_zero for _, at_zero in found])
-        most = float(values.max()) + float(first.units.max())
-        for each in others:
-            line = _line(each.units, each.low, apart=False)
-            if line is None or (np.abs(each.units - np.rint(each.units)) > ROUNDING).any():
+        most = float(values.max()) + float(charged.max())
+        for charged, low in others:
+            line = _line(charged, low, apart=False)
+            if line is None or (np.abs(charged - np.rint(charged)) > ROUNDING).any():
                 return None
             slopes.append(line[0])
             start += line[1]
-            most += float(each.units.max())
+            most += float(charged.max())
         reach = sum(abs(slope) for slope in slopes) * np.iinfo(np.int16).max + float(np.abs(start).max())
         if most > LARGEST_COST or reach > np.iinfo(np.int32).max:
             return None
@@ -179,18 +179,11 @@ class Lines:
                 units += charged
 
 
-@dataclass(frozen=True, slots=True)
-class _Charged:
-    """Units for each figure from ``low`` to the highest that occurs: float64."""
-
-    units: Float64
-    low: int
-
-
-def _charged(weighted: WeightedModel, raw: NDArray[Any]) -> _Charged:
+def _charged(weighted: WeightedModel, raw: NDArray[Any]) -> tuple[Float64, int]:
+    """Units for each figure from the lowest to the highest that occurs, float64; and the lowest."""
     low = int(raw.min())
     points = weighted.model.range.points(np.arange(low, int(raw.max()) + 1))
-    return _Charged(points * (weighted.weight * COST_UNITS_PER_POINT), low)
+    return points * (weighted.weight * COST_UNITS_PER_POINT), low
 
 
 def _line(units: Float64, low: int, *, apart: bool) -> tuple[float, float] | None:
@@ -228,7 +221,7 @@ def stated_heights(assessed: RoundAssessment, models: Sequence[WeightedModel]) -
         raw = native_figures(assessment, assessed.batch.count, assessed.machines.count)
         signed = per_unit if span.worst > span.best else -per_unit
         most = 100.0 * weighted.weight * COST_UNITS_PER_POINT if span.bounded else np.inf
-        charges.append(Charge(raw, span.best, signed, most))
+        charges.append(HeightCharge(raw, span.best, signed, most))
     rate, amount = np.concatenate(rates), np.concatenate(amounts, axis=1)
     growth = (counts @ amount / max(1, int(counts.sum()))) @ rate
     return RoundHeights(start, rate, amount, growth, tuple(charges))

@@ -35,14 +35,11 @@ def spread_terms(
     tasks: Int64,
     feasible: Bool,
     shape: Int64,
-    *,
-    without: int = -1,
 ) -> SpreadTerms | None:
     """The groups of a round; None if it has none.
 
     ``constraints``: at most one by machine and one by domain. ``codes``: int64[C], number of the group of each class, 0
-    for none; ``tasks``: int64[C], how many wait; ``feasible``: bool[S, M], ``shape``: int64[C], its rows. ``without``:
-    row of a task that is not to be counted where it is.
+    for none; ``tasks``: int64[C], how many wait; ``feasible``: bool[S, M], ``shape``: int64[C], its rows.
     """
     machines = len(cluster.machines)
     if not constraints or machines < 2 or not codes.any():
@@ -50,7 +47,7 @@ def spread_terms(
     numbers, of_class = np.unique(codes, return_inverse=True)
     group = np.where(codes > 0, of_class - int(numbers[0] == 0), -1).astype(np.int64)
     groups = int(group.max()) + 1
-    resident_group, resident_machine = _residents(cluster, numbers[numbers > 0], without)
+    resident_group, resident_machine = _residents(cluster, numbers[numbers > 0])
     total = np.bincount(resident_group, minlength=groups)
     total += np.bincount(group[group >= 0], weights=tasks[group >= 0], minlength=groups).astype(np.int64)
     open_to = np.zeros(groups, dtype=np.int64)
@@ -89,12 +86,12 @@ def _renumbered(domain: Int64) -> Int64:
     return np.asarray(np.cumsum(used) - 1, dtype=np.int64)[domain + 1]
 
 
-def _residents(cluster: Cluster, numbers: Int64, without: int) -> tuple[Int64, Int64]:
+def _residents(cluster: Cluster, numbers: Int64) -> tuple[Int64, Int64]:
     """Tasks of groups (``numbers``, ascending) on machines: the index of the group, and the machine, int64[A] each."""
     tasks = cluster.tasks
     index = np.full(len(cluster.spread_groups), -1, dtype=np.int64)
     index[numbers] = np.arange(len(numbers))
     grouped = np.flatnonzero(tasks.spread[: len(tasks.uid)])
     of_task, machine = index[tasks.spread[grouped]], tasks.machine[grouped]
-    there = (of_task >= 0) & (machine >= 0) & (grouped != without)
+    there = (of_task >= 0) & (machine >= 0)
     return of_task[there], machine[there].astype(np.int64)

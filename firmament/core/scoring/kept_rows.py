@@ -2,7 +2,7 @@
 
 What a model that is ``per_machine`` says of a shape on a machine holds until the machine changes. So a round asks such
 models about the machines that have changed, and about the shapes of which no rows are kept, and takes the rest over.
-`assessment` and `arc_costs` do that; here stands what is kept, for how long, and what of it a round may rely on.
+`round_assessment` and `arc_costs` do that; here stands what is kept, for how long, and what of it a round may rely on.
 """
 
 from __future__ import annotations

@@ -9,12 +9,11 @@ that no machine matches cost the same everywhere.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from cost_models.interface import Bool, Float64
 from firmament.core.model import TaskClass
+from firmament.core.rules.preferences import SoftCost
 from firmament.core.state.machines import MachineTable
 
 NODE_AFFINITY_WEIGHT = 2
@@ -24,26 +23,14 @@ STORAGE_WEIGHT = 1
 MODEL_NAME = "kubernetes"
 
 
-@dataclass(frozen=True, slots=True)
-class Preferences:
-    """``points``: float64[M], after weights; ``raw``: float64[M], matched weights and scores less taints;
-    ``weight``: sum of the weights of the rules that apply, 0 if none does.
-    """
-
-    points: Float64
-    raw: Float64
-    weight: int
-
-
-def preferences(machines: MachineTable, shape: TaskClass, feasible: Bool) -> Preferences | None:
-    """Cost of the shape's preferred rules on every machine; None if none weighs anything.
+def preferences(machines: MachineTable, shape: TaskClass, feasible: Bool) -> SoftCost | None:
+    """Cost of the shape's preferred rules on every machine, ``raw``: matched weights and scores less taints; None if
+    none weighs anything.
 
     ``feasible``: bool[M], the machines over which scores are scaled.
     """
     count = len(machines)
-    points = np.zeros(count)
-    raw = np.zeros(count)
-    weight = 0
+    rules: list[tuple[int, Float64, Float64]] = []  # weight, score and raw figure of each
     if shape.preferred:
         matched = np.zeros(count)
         selectors = machines.selectors()
@@ -51,24 +38,22 @@ def preferences(machines: MachineTable, shape: TaskClass, feasible: Bool) -> Pre
             matched += preferred.weight * selectors.term(preferred.term)
         best = matched[feasible].max(initial=0.0)
         score = np.floor(100.0 * matched / best) if best > 0 else np.zeros(count)
-        points += NODE_AFFINITY_WEIGHT * (100.0 - np.minimum(score, 100.0))
-        raw += matched
-        weight += NODE_AFFINITY_WEIGHT
+        rules.append((NODE_AFFINITY_WEIGHT, np.minimum(score, 100.0), matched))
     unwanted = machines.taints.untolerated_preferences(shape.tolerations, count).astype(np.float64)
     most = unwanted[feasible].max(initial=0.0)
     if most > 0:
         score = 100.0 - np.floor(100.0 * unwanted / most)
-        points += TAINT_WEIGHT * (100.0 - np.maximum(score, 0.0))
-        raw -= unwanted
-        weight += TAINT_WEIGHT
+        rules.append((TAINT_WEIGHT, np.maximum(score, 0.0), -unwanted))
     locality = machines.images.scores(shape.images, count) if shape.images else None
     if locality is not None:
-        points += IMAGE_WEIGHT * (100.0 - locality)
-        raw += locality
-        weight += IMAGE_WEIGHT
+        rules.append((IMAGE_WEIGHT, locality, locality))
     unused = machines.storage.scores(shape.new_storage, count) if shape.new_storage else None
     if unused is not None:
-        points += STORAGE_WEIGHT * (100.0 - unused)
-        raw += unused
-        weight += STORAGE_WEIGHT
-    return Preferences(points=points, raw=raw, weight=weight) if weight else None
+        rules.append((STORAGE_WEIGHT, unused, unused))
+    if not rules:
+        return None
+    points, raw = np.zeros(count), np.zeros(count)
+    for weight, score, figure in rules:
+        points += weight * (100.0 - score)
+        raw += figure
+    return SoftCost(points, raw, sum(weight for weight, _, _ in rules))

@@ -11,14 +11,35 @@ import numpy as np
 
 from cost_models.interface import Float64, Int64
 from firmament.core.configuration import CoreConfiguration
+from firmament.core.constraints.tree_groups import MachineTrees
+from firmament.core.filters.node_filters import StaticRows
 from firmament.core.flow.problem import WAIT_BUCKETS
 from firmament.core.gangs.lifecycle import AdmittedTasks
 from firmament.core.queue.fair_share import share_levels
 from firmament.core.queue.importance import Importance
 from firmament.core.queue.reservations import Reservations
 from firmament.core.rules.pairs import PairRules
+from firmament.core.scoring.kept_rows import KeptRows
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.tasks import UNGROUPED, State
+from firmament.core.state.pending_evictions import PendingEvictions
+from firmament.core.state.tasks import UNGROUPED, TaskPhase
+
+
+@dataclass(frozen=True, slots=True)
+class RoundContext:
+    """The ``cluster``, what its filters say of it by themselves (``static_rows``), and how rounds are configured; what
+    goes on between rounds (``reservations``, ``evictions`` under way), and what makes them faster: the tree of machines
+    and rows over them that are kept, None: none are.
+    """
+
+    cluster: Cluster
+    static_rows: StaticRows
+    configuration: CoreConfiguration
+    reservations: Reservations
+    evictions: PendingEvictions
+    trees: MachineTrees
+    kept_rows: KeptRows | None
+
 
 PLACED = -1
 """The level of tasks that have a place already: they come after all others of their priority."""
@@ -31,7 +52,7 @@ WAIT_LIMITS = (1.0, 10.0, 60.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Groups:
+class TaskGroups:
     """Tasks by class, priority, that of their group, gang, level of their claim to a fair share, and spread group.
 
     ``members``: task rows of each group, by age; ``tasks``: int64[N], those of all, one group after another, from
@@ -61,14 +82,9 @@ class Groups:
         return tasks.astype(np.int64)
 
 
-def called_groups(
-    cluster: Cluster,
-    reservations: Reservations,
-    configuration: CoreConfiguration,
-    admitted: AdmittedTasks,
-    now: float,
-) -> Groups:
+def called_groups(context: RoundContext, admitted: AdmittedTasks, now: float) -> TaskGroups:
     """The groups of the tasks that ``admitted`` calls."""
+    cluster, configuration = context.cluster, context.configuration
     apart = np.zeros(len(admitted.waiting), dtype=np.int64)
     if configuration.spread:
         apart = cluster.tasks.spread[admitted.waiting]
@@ -76,10 +92,10 @@ def called_groups(
     cls, priority, group_priority, gang, level, spread = keys
     members = tuple(tasks[begin:end] for begin, end in pairwise([*first.tolist(), len(tasks)]))
     shapes, closed, shape = _shapes(
-        cluster, reservations, list(zip(cls.tolist(), priority.tolist(), strict=True))
+        cluster, context.reservations, list(zip(cls.tolist(), priority.tolist(), strict=True))
     )
     counts = _by_wait(first, now - cluster.tasks.arrived[tasks])
-    return Groups(
+    return TaskGroups(
         members,
         tasks,
         first,
@@ -104,7 +120,7 @@ def _levels(cluster: Cluster, configuration: CoreConfiguration, admitted: Admitt
     levels = np.zeros(len(admitted.waiting), dtype=np.int64)
     if configuration.fair_share is not None:
         levels = share_levels(cluster, configuration.fair_share, admitted.waiting)
-    return np.where(cluster.tasks.state[admitted.waiting] == State.ASSUMED, PLACED, levels)
+    return np.where(cluster.tasks.state[admitted.waiting] == TaskPhase.ASSUMED, PLACED, levels)
 
 
 def _by_wait(first: Int64, waited: Float64) -> Int64:
@@ -166,7 +182,7 @@ def _shapes(
     return [shape for shape, _ in distinct], [machines for _, machines in distinct], shape_of
 
 
-def ranks(cluster: Cluster, groups: Groups, pairs: PairRules | None, *, by_quality: bool) -> Int64:
+def ranks(cluster: Cluster, groups: TaskGroups, pairs: PairRules | None, *, by_quality: bool) -> Int64:
     """Return int64[C], 0 for those that come last: by importance, then level, then, if asked for, quality."""
     order, quality = groups.priority, np.zeros(len(groups.cls), dtype=np.int64)
     if (groups.group_priority != UNGROUPED).any():

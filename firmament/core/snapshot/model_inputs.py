@@ -9,9 +9,9 @@ import numpy as np
 
 from cost_models.interface import Arrivals, Assigned, Bool, Float64, Int64, Load, Residents, ShapeRow
 from firmament.core.resources import CEILING
-from firmament.core.scoring.assessment import shape_rows
+from firmament.core.scoring.round_assessment import shape_rows
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.tasks import State
+from firmament.core.state.tasks import TaskPhase
 from firmament.core.usage.samples import MachineSamples
 
 
@@ -49,7 +49,8 @@ def arrivals(cluster: Cluster, kinds: Collection[str], *, without: int = -1) -> 
         machine=machine[on],
         kind=shape_of_class[tasks.cls[on]],
         task=on,
-        after=(tasks.came[on] > record_came[machine[on]]) | (displacing & (tasks.state[on] == State.ASSUMED)),
+        after=(tasks.came[on] > record_came[machine[on]])
+        | (displacing & (tasks.state[on] == TaskPhase.ASSUMED)),
         displacing=displacing,
         time=np.where(tasks.dated[on], tasks.assigned[on], np.nan),
         uids=tasks.uid,

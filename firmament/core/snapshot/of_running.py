@@ -8,17 +8,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.configuration import CoreConfiguration
-from firmament.core.constraints.tree_groups import Trees
-from firmament.core.filters.node_filters import StaticRows
+from firmament.core.constraints.tree_groups import MachineTrees
 from firmament.core.gangs.lifecycle import AdmittedTasks
 from firmament.core.queue.reservations import Reservations
+from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.model_inputs import measured_use
 from firmament.core.snapshot.snapshot import Snapshot, take_snapshot
 from firmament.core.state import transitions
-from firmament.core.state.cluster import Cluster
-from firmament.core.state.pending_evictions import Evictions
-from firmament.core.state.tasks import State
+from firmament.core.state.pending_evictions import PendingEvictions
+from firmament.core.state.tasks import TaskPhase
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,43 +29,35 @@ class RunningSnapshot:
     home: Int64
 
 
-def snapshot_of_running(
-    cluster: Cluster,
-    static_rows: StaticRows,
-    configuration: CoreConfiguration,
-    uids: Sequence[str],
-    now: float,
-) -> RunningSnapshot | None:
+def snapshot_of_running(context: RoundContext, uids: Sequence[str], now: float) -> RunningSnapshot | None:
     """Return the problem of placing tasks that are bound to known machines anew; None if none of these is.
 
     What reports say that they use is left out of the use of their machines. All others stay where they are, members of
     gangs among them; nobody is evicted, and fair shares do not count. The cluster is as it was afterwards.
     """
+    cluster, configuration = context.cluster, context.configuration
     tasks = cluster.tasks
     known = np.array([tasks.row_of[uid] for uid in uids if uid in tasks.row_of], dtype=np.int64)
-    rows = known[(tasks.state[known] == State.BOUND) & (tasks.machine[known] >= 0)]
+    rows = known[(tasks.state[known] == TaskPhase.BOUND) & (tasks.machine[known] >= 0)]
     if gangs := cluster.jobs.gangs:
         rows = np.array([row for row in rows.tolist() if tasks.job[row] not in gangs], dtype=np.int64)
     if not len(rows):
         return None
     admitted = AdmittedTasks(rows, np.full(len(rows), -1), np.empty(0, dtype=np.int64), ())
     options = replace(configuration.options, preemption=False)
+    alone = replace(
+        context,
+        configuration=replace(configuration, options=options, fair_share=None),
+        reservations=Reservations(options),
+        evictions=PendingEvictions(),
+        trees=MachineTrees(),
+        kept_rows=None,
+    )
     use = measured_use(cluster, rows)
     machines = transitions.lift_running(cluster, rows)
     try:
         with cluster.machines.samples.without(use):
-            snapshot = take_snapshot(
-                cluster,
-                static_rows,
-                None,
-                Reservations(options),
-                replace(configuration, options=options, fair_share=None),
-                Evictions(),
-                Trees(),
-                admitted,
-                now,
-                None,
-            )
+            snapshot = take_snapshot(alone, admitted, now, None)
     finally:
         transitions.set_back(cluster, rows, machines)
     home = np.full(len(tasks.machine), -1, dtype=np.int64)

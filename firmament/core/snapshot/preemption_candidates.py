@@ -15,18 +15,17 @@ from firmament.core.model import BUDGET_RECORD, Requirement, TaskSelector
 from firmament.core.preemption.problem import PreemptionProblem
 from firmament.core.queue.importance import Importance
 from firmament.core.rules.ruleset import RuleSet
-from firmament.core.snapshot.grouping import PLACED, Groups
+from firmament.core.snapshot.grouping import PLACED, RoundContext, TaskGroups
 from firmament.core.snapshot.model_inputs import on_machines, resident_shapes
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.pending_evictions import Evictions
-from firmament.core.state.tasks import State, TaskTable
+from firmament.core.state.pending_evictions import PendingEvictions
+from firmament.core.state.tasks import TaskPhase, TaskTable
 
 
 def preemption_problem(
-    cluster: Cluster,
-    evictions: Evictions,
+    context: RoundContext,
     problem: PlacementProblem,
-    groups: Groups,
+    groups: TaskGroups,
     importance: Importance,
     jobs: Sequence[str],
     *,
@@ -39,6 +38,7 @@ def preemption_problem(
     reach of some class that may evict, take part; never those assumed. Those that are leaving take part however
     important, for the room that they will give back, but only if some less important task is bound.
     """
+    cluster = context.cluster
     cls, reach = groups.cls, importance.reach(groups.priority, groups.group_priority)
     contents = [cluster.classes.rows[row].content for row in cls.tolist()]
     may = np.array([not each.never_preempts and not each.invalid for each in contents], dtype=np.bool_)
@@ -51,9 +51,9 @@ def preemption_problem(
         return None
     may &= reach > standing.min()
     kinds, kind = np.unique(tasks.cls[rows], return_inverse=True)
-    covered_by, allowed = _budgets(cluster, evictions, kinds)
+    covered_by, allowed = _budgets(cluster, context.evictions, kinds)
     of_classes = [jobs[gang] if gang >= 0 else "" for gang in groups.gang.tolist()]
-    gangs = _gangs(cluster, rows, of_classes)
+    gang, spare, together, own = _gangs(cluster, rows, of_classes)
     returning, returns = returned(cluster, problem.joint, rows)
     return PreemptionProblem(
         priority=reach,
@@ -69,10 +69,10 @@ def preemption_problem(
         row=rows,
         sequence=tasks.sequence[rows],
         rules=_rules(cluster, problem, may, cls, kinds),
-        gang=gangs.gang,
-        spare=gangs.spare,
-        together=gangs.together,
-        own=gangs.own,
+        gang=gang,
+        spare=spare,
+        together=together,
+        own=own,
         returning=returning,
         returns=returns,
         occupied=occupied if returning else None,
@@ -86,7 +86,7 @@ def _taking_part(tasks: TaskTable, importance: Importance, above: int, spared: I
     By machine, then standing, then the latest first. None at all if nobody bound is less important.
     """
     size = len(tasks.uid)
-    bound = (tasks.state[:size] == State.BOUND) & (tasks.machine[:size] >= 0)
+    bound = (tasks.state[:size] == TaskPhase.BOUND) & (tasks.machine[:size] >= 0)
     if len(spared):
         bound &= ~np.isin(tasks.machine[:size], spared)
     standing = importance.standing(tasks.priority[:size], tasks.group_priority[:size])
@@ -99,7 +99,7 @@ def _taking_part(tasks: TaskTable, importance: Importance, above: int, spared: I
 
 
 def _budgets(
-    cluster: Cluster, evictions: Evictions, kinds: Int64
+    cluster: Cluster, evictions: PendingEvictions, kinds: Int64
 ) -> tuple[tuple[tuple[int, ...], ...], Int64]:
     """Per class row in ``kinds`` the budgets that cover it, and what each budget still allows.
 
@@ -119,18 +119,11 @@ def _budgets(
     return tuple(tuple(each) for each in covered), np.array(allowed, dtype=np.int64)
 
 
-@dataclass(frozen=True, slots=True)
-class _Gangs:
-    """See ``PreemptionProblem``."""
+def _gangs(cluster: Cluster, rows: Int64, jobs: Sequence[str]) -> tuple[Int64, Int64, Bool, Int64]:
+    """The gangs of the tasks in ``rows``; ``jobs``: that of each class of the problem, "" for none.
 
-    gang: Int64
-    spare: Int64
-    together: Bool
-    own: Int64
-
-
-def _gangs(cluster: Cluster, rows: Int64, jobs: Sequence[str]) -> _Gangs:
-    """The gangs of the tasks in ``rows``; ``jobs``: that of each class of the problem, "" for none."""
+    ``gang``, ``spare``, ``together`` and ``own`` of ``PreemptionProblem``.
+    """
     gang = np.full(len(rows), -1, dtype=np.int64)
     tasks = cluster.tasks
     spare: list[int] = []
@@ -147,11 +140,11 @@ def _gangs(cluster: Cluster, rows: Int64, jobs: Sequence[str]) -> _Gangs:
         there = [
             row
             for row in cluster.jobs.members(name)
-            if tasks.state[row] in (State.BOUND, State.ASSUMED) and not tasks.leaving[row]
+            if tasks.state[row] in (TaskPhase.BOUND, TaskPhase.ASSUMED) and not tasks.leaving[row]
         ]
         spare.append(0 if job.disrupted_whole else max(0, len(there) - job.min_members))
-        together.append(all(row in place_of and tasks.state[row] == State.BOUND for row in there))
-    return _Gangs(
+        together.append(all(row in place_of and tasks.state[row] == TaskPhase.BOUND for row in there))
+    return (
         gang,
         np.array(spare, dtype=np.int64),
         np.array(together, dtype=np.bool_),

@@ -9,29 +9,31 @@ import numpy as np
 
 from cost_models.firmament_policies.scarce_resources import scarce_columns
 from cost_models.interface import Bool, Int64, JointRows, MachineColumns, Needs
-from firmament.core.configuration import CoreConfiguration, WeightedModel
+from firmament.core.configuration import CoreConfiguration
 from firmament.core.constraints.models import compile_pairs
 from firmament.core.constraints.rules import compile_rules
-from firmament.core.constraints.tree_groups import Called, Trees, compile_groups, in_natural_order
+from firmament.core.constraints.tree_groups import Called, compile_groups, in_natural_order
 from firmament.core.filters.attached_volumes import with_attached
-from firmament.core.filters.node_filters import StaticRows
-from firmament.core.filters.verdict import pinned_rows
+from firmament.core.filters.node_filters import pinned_rows
 from firmament.core.flow.problem import PlacementProblem
-from firmament.core.flow.terms import DualPrices, GroupTerms, SpreadTerms
+from firmament.core.flow.terms import DualPrices, GroupTerms
 from firmament.core.gangs.lifecycle import AdmittedTasks
 from firmament.core.model import Machine
 from firmament.core.preemption.problem import PreemptionProblem
 from firmament.core.queue.importance import Importance
-from firmament.core.queue.reservations import Reservations
 from firmament.core.scoring.arc_costs import charges, stated_heights
-from firmament.core.scoring.assessment import RoundAssessment, assess_shapes, crowding_units, worth_keeping
 from firmament.core.scoring.default_spread import spread_terms
-from firmament.core.scoring.kept_rows import Charges, KeptRows
-from firmament.core.snapshot.grouping import Groups, called_groups, ranks
+from firmament.core.scoring.kept_rows import Charges
+from firmament.core.scoring.round_assessment import (
+    RoundAssessment,
+    assess_shapes,
+    crowding_units,
+    worth_keeping,
+)
+from firmament.core.snapshot.grouping import RoundContext, TaskGroups, called_groups, ranks
 from firmament.core.snapshot.model_inputs import arrivals, load, residents, unseen
 from firmament.core.snapshot.preemption_candidates import preemption_problem
 from firmament.core.state.cluster import NO_NEEDS, Cluster
-from firmament.core.state.pending_evictions import Evictions
 
 _NO_GANGS = np.empty(0, dtype=np.int64)
 
@@ -70,13 +72,7 @@ class Snapshot:
 
 
 def take_snapshot(
-    cluster: Cluster,
-    static_rows: StaticRows,
-    kept_rows: KeptRows | None,
-    reservations: Reservations,
-    configuration: CoreConfiguration,
-    evictions: Evictions,
-    trees: Trees,
+    context: RoundContext,
     admitted: AdmittedTasks,
     now: float,
     recall_prices: Callable[[Sequence[int]], DualPrices | None] | None,
@@ -85,26 +81,19 @@ def take_snapshot(
 
     ``recall_prices`` says what shapes (rows) were worth in earlier rounds, None if none found prices.
     """
-    groups = called_groups(cluster, reservations, configuration, admitted, now)
+    cluster, configuration = context.cluster, context.configuration
+    groups = called_groups(context, admitted, now)
     columns = model_columns(cluster, now, configuration.needs)
-    assessed, charged = _assessed(cluster, static_rows, kept_rows, columns, groups, configuration.models)
-    problem, occupied = _problem(
-        cluster,
-        configuration,
-        admitted,
-        groups,
-        assessed,
-        charged,
-        trees,
-        None if recall_prices is None else recall_prices(groups.shapes),
-    )
+    assessed, charged = _assessed(context, columns, groups)
+    dual_prices = None if recall_prices is None else recall_prices(groups.shapes)
+    problem, occupied = _problem(context, admitted, groups, assessed, charged, dual_prices)
     members = _in_order(cluster, problem.topology, groups)
     tasks = groups.tasks if members is groups.members else np.concatenate(members)
     importance, preemption = None, None
     if configuration.options.preemption and cluster.machines.running.any():
         importance = Importance.of(cluster.tasks)
         preemption = preemption_problem(
-            cluster, evictions, problem, groups, importance, admitted.jobs, occupied=occupied
+            context, problem, groups, importance, admitted.jobs, occupied=occupied
         )
     needs, records = configuration.needs, cluster.records
     return Snapshot(
@@ -129,16 +118,15 @@ def take_snapshot(
 
 
 def _problem(
-    cluster: Cluster,
-    configuration: CoreConfiguration,
+    context: RoundContext,
     admitted: AdmittedTasks,
-    groups: Groups,
+    groups: TaskGroups,
     assessed: RoundAssessment,
     charged: Charges,
-    trees: Trees,
     dual_prices: DualPrices | None,
 ) -> tuple[PlacementProblem, Bool | None]:
     """The placement problem of ``groups``, and which machines are occupied for their shapes (bool[S, M])."""
+    cluster, configuration = context.cluster, context.configuration
     columns, cls = assessed.machines, groups.cls.tolist()
     feasible, held, occupied = _open_machines(assessed, groups.closed)
     pairs = None
@@ -147,11 +135,16 @@ def _problem(
     topology = None
     if configuration.group_model is not None and admitted.jobs:
         called = Called(admitted.jobs, groups.gang, groups.members)
-        topology = compile_groups(cluster, trees, configuration.group_model, columns, called)
+        topology = compile_groups(cluster, context.trees, configuration.group_model, columns, called)
     free, attached = cluster.free_beside(groups.tasks), list[JointRows]()
     if any(cluster.classes.shapes[shape].attachments for shape in groups.shapes):
         free, attached = with_attached(
             cluster, groups.shapes, groups.waiting(), assessed.batch.requests, free
+        )
+    spread = None
+    if configuration.spread and groups.spread.any():
+        spread = spread_terms(
+            cluster, configuration.spread, groups.spread, groups.counts.sum(axis=1), feasible, groups.shape
         )
     ruled = cluster.classes.ruled or cluster.constraining_models
     problem = PlacementProblem(
@@ -171,7 +164,7 @@ def _problem(
         openings=assessed.openings(),
         held=held,
         rules=compile_rules(cluster, cls) if ruled else None,
-        spread=_spread(cluster, configuration, groups, feasible),
+        spread=spread,
         pairs=pairs,
         gang=groups.gang if len(admitted.need) else _NO_GANGS,
         gang_need=admitted.need,
@@ -181,34 +174,19 @@ def _problem(
     return problem, occupied
 
 
-def _spread(
-    cluster: Cluster, configuration: CoreConfiguration, groups: Groups, feasible: Bool
-) -> SpreadTerms | None:
-    """The groups of tasks that would rather be apart; None if there are none."""
-    if not configuration.spread or not groups.spread.any():
-        return None
-    return spread_terms(
-        cluster, configuration.spread, groups.spread, groups.counts.sum(axis=1), feasible, groups.shape
-    )
-
-
 def _assessed(
-    cluster: Cluster,
-    static_rows: StaticRows,
-    kept_rows: KeptRows | None,
-    columns: MachineColumns,
-    groups: Groups,
-    models: Sequence[WeightedModel],
+    context: RoundContext, columns: MachineColumns, groups: TaskGroups
 ) -> tuple[RoundAssessment, Charges]:
     """What rules and models say about the shapes of ``groups``, and what that comes to.
 
     Asks only about what has changed since ``kept_rows`` heard of it, and keeps the answers there.
     """
+    cluster, kept_rows, models = context.cluster, context.kept_rows, context.configuration.models
     recall = None
     if kept_rows is not None and (columns.count >= kept_rows.least_machines or kept_rows.generations):
         recall = kept_rows.recall(cluster, columns, groups.shapes, models)
     waiting = groups.waiting().tolist()
-    assessed = assess_shapes(cluster, static_rows, columns, groups.shapes, waiting, models, recall)
+    assessed = assess_shapes(cluster, context.static_rows, columns, groups.shapes, waiting, models, recall)
     charged = charges(assessed, models, recall)
     if kept_rows is not None and recall is not None:
         kept_rows.keep(recall, worth_keeping(models, assessed.assessments, columns.count), charged)
@@ -251,7 +229,7 @@ def model_columns(
     )
 
 
-def _in_order(cluster: Cluster, topology: GroupTerms | None, groups: Groups) -> tuple[Int64, ...]:
+def _in_order(cluster: Cluster, topology: GroupTerms | None, groups: TaskGroups) -> tuple[Int64, ...]:
     """The members of each group, those of groups that share out over a tree in the order of their names."""
     if topology is None:
         return groups.members
@@ -279,12 +257,5 @@ def _open_machines(
 
 def _pins(cluster: Cluster, classes: Sequence[int]) -> dict[int, Int64]:
     """Allowed machine rows of the groups whose class is pinned; ``classes``: that of each group."""
-    pins: dict[int, Int64] = {}
-    for index, cls in enumerate(classes):
-        row = cluster.classes.rows[cls]
-        if row.pins is None and row.hosts is None:
-            continue
-        rows = pinned_rows(cluster, cls)
-        if rows is not None:
-            pins[index] = rows
-    return pins
+    rows = ((index, pinned_rows(cluster, cls)) for index, cls in enumerate(classes))
+    return {index: pinned for index, pinned in rows if pinned is not None}

@@ -17,7 +17,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.core.events import InvalidEventError
 from firmament.core.model import PODS, TaskClass
-from firmament.core.selectors.node_selectors import HOSTNAME, NAME_FIELD, named_values
+from firmament.core.selectors.labels import HOSTNAME, NAME_FIELD, named_values
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from firmament.core.state.jobs import JobTable
 from firmament.core.state.machines import MachineTable
 from firmament.core.state.promised_room import ForeignNominations, PromisedRoom
 from firmament.core.state.records import RecordTable
-from firmament.core.state.tasks import State, TaskTable
+from firmament.core.state.tasks import TaskPhase, TaskTable
 from firmament.core.state.usage_reports import ReportsOfUse
 from firmament.core.usage.samples import TaskSamples
 
@@ -156,7 +156,7 @@ class Cluster:
         Returns where the others are now.
         """
         tasks = self.tasks
-        known = tasks.state[: len(tasks.uid)] != State.UNUSED
+        known = tasks.state[: len(tasks.uid)] != TaskPhase.UNUSED
         of_tasks = np.unique(tasks.cls[: len(known)][known]).tolist()
         moved = self.classes.forget({*used, *self.dirty.touched, *of_tasks})
         tasks.cls[: len(known)] = np.where(known, moved.classes[tasks.cls[: len(known)]], 0)

@@ -11,9 +11,8 @@ import numpy as np
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.model import Machine
 from firmament.core.resources import ResourceIndex, SaturatingSums, widened
-from firmament.core.selectors.labels import LabelColumn, LabelIndex
+from firmament.core.selectors.labels import LabelColumn, LabelIndex, Selectors
 from firmament.core.selectors.machine_contents import ImageIndex, StorageIndex
-from firmament.core.selectors.node_selectors import Selectors
 from firmament.core.selectors.taints import TaintIndex
 from firmament.core.usage.samples import MachineSamples
 

@@ -12,7 +12,7 @@ from cost_models.interface import Int64
 from firmament.core.model import BUDGET_RECORD
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.tasks import State
+from firmament.core.state.tasks import TaskPhase
 
 _Waiting: TypeAlias = tuple[int, int]
 
@@ -28,7 +28,7 @@ class _Notice:
     waiting: set[_Waiting] = field(default_factory=set)
 
 
-class Evictions:
+class PendingEvictions:
     """The tasks of a cluster that were told to go and have neither gone nor been let off.
 
     ``under_way``: whether anything is known here at all; else nothing else need be asked.
@@ -91,7 +91,9 @@ class Evictions:
             return []
         lost = {each for who in notice.waiting for each in self._companions.get(who, (who,))}
         return [
-            row for row, came in sorted(lost) if tasks.state[row] == State.ASSUMED and tasks.came[row] == came
+            row
+            for row, came in sorted(lost)
+            if tasks.state[row] == TaskPhase.ASSUMED and tasks.came[row] == came
         ]
 
     def classes(self) -> frozenset[int]:
@@ -109,7 +111,7 @@ class Evictions:
         for row, came in [
             who
             for who in self._companions
-            if tasks.state[who[0]] != State.ASSUMED or tasks.came[who[0]] != who[1]
+            if tasks.state[who[0]] != TaskPhase.ASSUMED or tasks.came[who[0]] != who[1]
         ]:
             del self._companions[row, came]
         for uid in list(self._notices):
@@ -136,7 +138,7 @@ class Evictions:
     def _still_goes(cluster: Cluster, uid: str) -> bool:
         tasks = cluster.tasks
         row = tasks.row_of.get(uid)
-        return row is not None and bool(tasks.state[row] == State.BOUND and tasks.leaving[row])
+        return row is not None and bool(tasks.state[row] == TaskPhase.BOUND and tasks.leaving[row])
 
     def _look(self, cluster: Cluster) -> Int64:
         """Forget who does not wait any more; int64[N], rows of those who do."""
@@ -144,7 +146,7 @@ class Evictions:
         if self._waiting is None:
             self._waiting = np.array(list(self._counted_on), dtype=np.int64).reshape(-1, 2)
         row, came = self._waiting.T
-        ended = (tasks.state[row] != State.ASSUMED) | (tasks.came[row] != came)
+        ended = (tasks.state[row] != TaskPhase.ASSUMED) | (tasks.came[row] != came)
         if not ended.any():
             return row
         for who in [(int(row[index]), int(came[index])) for index in np.flatnonzero(ended).tolist()]:
@@ -160,7 +162,7 @@ class Evictions:
     def awaited(self, cluster: Cluster, waiting: Iterable[int]) -> bool:
         """Whether some of the tasks ``waiting`` (rows) have places that somebody has yet to leave."""
         tasks = cluster.tasks
-        assumed = (row for row in waiting if tasks.state[row] == State.ASSUMED)
+        assumed = (row for row in waiting if tasks.state[row] == TaskPhase.ASSUMED)
         return any(self.holds_up(cluster, row) for row in assumed)
 
     def told_since_record(self, cluster: Cluster, name: str, classes: frozenset[int]) -> int:

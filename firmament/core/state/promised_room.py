@@ -22,7 +22,7 @@ from cost_models.interface import Int64
 from firmament.core.resources import ResourceIndex
 from firmament.core.state.jobs import JobTable
 from firmament.core.state.machines import MachineTable
-from firmament.core.state.tasks import State, TaskTable
+from firmament.core.state.tasks import TaskPhase, TaskTable
 
 _NOBODY: frozenset[int] = frozenset()
 
@@ -31,7 +31,7 @@ _MOST = 2**53
 """No machine offers more of anything; sums of a thousand such fit 64 bits."""
 
 
-class Nomination(NamedTuple):
+class ForeignNomination(NamedTuple):
     """A task of another scheduler, and the machine that it waits for. ``requests``: by resource, in base units."""
 
     machine: str
@@ -44,7 +44,7 @@ class ForeignNominations:
 
     def __init__(self, resources: ResourceIndex) -> None:
         self._resources = resources
-        self.by_uid: dict[str, Nomination] = {}
+        self.by_uid: dict[str, ForeignNomination] = {}
 
     def keep(self, uid: str, payload: bytes | None) -> tuple[str, ...]:
         """Take what a record says, None if it is gone; returns the machines concerned.
@@ -78,19 +78,19 @@ class ForeignNominations:
         return max((each.priority for each in self.by_uid.values() if each.priority < priority), default=None)
 
 
-def _read(payload: bytes) -> Nomination | None:
+def _read(payload: bytes) -> ForeignNomination | None:
     """Read ``{"machine": M, "priority": P, "requests": {RESOURCE: AMOUNT, ...}}``; None if it says something else."""
     try:
         content = json.loads(payload)
         requests = {
             str(name): min(max(int(amount), 0), _MOST) for name, amount in content["requests"].items()
         }
-        return Nomination(str(content["machine"]), int(content["priority"]), requests)
+        return ForeignNomination(str(content["machine"]), int(content["priority"]), requests)
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
         return None
 
 
-class ClusterView(Protocol):
+class PromisingCluster(Protocol):
     """What promises have to know of the cluster that keeps them."""
 
     tasks: TaskTable
@@ -125,20 +125,22 @@ class PromisedRoom:
         """Promise the room that a task asks for on the machine that it has just lost its place on."""
         self.machine_of[uid] = machine
 
-    def refresh(self, cluster: ClusterView) -> None:
+    def refresh(self, cluster: PromisingCluster) -> None:
         """Forget what has ended, and mark the machines concerned as worth another look."""
         tasks = cluster.tasks
         for uid, machine in list(self.machine_of.items()):
             task = tasks.row_of.get(uid)
             pending = (
-                task is not None and tasks.state[task] == State.PENDING and not tasks.unschedulable[task]
+                task is not None and tasks.state[task] == TaskPhase.PENDING and not tasks.unschedulable[task]
             )
-            back = task is not None and tasks.state[task] == State.ASSUMED and cluster.where(task) == machine
+            back = (
+                task is not None and tasks.state[task] == TaskPhase.ASSUMED and cluster.where(task) == machine
+            )
             if machine not in cluster.machines.row_of or not (pending or back):
                 del self.machine_of[uid]
                 cluster.mark(machine)
 
-    def called(self, cluster: ClusterView, waiting: Int64) -> Int64:
+    def called(self, cluster: PromisingCluster, waiting: Int64) -> Int64:
         """Rows of tasks that have to take part in a round with ``waiting`` (rows), their back-offs aside.
 
         A more important task comes before them, and need not wait until they are tried again. Gangs are called whole,
@@ -157,7 +159,7 @@ class PromisedRoom:
 
     def amounts(
         self,
-        cluster: ClusterView,
+        cluster: PromisingCluster,
         beside: Collection[int] = _NOBODY,
         least: int | None = None,
         least_of_others: int | None = None,
@@ -178,10 +180,15 @@ class PromisedRoom:
             found[row, : len(request)] += request
         return found
 
-    def _claims(self, cluster: ClusterView, beside: Collection[int]) -> Iterator[tuple[int, int]]:
+    def _claims(self, cluster: PromisingCluster, beside: Collection[int]) -> Iterator[tuple[int, int]]:
         """Rows of task and machine of each promise that counts."""
         for uid, machine in self.machine_of.items():
             task = cluster.tasks.row_of.get(uid, -1)
             row = cluster.machines.row_of.get(machine, -1)
-            if task >= 0 and row >= 0 and task not in beside and cluster.tasks.state[task] == State.PENDING:
+            if (
+                task >= 0
+                and row >= 0
+                and task not in beside
+                and cluster.tasks.state[task] == TaskPhase.PENDING
+            ):
                 yield task, row

@@ -16,7 +16,7 @@ from cost_models.interface import Bool, Float64, Int64
 Int8: TypeAlias = NDArray[np.int8]
 
 
-class State(IntEnum):
+class TaskPhase(IntEnum):
     """Where a task stands. UNUSED marks a row without a task."""
 
     UNUSED = 0
@@ -122,7 +122,7 @@ class TaskTable:
         self.priority[rows] = priority
         if group_priority is not None:
             self.group_priority[rows] = group_priority
-        self.state[rows] = State.PENDING
+        self.state[rows] = TaskPhase.PENDING
         self.sequence[rows] = self._next_sequence + np.arange(len(rows))
         if created is not None:
             self.created[rows] = created
@@ -147,7 +147,7 @@ class TaskTable:
     def remove(self, row: int) -> None:
         """Forget the task in ``row``; what it used on a machine must have been given back."""
         del self.row_of[self.uid[row]]
-        self.state[row] = State.UNUSED
+        self.state[row] = TaskPhase.UNUSED
         self.machine[row] = -1
         self.unschedulable[row] = False
         self.uid[row] = self.name[row] = self.job[row] = self.message[row] = self.orphan_of[row] = ""
@@ -185,10 +185,10 @@ class TaskTable:
     def any_unschedulable(self) -> bool:
         """Whether a task waits that is not tried; those refused for good are not meant."""
         size = len(self.uid)
-        waits = self.unschedulable[:size] & ~self.refused[:size] & (self.state[:size] == State.PENDING)
+        waits = self.unschedulable[:size] & ~self.refused[:size] & (self.state[:size] == TaskPhase.PENDING)
         return bool(waits.any())
 
-    def in_state(self, state: State) -> Int64:
+    def in_state(self, state: TaskPhase) -> Int64:
         """Rows of all tasks in ``state``, ascending."""
         number = int(state)  # comparing with a member of an enum takes twice as long
         return np.flatnonzero(self.state[: len(self.uid)] == number)

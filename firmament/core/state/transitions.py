@@ -20,31 +20,33 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.tasks import State
+from firmament.core.state.tasks import TaskPhase
 
-_ANY = frozenset({State.PENDING, State.ASSUMED, State.BOUND})
-_WAITING, _ASSUMED, _BOUND = (frozenset({each}) for each in (State.PENDING, State.ASSUMED, State.BOUND))
+_ANY = frozenset({TaskPhase.PENDING, TaskPhase.ASSUMED, TaskPhase.BOUND})
+_WAITING, _ASSUMED, _BOUND = (
+    frozenset({each}) for each in (TaskPhase.PENDING, TaskPhase.ASSUMED, TaskPhase.BOUND)
+)
 
-MOVES: Mapping[str, tuple[frozenset[State], State | None]] = MappingProxyType(
+MOVES: Mapping[str, tuple[frozenset[TaskPhase], TaskPhase | None]] = MappingProxyType(
     {
-        "assume": (_WAITING, State.ASSUMED),
+        "assume": (_WAITING, TaskPhase.ASSUMED),
         "wait_for_room": (_ASSUMED, None),
         "owe": (_ASSUMED, None),
-        "confirm": (_ASSUMED, State.BOUND),
-        "find_bound": (_ASSUMED | _BOUND, State.BOUND),
-        "arrive_bound": (_ANY, State.BOUND),
-        "arrive_bound_all": (_WAITING, State.BOUND),
-        "await_bindings": (_BOUND, State.ASSUMED),
+        "confirm": (_ASSUMED, TaskPhase.BOUND),
+        "find_bound": (_ASSUMED | _BOUND, TaskPhase.BOUND),
+        "arrive_bound": (_ANY, TaskPhase.BOUND),
+        "arrive_bound_all": (_WAITING, TaskPhase.BOUND),
+        "await_bindings": (_BOUND, TaskPhase.ASSUMED),
         "back_off": (_ASSUMED, None),
-        "release": (_ASSUMED, State.PENDING),
-        "give_up_place": (_ASSUMED, State.PENDING),
+        "release": (_ASSUMED, TaskPhase.PENDING),
+        "give_up_place": (_ASSUMED, TaskPhase.PENDING),
         "refuse": (_WAITING, None),
         "put_off": (_WAITING, None),
-        "forget": (_ANY, State.UNUSED),
-        "lift": (_ASSUMED, State.PENDING),
-        "put_back": (_WAITING, State.ASSUMED),
-        "lift_running": (_BOUND, State.PENDING),
-        "set_back": (_WAITING, State.BOUND),
+        "forget": (_ANY, TaskPhase.UNUSED),
+        "lift": (_ASSUMED, TaskPhase.PENDING),
+        "put_back": (_WAITING, TaskPhase.ASSUMED),
+        "lift_running": (_BOUND, TaskPhase.PENDING),
+        "set_back": (_WAITING, TaskPhase.BOUND),
         "ask_to_leave": (_BOUND, None),
         "let_stay": (_BOUND, None),
     }
@@ -63,7 +65,7 @@ def assume(cluster: Cluster, rows: Int64, machines: Int64) -> None:
     """
     tasks = cluster.tasks
     cluster.number_arrivals(rows)
-    tasks.state[rows] = State.ASSUMED
+    tasks.state[rows] = TaskPhase.ASSUMED
     tasks.unschedulable[rows] = False
     tasks.passed_over[rows] = 0
     cluster.undated.append(rows)
@@ -111,10 +113,10 @@ def find_bound(cluster: Cluster, task: int, now: float) -> None:
     Where it had to wait for others to go, it comes only now. Its gang is touched by what describes the task.
     """
     tasks = cluster.tasks
-    if tasks.displacing[task] and tasks.state[task] == State.ASSUMED:
+    if tasks.displacing[task] and tasks.state[task] == TaskPhase.ASSUMED:
         cluster.number_arrival(task)
         tasks.assigned[task], tasks.dated[task] = now, True
-    tasks.state[task], tasks.owed[task] = State.BOUND, False
+    tasks.state[task], tasks.owed[task] = TaskPhase.BOUND, False
 
 
 def arrive_bound(cluster: Cluster, task: int, cls: int, machine: str, now: float) -> None:
@@ -131,7 +133,7 @@ def arrive_bound(cluster: Cluster, task: int, cls: int, machine: str, now: float
     tasks.owed[task] = tasks.dated[task] = tasks.unschedulable[task] = tasks.refused[task] = False
     tasks.message[task] = ""
     tasks.assigned[task] = now
-    tasks.state[task] = State.BOUND
+    tasks.state[task] = TaskPhase.BOUND
     cluster.number_arrival(task)
     cluster.put(task, machine)
 
@@ -141,7 +143,7 @@ def arrive_bound_all(
 ) -> None:
     """New tasks (int64[N] rows, in this order) turn out to be bound: ``sizes[0]`` to the first of ``machines``, ..."""
     tasks = cluster.tasks
-    tasks.state[rows] = State.BOUND
+    tasks.state[rows] = TaskPhase.BOUND
     tasks.assigned[rows] = now
     classes = cluster.classes.rows
     terminating = [cls for cls in np.unique(tasks.cls[rows]).tolist() if classes[cls].content.terminating]
@@ -155,7 +157,7 @@ def await_bindings(cluster: Cluster, rows: Int64) -> None:
 
     Their gangs are touched.
     """
-    cluster.tasks.state[rows] = State.ASSUMED
+    cluster.tasks.state[rows] = TaskPhase.ASSUMED
     for task in rows.tolist() if cluster.jobs.gangs else ():
         cluster.jobs.touch(cluster.tasks.job[task])
 
@@ -179,7 +181,7 @@ def release(cluster: Cluster, task: int, *, promised: bool = False) -> None:
     if promised and cluster.tasks.machine[task] >= 0:
         cluster.promises.make(cluster.tasks.uid[task], cluster.where(task))
     cluster.vacate(task)
-    cluster.tasks.state[task] = State.PENDING
+    cluster.tasks.state[task] = TaskPhase.PENDING
 
 
 def give_up_place(cluster: Cluster, task: int) -> None:
@@ -244,7 +246,7 @@ def lift(cluster: Cluster, task: int) -> Lifted:
         bool(tasks.displacing[task]),
         float(tasks.assigned[task]),
     )
-    tasks.state[task], tasks.machine[task] = State.PENDING, -1
+    tasks.state[task], tasks.machine[task] = TaskPhase.PENDING, -1
     tasks.displacing[task] = False
     return lifted
 
@@ -252,7 +254,7 @@ def lift(cluster: Cluster, task: int) -> Lifted:
 def put_back(cluster: Cluster, lifted: Lifted) -> None:
     """Let a task that was lifted and is still pending be assumed where it was, as it was."""
     tasks, task = cluster.tasks, lifted.task
-    tasks.state[task], tasks.machine[task] = State.ASSUMED, lifted.machine
+    tasks.state[task], tasks.machine[task] = TaskPhase.ASSUMED, lifted.machine
     tasks.came[task], tasks.displacing[task] = lifted.came, lifted.displacing
     tasks.assigned[task], tasks.unschedulable[task] = lifted.assigned, False
 
@@ -271,13 +273,13 @@ def lift_running(cluster: Cluster, rows: Int64) -> Int64:
 
     Only while a question about them is answered: ``set_back`` follows before anything else happens.
     """
-    cluster.tasks.state[rows] = State.PENDING
+    cluster.tasks.state[rows] = TaskPhase.PENDING
     return cluster.leave_all(rows)
 
 
 def set_back(cluster: Cluster, rows: Int64, machines: Int64) -> None:
     """Put tasks (int64[N] rows) that were lifted while they ran back on their machines (int64[N] rows)."""
-    cluster.tasks.state[rows] = State.BOUND
+    cluster.tasks.state[rows] = TaskPhase.BOUND
     cluster.occupy_all(rows, machines)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.tasks import State
+from firmament.core.state.tasks import TaskPhase
 
 
 def mark_unschedulable(cluster: Cluster, rows: Int64) -> None:
@@ -20,7 +20,7 @@ def mark_unschedulable(cluster: Cluster, rows: Int64) -> None:
 
     They found no place although others may have left: they are owed nothing more.
     """
-    pending = rows[cluster.tasks.state[rows] == State.PENDING]
+    pending = rows[cluster.tasks.state[rows] == TaskPhase.PENDING]
     cluster.tasks.unschedulable[pending] = True
     cluster.tasks.owed[pending] = False
 

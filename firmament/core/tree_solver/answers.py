@@ -17,16 +17,15 @@ from numpy.typing import NDArray
 from cost_models.interface import Int64
 from firmament.core.tree_solver import regular
 from firmament.core.tree_solver.questions import Profile, Questions
-from firmament.core.tree_solver.reach import Reach, Shares, caps
-from firmament.core.tree_solver.rules import Rule
-from firmament.core.tree_solver.tree import Tree
+from firmament.core.tree_solver.reach import ReachableShares, Shares, caps
+from firmament.core.tree_solver.tree import Rule, Tree
 
 PART = 64
 Objectives = NDArray[np.object_]
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class LevelAnswers:
     """Per question, what its best placement is worth and the counts of the unit's children in their order."""
 
     objectives: Objectives
@@ -73,8 +72,13 @@ class Comparison:
 
 
 def answer(
-    tree: Tree, found: Reach, rules: Sequence[Rule], cost: Int64, sign: int, asked: Sequence[Questions]
-) -> list[Answers]:
+    tree: Tree,
+    found: ReachableShares,
+    rules: Sequence[Rule],
+    cost: Int64,
+    sign: int,
+    asked: Sequence[Questions],
+) -> list[LevelAnswers]:
     """The answers to the questions of each level. ``sign``: 1 if little room is good, -1 if much is, 0 for neither."""
     comparison = Comparison(rules, asked)
     leaves = len(rules) - 1
@@ -90,8 +94,8 @@ def answer(
 
 
 def _of_leaves(
-    tree: Tree, found: Reach, comparison: Comparison, cost: Int64, room: Int64, asked: Questions
-) -> Answers:
+    tree: Tree, found: ReachableShares, comparison: Comparison, cost: Int64, room: Int64, asked: Questions
+) -> LevelAnswers:
     """Answers of the units right above the leaves."""
     level = len(tree.levels) - 1
     shares, first = found.shares[level], tree.first_children(level)
@@ -119,7 +123,7 @@ def _of_leaves(
         must = shares.must[children.start : children.stop].tolist()
         held[question], total_of = assign(profile, weights, must)
         objectives[question] = total_of + comparison.of_profile(level, profile)
-    return Answers(objectives, held)
+    return LevelAnswers(objectives, held)
 
 
 def _of_units(
@@ -130,7 +134,7 @@ def _of_units(
     room: Int64,
     asked: Sequence[Questions],
     below: Objectives,
-) -> Answers:
+) -> LevelAnswers:
     """Answers whose children, on ``level``, have been answered: ``below``."""
     first, bit = tree.first_children(level).tolist(), comparison.room(level)
     own, theirs = asked[level], asked[level + 1]
@@ -152,7 +156,7 @@ def _of_units(
         weights = [{count: each[count] for count in kinds if count in each} for each in known[children]]
         held[question], total = assign(profile, weights, must[children])
         objectives[question] = total + comparison.of_profile(level, profile)
-    return Answers(objectives, held)
+    return LevelAnswers(objectives, held)
 
 
 # --- Which child of a unit holds which count of a profile: a transportation problem with few kinds of counts, exact.

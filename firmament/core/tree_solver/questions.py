@@ -10,9 +10,8 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.core.tree_solver import regular
 from firmament.core.tree_solver.profiles import best_profile
-from firmament.core.tree_solver.reach import Reach, Shares, batches, caps, plain
-from firmament.core.tree_solver.rules import Rule, limits
-from firmament.core.tree_solver.tree import Tree
+from firmament.core.tree_solver.reach import ReachableShares, Shares, batches, caps, plain
+from firmament.core.tree_solver.tree import Rule, Tree, limits
 
 Profile = tuple[int, ...]
 
@@ -50,7 +49,7 @@ class Questions:
         return sorted(found - {0})
 
 
-def ask(tree: Tree, found: Reach, rules: Sequence[Rule], size: int) -> list[Questions]:
+def ask(tree: Tree, found: ReachableShares, rules: Sequence[Rule], size: int) -> list[Questions]:
     """The questions of each level, beginning with the root's: how is ``size`` divided over the first level?
 
     The best profile of a share does not depend on the rest of the tree (see `solver`: what is compared adds up over
@@ -65,7 +64,9 @@ def ask(tree: Tree, found: Reach, rules: Sequence[Rule], size: int) -> list[Ques
     return asked
 
 
-def _answered(tree: Tree, found: Reach, level: int, rule: Rule, units: Int64, shares: Int64) -> Questions:
+def _answered(
+    tree: Tree, found: ReachableShares, level: int, rule: Rule, units: Int64, shares: Int64
+) -> Questions:
     """Questions with the best profile of each."""
     below, first = found.shares[level], tree.first_children(level)
     number, least = limits(rule).units, below.least // below.step
@@ -80,10 +81,7 @@ def _answered(tree: Tree, found: Reach, level: int, rule: Rule, units: Int64, sh
     others = {}
     for question in np.flatnonzero(~simple).tolist():
         unit = int(units[question])
-        options = [
-            (below.counts(child), bool(below.must[child]))
-            for child in range(int(first[unit]), int(first[unit + 1]))
-        ]
+        options = below.options(range(int(first[unit]), int(first[unit + 1])))
         others[question] = best_profile(options, number, rule.kind == "pack", int(shares[question]))
     return Questions(units, shares, done, others)
 

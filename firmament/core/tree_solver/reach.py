@@ -12,9 +12,8 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.tree_solver import regular
-from firmament.core.tree_solver.counts import progression, reachable
-from firmament.core.tree_solver.rules import Limits, Rule, limits
-from firmament.core.tree_solver.tree import Tree
+from firmament.core.tree_solver.profiles import progression, reachable
+from firmament.core.tree_solver.tree import CountLimits, Rule, Tree, limits
 
 CELLS = 1 << 21  # of one batch of rows
 
@@ -40,6 +39,10 @@ class Shares:
         if self.regular[unit]:
             return progression(self.least, int(self.high[unit]), self.step)
         return self.others[unit]
+
+    def options(self, units: range) -> list[tuple[int, bool]]:
+        """The set of each unit, and whether it has to be used: as `reachable` takes them."""
+        return [(self.counts(unit), bool(self.must[unit])) for unit in units]
 
     def highest(self) -> Int64:
         """int64[units]: the largest count of each set, 0 for empty ones."""
@@ -84,7 +87,7 @@ ENDLESS = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class ReachableShares:
     """``shares``: per level, the counts that its units can hold and that the level's rule lets them hold; ``room``: per
     level, int64[units], pods that fit on each if no rule is asked, those that are there included; ``whole``: the sizes
     that the tree can hold (see `counts`).
@@ -95,7 +98,7 @@ class Reach:
     whole: int
 
 
-def reach(tree: Tree, slots: Int64, size: int, rules: Sequence[Rule], held: Int64) -> Reach:
+def reach(tree: Tree, slots: Int64, size: int, rules: Sequence[Rule], held: Int64) -> ReachableShares:
     """The shares of every unit of ``tree``; arguments as of `ExactSolver.place`."""
     bounds = [limits(rule) for rule in rules]
     room = room_of(tree, slots, held)
@@ -107,8 +110,8 @@ def reach(tree: Tree, slots: Int64, size: int, rules: Sequence[Rule], held: Int6
         regular_sets, others = _totals(shares[-1], first, bounds[level].units, size, bound)
         shares.append(_columns(regular_sets, others, must[level - 1]))
     root = tree.first_children(0)
-    row, other = _totals(shares[-1], root, bounds[0].units, size, Limits(0, 1, 0, 1))
-    return Reach(shares[::-1], room, other[0] if other else _bits(row[0]))
+    row, other = _totals(shares[-1], root, bounds[0].units, size, CountLimits(0, 1, 0, 1))
+    return ReachableShares(shares[::-1], room, other[0] if other else _bits(row[0]))
 
 
 def room_of(tree: Tree, slots: Int64, held: Int64) -> list[Int64]:
@@ -119,7 +122,7 @@ def room_of(tree: Tree, slots: Int64, held: Int64) -> list[Int64]:
     return tree.sums(np.clip(slots, 0, ENDLESS) + held)
 
 
-def _of_leaves(bound: Limits, size: int, held: Int64, room: Int64) -> Shares:
+def _of_leaves(bound: CountLimits, size: int, held: Int64, room: Int64) -> Shares:
     """What each leaf can hold: any count up to its room, within the rule."""
     high = np.minimum(room, min(bound.high or size, size)) // bound.step * bound.step
     must = held > 0
@@ -132,7 +135,9 @@ def _of_leaves(bound: Limits, size: int, held: Int64, room: Int64) -> Shares:
     return Shares(bound.low, bound.step, np.where(must | (high < bound.low), 0, high), ~must, others, must)
 
 
-def _totals(below: Shares, first: Int64, units: int, size: int, bound: Limits) -> tuple[Bool, dict[int, int]]:
+def _totals(
+    below: Shares, first: Int64, units: int, size: int, bound: CountLimits
+) -> tuple[Bool, dict[int, int]]:
     """What the children of each parent can hold together, within the parent's own ``bound``.
 
     A row of bool[parents, size + 1] for parents whose children are all regular, a set for the others.
@@ -150,10 +155,7 @@ def _totals(below: Shares, first: Int64, units: int, size: int, bound: Limits) -
     rows &= (count >= bound.low) & (count <= (bound.high or size)) & (count % bound.step == 0)
     others = {}
     for parent in np.flatnonzero(~simple).tolist():
-        options = [
-            (below.counts(child), bool(below.must[child]))
-            for child in range(int(first[parent]), int(first[parent + 1]))
-        ]
+        options = below.options(range(int(first[parent]), int(first[parent + 1])))
         others[parent] = reachable(options, units, size) & allowed
     return rows, others
 

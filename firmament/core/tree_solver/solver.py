@@ -25,11 +25,10 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.tree_solver.answers import answer
-from firmament.core.tree_solver.diagnosis import shortage
+from firmament.core.tree_solver.profiles import lowest, progression, reachable
 from firmament.core.tree_solver.questions import ask
-from firmament.core.tree_solver.reach import Reach, reach, room_of
-from firmament.core.tree_solver.rules import Rule, Shortage
-from firmament.core.tree_solver.tree import Tree
+from firmament.core.tree_solver.reach import ReachableShares, reach, room_of
+from firmament.core.tree_solver.tree import Rule, Shortage, Tree, limits
 
 Choice = Literal["best-fit", "roomiest", "cheapest"]
 CHOICES: tuple[Choice, ...] = ("best-fit", "roomiest", "cheapest")
@@ -74,7 +73,9 @@ class ExactSolver:
 # --- Divides a group over a tree whose reachable shares are known.
 
 
-def divide(tree: Tree, found: Reach, size: int, rules: Sequence[Rule], cost: Int64, sign: int) -> Int64:
+def divide(
+    tree: Tree, found: ReachableShares, size: int, rules: Sequence[Rule], cost: Int64, sign: int
+) -> Int64:
     """int64[L], the counts of the leaves in the best placement of ``size`` pods, which ``found`` says there is.
 
     Questions go down the tree, answers come back up, and what the answers say is read off from the root. ``sign``: 1 if
@@ -94,3 +95,153 @@ def divide(tree: Tree, found: Reach, size: int, rules: Sequence[Rule], cost: Int
             below[start:end] = answers[level].held[question][: end - start]
         shares = below
     return shares
+
+
+# --- Why a group finds no place: the level and the rule that stand in the way, and by how much.
+
+
+def shortage(tree: Tree, slots: Int64, size: int, rules: Sequence[Rule], held: Int64) -> Shortage:
+    """What to tell about a group that cannot be placed; arguments as of `ExactSolver.place`.
+
+    Rules are added from the leaves up; the first level that leaves no placement gets the blame.
+    """
+    there = int(held.sum())
+    if there > size:
+        return Shortage("", f"{there} pods run already, more than the size {size}", 0)
+    room = int((np.clip(slots, 0, size) + held).sum())
+    if room < size:
+        return Shortage("", f"{room} of {size} pods fit" + _running(held), room)
+    active = [Rule() for _ in rules]
+    found = reach(tree, slots, size, active, held)
+    for level in range(len(rules) - 1, -1, -1):
+        active[level] = rules[level]
+        found = reach(tree, slots, size, active, held)
+        if not found.whole >> size & 1:
+            break
+    placeable = max(found.whole.bit_length() - 1, 0)
+    text = f"level {tree.levels[level]}: {_obstacle(tree, level, size, rules[level], found)}"
+    text += f"; at most {placeable} of {size} pods fit" if placeable else f"; none of {size} pods fits"
+    return Shortage(tree.levels[level], text + " by this rule" + _running(held), placeable)
+
+
+def _running(held: Int64) -> str:
+    """A remark on pods that are there already."""
+    there = int(held.sum())
+    return f" ({there} of them running)" if there else ""
+
+
+def _obstacle(tree: Tree, level: int, size: int, rule: Rule, found: ReachableShares) -> str:
+    """The rule that cannot be kept, with figures."""
+    highest = found.shares[level].highest()
+    able, most = int((highest > 0).sum()), int(highest.max(initial=0))
+    whose = f"all {size} pods" if level == 0 else f"the whole share of each {tree.levels[level - 1]}"
+    if rule.hard and rule.kind == "pack":
+        return f"hard pack wants {whose} on one unit, the largest holds {most}"
+    if rule.hard:
+        return f"hard spread wants one pod on each unit, {able} units can take one"
+    bound = limits(rule)
+    each = _each(rule)
+    if not bound.units:
+        return f"pods per unit: {each}; {able} units can hold such a share"
+    wanted = f"{bound.units} partitions wanted" + (f" (pods per unit: {each})" if each else "")
+    share = max(size // bound.units if rule.kind == "spread" else 1, bound.low)
+    if level == 0 and share <= size:
+        able = int((highest >= share).sum())
+    return wanted + (f", {able} units can hold their share" if able < bound.units or level == 0 else "")
+
+
+def _each(rule: Rule) -> str:
+    """The range and the factor of a rule, in words."""
+    parts = []
+    if rule.least or rule.most:
+        parts.append(f"{max(rule.least, 1)} to {rule.most}" if rule.most else f"at least {rule.least}")
+    if rule.factor > 1:
+        parts.append(f"multiples of {rule.factor}")
+    return ", ".join(parts)
+
+
+# --- Rules that no cluster could keep, however empty: told once, with level, rule and by how much.
+
+
+def inconsistencies(
+    rules: Sequence[Rule], levels: Sequence[str], size: int, units: Sequence[int]
+) -> tuple[str, ...]:
+    """What is wrong with a group's rules on a tree, one line for people each; empty if some room would do.
+
+    ``rules``, ``levels`` (names) and ``units`` (how many there are): top to bottom. Only the size of the tree counts,
+    so a group without a complaint may still find no place.
+    """
+    if size < 1:
+        return (f"size {size}: a group has at least 1 pod",)
+    lines = []
+    for rule, level, number in zip(rules, levels, units, strict=True):
+        line = _alone(rule, size, number)
+        if line:
+            lines.append(f"level {level}: {line}")
+    return tuple(lines) or _together(rules, levels, size, units)
+
+
+def _alone(rule: Rule, size: int, units: int) -> str:
+    """What is wrong with one rule, whatever the others are."""
+    if rule.hard:
+        short = rule.kind == "spread" and units < size
+        return f"hard spread wants a unit for each of {size} pods, the tree has {units}" if short else ""
+    bound = limits(rule)
+    factor, needed = rule.factor, max(rule.partitions, 1)
+    checks = (
+        (0 < rule.most < rule.least, f"min {rule.least} is above max {rule.most}"),
+        (
+            0 < bound.high < bound.low,
+            f"no multiple of factor {factor} is from {max(rule.least, 1)} to {rule.most}",
+        ),
+        (size % bound.step, f"{size} pods are no multiple of factor {factor}, {size % bound.step} too many"),
+        (rule.partitions > units, f"{rule.partitions} partitions wanted, the tree has {units} units"),
+        (
+            needed * bound.low > size,
+            f"{needed} units of at least {bound.low} pods wanted, the group has {size}",
+        ),
+        (
+            bound.high and not rule.partitions and units * bound.high < size,
+            f"{units} units of at most {bound.high} pods hold {units * bound.high} of {size}",
+        ),
+    )
+    return next((line for wrong, line in checks if wrong), "")
+
+
+def _together(
+    rules: Sequence[Rule], levels: Sequence[str], size: int, units: Sequence[int]
+) -> tuple[str, ...]:
+    """The first level from the leaves up that leaves no way for the size, if units had any room."""
+    loose = [Rule() for _ in rules]
+    for level in range(len(rules) - 1, -1, -1):
+        loose[level] = rules[level]
+        possible = _possible(loose, size, units)
+        if not possible >> size & 1:
+            near = [str(count) for count in _around(possible, size)]
+            hint = f"; possible sizes near it: {' and '.join(near)}" if near else ""
+            below = " with the rules below it" if level + 1 < len(rules) else ""
+            return (f"level {levels[level]}: {size} pods cannot be divided by this rule{below}{hint}",)
+    return ()
+
+
+def _possible(rules: Sequence[Rule], size: int, units: Sequence[int]) -> int:
+    """The sizes, up to twice the one wanted, that units of any room could hold: a set as in `counts`."""
+    top = 2 * size
+    counts = 0
+    for level in range(len(rules), 0, -1):
+        bound = limits(rules[level - 1])
+        allowed = progression(bound.low, min(bound.high or top, top), bound.step)
+        counts = allowed if level == len(rules) else counts & allowed
+        # Every unit above has a child at least, so this is the most that one of them can have.
+        most = units[level - 1] - (units[level - 2] - 1 if level > 1 else 0)
+        if bound.units > most:
+            return 0
+        counts = reachable([(counts, False)] * (bound.units or most), bound.units, top)
+    return counts
+
+
+def _around(possible: int, size: int) -> list[int]:
+    """The largest possible size below and the smallest above."""
+    below, above = possible & ((1 << size) - 1), possible >> size
+    found = [below.bit_length() - 1] if below else []
+    return found + ([size + lowest(above)] if above else [])

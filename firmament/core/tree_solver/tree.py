@@ -1,13 +1,15 @@
-"""The tree of machines: named units on named levels, as arrays."""
+"""The tree of machines: named units on named levels, as arrays; and the rules that levels have."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
+from cost_models.group_terms import LevelRule
 from cost_models.interface import Int64
 
 _DIGITS = re.compile(r"(\d+)")
@@ -50,10 +52,10 @@ class Tree:
             sums.append(np.add.reduceat(sums[-1], self.first_children(level)[:-1]))
         return sums[::-1]
 
-    def path(self, level: int, unit: int) -> tuple[str, ...]:
-        """The names from the first level down to a unit, which identify it."""
-        names = []
-        for above in range(level, -1, -1):
+    def leaf_path(self, leaf: int) -> tuple[str, ...]:
+        """The names from the first level down to a leaf, which identify it."""
+        names, unit = [], leaf
+        for above in range(len(self.levels) - 1, -1, -1):
             names.append(self.names[above][unit])
             unit = int(self.parents[above][unit])
         return tuple(reversed(names))
@@ -96,3 +98,43 @@ def build_tree(levels: Sequence[str], paths: Mapping[tuple[str, ...], int]) -> T
 def _natural(name: str) -> tuple[tuple[int, int | str], ...]:
     """A key by which n2 comes before n10."""
     return tuple((0, int(part)) if part.isdecimal() else (1, part) for part in _DIGITS.split(name) if part)
+
+
+# --- Rules per level of a tree, what they demand of counts, and why a solver finds none.
+
+
+Rule: TypeAlias = LevelRule
+
+
+@dataclass(frozen=True, slots=True)
+class CountLimits:
+    """The strict part of a rule, whatever it was called: ``units``: exactly so many are used, 0 for any number; a used
+    unit holds ``low`` to ``high`` pods (``high`` 0: no bound), a multiple of ``step``.
+    """
+
+    units: int
+    low: int
+    high: int
+    step: int
+
+
+def limits(rule: Rule) -> CountLimits:
+    """What a rule demands of the counts. The lower bound is at least 1; both are multiples of the step."""
+    if rule.hard:
+        return CountLimits(1, 1, 0, 1) if rule.kind == "pack" else CountLimits(0, 1, 1, 1)
+    step = max(rule.factor, 1)
+    low = -(-max(rule.least, 1) // step) * step
+    # A range that holds no multiple leaves no count at all: an upper bound below the lower one says that.
+    high = rule.most // step * step or (low - 1 if rule.most else 0)
+    return CountLimits(rule.partitions, low, high, step)
+
+
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """Why a group finds no place. ``level``: whose rule stands in the way, empty if there is too little room at all;
+    ``message``: one line for people; ``placeable``: how many of its pods could be placed by the rules.
+    """
+
+    level: str
+    message: str
+    placeable: int

@@ -25,7 +25,7 @@ SLACK = 1e-6
 _QUANTILES: Mapping[str, float] = MappingProxyType({"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99})
 
 
-class History:
+class SampleHistory:
     """Past samples by row, at least ``SPACING`` apart but for the newest, which is always there. Samples of a row
     come in order of time.
     """

@@ -15,7 +15,7 @@ import numpy as np
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.events import MachineSampled, TaskUses
 from firmament.core.resources import NO_COLUMN, ResourceIndex, widened
-from firmament.core.usage.history import History
+from firmament.core.usage.history import SampleHistory
 
 _ROWS = 64
 MOST_WINDOWS = 64
@@ -98,7 +98,7 @@ class MachineSamples:
         self._usage = UseTable(resources)
         self._system = UseTable(resources)
         self._windows: dict[tuple[str, float], UseTable] = {}
-        self._history = History(resources)
+        self._history = SampleHistory(resources)
         self._time: Float64 = np.full((_ROWS, 1), np.nan)
         self._interval: Float64 = np.zeros((_ROWS, 1))
         self._stamp: Int64 = np.zeros((_ROWS, 1), dtype=np.int64)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from firmament.core.results import RoundResult
     from firmament.server.cluster import Driver, ServedCluster
     from firmament.server.metrics import Metrics
-    from firmament.server.outbox import Outbox
+    from firmament.server.outbox import DriverOutbox
     from firmament.server.round_traces import RoundTraces
 
 log = logging.getLogger(__name__)
@@ -86,7 +86,7 @@ class DriverLoop:
         self,
         cluster: ServedCluster,
         driver: Driver,
-        outbox: Outbox,
+        outbox: DriverOutbox,
         runner: RoundRunner,
         batching_window: float,
     ) -> None:

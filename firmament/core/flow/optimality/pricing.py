@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.interface import Bool, Int64
-from firmament.core.flow.network.columns import Columns
-from firmament.core.flow.network.cost_view import Offers
+from firmament.core.flow.network.arc_columns import ArcColumns, Offers
 from firmament.core.flow.network.network import Network, crowding_cost
 from firmament.core.flow.optimality.node_prices import Prices
 from firmament.core.flow.problem import Residual, machine_units
@@ -65,7 +64,7 @@ class Violations:
     which no arc violates that is left out when the columns have been added.
     """
 
-    columns: Columns
+    columns: ArcColumns
     machines: Int64
     total: int
     settled: FullPrices
@@ -96,12 +95,12 @@ def price_out(
         total += len(row)
         reduced = sale.reduced(row, place)
         kept = _worst(row, reduced, np.minimum(share, waiting[sale.classes] + 64))
-        parts.append(Columns(sale.classes[row[kept]], sale.machines[place[kept]]))
+        parts.append(ArcColumns(sale.classes[row[kept]], sale.machines[place[kept]]))
         left = np.flatnonzero(~kept)
         at = np.searchsorted(network.classes, sale.classes[row[left]])
         np.minimum.at(cls_price, at, prices.cls[at] + reduced[left])
     saturated = _saturated_machines(residual, network, flows, prices)
-    columns = Columns.joined(parts, residual.problem.machines)
+    columns = ArcColumns.joined(parts, residual.problem.machines)
     return Violations(columns, saturated, total + len(saturated), replace(prices, cls=cls_price))
 
 

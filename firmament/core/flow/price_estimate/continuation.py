@@ -14,13 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.flow.price_estimate.market import Demand, Float32, Market, Stairs
-from firmament.core.flow.price_estimate.newton import continued
-from firmament.core.flow.price_estimate.smoothed_market import Point, smoothed_loads
+from firmament.core.flow.price_estimate.market import Float32, Market, MarketDemand, Stairs
+from firmament.core.flow.price_estimate.newton import MarketPoint, continued, smoothed_loads
 from firmament.core.flow.tuning import ContinuationTuning, PriceTuning, Smoothing
 
 
-def continued_prices(demand: Demand, prices: PriceTuning) -> tuple[Int64, Market, Int64, Point] | None:
+def continued_prices(
+    demand: MarketDemand, prices: PriceTuning
+) -> tuple[Int64, Market, Int64, MarketPoint] | None:
     """Sharp prices of shapes, found from the problem's ``dual_prices``.
 
     Returns the machines that take part, ascending, their market, the places of the shapes that it has, and
@@ -56,7 +57,7 @@ def continued_prices(demand: Demand, prices: PriceTuning) -> tuple[Int64, Market
     return None if found is None else (machines, market, present, found)
 
 
-def _known(demand: Demand, enough: float) -> Float32 | None:
+def _known(demand: MarketDemand, enough: float) -> Float32 | None:
     """Earlier prices of shapes, NaN for those without one; None if they are known for too few tasks."""
     problem, tasks = demand.problem, demand.tasks
     if problem.dual_prices is None:
@@ -100,7 +101,7 @@ class _Pricing:
         """Price at which ``tasks`` tasks of a shape find places beside those who offer ``paid``, all float32[M], M > 0.
 
         A machine takes as many tasks as the better offer pays for, and shares them out between the two by the smoothed
-        choice of ``refinement``.
+        choice of ``smoothed_market``.
         """
         key = cost + np.maximum(paid, stairs.base)
         least = float(key.min())

@@ -5,7 +5,7 @@ chosen at. Three steps find them:
 
 1. *Water-filling* on some of the machines: all waiting tasks are taken for one class with the mean cost of each
    machine; machines are filled to a common level of cost plus crowding.
-2. *Prices of the classes* that clear those machines, by Newton's method with much smoothing (see ``refinement``).
+2. *Prices of the classes* that clear those machines, by Newton's method with much smoothing (see ``newton``).
 3. The same, sharply, on all machines that some class would want at these prices.
 
 The result steers the choice of columns only. It is never part of a cost, and the certificate does not depend on it.
@@ -18,11 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
-from firmament.core.flow.price_estimate.candidates import first_worth, wanted_machines, water_level_load
 from firmament.core.flow.price_estimate.continuation import continued_prices
-from firmament.core.flow.price_estimate.market import Demand, Float32, Market, Stairs
-from firmament.core.flow.price_estimate.newton import balanced, refined
-from firmament.core.flow.price_estimate.smoothed_market import Point
+from firmament.core.flow.price_estimate.market import FORBIDDEN, Float32, Market, MarketDemand, Stairs
+from firmament.core.flow.price_estimate.newton import MarketPoint, balanced, refined
 from firmament.core.flow.problem import PlacementProblem, Residual, machine_units
 from firmament.core.flow.terms import DualPrices
 from firmament.core.flow.tuning import PriceTuning
@@ -32,7 +30,7 @@ UNWANTED = 2**31 - 1
 """Key of a machine that a shape cannot use; costs and narrowed prices together stay below it."""
 
 
-Found = tuple[Int64, Market, Int64, Point | None]
+Found = tuple[Int64, Market, Int64, MarketPoint | None]
 """Machines that take part, ascending; their market; the shapes that it has (places among those looked at); prices."""
 
 
@@ -77,12 +75,12 @@ def expected_spread(residual: Residual, fits: dict[int, Bool], tuning: PriceTuni
         used = np.flatnonzero(load)
         price = base + problem.crowd * load // problem.times()
         return Spread(price, load, used, 1.0, load[used].astype(np.float32))
-    demand = Demand(problem, fits, Stairs.of(problem, base, room, tuning.flattest), shapes, weight)
+    demand = MarketDemand(problem, fits, Stairs.of(problem, base, room, tuning.flattest), shapes, weight)
     whole = len(shapes) == np.count_nonzero(per_shape)
     return _settled(demand, room, base, tuning, whole=whole)
 
 
-def _settled(demand: Demand, room: Int64, base: Int64, tuning: PriceTuning, *, whole: bool) -> Spread:
+def _settled(demand: MarketDemand, room: Int64, base: Int64, tuning: PriceTuning, *, whole: bool) -> Spread:
     """Prices and loads at which tasks and machines suit each other."""
     continuing = continued_prices(demand, tuning) if whole else None
     found: Found = continuing or _afresh(demand, tuning, whole=whole)
@@ -106,7 +104,7 @@ def _settled(demand: Demand, room: Int64, base: Int64, tuning: PriceTuning, *, w
     return Spread(price, load, machines, doubt, appeal, sharp, dual_prices)
 
 
-def _afresh(demand: Demand, tuning: PriceTuning, *, whole: bool) -> Found:
+def _afresh(demand: MarketDemand, tuning: PriceTuning, *, whole: bool) -> Found:
     """Prices found without knowing any; None instead of them if no shape fits any machine that takes part."""
     machines, paid = wanted_machines(demand, first_worth(demand, tuning), tuning.reach)
     market, present = demand.market(machines)
@@ -195,3 +193,102 @@ def _preferences(problem: PlacementProblem, shapes: Int64, tuning: PriceTuning) 
         preferred = np.einsum("sm,m->s", cost, along / length)
         along = np.einsum("sm,s->m", cost, preferred)
     return preferred
+
+
+# --- Which machines are likely to be used, found at prices that clear a part of the machines.
+#
+# Prices of the classes say it at once: a machine is wanted if some class would pay more for a place there than the
+# machine charges. Some thousand machines are enough to find such prices roughly.
+
+
+def first_worth(demand: MarketDemand, tuning: PriceTuning) -> Float32:
+    """Rough prices of shapes (float32[S]) that clear a part of the machines; NaN for those hardly seen there."""
+    newton, some = tuning.newton, _some(demand.problem.machines, tuning.looked_at)
+    part = len(some) / demand.problem.machines
+    market, present = demand.market(some, part)
+    worth = np.full(len(demand.shapes), np.nan, dtype=np.float32)
+    if len(present) == 0:
+        return worth
+    usable = market.cost < FORBIDDEN
+    load = _level_load(market, usable, tuning.bisections)
+    price = market.stairs.base + market.stairs.growth * load
+    rough = balanced(market, price, load, market.stairs.step)
+    dearest = (rough[:, None] - market.cost).max(axis=0)
+    lacking = market.stairs.base - dearest
+    # Where many classes are alike each counts the load of all as its own, and their prices come out too low by as much.
+    near = market.at(
+        np.flatnonzero(lacking < max(lacking.min(), 0) + tuning.first_reach * market.stairs.step)
+    )
+    served = np.flatnonzero((near.cost < FORBIDDEN).any(axis=1))
+    all_served = Market(near.cost[served], near.tasks[served], near.stairs)
+    rough[served] = refined(all_served, rough[served], newton.coarse, newton).worth
+    often = np.count_nonzero(usable, axis=1) >= (tuning.rare if part < 1 else 1)
+    worth[present[often]] = rough[often]
+    return worth
+
+
+def wanted_machines(demand: MarketDemand, worth: Float32, reach: float) -> tuple[Int64, Float32]:
+    """Machines that some shape would like at their prices ``worth`` (float32[S]), or nearly so; ascending.
+
+    Also what the most interested shape would pay there: float32[C]. Shapes without a price (NaN) like all that
+    they fit.
+    """
+    unseen = np.isnan(worth)
+    paid = demand.best_offers(~unseen, worth[~unseen])
+    liked = np.zeros(demand.problem.machines, dtype=np.bool_)
+    for shape in demand.shapes[unseen].tolist():
+        liked |= demand.fits[shape]
+    liked[demand.stairs.near(paid, reach)] = True
+    machines = np.flatnonzero(liked & (demand.stairs.room > 0))
+    return machines, paid[machines]
+
+
+def _some(machines: int, least: int) -> Int64:
+    """Rows of some machines, ascending; the same at every call."""
+    many = max(least, machines // 10)
+    if machines <= 2 * least:
+        return np.arange(machines)
+    return np.sort(np.random.default_rng(machines).permutation(machines)[:many])
+
+
+def _level_load(market: Market, usable: Bool, bisections: int) -> Float32:
+    """Tasks per machine if all had the mean cost of those that may use it."""
+    weights = market.tasks @ usable.astype(np.float32)
+    total = market.tasks @ np.where(usable, market.cost, np.float32(0))
+    load = water_level_load(
+        (total / np.maximum(weights, np.float32(1e-6)) + market.stairs.base).astype(np.float64),
+        market.stairs.growth.astype(np.float64),
+        np.where(weights > 0, market.stairs.room, 0).astype(np.int64),
+        round(float(market.tasks.sum())),
+        bisections,
+    )
+    return load.astype(np.float32)
+
+
+# --- Fills machines to a common level of cost, as water fills the ground.
+
+
+def water_level_load(mean: Float64, slope: Float64, room: Int64, tasks: int, bisections: int) -> Int64:
+    """Tasks per machine, int64[M], about ``tasks`` in all, if the k-th task of m costs ``mean[m] + slope[m] * k``.
+
+    ``slope`` is positive; no machine takes more than its ``room``, 0 where it cannot be used at all. Where there is not
+    room for more than ``tasks``, all of it is taken.
+    """
+    if tasks >= int(room.sum()):
+        return room
+    open_ = room > 0
+    low = float(mean[open_].min())
+    high = float((mean + slope * room)[open_].max()) + 1.0
+    for _ in range(bisections):
+        level = (low + high) / 2
+        if int(_below(level, mean, slope, room).sum()) < tasks:
+            low = level
+        else:
+            high = level
+    return _below(high, mean, slope, room)
+
+
+def _below(level: float, mean: Float64, slope: Float64, room: Int64) -> Int64:
+    """Tasks per machine whose cost is at most ``level``."""
+    load: Int64 = np.clip(np.floor((level - mean) / slope) + 1, 0, room).astype(np.int64)
+    return load

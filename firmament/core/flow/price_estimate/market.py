@@ -84,7 +84,7 @@ class Market:
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class MarketDemand:
     """What waits, and what all machines charge: ``tasks``: float64[S], how many tasks of ``shapes`` (int64[S]).
 
     ``fits`` maps each shape to the machines with room for it: bool[M]; ``stairs``: of all machines.

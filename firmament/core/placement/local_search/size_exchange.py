@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.flow.terms import RoundHeights, entries
-from firmament.core.placement.local_search.exchange_room import ExchangeRoom, movable
+from firmament.core.placement.moving_room import ExchangeRoom, movable
 from firmament.core.placement.tuning import ExchangeTuning
 from firmament.core.ranks import runs
 
@@ -43,13 +43,13 @@ def levelled(problem: PlacementProblem, placed: Assignments, tuning: ExchangeTun
     sizes = heights.amount[present > 0]
     if not len(sizes) or (sizes == sizes[0]).all():
         return placed
-    slots = _Slots(placed.taken(free))
+    slots = _TaskPlaces(placed.taken(free))
     if not _Exchange(problem, heights, placed, slots, tuning).run():
         return placed
     return Assignments.joined([placed.taken(~free), slots.assignments()])
 
 
-class _Slots:
+class _TaskPlaces:
     """Places of single tasks, those of a machine side by side: ``cls``, ``machine``: int64[N].
 
     ``used``: int64[U], machines with places, ascending; ``first``, ``count``: int64[U], where theirs begin, how many.
@@ -81,7 +81,7 @@ class _Exchange:
         problem: PlacementProblem,
         heights: RoundHeights,
         placed: Assignments,
-        slots: _Slots,
+        slots: _TaskPlaces,
         tuning: ExchangeTuning,
     ) -> None:
         self._tuning = tuning

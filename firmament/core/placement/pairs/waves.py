@@ -9,107 +9,246 @@ from __future__ import annotations
 
 import numpy as np
 
-from cost_models.interface import Bool
+from cost_models.interface import Bool, Float64, Int64
 from firmament.core.flow.problem import Assignments, Residual
-from firmament.core.placement.greedy import open_machines, place_leftovers, place_one_by_one
-from firmament.core.placement.outcome import Means, Placed
-from firmament.core.placement.pairs.domain_planning import DomainPlan, paired_classes
+from firmament.core.placement.outcome import Means, Placed, PlacementState
 from firmament.core.placement.pairs.local_search import improve_applications
-from firmament.core.placement.sequential_admission import replay
-from firmament.core.placement.subclasses import Part, Wave
-from firmament.core.placement.tuning import PlacementTuning
+from firmament.core.placement.passes import place_leftovers, place_one_by_one
+from firmament.core.placement.subclasses import ClassPart, Wave
+from firmament.core.placement.tuning import ApplicationTuning, PlacementTuning
 from firmament.core.placement.waves import most_per_machine, plan_wave, solve_waves
-from firmament.core.rules.counters import RuleState
+from firmament.core.ranks import before_in_runs, runs
 from firmament.core.rules.pairs import PairState
 from firmament.core.rules.preferences import soft_cost
 
 
-def place_pairs(residual: Residual, state: RuleState, pairs: PairState, means: Means) -> Placed:
+def place_pairs(state: PlacementState, pairs: PairState, means: Means) -> Placed:
     """Place as much as possible, book it everywhere, and return it in the order of admission.
 
-    Raises ``SolverError`` if the solver fails for another reason than time.
+    ``pairs``: those of ``state``. Raises ``SolverError`` if the solver fails for another reason than time.
     """
-
-    def plan(first: bool) -> Wave | None:
-        return _plan_wave(residual, state, pairs, means.tuning, first=first)
-
-    def admit(proposed: Assignments) -> Assignments:
-        admitted = replay(residual, state, proposed)
-        pairs.add_all(admitted.cls, admitted.machine, admitted.count)
-        return admitted
-
-    waves = solve_waves(residual, plan, admit, means)
+    waves = solve_waves(state, lambda first: _plan_wave(state, pairs, means.tuning, first=first), means)
     watch = means.stopwatch()
-    placed = Assignments.joined([waves.assignments, place_last(residual, state, pairs)])
+    placed = Assignments.joined([waves.assignments, place_last(state, pairs)])
     if pairs.terms.improve and pairs.terms.steers:
-        placed = improve_applications(
-            residual, pairs, placed, frozenset(state.rules.of), means.tuning.applications
-        )
-        if residual.remaining.any():  # what moved may have made room
-            placed = Assignments.joined([placed, place_last(residual, state, pairs)])
-    fix_pairs(pairs, placed)
+        placed = improve_applications(state, pairs, placed, means.tuning.applications)
+        if state.residual.remaining.any():  # what moved may have made room
+            placed = Assignments.joined([placed, place_last(state, pairs)])
+    state.fix_pairs(placed)
     return waves.admitted(placed, watch.seconds())
 
 
-def fix_pairs(pairs: PairState, placed: Assignments) -> None:
-    """Take what has been placed, and counted, for tasks that stay."""
-    tasks = placed.tasks()
-    pairs.fix(tasks.cls, tasks.machine)
-
-
-def open_to_pairs(residual: Residual, state: RuleState, pairs: PairState, cls: int) -> Bool:
-    """bool[M]: machines that may take, and have room for, one more task of a class, limits of pairs included."""
-    fits = open_machines(residual, state, cls)
-    for _, refused in pairs.refusals(cls):
-        fits &= ~refused
-    return fits
-
-
 def _plan_wave(
-    residual: Residual, state: RuleState, pairs: PairState, tuning: PlacementTuning, *, first: bool
+    state: PlacementState, pairs: PairState, tuning: PlacementTuning, *, first: bool
 ) -> Wave | None:
     """The problem of the next wave; None if no task may go anywhere at present."""
-    plan = DomainPlan(residual, state, pairs, tuning.applications)
+    plan = DomainPlan(state, pairs, tuning.applications)
     inside = [pairs.terms.domain == domain for domain in range(pairs.terms.domains)]
     decided = {
-        cls: _within_domains(residual, state, cls, counts, inside, first=first)
+        cls: _within_domains(state, cls, counts, inside, first=first)
         for cls, counts in zip(plan.classes.tolist(), plan.counts.tolist(), strict=True)
     }
-    return plan_wave(residual, state, tuning.pinned_up_to, first=first, decided=decided)
+    return plan_wave(state, tuning.pinned_up_to, first=first, decided=decided)
 
 
 def _within_domains(
-    residual: Residual,
-    state: RuleState,
-    cls: int,
-    counts: list[int],
-    inside: list[Bool],
-    *,
-    first: bool,
-) -> list[Part]:
+    state: PlacementState, cls: int, counts: list[int], inside: list[Bool], *, first: bool
+) -> list[ClassPart]:
     """A class's parts, one per domain of the plan. ``counts``: how many tasks go to each domain."""
-    rules = state.rules.rules(cls)
+    rules = state.rules_of(cls)
     planned = [(domain, count) for domain, count in enumerate(counts) if count]
     if not (rules.binding or rules.soft):
-        return [Part(cls, count, inside[domain]) for domain, count in planned]
-    open_to = open_machines(residual, state, cls)
-    soft = soft_cost(state, cls, open_to)
+        return [ClassPart(cls, count, inside[domain]) for domain, count in planned]
+    open_to = state.open_to(cls)
+    soft = soft_cost(state.rules, cls, open_to)
     found = []
     for domain, count in planned:
         allowed = open_to & inside[domain]
         machines = int(np.count_nonzero(allowed))
         if machines:
-            most = most_per_machine(state, cls, count, machines, first=first)
-            found.append(Part(cls, count, allowed, None if soft is None else soft.points, most))
+            most = most_per_machine(state.rules, cls, count, machines, first=first)
+            found.append(ClassPart(cls, count, allowed, None if soft is None else soft.points, most))
     return found
 
 
-def place_last(residual: Residual, state: RuleState, pairs: PairState) -> Assignments:
+def place_last(state: PlacementState, pairs: PairState) -> Assignments:
     """Place what waves have left one by one: tasks of applications where limits let them, then all others."""
-    placed = place_one_by_one(residual, state, paired_classes(residual, pairs).tolist(), pairs)
+    residual = state.residual
+    placed = place_one_by_one(state, paired_classes(residual, pairs).tolist(), paired=True)
     kept = paired_classes(residual, pairs)
     held_back = residual.remaining[kept].copy()
     residual.remaining[kept] = 0
-    others = place_leftovers(residual, state)
+    others = place_leftovers(state)
     residual.remaining[kept] = held_back
     return Assignments.joined([placed, others])
+
+
+# --- How many tasks of an application go to which domain, decided before a wave is solved.
+#
+# Applications are taken in chunks, and in each the workloads in the order of their stage: what depends on each other is
+# never decided at the same time, and all workloads of one stage are decided side by side. A workload goes where its
+# pairs with what is placed or planned, the machines' mean cost, and the crowding that the plan causes cost least
+# together. Machines within a domain are left to the flow.
+
+
+def paired_classes(residual: Residual, pairs: PairState) -> Int64:
+    """Classes with tasks that remain and belong to an application."""
+    active = residual.active()
+    kind = pairs.rules.kind[active]
+    return active[(kind >= 0) & (np.append(pairs.terms.group, -1)[kind] >= 0)]
+
+
+class DomainPlan:
+    """The plan of a wave: ``counts``, int64[B, D], tasks of each of ``classes`` per domain; fewer than remain if there
+    is no room, or limits leave no domain. ``pairs``: where pairs stand if all goes well.
+    """
+
+    def __init__(self, state: PlacementState, pairs: PairState, tuning: ApplicationTuning) -> None:
+        residual = state.residual
+        self.classes = paired_classes(residual, pairs)
+        self.pairs = pairs.copy()
+        self.counts = np.zeros((len(self.classes), pairs.terms.domains), dtype=np.int64)
+        self._waiting = residual.remaining[self.classes].sum(axis=1)
+        self._kind = pairs.rules.kind[self.classes]
+        self._alone = self.pairs.self_paired(self._kind)
+        self._room = _DomainRoom(state, self.classes, pairs)
+        for chunk in self._chunks(residual, tuning.chunks):
+            for members in chunk:
+                self._assign(members)
+
+    def _chunks(self, residual: Residual, most: int) -> list[list[Int64]]:
+        """Positions of classes by chunk, about ``most``, and stage; the most important applications first."""
+        terms = self.pairs.terms
+        group, stage = terms.group[self._kind], terms.stage[self._kind]
+        priority = residual.problem.priority[self.classes]
+        highest = np.full(int(group.max(initial=-1)) + 1, -1, dtype=np.int64)
+        np.maximum.at(highest, group, priority)
+        groups = np.flatnonzero(highest >= 0)
+        order = groups[np.lexsort((groups, -highest[groups]))]
+        rank = np.empty(len(highest), dtype=np.int64)
+        rank[order] = np.arange(len(order))
+        size = 1 if self.pairs.linked else -(-len(order) // most)
+        chunk = rank[group] // max(1, size)
+        by = np.lexsort((np.arange(len(chunk)), stage, -priority, chunk))
+        keys = np.stack([chunk[by], -priority[by], stage[by]])
+        cuts = np.flatnonzero((keys[:, 1:] != keys[:, :-1]).any(axis=0)) + 1
+        result: list[list[Int64]] = [[] for _ in range(int(chunk.max(initial=-1)) + 1)]
+        for members in np.split(by, cuts) if len(by) else []:
+            # Links are booked task by task: classes that share one are decided one after another.
+            parts = np.split(members, len(members)) if self.pairs.linked else [members]
+            result[int(chunk[members[0]])] += parts
+        return result
+
+    def _assign(self, members: Int64) -> None:
+        """Give the tasks of each class to its best domain, those that find no room there to the next best."""
+        left = self._waiting[members]
+        while True:
+            todo = np.flatnonzero(left > 0)
+            if not len(todo):
+                return
+            classes = members[todo]
+            view = self.pairs.view(self._kind[classes])
+            room = np.where(view.allowed, self._room.of(classes), 0)
+            if self.pairs.linked:
+                room = np.minimum(room, self.pairs.link_room(self._kind[classes]))
+            cost = np.where(room > 0, view.cost + self._room.price(classes), np.inf)
+            best = np.argmin(cost, axis=1)
+            entry = np.arange(len(todo))
+            found = np.isfinite(cost[entry, best])
+            step = np.where(self._alone[classes], 1, left[todo])
+            take = np.where(found, np.minimum(step, room[entry, best]), 0)
+            take = self._room.jointly(classes, best, take)
+            if not take.any():
+                return
+            self._book(classes, best, take)
+            left[todo] -= take
+            left[todo[~found]] = 0
+
+    def _book(self, classes: Int64, domains: Int64, counts: Int64) -> None:
+        np.add.at(self.counts, (classes, domains), counts)
+        self.pairs.count(self._kind[classes], domains, counts)
+        self._room.book(classes, domains, counts)
+
+
+class _DomainRoom:
+    """Room and cost of domains for classes, by what the plan leaves of them on average."""
+
+    def __init__(self, state: PlacementState, classes: Int64, pairs: PairState) -> None:
+        residual, problem = state.residual, state.residual.problem
+        self._domain, domains = pairs.terms.domain, pairs.terms.domains
+        self._requests = problem.requests[problem.shape[classes]]
+        self._profile = np.empty(len(classes), dtype=np.int64)
+        number: dict[tuple[int, int], int] = {}
+        alone: list[Float64] = []
+        price: list[Float64] = []
+        for index, cls in enumerate(classes.tolist()):
+            shape = int(problem.shape[cls])
+            # Pins and rules between tasks are the class's own; all others of a shape have the same room.
+            special = cls if cls in problem.pins or state.rules_of(cls).binding else -1
+            row = number.get((shape, special))
+            if row is None:
+                row = number[shape, special] = len(alone)
+                open_to = residual.fits(shape) if special < 0 else state.open_to(cls)
+                units, mean = self._profiled(residual, shape, open_to, domains)
+                if state.rules_of(cls).excludes_itself():
+                    units = np.minimum(units, self._sum(open_to.astype(np.float64), domains))
+                alone.append(units)
+                price.append(mean)
+            self._profile[index] = row
+        self._left = np.array(alone).reshape(-1, domains)
+        self._price = np.array(price).reshape(-1, domains)
+        self._free = np.stack([self._sum(np.maximum(row, 0), domains) for row in residual.free])
+        size = np.maximum(1.0, self._sum(np.ones(len(self._domain)), domains))
+        self._growth = self._sum(problem.crowd, domains) / size**2
+        self._planned = np.zeros(domains)
+
+    def _sum(self, per_machine: Int64 | Float64, domains: int) -> Float64:
+        return np.bincount(self._domain, weights=per_machine, minlength=domains).astype(np.float64)
+
+    def _profiled(
+        self, residual: Residual, shape: int, open_to: Bool, domains: int
+    ) -> tuple[Float64, Float64]:
+        """Tasks of a shape that each domain takes by themselves, and the mean cost of its open machines."""
+        problem = residual.problem
+        machines = np.flatnonzero(open_to)
+        at = self._domain[machines]
+        units = residual.units(np.full(len(machines), shape), machines)
+        cost = problem.cost[shape, machines] + problem.crowd[machines] * residual.placed[machines]
+        count = np.maximum(1, np.bincount(at, minlength=domains))
+        return (
+            np.bincount(at, weights=np.minimum(units, 2**31), minlength=domains).astype(np.float64),
+            np.bincount(at, weights=cost, minlength=domains) / count,
+        )
+
+    def of(self, classes: Int64) -> Int64:
+        """int64[B, D]: tasks of each class that each domain still takes."""
+        room = self._left[self._profile[classes]]
+        for column, free in enumerate(self._free):
+            request = self._requests[classes, column]
+            asks = np.flatnonzero(request)
+            room[asks] = np.minimum(room[asks], np.floor(free / request[asks, None]))
+        return np.maximum(room, 0).astype(np.int64)
+
+    def price(self, classes: Int64) -> Float64:
+        """float64[B, D]: units for one more task, pairs aside."""
+        return self._price[self._profile[classes]] + self._growth * self._planned
+
+    def jointly(self, classes: Int64, domains: Int64, counts: Int64) -> Int64:
+        """Cut ``counts`` so that they fit together; the first entry of each domain is never cut."""
+        by = np.argsort(domains, kind="stable")
+        at = domains[by]
+        runs_of = runs(at)
+        fits = np.ones(len(by), dtype=np.bool_)
+        for column, free in enumerate(self._free):
+            load = (self._requests[classes, column] * counts)[by]
+            fits &= (before_in_runs(load, *runs_of) + load <= free[at]) | (load == 0)
+        taken = np.zeros_like(counts)
+        taken[by[fits]] = counts[by[fits]]
+        return taken
+
+    def book(self, classes: Int64, domains: Int64, counts: Int64) -> None:
+        """Take room for tasks (negative: give it back)."""
+        for column in range(len(self._free)):
+            np.subtract.at(self._free[column], domains, self._requests[classes, column] * counts)
+        np.subtract.at(self._left, (self._profile[classes], domains), counts)
+        np.add.at(self._planned, domains, counts)

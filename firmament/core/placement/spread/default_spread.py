@@ -19,9 +19,8 @@ import numpy as np
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.flow.terms import SpreadTerms
-from firmament.core.placement.local_search.exchange_room import movable
+from firmament.core.placement.moving_room import MovingRoom, movable, stays
 from firmament.core.placement.spread.moves import SpreadMoves
-from firmament.core.placement.spread.room import MovingRoom, stays
 from firmament.core.placement.tuning import SpreadTuning
 from firmament.core.ranks import distinct, rank_in_runs
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.flow.terms import SpreadTerms
-from firmament.core.placement.spread.room import MovingRoom
+from firmament.core.placement.moving_room import MovingRoom
 from firmament.core.placement.tuning import SpreadTuning
 from firmament.core.ranks import order_by, rank, rank_in_runs, runs
 

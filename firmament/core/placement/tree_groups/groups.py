@@ -15,14 +15,23 @@ from typing import TypeAlias
 
 import numpy as np
 
-from cost_models.interface import Bool
-from firmament.core.flow.problem import Assignments, PlacementProblem
+from cost_models.interface import Bool, Int64
+from firmament.core.flow.network.network import crowding_cost
+from firmament.core.flow.optimality.node_prices import NotOptimalError, Prices, node_prices
+from firmament.core.flow.optimality.pricing import full_machine_prices
+from firmament.core.flow.outcome import FlowOutcome
+from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
 from firmament.core.flow.terms import GroupTerms
-from firmament.core.placement.outcome import Figures, Means, Placed
-from firmament.core.placement.priority_tiers import Standing, displaced
+from firmament.core.placement.class_aggregation import bundled
+from firmament.core.placement.outcome import Means, Placed, PlacementState, StageFigures
+from firmament.core.placement.passes import propose
+from firmament.core.placement.priority_tiers import displaced
+from firmament.core.placement.subclasses import LARGEST_COST
 from firmament.core.placement.tree_groups.order_search import Arrangement, rearranged
 from firmament.core.placement.tree_groups.placer import GroupPlacer
-from firmament.core.placement.tree_groups.rest_problem import machine_prices, rest_of
+from firmament.core.rules.counters import RuleState
+from firmament.core.rules.ruleset import RuleSet
+from firmament.solvers.base import SolverTimeoutError
 
 Place: TypeAlias = Callable[[PlacementProblem, Means], Placed]
 
@@ -49,7 +58,7 @@ class _Round:
         self._means = means
         self._place = place
         everyone = np.ones(problem.classes, dtype=np.bool_)
-        others = rest_of(problem, Standing(problem), Assignments.empty(), everyone)
+        others = rest_of(PlacementState(problem), Assignments.empty(), everyone)
         self._prices, self._pricing = machine_prices(others, means)
         self._rank = _ranks(problem, terms)
 
@@ -78,41 +87,37 @@ class _Round:
         for rank in np.unique(self._problem.priority)[::-1].tolist():
             parts.append(self._groups(placer, [gang for gang, of in self._rank.items() if of == rank]))
             parts.append(self._others(placer, so_far(), self._problem.priority == rank))
-        if placer.standing.state is not None:  # a lower one may have opened the way for a higher one
+        if placer.state.ruled:  # a lower one may have opened the way for a higher one
             everyone = np.ones(self._problem.classes, dtype=np.bool_)
             parts.append(self._others(placer, so_far(), everyone))
         return _in_turn(parts, placer.shortages)
 
     def _placer(self) -> GroupPlacer:
-        standing = Standing(self._problem)
-        means = self._means
-        return GroupPlacer(
-            self._problem, self._terms, standing, self._prices, means.solver, means.tuning.groups.tries
-        )
+        return GroupPlacer(self._terms, PlacementState(self._problem), self._prices, self._means)
 
     def _groups(self, placer: GroupPlacer, gangs: list[int]) -> Placed:
         """Place groups, the most important first; the places in order of admission, booked."""
         watch = self._means.stopwatch()
-        begin = placer.standing.copy()
+        begin = placer.state.copy()
         tried = {gang: placer.place(gang) for gang in gangs}
         found = {gang: places for gang, places in tried.items() if gang not in placer.shortages}
         blocked = [gang for gang in gangs if gang not in found and not self._terms.groups[gang].refused]
         if found and blocked:
             better = rearranged(
-                begin, placer, Arrangement(placer.standing, found), blocked, self._means.tuning.groups
+                begin, placer, Arrangement(placer.state, found), blocked, self._means.tuning.groups
             )
-            if better.standing is not placer.standing:
-                placer.adopt(better.standing, better.placed)
+            if better.state is not placer.state:
+                placer.adopt(better.state, better.placed)
                 found = better.placed
-        return Placed(Assignments.joined(list(found.values())), Figures(solve_seconds=watch.seconds()))
+        return Placed(Assignments.joined(list(found.values())), StageFigures(solve_seconds=watch.seconds()))
 
     def _others(self, placer: GroupPlacer, placed: Assignments, among: Bool) -> Placed:
         """Place the other tasks of some classes in what is left, and book them."""
-        rest = rest_of(self._problem, placer.standing, placed, among)
+        rest = rest_of(placer.state, placed, among)
         if not rest.counts.any():
             return Placed()
         found = self._place(rest, self._means)
-        placer.standing.book(found.assignments)
+        placer.state.book(found.assignments)
         return found
 
 
@@ -128,3 +133,103 @@ def _ranks(problem: PlacementProblem, terms: GroupTerms) -> dict[int, int]:
         gang: int(problem.priority[problem.gang == gang].max(initial=-1)) for gang in sorted(terms.groups)
     }
     return dict(sorted(rank.items(), key=lambda item: -item[1]))
+
+
+# --- What groups leave to the tasks that belong to none: the problem of those, and what places are worth to them.
+
+
+HIGHEST = 2**40
+"""Prices are cut off here, in units, so that the sum over a group's tasks fits 64 bits."""
+
+
+def rest_of(state: PlacementState, placed: Assignments, among: Bool) -> PlacementProblem:
+    """The tasks of the classes in ``among`` (bool[C]) that still wait, in the room that ``state`` leaves.
+
+    ``placed``: what has been booked on ``state``. Groups are left out of it: their classes are nobody's gang.
+    """
+    residual, problem = state.residual, state.residual.problem
+    grouped = _grouped(problem)
+    tasks = placed.tasks()
+    gang = np.where(grouped, -1, problem.gang) if len(problem.gang) else problem.gang
+    need = problem.gang_need.copy()
+    if problem.topology is not None:
+        need[list(problem.topology.groups)] = 0
+    if not need.any():
+        gang, need = gang[:0], need[:0]
+    more = crowding_cost(residual, np.arange(problem.machines))
+    cost = problem.cost
+    if more.any():
+        cost = np.minimum(cost + more, LARGEST_COST).astype(np.int32)
+    return replace(
+        problem,
+        counts=np.where((among & ~grouped)[:, None], residual.remaining, 0),
+        cost=cost,
+        free=residual.free.T.copy(),
+        joint=tuple(joint.as_limit() for joint in residual.joint),
+        ledgers=tuple(ledger.copy() for ledger in residual.ledgers),
+        rules=None if problem.rules is None else _rules(problem.rules, state.rules),
+        pairs=None if problem.pairs is None else problem.pairs.with_residents(tasks.cls, tasks.machine),
+        gang=gang,
+        gang_need=need,
+        topology=None,
+    )
+
+
+def _grouped(problem: PlacementProblem) -> Bool:
+    """bool[C]: classes whose tasks belong to a group with rules."""
+    if problem.topology is None:
+        return np.zeros(problem.classes, dtype=np.bool_)
+    return np.isin(problem.gang, sorted(problem.topology.groups))
+
+
+def _rules(rules: RuleSet, state: RuleState) -> RuleSet:
+    """The rules, with the counts of ``state`` as those at the beginning."""
+    counters = [
+        replace(counter, start=counts.copy())
+        for counter, counts in zip(rules.counters, state.counts, strict=True)
+    ]
+    return replace(rules, counters=counters, modelled=tuple(each.copy() for each in state.modelled))
+
+
+def machine_prices(problem: PlacementProblem, means: Means) -> tuple[Int64, StageFigures]:
+    """int64[M], units: what the tasks of a problem would pay for one more place on each machine; and what that took.
+
+    From the prices of an optimal flow of all of them: a machine's own, and what the class pays that would most like
+    more of it. 0 everywhere if nothing waits, or no optimum is found in time. Raises what the solver raises, time-outs
+    excepted.
+    """
+    nothing = np.zeros(problem.machines, dtype=np.int64)
+    residual = Residual(bundled(problem).problem)
+    if not residual.remaining.any():
+        return nothing, StageFigures()
+    try:
+        proposed = propose(residual, means)
+    except SolverTimeoutError:
+        return nothing, StageFigures(time_limited=True)
+    figures = replace(proposed.figures, passes=0, time_limited=False)
+    if proposed.first is None:
+        return nothing, figures
+    outcome, alike = proposed.first.outcome, proposed.first.alike
+    try:
+        prices = node_prices(outcome.network, outcome.flows)
+    except NotOptimalError:
+        return nothing, figures
+    worth = full_machine_prices(residual if alike is None else alike.residual, outcome.network, prices)
+    worth[outcome.network.machines] += _rents(outcome, prices)
+    worth = np.minimum(worth // 2, HIGHEST)
+    if alike is None:
+        return worth, figures
+    nothing[alike.members] = np.repeat(worth, np.diff(alike.first))
+    return nothing, figures
+
+
+def _rents(outcome: FlowOutcome, prices: Prices) -> Int64:
+    """int64[M'], half units: what the class that pays most gains by each task more that a machine would take of it."""
+    network = outcome.network
+    columns, _, _, _ = network.blocks
+    full = outcome.flows[columns] >= network.problem.capacities[columns]
+    cls, machine = network.column_class[full], network.column_machine[full]
+    gained = prices.cls[cls] - 2 * network.problem.costs[columns][full] - prices.machine[machine]
+    rents = np.zeros(len(network.machines), dtype=np.int64)
+    np.maximum.at(rents, machine, gained)
+    return rents

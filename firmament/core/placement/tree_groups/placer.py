@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, product
 
 import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.flow.network.network import crowding_cost
-from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, PlacementProblem
-from firmament.core.flow.terms import Group, GroupTerms
-from firmament.core.placement.admission import admit
-from firmament.core.placement.pairs.waves import fix_pairs
-from firmament.core.placement.priority_tiers import Standing
-from firmament.core.placement.sequential_admission import replay
-from firmament.core.placement.tree_groups.dealing import Choosy, deal
+from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments
+from firmament.core.flow.terms import GroupTerms, TreeGroup
+from firmament.core.placement.admission import admit, replay
+from firmament.core.placement.outcome import Means, PlacementState
 from firmament.core.rules.preferences import soft_cost
 from firmament.core.rules.ruleset import KEPT_OFF, NO_DISK, PORTS_TAKEN, TOO_NEAR
-from firmament.core.tree_solver.rules import Shortage
-from firmament.solvers.base import Solver
+from firmament.core.tree_solver.tree import Shortage
+from firmament.solvers.base import Arcs, FlowProblem, Solver
 
 UNLIKE_PLACES = "its pods may use different nodes, and no way was found to share them out by the rules"
 IN_THE_WAY = "its pods are in each other's way, by limits or rules that they share"
@@ -39,28 +36,17 @@ class _LeafRoom:
 
 
 class GroupPlacer:
-    """Places groups on ``standing``, which is replaced as it moves on. ``shortages``: why groups were not placed."""
+    """Places groups on ``state``, which is replaced as it moves on. ``shortages``: why groups were not placed."""
 
-    def __init__(
-        self,
-        problem: PlacementProblem,
-        terms: GroupTerms,
-        standing: Standing,
-        prices: Int64,
-        solver: Solver,
-        tries: int,
-    ) -> None:
-        """``prices``: int64[M], units that others would pay for a place on each machine.
-
-        ``tries``: ways to share a group out where its tasks are in each other's way.
-        """
-        self.standing = standing
+    def __init__(self, terms: GroupTerms, state: PlacementState, prices: Int64, means: Means) -> None:
+        """``prices``: int64[M], units that others would pay for a place on each machine."""
+        self.state = state
         self.shortages: dict[int, str] = {}
-        self._problem = problem
+        self._problem = state.residual.problem
         self._terms = terms
         self._prices = prices
-        self._solver = solver
-        self._tries = tries
+        self._means = means
+        self._tries = means.tuning.groups.tries
         self._refused: dict[tuple[object, ...], str] = {}
 
     def place(self, gang: int) -> Assignments:
@@ -74,13 +60,13 @@ class GroupPlacer:
         found = self._placed(group)
         if isinstance(found, str):
             self.shortages[gang] = found
-            if self.standing.state is None:  # room only shrinks, unless rules between tasks are about
+            if not self.state.ruled:  # room only shrinks, unless rules between tasks are about
                 self._refused[kind] = found
             return Assignments.empty()
         self.shortages.pop(gang, None)
         return found
 
-    def _placed(self, group: Group) -> Assignments | str:
+    def _placed(self, group: TreeGroup) -> Assignments | str:
         """Places for all tasks of a group, booked; or why there are none."""
         room = self._room(group)
         if len(room.classes) == 1:
@@ -94,7 +80,7 @@ class GroupPlacer:
                 return self._around_choosy(group, room)
         return found
 
-    def _around_choosy(self, group: Group, room: _LeafRoom) -> Assignments | str:
+    def _around_choosy(self, group: TreeGroup, room: _LeafRoom) -> Assignments | str:
         """Places for a group some of whose classes may use few leaves, by trying where those could go."""
         slots = room.slots.max(axis=0)
         for taken in islice(Choosy(group.order, room.slots, room.cost).starts(), self._tries):
@@ -104,7 +90,7 @@ class GroupPlacer:
         return UNLIKE_PLACES
 
     def _within(
-        self, group: Group, room: _LeafRoom, slots: Int64, taken: Int64 | None = None
+        self, group: TreeGroup, room: _LeafRoom, slots: Int64, taken: Int64 | None = None
     ) -> Assignments | str:
         """Places for a group: on each leaf those in ``taken``, and at most ``slots`` more (int64[L] each)."""
         tree = self._terms.tree
@@ -117,7 +103,7 @@ class GroupPlacer:
             if isinstance(counts, Shortage):
                 return counts.message
             places = counts - group.held
-            proposed = deal(group.order, places, tree.rows, room.slots, room.cost, self._solver)
+            proposed = deal(group.order, places, tree.rows, room.slots, room.cost, self._means.solver)
             if proposed is None:
                 return UNLIKE_PLACES
             admitted = self._admitted(proposed, len(group.order))
@@ -128,19 +114,19 @@ class GroupPlacer:
 
     # --- other orders --------------------------------------------------------------------------------------------
 
-    def on(self, standing: Standing) -> GroupPlacer:
-        """A placer of the same groups on another standing, which is its own from now on; nothing is known there yet."""
-        return GroupPlacer(self._problem, self._terms, standing, self._prices, self._solver, self._tries)
+    def on(self, state: PlacementState) -> GroupPlacer:
+        """A placer of the same groups on another state, which is its own from now on; nothing is known there yet."""
+        return GroupPlacer(self._terms, state, self._prices, self._means)
 
-    def adopt(self, standing: Standing, placed: Iterable[int]) -> None:
-        """Go on from another standing, on which the groups in ``placed`` have places and more may find one."""
-        self.standing = standing
+    def adopt(self, state: PlacementState, placed: Iterable[int]) -> None:
+        """Go on from another state, on which the groups in ``placed`` have places and more may find one."""
+        self.state = state
         self._refused.clear()
         for gang in placed:
             self.shortages.pop(gang, None)
 
     def again(self, placed: Assignments) -> Assignments | None:
-        """Book places that were found on another standing, in an order that is valid here; None if they do not all fit,
+        """Book places that were found on another state, in an order that is valid here; None if they do not all fit,
         and then nothing is booked.
         """
         admitted = self._admitted(placed, int(placed.count.sum()), sure=False)
@@ -160,22 +146,22 @@ class GroupPlacer:
         """
         problem = self._problem
         wanted = problem.requests[problem.shape[self._terms.groups[gang].order]].sum(axis=0)
-        left = np.maximum(self.standing.residual.free[:, self._terms.tree.rows], 0).sum(axis=1)
+        left = np.maximum(self.state.residual.free[:, self._terms.tree.rows], 0).sum(axis=1)
         return bool((wanted > left).any())
 
     def shares_machines_only(self) -> bool:
         """Whether tasks that are on different machines cannot be in each other's way."""
-        return self.standing.state is None and not (self._problem.joint or self._problem.ledgers)
+        return not self.state.ruled and not (self._problem.joint or self._problem.ledgers)
 
     # --- room ----------------------------------------------------------------------------------------------------
 
-    def _room(self, group: Group) -> _LeafRoom:
+    def _room(self, group: TreeGroup) -> _LeafRoom:
         leaves = self._terms.tree.rows
         classes = np.unique(group.order)
-        slots = [leaf_slots(self._problem, self.standing, cls, leaves) for cls in classes.tolist()]
-        residual = self.standing.residual
+        slots = [leaf_slots(self.state, cls, leaves) for cls in classes.tolist()]
+        residual = self.state.residual
         price = self._prices[leaves] + crowding_cost(residual, leaves)
-        cost = [price + leaf_cost(self._problem, self.standing, cls, leaves) for cls in classes.tolist()]
+        cost = [price + leaf_cost(self.state, cls, leaves) for cls in classes.tolist()]
         return _LeafRoom(classes, np.stack(slots), np.stack(cost), self._counted(int(classes[0])))
 
     def _counted(self, cls: int) -> Int64 | None:
@@ -184,81 +170,163 @@ class GroupPlacer:
         columns = [column for column in self._terms.counted.tolist() if request[column] > 0]
         if not columns:
             return None
-        free = self.standing.residual.free[np.ix_(columns, self._terms.tree.rows)]
+        free = self.state.residual.free[np.ix_(columns, self._terms.tree.rows)]
         fitting: Int64 = (free // request[columns][:, None]).min(axis=0)
         return fitting
 
-    def _admitted(self, proposed: Assignments, tasks: int, *, sure: bool = True) -> Assignments | Standing:
+    def _admitted(
+        self, proposed: Assignments, tasks: int, *, sure: bool = True
+    ) -> Assignments | PlacementState:
         """What was proposed, booked, if all of it may be there together; else how far it got, and nothing is booked.
 
         ``sure``: each class fits by itself, so that where tasks share nothing more, a single class cannot fail.
         """
-        before = self.standing
+        before = self.state
         trial = (
             before
             if sure and self.shares_machines_only() and len(np.unique(proposed.cls)) == 1
             else before.copy()
         )
-        if trial.state is None:
-            admitted = admit(trial.residual, proposed)
-        else:
-            admitted = replay(trial.residual, trial.state, proposed)
-        if trial.pairs is not None:
-            trial.pairs.add_all(admitted.cls, admitted.machine, admitted.count)
-            fix_pairs(trial.pairs, admitted)
+        admitted = replay(trial, proposed) if trial.ruled else admit(trial.residual, proposed)
+        trial.fix_pairs(admitted)
         if int(admitted.count.sum()) < tasks:
             return trial
-        self.standing = trial
-        return _in_order(admitted, self._terms.position) if trial.state is None else admitted
+        self.state = trial
+        return _in_order(admitted, self._terms.position) if not trial.ruled else admitted
 
-    def _narrowed(self, slots: Int64, room: _LeafRoom, wanted: Int64, trial: Standing) -> Int64:
+    def _narrowed(self, slots: Int64, room: _LeafRoom, wanted: Int64, trial: PlacementState) -> Int64:
         """Slots that leave out what turned out not to go together with the places that do."""
         leaves = self._terms.tree.rows
-        got = trial.residual.placed[leaves] - self.standing.residual.placed[leaves]
+        got = trial.residual.placed[leaves] - self.state.residual.placed[leaves]
         most = np.where(got < wanted, got, slots)
-        after = [
-            leaf_slots(self._problem, trial, cls, leaves, keeping_apart=True) for cls in room.classes.tolist()
-        ]
+        after = [leaf_slots(trial, cls, leaves, keeping_apart=True) for cls in room.classes.tolist()]
         return np.minimum(most, got + np.max(after, axis=0))
 
 
-def leaf_slots(
-    problem: PlacementProblem, standing: Standing, cls: int, leaves: Int64, *, keeping_apart: bool = False
-) -> Int64:
+def leaf_slots(state: PlacementState, cls: int, leaves: Int64, *, keeping_apart: bool = False) -> Int64:
     """int64[L]: tasks of a class that each leaf takes by itself, by room, filters, pins and rules between tasks.
 
     ``keeping_apart``: of the rules only those by which tasks keep others out, as the others may let more in later.
     """
+    problem = state.residual.problem
     shape = int(problem.shape[cls])
-    slots = standing.residual.units(np.full(len(leaves), shape), leaves)
+    slots = state.residual.units(np.full(len(leaves), shape), leaves)
     open_to: Bool = problem.feasible[shape, leaves].copy()
     if cls in problem.pins:
         open_to &= np.isin(leaves, problem.pins[cls])
-    if standing.state is not None:
-        for reason, refused in standing.state.refusals(cls, leaves):
-            if not keeping_apart or reason in (KEPT_OFF, NO_DISK, PORTS_TAKEN, TOO_NEAR):
-                open_to &= ~refused
-        if standing.state.rules.rules(cls).excludes_itself():
-            slots = np.minimum(slots, 1)
-    if standing.pairs is not None:
-        for _, refused in standing.pairs.refusals(cls, leaves):
+    for reason, refused in state.rules.refusals(cls, leaves):
+        if not keeping_apart or reason in (KEPT_OFF, NO_DISK, PORTS_TAKEN, TOO_NEAR):
+            open_to &= ~refused
+    if state.rules_of(cls).excludes_itself():
+        slots = np.minimum(slots, 1)
+    if state.pairs is not None:
+        for _, refused in state.pairs.refusals(cls, leaves):
             open_to &= ~refused
     return np.where(open_to, slots, 0)
 
 
-def leaf_cost(problem: PlacementProblem, standing: Standing, cls: int, leaves: Int64) -> Int64:
+def leaf_cost(state: PlacementState, cls: int, leaves: Int64) -> Int64:
     """int64[L], units: what a task of a class is charged on each leaf, preferences and pairs as they stand included."""
+    problem = state.residual.problem
     cost = problem.cost[problem.shape[cls], leaves].astype(np.int64)
-    if standing.state is not None:
-        soft = soft_cost(standing.state, cls, np.ones(len(leaves), dtype=np.bool_), leaves)
-        if soft is not None:
-            cost += np.rint(soft.points * COST_UNITS_PER_POINT).astype(np.int64)
-    if standing.pairs is not None and standing.pairs.involves(cls):
-        view = standing.pairs.view(standing.pairs.rules.kind[[cls]])
-        cost += np.rint(view.cost[0][standing.pairs.terms.domain[leaves]]).astype(np.int64)
+    soft = soft_cost(state.rules, cls, np.ones(len(leaves), dtype=np.bool_), leaves)
+    if soft is not None:
+        cost += np.rint(soft.points * COST_UNITS_PER_POINT).astype(np.int64)
+    if state.pairs is not None and state.pairs.involves(cls):
+        view = state.pairs.view(state.pairs.rules.kind[[cls]])
+        cost += np.rint(view.cost[0][state.pairs.terms.domain[leaves]]).astype(np.int64)
     return cost
 
 
 def _in_order(placed: Assignments, position: Int64) -> Assignments:
     """Assignments in order of the tree."""
     return placed.taken(np.lexsort((placed.cls, position[placed.machine])))
+
+
+# --- Deals the tasks of a group to the places that have been counted for it.
+#
+# Neighbours in the group's order go next to each other in the tree. Where not every task may use every place, a small
+# network gives the places to the classes; within a class neighbours still stand in order.
+
+
+def deal(
+    order: Int64, places: Int64, machine: Int64, slots: Int64, cost: Int64, solver: Solver
+) -> Assignments | None:
+    """Give a group's tasks to places, in order of the tree; None if they cannot all have one.
+
+    ``order``: int64[N], the class of each task; ``places``: int64[L], N in all; ``machine``: int64[L], the row of each
+    leaf; ``slots``, ``cost``: int64[B, L], tasks that each leaf takes of each of the B classes by itself, and what one
+    is charged there, in ascending order of class.
+    """
+    classes, of_task = np.unique(order, return_inverse=True)
+    used = np.flatnonzero(places)
+    leaf = np.repeat(used, places[used])
+    straight = np.zeros((len(classes), len(used)), dtype=np.int64)
+    np.add.at(straight, (of_task, np.searchsorted(used, leaf)), 1)
+    counts = straight
+    if (straight > slots[:, used]).any():
+        wanted = np.bincount(of_task, minlength=len(classes))
+        found = _transport(wanted, places[used], slots[:, used], cost[:, used], solver)
+        if found is None:
+            return None
+        counts = found
+    at, cls = np.nonzero(counts.T)
+    return Assignments(classes[cls], machine[used[at]], counts[cls, at])
+
+
+class Choosy:
+    """The classes of a group that may use fewer leaves than others, and where they could go."""
+
+    def __init__(self, order: Int64, slots: Int64, cost: Int64) -> None:
+        """``order``, ``slots``, ``cost``: as `deal` takes them."""
+        self._wanted = np.unique(order, return_counts=True)[1]
+        self._slots = slots
+        self._cost = cost
+        by_choice = np.argsort(slots.sum(axis=1), kind="stable")
+        self._classes = by_choice[:-1].tolist()  # the others can follow the least choosy one
+
+    def starts(self) -> Iterator[Int64]:
+        """Yield ways to put the choosy classes: tasks per leaf, int64[L]; by what their first leaf costs.
+
+        The tasks of a class stand on leaves in a row, as far as those take them.
+        """
+        first = [self._leaves(cls) for cls in self._classes]
+        for leaves in product(*first):
+            taken = np.zeros(self._slots.shape[1], dtype=np.int64)
+            for cls, leaf in zip(self._classes, leaves, strict=True):
+                left = np.roll(np.maximum(self._slots[cls] - taken, 0), -leaf)
+                before = np.cumsum(left) - left
+                taken += np.roll(np.clip(self._wanted[cls] - before, 0, left), leaf)
+            if int(taken.sum()) == int(self._wanted[self._classes].sum()):
+                yield taken
+
+    def _leaves(self, cls: int) -> list[int]:
+        leaves = np.flatnonzero(self._slots[cls])
+        cheapest: list[int] = leaves[np.argsort(self._cost[cls, leaves], kind="stable")].tolist()
+        return cheapest
+
+
+def _transport(wanted: Int64, places: Int64, slots: Int64, cost: Int64, solver: Solver) -> Int64 | None:
+    """The cheapest int64[B, U] with ``wanted`` (int64[B]) and ``places`` (int64[U]) as sums and at most ``slots``.
+
+    None if there is none. Raises what the solver raises.
+    """
+    classes, leaves = slots.shape
+    row, column = np.nonzero(slots)
+    sink = classes + leaves
+    dearest = int(cost.max(initial=0)) + 1
+    tasks = int(wanted.sum())
+    solution = solver.solve(
+        FlowProblem.of(
+            np.concatenate([wanted, np.zeros(leaves, dtype=np.int64), [-tasks]]),
+            Arcs(row, classes + column, slots[row, column], cost[row, column]),
+            Arcs(np.arange(classes, sink), sink, places, 0),
+            # A task without a place costs more than all others together could save.
+            Arcs(np.arange(classes), sink, wanted, dearest * tasks),
+        )
+    )
+    if solution.flows[len(row) + leaves :].any():
+        return None
+    counts = np.zeros_like(slots)
+    counts[row, column] = solution.flows[: len(row)]
+    return counts

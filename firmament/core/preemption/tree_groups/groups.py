@@ -16,14 +16,13 @@ import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.flow.problem import PlacementProblem
-from firmament.core.flow.terms import Group, GroupTerms
-from firmament.core.placement.tree_groups.dealing import deal
-from firmament.core.placement.tree_groups.placer import IN_THE_WAY, UNLIKE_PLACES
+from firmament.core.flow.terms import GroupTerms, TreeGroup
+from firmament.core.placement.tree_groups.placer import IN_THE_WAY, UNLIKE_PLACES, deal
 from firmament.core.preemption.node_state import Prospect
-from firmament.core.preemption.problem import Eviction
+from firmament.core.preemption.problem import PreemptionDecision
 from firmament.core.preemption.tree_groups.slots import LeafSlots
 from firmament.core.ranks import counting
-from firmament.core.tree_solver.rules import Shortage
+from firmament.core.tree_solver.tree import Shortage
 from firmament.solvers.base import Solver
 
 VICTIM = 2**24
@@ -47,7 +46,9 @@ def preempt_for_group(prospect: Prospect, terms: GroupTerms, gang: int, solver: 
     return found
 
 
-def waiting_together(problem: PlacementProblem, decided: Sequence[Eviction]) -> tuple[Eviction, ...]:
+def waiting_together(
+    problem: PlacementProblem, decided: Sequence[PreemptionDecision]
+) -> tuple[PreemptionDecision, ...]:
     """The evictions, with all tasks of a group waiting for everybody who goes for some of it.
 
     So none of them comes before it is certain that all can.
@@ -77,7 +78,7 @@ class _Attempt:
     """A search for the victims of one group."""
 
     def __init__(
-        self, prospect: Prospect, terms: GroupTerms, group: Group, classes: Int64, *, lenient: bool
+        self, prospect: Prospect, terms: GroupTerms, group: TreeGroup, classes: Int64, *, lenient: bool
     ) -> None:
         self._prospect = prospect
         self._terms = terms

@@ -12,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.rescheduling.move_network.columns import least_costs
-from firmament.core.rescheduling.move_network.problem import BARRED, MoveProblem, Moves
+from firmament.core.rescheduling.move_network.problem import BARRED, MoveProblem, Moves, least_costs
 
 _EJECTING = 8
 """Machines without room that are looked at for a task: those on which it would gain most."""
@@ -34,7 +33,7 @@ def with_local_moves(
     return search.moves()
 
 
-class _Step(NamedTuple):
+class _LocalMove(NamedTuple):
     """What a task of a home gains by going to a machine; ``ejected``: the home of who leaves it, and where to."""
 
     gain: int
@@ -105,16 +104,16 @@ class _LocalMoves:
         hopes: Int64 = problem.home_cost + leaves - problem.price[problem.home_row] - self._extra - least
         return hopes
 
-    def _best(self, home: int) -> _Step:
+    def _best(self, home: int) -> _LocalMove:
         """The step of a home's tasks that gains most; a gain of 0: there is none."""
         row = int(self._problem.home_row[home])
         cost = self._costs(home)
         roomy = self._has_room(row)
         saves = self._saves(home)
-        best = _Step(0, -1)
+        best = _LocalMove(0, -1)
         inside = np.where(roomy, cost, BARRED)
         if len(inside) and (least := int(inside.min())) < BARRED:
-            best = max(best, _Step(saves - least, int(inside.argmin())))
+            best = max(best, _LocalMove(saves - least, int(inside.argmin())))
         if self.total + 2 > self._most:
             return best
         outside = np.flatnonzero(~roomy & (cost < saves - best.gain))
@@ -123,7 +122,7 @@ class _LocalMoves:
                 best = self._ejecting(home, target, saves - int(cost[target]), best)
         return best
 
-    def _ejecting(self, home: int, target: int, gain: int, best: _Step) -> _Step:
+    def _ejecting(self, home: int, target: int, gain: int, best: _LocalMove) -> _LocalMove:
         """The better of ``best`` and letting one task leave ``target`` for the home's task, which gains so much."""
         problem, row = self._problem, int(self._problem.home_row[home])
         lacking = np.maximum(problem.requests[row] - self._room[target], 0)
@@ -133,7 +132,7 @@ class _LocalMoves:
                 continue
             cost = np.where(self._has_room(theirs), self._costs(other), BARRED)
             least = int(cost.min())
-            step = _Step(gain + self._saves(other) - least, target, (other, int(cost.argmin())))
+            step = _LocalMove(gain + self._saves(other) - least, target, (other, int(cost.argmin())))
             # The crowd that the one leaves behind is there no more when the other comes.
             if least < BARRED and step.gain > best.gain:
                 best = step

@@ -20,8 +20,7 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.flow.network.network import StepArcs, Steps
-from firmament.core.rescheduling.move_network.columns import Columns
-from firmament.core.rescheduling.move_network.problem import MoveProblem, Moves
+from firmament.core.rescheduling.move_network.problem import MoveColumns, MoveProblem, Moves
 from firmament.solvers.base import Arcs, FlowProblem
 
 
@@ -37,7 +36,7 @@ class MoveNetwork:
 
     flow: FlowProblem
     homes: Int64
-    columns: Columns
+    columns: MoveColumns
     members: Int64
     step_machine: Int64
     machines: Int64
@@ -75,7 +74,7 @@ class MoveNetwork:
 def build(
     problem: MoveProblem,
     homes: Int64,
-    columns: Columns,
+    columns: MoveColumns,
     extra_price: int,
     most_on: Int64,
     steps: Int64,

@@ -34,7 +34,7 @@ _INSUFFICIENT = insufficient("")
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class RoomByMoves:
     """The task would get ``machine`` once ``moves`` are made: uid -> machine."""
 
     machine: str
@@ -46,7 +46,7 @@ def lacks_only_room(reasons: Sequence[str]) -> bool:
     return all(reason.startswith((_INSUFFICIENT, TOO_MANY)) for reason in reasons)
 
 
-def room_for(trials: Trials, task: TasksSubmitted, machines: Sequence[str], tries: int) -> Room | None:
+def room_for(trials: Trials, task: TasksSubmitted, machines: Sequence[str], tries: int) -> RoomByMoves | None:
     """Return how a task (one uid) gets a place with the fewest moves that are found, None if none are.
 
     A machine is worth a look if nothing but a lack of resources keeps the task from it. Of its tasks those few are
@@ -59,7 +59,7 @@ def room_for(trials: Trials, task: TasksSubmitted, machines: Sequence[str], trie
     for _, moving in choices[:tries]:
         placed = trials.with_moves(moving, [task])
         if placed is not None:
-            return Room(placed[task.uids[0]], _moves(trials, moving, placed))
+            return RoomByMoves(placed[task.uids[0]], _moves(trials, moving, placed))
     return None
 
 
@@ -127,7 +127,7 @@ class GangRoom(NamedTuple):
     moves: Mapping[str, str]
 
 
-class _Slots(NamedTuple):
+class _MachineChoice(NamedTuple):
     """Tasks of a machine that go, and how many members it holds then."""
 
     slots: int
@@ -202,7 +202,7 @@ def _fewest(trials: Trials, machines: Sequence[str], member: Int64, wanted: int)
     return best[wanted]
 
 
-def _slot_choices(trials: Trials, machine: str, member: Int64, wanted: int) -> list[_Slots]:
+def _slot_choices(trials: Trials, machine: str, member: Int64, wanted: int) -> list[_MachineChoice]:
     """What a machine can do: slots as it is, and for more of them the fewest of its tasks, the largest first."""
     free = np.maximum(trials.free_on(machine), 0).copy()
     asked = np.maximum(member, 1)
@@ -210,7 +210,7 @@ def _slot_choices(trials: Trials, machine: str, member: Int64, wanted: int) -> l
         trials.tasks_on(machine),
         key=lambda uid: (-float((trials.requests_of_task(uid) / asked)[member > 0].max(initial=0.0)), uid),
     )
-    found = [_Slots(_slots(free, member), ())]
+    found = [_MachineChoice(_slots(free, member), ())]
     moving: tuple[str, ...] = ()
     for uid in tasks:
         if found[-1].slots >= wanted:
@@ -219,7 +219,7 @@ def _slot_choices(trials: Trials, machine: str, member: Int64, wanted: int) -> l
         moving = (*moving, uid)
         slots = _slots(free, member)
         if slots > found[-1].slots:
-            found.append(_Slots(slots, moving))
+            found.append(_MachineChoice(slots, moving))
     return [choice for choice in found if choice.slots]
 
 

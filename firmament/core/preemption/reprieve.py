@@ -6,7 +6,7 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.preemption.node_state import Prospect
-from firmament.core.preemption.problem import Eviction
+from firmament.core.preemption.problem import PreemptionDecision
 from firmament.core.preemption.victims.covering import counted
 
 
@@ -121,7 +121,7 @@ def _leaves_room(prospect: Prospect, machine: int, guests: list[int], size: Int6
     return bool((prospect.room[machine] >= size)[needed & (size > 0)].all())
 
 
-def evictions(prospect: Prospect) -> tuple[Eviction, ...]:
+def evictions(prospect: Prospect) -> tuple[PreemptionDecision, ...]:
     """What has been decided, place by place.
 
     All who get a place on a machine wait for all victims there. The first of them is the one for whom they go.
@@ -144,7 +144,7 @@ def evictions(prospect: Prospect) -> tuple[Eviction, ...]:
                 beyond.add(victim)
             for budget in budgets:
                 budget_left[budget] -= 1
-        found.append(Eviction(cls, machine, evicts, waits[machine], frozenset(beyond)))
+        found.append(PreemptionDecision(cls, machine, evicts, waits[machine], frozenset(beyond)))
     return tuple(found)
 
 

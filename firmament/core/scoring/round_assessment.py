@@ -30,8 +30,9 @@ from firmament.core.filters.node_filters import StaticRow, StaticRows
 from firmament.core.filters.root_causes import Cause
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
 from firmament.core.model import TaskClass
+from firmament.core.rules.preferences import SoftCost
 from firmament.core.scoring.kept_rows import Recall, scatter, take_over
-from firmament.core.scoring.preferences import Preferences, preferences
+from firmament.core.scoring.preferences import MODEL_NAME, preferences
 from firmament.core.state.cluster import Cluster
 
 LARGEST_COST = 1_000_000_000
@@ -52,7 +53,7 @@ class RoundAssessment:
     rules: tuple[StaticRow, ...]
     static: tuple[StaticRow, ...]
     assessments: tuple[Assessment, ...]
-    preferred: tuple[Preferences | None, ...]
+    preferred: tuple[SoftCost | None, ...]
 
     def feasible(self) -> Bool:
         """bool[S, M], read-only where all shapes have the same machines."""
@@ -312,3 +313,26 @@ def crowding_units(
         raw = weighted.model.crowding(columns, mean) if growth is None else growth
         units += raw * weighted.model.range.points_per_unit() * (weighted.weight * COST_UNITS_PER_POINT)
     return np.ceil(np.round(np.minimum(units, LARGEST_COST), 6)).astype(np.int64)
+
+
+def model_points(
+    assessed: RoundAssessment, models: Sequence[WeightedModel], shapes: Int64, machines: Int64
+) -> tuple[dict[str, Float64], dict[str, Float64]]:
+    """Native figures, and points after weights, by model: float64[A] each, for ``shapes[i]`` on ``machines[i]``.
+
+    The points of the tasks' own preferences are those of the model ``kubernetes``.
+    """
+    size = len(assessed.shapes), assessed.machines.count
+    raw: dict[str, Float64] = {}
+    points: dict[str, Float64] = {}
+    for weighted, assessment in zip(models, assessed.assessments, strict=True):
+        name = weighted.model.name
+        raw[name] = raw_rows(assessment, *size)[shapes, machines]
+        points[name] = weighted.model.range.points(raw[name]) * weighted.weight
+    preferred = np.zeros(len(shapes))
+    for shape, own in enumerate(assessed.preferred):
+        if own is not None:
+            here = shapes == shape
+            preferred[here] = own.points[machines[here]]
+    points[MODEL_NAME] = preferred
+    return raw, points

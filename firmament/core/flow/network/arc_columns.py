@@ -17,7 +17,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.flow.network.cost_view import Offers
 from firmament.core.flow.price_estimate.equilibrium import UNWANTED, Spread, narrowed
 from firmament.core.flow.price_estimate.sampling import FlowSample
 from firmament.core.flow.problem import Residual
@@ -29,7 +28,7 @@ AT_ONCE = 300_000
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class ArcColumns:
     """Class -> machine arcs, sorted by class, then machine, without repetition: ``cls``, ``machine``: int64[A]."""
 
     cls: Int64
@@ -39,12 +38,12 @@ class Columns:
         return len(self.cls)
 
     @classmethod
-    def of_places(cls, pairs: tuple[Int64, Int64], classes: Int64, machines: Int64) -> Columns:
+    def of_places(cls, pairs: tuple[Int64, Int64], classes: Int64, machines: Int64) -> ArcColumns:
         """The ``pairs`` of places in ``classes`` and in ``machines``, in their order."""
         return cls(classes[pairs[0]], machines[pairs[1]])
 
     @classmethod
-    def joined(cls, parts: list[Columns], machines: int) -> Columns:
+    def joined(cls, parts: list[ArcColumns], machines: int) -> ArcColumns:
         """All of ``parts``, the pairs of which may be in any order and repeated; ``machines`` is M."""
         if not parts:
             return cls(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
@@ -59,9 +58,9 @@ class Columns:
         """int64[A]: a number for each pair, in order; ``machines`` is M."""
         return self.cls * machines + self.machine
 
-    def merged(self, other: Columns, machines: int) -> Columns:
+    def merged(self, other: ArcColumns, machines: int) -> ArcColumns:
         """Both together; ``machines`` is M."""
-        return Columns.joined([self, other], machines)
+        return ArcColumns.joined([self, other], machines)
 
 
 def starting_columns(
@@ -73,7 +72,7 @@ def starting_columns(
     samples: float,
     samples_each: float,
     tuning: ColumnTuning,
-) -> Columns:
+) -> ArcColumns:
     """Columns of all waiting classes.
 
     A class of n tasks gets about its n / 2 + ``base`` cheapest machines, and with the others about ``samples`` x n +
@@ -106,17 +105,19 @@ def starting_columns(
             key = _keys(offers, some, everyone, price)
             parts.append(_cheapest(key, classes[some], everyone, want[some], begin[some], tuning))
     if sample is None:
-        return Columns.joined(parts, problem.machines)
-    columns = Columns.joined([*parts, Columns.of_places(sample.drawn(), classes, likely)], problem.machines)
+        return ArcColumns.joined(parts, problem.machines)
+    columns = ArcColumns.joined(
+        [*parts, ArcColumns.of_places(sample.drawn(), classes, likely)], problem.machines
+    )
     number = np.bincount(columns.machine, minlength=problem.machines)[likely]
     thin = likely[(number > 0) & (number < tuning.fewest)]
     dearer = _keys(offers, np.arange(len(classes)), thin, price) - least[:, None]
-    return Columns.joined(
+    return ArcColumns.joined(
         [columns, *_most_eager(dearer.T.copy(), classes, thin, tuning.fewest)], problem.machines
     )
 
 
-def _most_eager(dearer: Int32, classes: Int64, machines: Int64, most: int) -> list[Columns]:
+def _most_eager(dearer: Int32, classes: Int64, machines: Int64, most: int) -> list[ArcColumns]:
     """Of each machine the columns of the ``most`` classes to which it is least ``dearer`` than the cheapest of all.
 
     ``dearer``: int32[M', C'], half of ``UNWANTED`` and more where a class does not fit; it is overwritten.
@@ -125,28 +126,28 @@ def _most_eager(dearer: Int32, classes: Int64, machines: Int64, most: int) -> li
     for _ in range(most):
         best = dearer.argmin(axis=1)
         usable = dearer[every, best] < UNWANTED // 2
-        parts.append(Columns(classes[best[usable]], machines[usable]))
+        parts.append(ArcColumns(classes[best[usable]], machines[usable]))
         dearer[every, best] = UNWANTED
     return parts
 
 
 def _cheapest(
     key: Int32, classes: Int64, machines: Int64, want: Int64, begin: Int64, tuning: ColumnTuning
-) -> Columns:
+) -> ArcColumns:
     """About ``want`` (int64[C']) columns of each class with the least ``key`` (int32[C', M']), from ``begin`` on."""
-    return Columns.of_places(
+    return ArcColumns.of_places(
         cheapest(key, want, np.searchsorted(machines, begin), tuning.looked_at), classes, machines
     )
 
 
-def _pinned(residual: Residual, offers: Offers) -> Columns:
+def _pinned(residual: Residual, offers: Offers) -> ArcColumns:
     """All machines of waiting classes with pins."""
     problem, parts = residual.problem, []
     for cls in np.setdiff1d(residual.active(), offers.classes, assume_unique=True).tolist():
         pins = problem.pins[cls]
         machines = pins[offers.fits[int(problem.shape[cls])][pins]]
-        parts.append(Columns(np.full(len(machines), cls, dtype=np.int64), machines))
-    return Columns.joined(parts, problem.machines)
+        parts.append(ArcColumns(np.full(len(machines), cls, dtype=np.int64), machines))
+    return ArcColumns.joined(parts, problem.machines)
 
 
 def _chunks(rows: Int64, width: int) -> list[Int64]:
@@ -228,3 +229,54 @@ def _in_turn(row: Int64, place: Int64, at_limit: Bool, want: Int64, begin: Int64
     below = np.bincount(row, minlength=len(want)) - number
     kept[some[turn >= (want - below)[tied]]] = False
     return kept
+
+
+# --- Costs of the arcs that columns are chosen from, looked at once for all who ask.
+#
+# Rows of costs are longer than a processor's cache when taken together. Whoever wants to know something about each of
+# them waits for memory, so all that needs whole rows is found in one go: the least cost on each machine, and the costs
+# on those machines that are likely to be used, from which columns are chosen and most left-out arcs are priced.
+
+
+class Offers:
+    """The arcs of waiting classes without pins (all machines of a pinned set are columns from the start).
+
+    ``classes``: int64[U], ascending; ``shapes``: int64[U], theirs; ``fits``: maps each waiting shape to
+    ``residual.fits(shape)``; ``likely``: machines that are likely to be used, ascending; ``likely_costs``: int32[U, L],
+    costs of a task there; ``cheapest``: int32[M], least cost of any class.
+    """
+
+    def __init__(self, residual: Residual, fits: dict[int, Bool], likely: Int64) -> None:
+        self.problem = problem = residual.problem
+        self.fits, self.likely = fits, likely
+        self.classes = np.setdiff1d(residual.active(), np.array(list(problem.pins), dtype=np.int64))
+        self.shapes = problem.shape[self.classes]
+        self.cheapest: Int32 = np.full(problem.machines, np.iinfo(np.int32).max, dtype=np.int32)
+        self.likely_costs: Int32 = np.empty((len(self.shapes), len(likely)), dtype=np.int32)
+        for row, shape in enumerate(self.shapes.tolist()):
+            line = problem.cost[shape]
+            np.minimum(self.cheapest, line, out=self.cheapest)
+            line.take(likely, out=self.likely_costs[row], mode="clip")
+
+    def costs(self, rows: Int64, machines: Int64) -> Int32:
+        """int32[A, M']: costs of the classes ``rows`` (places among ``classes``); an array of its own.
+
+        They are at hand if ``machines`` is ``likely`` itself.
+        """
+        if machines is self.likely:
+            return self.likely_costs[rows]
+        costs = np.empty((len(rows), len(machines)), dtype=np.int32)
+        for row, shape in enumerate(self.shapes[rows].tolist()):
+            self.problem.cost[shape].take(machines, out=costs[row], mode="clip")
+        return costs
+
+    def usable(self, rows: Int64, machines: Int64) -> Bool:
+        """bool[A, M']: which of ``machines`` classes fit."""
+        usable = np.empty((len(rows), len(machines)), dtype=np.bool_)
+        for row, shape in enumerate(self.shapes[rows].tolist()):
+            self.fits[shape].take(machines, out=usable[row], mode="clip")
+        return usable
+
+    def within_reach(self, machine_price: Int64, dearest: int) -> Int64:
+        """Machines that could violate for some class, if the dearest class's price is ``dearest`` half units."""
+        return np.flatnonzero(2 * self.cheapest.astype(np.int64) + machine_price < dearest)

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.commit.dependencies import keeps_order
+from firmament.core.commit.placements import keeps_order
 from firmament.core.constraints.rules import compile_rules
 from firmament.core.requeue.unschedulable import FeasibleMachines
 from firmament.core.results import Delta, DeltaKind
@@ -24,14 +24,14 @@ from firmament.core.rules.ruleset import ClassRules
 from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.pending_evictions import Evictions
-from firmament.core.state.tasks import State
+from firmament.core.state.pending_evictions import PendingEvictions
+from firmament.core.state.tasks import TaskPhase
 
 
-class Moves:
+class Renominations:
     """The tasks of a cluster that may find another place than the one that they wait for."""
 
-    def __init__(self, evictions: Evictions) -> None:
+    def __init__(self, evictions: PendingEvictions) -> None:
         self._evictions = evictions
         self._requeued: dict[int, int] = {}
         self._called: dict[int, int] = {}
@@ -85,7 +85,7 @@ class Moves:
         return {
             task: came
             for task, came in tasks.items()
-            if table.state[task] == State.ASSUMED
+            if table.state[task] == TaskPhase.ASSUMED
             and table.came[task] == came
             and table.machine[task] >= 0
             and self._evictions.holds_up(cluster, task)
@@ -107,7 +107,7 @@ class Moves:
         """
         stayed = []
         for lifted in self._lifted:
-            if cluster.tasks.state[lifted.task] == State.PENDING:
+            if cluster.tasks.state[lifted.task] == TaskPhase.PENDING:
                 transitions.put_back(cluster, lifted)
                 stayed.append(lifted.task)
             else:
@@ -129,7 +129,7 @@ def _tied(cluster: Cluster, rows: Int64) -> Bool:
         for cls in np.unique(classes).tolist()
         if any(key in cluster.needs.kind_labels for key, _ in table[cls].content.labels)
     }
-    pending = tasks.cls[tasks.in_state(State.PENDING)]
+    pending = tasks.cls[tasks.in_state(TaskPhase.PENDING)]
     together = np.unique(np.append(pending, classes)).tolist()
     rules = compile_rules(cluster, together)
     if rules is not None:
