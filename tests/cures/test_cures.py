@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from firmament.core.configuration import CoreConfiguration
-from firmament.core.cures.proposals import CureKind
-from firmament.core.cures.search import cures_for
+from firmament.core.cures.proposals import Cure, CureKind
+from firmament.core.cures.search import Waiting, cures_for
 from firmament.core.events import ClassDefined, Event, MachineUpserted, TasksBound, TasksSubmitted
 from firmament.core.model import Machine, NodeSelectorTerm, Requirement, Taint, TaskClass, Toleration
 from firmament.core.rescheduling.trials import Trials
@@ -183,3 +183,39 @@ def test_a_machine_more_has_none_of_the_volumes_of_those_it_is_like():
     assert CureKind.ADD_MACHINE not in {cure.steps[0].kind for cure in found}
     found = cures_of(TaskClass((("cpu", 1000),)), machine, bound=TaskClass((("cpu", 500),)))
     assert CureKind.ADD_MACHINE in {cure.steps[0].kind for cure in found}
+
+
+def waiting_cures(*machines: Machine, uid: str) -> tuple[Cure, ...]:
+    """Cures of one of two tasks that wait, the other of which is more important; one runs on ``a``."""
+    events: list[Event] = [
+        *(MachineUpserted(each) for each in machines),
+        ClassDefined(1, TaskClass((("cpu", 4000),))),
+        TasksBound("a", 1, ("runs",)),
+        TasksSubmitted(1, ("low",)),
+        TasksSubmitted(1, ("high",), priority=5),
+    ]
+    trials = Trials(scheduler(), events)
+    return Waiting(trials, events).cures([uid], tries=30, most=5).get(uid, ())
+
+
+def test_what_somebody_else_would_take_is_told_only_if_nothing_else_helps():
+    assert {each.rival for each in waiting_cures(small("a"), uid="low")} == {"high"}
+    assert {each.rival for each in waiting_cures(small("a"), uid="high")} == {""}
+    tainted = small("b", taints=(Taint("gpu", "", "NoSchedule"),))
+    (cure,) = waiting_cures(small("a"), tainted, uid="low")
+    assert (cure.steps[0].kind, cure.machine, cure.rival) == (CureKind.TOLERATE, "b", "")
+
+
+def test_others_who_wait_leave_nothing_behind():
+    events: list[Event] = [
+        MachineUpserted(small("a")),
+        ClassDefined(1, TaskClass((("cpu", 4000),))),
+        TasksBound("a", 1, ("runs",)),
+        TasksSubmitted(1, ("one", "two", "three"), names=("1", "2", "3"), created=(3.0, 1.0, 2.0)),
+    ]
+    trials = Trials(scheduler(), events)
+    before = list(trials._scheduler.machine_states()), list(trials._scheduler.task_states())
+    found = Waiting(trials, events).cures(["one", "two"], tries=30, most=5)
+    # They come in the order of their ages.
+    assert {each.rival for each in found["one"]} == {"two"}
+    assert (list(trials._scheduler.machine_states()), list(trials._scheduler.task_states())) == before

@@ -17,6 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import click
 import psutil
 
@@ -155,6 +156,22 @@ async def _have_rounds(cluster: LargeCluster, rounds: int, browser: Browser) -> 
         sys.stdout.flush()
 
 
+async def _print_cures(cluster: LargeCluster) -> None:
+    """Print how long it takes until the cures of a pod are there."""
+    begun = time.monotonic()
+    async with aiohttp.ClientSession(cluster.address) as session:
+        body, headers = {"pod": "shop/report-00-00"}, {"X-Poseidon": "1"}
+        async with session.post("/api/v1/cures", json=body, headers=headers) as answer:
+            job = (await answer.json())["job"]
+        found: dict[str, Any] = {"state": "waiting"}
+        while found["state"] in ("waiting", "working"):
+            await asyncio.sleep(0.2)
+            async with session.get(f"/api/v1/cures/{job}") as answer:
+                found = await answer.json()
+    texts = [each["text"] for each in found.get("cures", ())]
+    sys.stdout.write(f"cures of a pod: {found['state']} after {time.monotonic() - begun:.0f} s: {texts}\n")
+
+
 async def _burst(cluster: LargeCluster) -> None:
     """Have pods of many classes placed, so that the newest rounds have more to show than those that wait."""
     before = (await cluster.solver.counts()).bound
@@ -184,6 +201,7 @@ async def _main(node_count: int, pod_count: int, times: int, rounds: int) -> Non
             if times:
                 await _burst(cluster)
                 await print_times(page, times)
+                await _print_cures(cluster)
             await page.close()
             if rounds:
                 await _have_rounds(cluster, rounds, browser)

@@ -31,8 +31,8 @@ ACTIONS = {
     "point at a node of the heat map": (
         "#/cluster",
         """const box = document.querySelector('.heat canvas').getBoundingClientRect();
-        document.querySelector('.heat').dispatchEvent(new MouseEvent('mousemove',
-          {bubbles: true, clientX: box.x + 200 + Math.random() * 400, clientY: box.y + 200}))""",
+        for (let i = 0; i < 20; i += 1) document.querySelector('.heat').dispatchEvent(new MouseEvent('mousemove',
+          {bubbles: true, clientX: box.x + 200 + Math.random() * 400, clientY: box.y + 150 + Math.random() * 100}))""",
         "document.querySelector('.tooltip')",
     ),
     "colour the heat map by memory": (

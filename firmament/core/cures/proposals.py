@@ -49,11 +49,15 @@ class CureChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Cure:
-    """After ``steps`` the task gets ``machine``; tried by rounds. ``moves``: of others, uid -> machine."""
+    """After ``steps`` the task gets ``machine``; tried by rounds. ``moves``: of others, uid -> machine.
+
+    ``rival``: who else waits and would get the place first, "" for nobody.
+    """
 
     steps: tuple[CureChange, ...]
     machine: str
     moves: Mapping[str, str] = field(default_factory=dict)
+    rival: str = ""
 
 
 class CureProposal(NamedTuple):

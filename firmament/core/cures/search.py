@@ -2,11 +2,12 @@
 proposal with a round.
 
 Nobody else loses anything by a cure: others that wait have their places already, or none, and nobody is evicted for it.
+Those that have none may take the place that a change makes; such changes are told only if there are no others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -23,6 +24,7 @@ from firmament.core.cures.proposals import (
 )
 from firmament.core.events import Event, JobDefined, TasksSubmitted
 from firmament.core.filters.reasons import insufficient
+from firmament.core.intake.events import alone
 from firmament.core.rescheduling.room_by_moves import GangRoom, gang_room_for, lacks_only_room, room_for
 from firmament.core.rescheduling.trials import TrialChange, Trials
 
@@ -60,7 +62,8 @@ class Waiting:
             if together[0].job in self._gangs:
                 found |= _of_gang(gang_room_for(self._trials, together, tries), waiting)
             else:
-                cures = cures_for(self._trials, _single(together[0], waiting[0]), tries=tries, most=most)
+                task, others = self._apart(waiting[0])
+                cures = cures_for(self._trials, task, tries=tries, most=most, others=others)
                 found |= dict.fromkeys(waiting, cures)
         return found
 
@@ -73,6 +76,13 @@ class Waiting:
             if found is not None:
                 return found
         return None
+
+    def _apart(self, uid: str) -> tuple[TasksSubmitted, list[TasksSubmitted]]:
+        """Return a task by itself, and all others that wait."""
+        own = next(each for each in self._submitted if uid in each.uids)
+        index = own.uids.index(uid)
+        others = [_without(own, index) if each is own else each for each in self._submitted]
+        return replace(alone(own, index), job=""), [each for each in others if each.uids]
 
     def _kinds(self, uids: Sequence[str]) -> Iterator[list[TasksSubmitted]]:
         """Yield for each class of the tasks what was submitted of it, and for each gang; in the order of the tasks."""
@@ -91,6 +101,17 @@ class Waiting:
             ]
 
 
+def _without(event: TasksSubmitted, index: int) -> TasksSubmitted:
+    """The part of an event that is about all of its tasks but one."""
+    uids, names, created = event.uids, event.names, event.created
+    return replace(
+        event,
+        uids=(*uids[:index], *uids[index + 1 :]),
+        names=(*names[:index], *names[index + 1 :]),
+        created=(*created[:index], *created[index + 1 :]),
+    )
+
+
 def _single(event: TasksSubmitted, uid: str) -> TasksSubmitted:
     return replace(event, uids=(uid,), names=(), created=(), job="")
 
@@ -102,28 +123,44 @@ def _of_gang(room: GangRoom | None, waiting: Sequence[str]) -> dict[str, tuple[C
     return {uid: (Cure((step,), room.places[uid], room.moves),) for uid in waiting}
 
 
-def cures_for(trials: Trials, task: TasksSubmitted, *, tries: int, most: int) -> tuple[Cure, ...]:
+def cures_for(
+    trials: Trials, task: TasksSubmitted, *, tries: int, most: int, others: Sequence[TasksSubmitted] = ()
+) -> tuple[Cure, ...]:
     """Return up to ``most`` cures of a task that waits (one uid, of no gang), after at most so many ``tries``.
 
-    They come in the order of kinds; of one kind the smallest change first.
+    They come in the order of kinds; of one kind the smallest change first. ``others`` wait as well: cures with rivals
+    among them come only if there is none without.
     """
-    return _CureSearch(trials, task, tries).found(most)
+    return _CureSearch(trials, task, tries, others).found(most)
 
 
 class _CureSearch:
-    def __init__(self, trials: Trials, task: TasksSubmitted, tries: int) -> None:
-        self._trials, self._task, self._left = trials, task, tries
+    def __init__(
+        self, trials: Trials, task: TasksSubmitted, tries: int, others: Sequence[TasksSubmitted]
+    ) -> None:
+        self._trials, self._task, self._left, self._others = trials, task, tries, others
         self._refusals = trials.refusals(task)
 
     def found(self, most: int) -> tuple[Cure, ...]:
         cures: list[Cure] = []
+        contested: list[Cure] = []
         proposals = self._single()
         for kind in CureKind:
             tried = self._by_moves() if kind is CureKind.MOVES else map(self._tried, proposals.get(kind, ()))
-            helping = (cure for cure in tried if cure is not None)
+            helping = self._without_rivals(tried, contested)
             cures.extend(islice(helping, min(_OF_A_KIND, most - len(cures))))
-        repaired = None if cures else self._repaired()
-        return tuple(cures) if repaired is None else (repaired,)
+        if not cures:
+            cures.extend(self._without_rivals([self._repaired()], contested))
+        return tuple(cures or contested[:most])
+
+    @staticmethod
+    def _without_rivals(tried: Iterable[Cure | None], contested: list[Cure]) -> Iterator[Cure]:
+        """Yield the cures that nobody contests; the others are added to ``contested``."""
+        for cure in tried:
+            if cure is not None and cure.rival:
+                contested.append(cure)
+            elif cure is not None:
+                yield cure
 
     def _by_moves(self) -> Iterator[Cure]:
         machines = [name for name, reasons in self._refusals.items() if lacks_only_room(reasons)]
@@ -136,7 +173,16 @@ class _CureSearch:
             return None
         self._left -= 1
         machine = self._trials.place_with(self._task, proposal.change)
-        return None if machine is None else Cure(proposal.steps, machine)
+        if machine is None:
+            return None
+        if not self._others:
+            return Cure(proposal.steps, machine)
+        found = self._trials.places_among(self._task, proposal.change, self._others)
+        uid = self._task.uids[0]
+        if uid in found:
+            return Cure(proposal.steps, found[uid])
+        rival = min((each for each, place in found.items() if place == machine), default="")
+        return Cure(proposal.steps, machine, rival=rival) if rival else None
 
     def _single(self) -> dict[CureKind, list[CureProposal]]:
         """Proposals by kind, those with fewer steps first: for each reason, on the machines that are refused for

@@ -193,9 +193,34 @@ class Trials:
             found = self._placed(1)
         return None if found is None else found[task.uids[0]]
 
+    def places_among(
+        self, task: TasksSubmitted, change: TrialChange, others: Sequence[TasksSubmitted]
+    ) -> Mapping[str, str]:
+        """Return the machines that a task (one uid) and ``others`` that wait would get if something were changed.
+
+        It ends once the task has one. They come in the order of their priorities, and nobody that runs makes way.
+        """
+        levels = sorted({each.priority for each in (task, *others)})
+        below = {priority: self._priority - len(levels) + rank for rank, priority in enumerate(levels)}
+        coming = [replace(each, priority=below[each.priority], group_priority=None) for each in others]
+        found: dict[str, str] = {}
+        with self._changed(task, change, below[task.priority]):
+            self._scheduler.apply(coming)
+            try:
+                for _ in range(_MOST_ROUNDS):
+                    deltas = self._scheduler.run_round().deltas
+                    found.update((each.uid, each.machine) for each in deltas if each.kind is DeltaKind.PLACE)
+                    if task.uids[0] in found or not deltas:
+                        break
+            finally:
+                self._scheduler.apply([TaskRemoved(uid) for each in others for uid in each.uids])
+        return found
+
     @contextmanager
-    def _changed(self, task: TasksSubmitted, change: TrialChange) -> Iterator[None]:
-        """Let a task wait and something be changed, for a while."""
+    def _changed(
+        self, task: TasksSubmitted, change: TrialChange, priority: int | None = None
+    ) -> Iterator[None]:
+        """Let a task wait and something be changed, for a while. ``priority`` None: so that nobody makes way."""
         number = task.task_class if change.content is None else _CHANGED_CLASS
         events: list[Event] = []
         undo: list[Event] = [TaskRemoved(task.uids[0])]
@@ -206,7 +231,8 @@ class Trials:
             events.append(MachineUpserted(change.machine))
             former = self._machines.get(change.machine.name)
             undo.append(MachineRemoved(change.machine.name) if former is None else MachineUpserted(former))
-        waiting = replace(task, task_class=number, priority=self._priority, group_priority=None)
+        priority = self._priority if priority is None else priority
+        waiting = replace(task, task_class=number, priority=priority, group_priority=None)
         self._scheduler.apply([*events, waiting])
         try:
             yield

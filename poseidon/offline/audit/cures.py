@@ -32,7 +32,7 @@ def find_cures(
             changes = objects.changes(pod, (CureStep(step.kind.value, *step[1:]) for step in cure.steps))
             if changes is not None:
                 moves = tuple(Move(uid, nodes[uid], target) for uid, target in sorted(cure.moves.items()))
-                found.append(_told(Cure(pod, cure.machine, changes[0].kind, "", changes, moves)))
+                found.append(_told(Cure(pod, cure.machine, changes[0].kind, "", changes, moves, cure.rival)))
     return tuple(found)
 
 
@@ -42,7 +42,8 @@ def _told(cure: Cure) -> Cure:
         gang = cure.changes[0].after
         text = _moved(cure.moves) + (f"; then all {gang} pods of its gang have places" if gang else "")
         return replace(cure, text=text, changes=())
-    return replace(cure, text="; ".join(_text(each) for each in cure.changes))
+    first = f" ({cure.rival}, which waits, too, would get it first)" if cure.rival else ""
+    return replace(cure, text="; ".join(_text(each) for each in cure.changes) + first)
 
 
 def _moved(moves: Iterable[Move]) -> str:

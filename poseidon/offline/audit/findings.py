@@ -70,7 +70,8 @@ class CureStep:
 class Cure:
     """A pod that waits would get ``node`` after ``changes``, or after ``moves`` of other pods; tried by rounds.
 
-    ``kind``: what is changed first; ``text``: all of it, for people.
+    ``kind``: what is changed first; ``text``: all of it, for people. ``rival``: a pod that waits, too, and would
+    get the place first, "" for none.
     """
 
     pod: str
@@ -79,6 +80,7 @@ class Cure:
     text: str
     changes: tuple[CureStep, ...]
     moves: tuple[Move, ...]
+    rival: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,17 +29,8 @@ def cured(given: ClusterInput, pod: str) -> dict[str, Any]:
     return {
         "asOf": found.now,
         "cures": [_as_json(each) for each in cures],
-        "note": " ".join(filter(None, (found.note, _rivals(plan)))) if waits else _place(plan, pod),
+        "note": found.note if waits else _place(plan, pod),
     }
-
-
-def _rivals(plan: Plan) -> str:
-    """Say that others may take what a cure makes room for."""
-    others = len(plan.pending) - 1
-    if not others:
-        return ""
-    waits = "1 other pod waits" if others == 1 else f"{others:,} other pods wait"
-    return f"{waits}, too, and may take a place that a change makes."
 
 
 def _place(plan: Plan, pod: str) -> str:
@@ -60,7 +51,9 @@ def _as_json(cure: Cure) -> dict[str, Any]:
 
 
 def _others(cure: Cure) -> str:
-    """Say what a cure costs those that run."""
+    """Say what a cure costs those that run, and who would get the place first."""
+    if cure.rival:
+        return f"{cure.rival} waits, too, and would get this place first"
     if not cure.moves:
         return "no pod that runs is touched"
     count = len(cure.moves)
