@@ -12,9 +12,11 @@ from prometheus_client import CollectorRegistry
 
 from poseidon.bridge.state import BridgeState
 from poseidon.embedding import EmbeddedScheduler
-from poseidon.kube.api.core import KubeStruct, Node, Pod
 from poseidon.kube.api.decoding import decode_object
+from poseidon.kube.api.metadata import KubeStruct
 from poseidon.kube.api.metrics import NodeMetric
+from poseidon.kube.api.nodes import Node
+from poseidon.kube.api.pods import Pod
 from poseidon.kube.watch.changes import Change
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
 from poseidon.lifecycle.actions import Bind

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
-from poseidon.kube.api.core import KubeStruct
+from poseidon.kube.api.metadata import KubeStruct
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:

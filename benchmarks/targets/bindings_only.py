@@ -18,7 +18,7 @@ import click
 from prometheus_client import CollectorRegistry
 
 from poseidon.kube.api.collections import NODES, PODS
-from poseidon.kube.api.core import Pod
+from poseidon.kube.api.pods import Pod
 from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.client.settings import load_settings
 from poseidon.kube.client.transport import Transport

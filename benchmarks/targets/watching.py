@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from poseidon.demo.tracker import PodName
 from poseidon.kube.api.collections import PODS
-from poseidon.kube.api.core import Pod
+from poseidon.kube.api.pods import Pod
 from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.client.transport import Transport
 from poseidon.kube.watch.changes import Change

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from poseidon.app_network.object_writer import ObjectWriter
 from poseidon.kube.api.collections import APP_GROUPS, NETWORK_TOPOLOGIES, config_map
-from poseidon.kube.api.core import KubeStruct
+from poseidon.kube.api.metadata import KubeStruct
 from poseidon.kube.client.backoff import Backoff
 from poseidon.kube.client.errors import ApiError, KubeError
 from poseidon.kube.watch.changes import Change, Feed, Handler, ReflectorOptions

@@ -16,7 +16,7 @@ from poseidon.kube.watch.quarantine import Quarantine
 
 if TYPE_CHECKING:
     from poseidon.app_network.options import NetworkArguments, NetworkOptions
-    from poseidon.kube.api.core import Pod
+    from poseidon.kube.api.pods import Pod
     from poseidon.kube.watch.changes import Change
 
 

@@ -17,7 +17,7 @@ from poseidon.bridge.watched_pods import Pods
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.custom_records import CustomResource
 from poseidon.disruption_budgets import budget_resource
-from poseidon.kube.api.core import KubeStruct
+from poseidon.kube.api.metadata import KubeStruct
 from poseidon.kube.watch.quarantine import Quarantine
 from poseidon.lifecycle.phases import Phase, Stories
 from poseidon.numa.node_topology import RECORD_KIND, node_topology_resource

@@ -10,7 +10,7 @@ from poseidon.nodes.machines import machine as machine_of
 
 if TYPE_CHECKING:
     from poseidon.bridge.stores import Stores
-    from poseidon.kube.api.core import Node
+    from poseidon.kube.api.nodes import Node
     from poseidon.kube.watch.changes import Change
 
 _log = logging.getLogger(__name__)

@@ -18,8 +18,9 @@ from poseidon.volumes.resolution import NOTHING
 
 if TYPE_CHECKING:
     from poseidon.bridge.stores import Stores
-    from poseidon.kube.api.core import Pod, PriorityClass, Service
+    from poseidon.kube.api.nodes import PriorityClass, Service
     from poseidon.kube.api.pod_groups import ScaledOwner
+    from poseidon.kube.api.pods import Pod
     from poseidon.kube.watch.changes import Change
     from poseidon.lifecycle.nominations import KeptPlaces
     from poseidon.pods.tasks import Task

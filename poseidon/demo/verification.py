@@ -13,7 +13,8 @@ from poseidon.pods.resources import amounts, effective_requests
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from poseidon.kube.api.core import Node, Pod
+    from poseidon.kube.api.nodes import Node
+    from poseidon.kube.api.pods import Pod
     from poseidon.kube.client.transport import Transport
 
 _PAGE = 1000

@@ -23,7 +23,7 @@ from poseidon.manifests.loader import ManifestError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from poseidon.kube.api.core import Pod
+    from poseidon.kube.api.pods import Pod
 
 Object = dict[str, Any]
 OwnerKey = tuple[str, str, str]

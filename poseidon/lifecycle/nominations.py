@@ -25,7 +25,7 @@ from protos.conventions.configuration import Section
 
 if TYPE_CHECKING:
     from poseidon.custom_records import CustomRecords
-    from poseidon.kube.api.core import Pod
+    from poseidon.kube.api.pods import Pod
     from poseidon.lifecycle.phases import PodRecord
     from poseidon.pods.tasks import PriorityResolver, Task
 

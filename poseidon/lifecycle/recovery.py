@@ -16,7 +16,7 @@ from poseidon.lifecycle.actions import Action, AnnounceRefused, DeleteRefused, R
 from protos.conventions.configuration import Section
 
 if TYPE_CHECKING:
-    from poseidon.kube.api.core import ContainerStatus, Pod
+    from poseidon.kube.api.pods import ContainerStatus, Pod
     from poseidon.lifecycle.phases import PodRecord
 
 RECREATIONS = "poseidon.firmament.io/recreations"

@@ -26,7 +26,7 @@ from protos.conventions.tls import TlsError, TlsFiles
 
 if TYPE_CHECKING:
     from poseidon.doctor.findings import Finding
-    from poseidon.kube.api.core import KubeStruct
+    from poseidon.kube.api.metadata import KubeStruct
     from poseidon.kube.api.resource import Resource
     from poseidon.kube.client.transport import Transport
 

@@ -17,7 +17,7 @@ from poseidon.explanations import Verdict, verdicts
 from poseidon.live.solver import NoAnswerError, explain_task
 
 if TYPE_CHECKING:
-    from poseidon.kube.api.core import Pod
+    from poseidon.kube.api.pods import Pod
     from poseidon.kube.watch.changes import Change
     from protos.conventions.tls import TlsFiles
 

@@ -20,7 +20,8 @@ from poseidon.volumes.matching import holds
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from poseidon.kube.api.core import Number, Pod
+    from poseidon.kube.api.metadata import Number
+    from poseidon.kube.api.pods import Pod
 
 
 def counted(budgets: Iterable[DisruptionBudget], pods: Sequence[Pod]) -> list[DisruptionBudget]:

@@ -16,7 +16,7 @@ from msgspec import structs
 from poseidon.kube.api.storage import DEFAULT_CLASS, LEGACY_CLASS, PersistentVolumeClaim, StorageClass
 
 if TYPE_CHECKING:
-    from poseidon.kube.api.core import KubeStruct
+    from poseidon.kube.api.metadata import KubeStruct
     from poseidon.manifests.documents import Document
 
 _SERVED_AS = {

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
-from poseidon.kube.api.core import KubeStruct, Namespace, Node, ObjectMeta, Pod, PriorityClass, Service
 from poseidon.kube.api.decoding import MalformedObjectError, convert_object
+from poseidon.kube.api.metadata import KubeStruct, ObjectMeta
 from poseidon.kube.api.metrics import NodeMetric, NodeMetrics, PodMetrics
 from poseidon.kube.api.node_topology import NodeResourceTopology
+from poseidon.kube.api.nodes import Namespace, Node, PriorityClass, Service
 from poseidon.kube.api.pod_groups import DisruptionBudget, NativePodGroup, PodGroup
 from poseidon.kube.api.pod_groups import Workload as WorkloadGroups
+from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.storage import (
     CsiDriver,
     CsiNode,

@@ -15,7 +15,7 @@ from poseidon.manifests.wording import RENDER_FIRST, listed, printed_by
 from poseidon.pods.tasks import qualified_name, scheduler_of
 
 if TYPE_CHECKING:
-    from poseidon.kube.api.core import Pod
+    from poseidon.kube.api.pods import Pod
     from poseidon.manifests.documents import Document
 
 _PRINTED_FOR_PEOPLE = ("Table", "PartialObjectMetadata")

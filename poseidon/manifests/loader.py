@@ -18,8 +18,10 @@ from poseidon.pods.tasks import qualified_name
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from poseidon.kube.api.core import KubeStruct, Namespace, Node, ObjectMeta, Pod, PriorityClass, Service
+    from poseidon.kube.api.metadata import KubeStruct, ObjectMeta
+    from poseidon.kube.api.nodes import Namespace, Node, PriorityClass, Service
     from poseidon.kube.api.pod_groups import DisruptionBudget, ScaledOwner
+    from poseidon.kube.api.pods import Pod
 
 
 class ManifestError(ValueError):

@@ -28,7 +28,10 @@ from poseidon.pods.visibility import APP_GROUP_LABEL
 from poseidon.volumes.claims import claims_of
 
 if TYPE_CHECKING:
-    from poseidon.kube.api.core import KubeStruct, Namespace, ObjectMeta, Pod, PodAffinityTerm, PriorityClass
+    from poseidon.kube.api.metadata import KubeStruct, ObjectMeta
+    from poseidon.kube.api.nodes import Namespace, PriorityClass
+    from poseidon.kube.api.pod_rules import PodAffinityTerm
+    from poseidon.kube.api.pods import Pod
     from poseidon.pod_groups.groups import Groups
 
 _WAITS = "so its pods wait"

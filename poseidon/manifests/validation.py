@@ -5,17 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from poseidon.kube.api.core import (
-    KubeStruct,
-    Namespace,
-    Node,
-    ObjectMeta,
-    Pod,
-    PriorityClass,
-    Resources,
-    Service,
-)
+from poseidon.kube.api.metadata import KubeStruct, ObjectMeta, Resources
+from poseidon.kube.api.nodes import Namespace, Node, PriorityClass, Service
 from poseidon.kube.api.pod_groups import DisruptionBudget
+from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.storage import (
     CsiDriver,
     CsiNode,

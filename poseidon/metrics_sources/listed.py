@@ -14,7 +14,7 @@ from poseidon.metrics_sources.samples import METRICS_SERVER, NODE_METRIC, Sample
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from poseidon.kube.api.core import KubeStruct
+    from poseidon.kube.api.metadata import KubeStruct
     from poseidon.metrics_sources.intake import ClusterView
 
 

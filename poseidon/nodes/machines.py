@@ -16,7 +16,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from poseidon.kube.api.core import Node, Taint
+    from poseidon.kube.api.nodes import Node, Taint
 
 _MOST = MAX_AMOUNT - 1
 """What a node offers at most: less than requests that are not counted exactly, which hence fit nowhere."""

@@ -10,7 +10,7 @@ from poseidon.custom_records import CustomRecords, NameIndex
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from poseidon.kube.api.core import Namespace
+    from poseidon.kube.api.nodes import Namespace
     from poseidon.kube.watch.changes import Change
 
 KIND = "Namespace"

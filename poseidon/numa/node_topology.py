@@ -21,7 +21,7 @@ from poseidon.numa.fingerprints import of_hashes, pod_hash
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
-    from poseidon.kube.api.core import Number
+    from poseidon.kube.api.metadata import Number
     from poseidon.kube.api.node_topology import NodeResourceTopology, Zone
     from poseidon.lifecycle.phases import PodRecord
     from poseidon.pods.classes import ClassTable

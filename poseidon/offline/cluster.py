@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from poseidon.configuration.document import BridgeConfiguration
-    from poseidon.kube.api.core import Pod
+    from poseidon.kube.api.pods import Pod
     from poseidon.manifests.loader import Manifests
     from protos.firmament.v1 import scheduler_pb2 as pb
 

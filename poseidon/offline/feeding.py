@@ -9,9 +9,11 @@ from msgspec.structs import replace
 
 from poseidon.disruption_budgets import BUDGET_RECORD
 from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
-from poseidon.kube.api.core import KubeStruct, Namespace, ObjectMeta, Pod
+from poseidon.kube.api.metadata import KubeStruct, ObjectMeta
 from poseidon.kube.api.node_topology import NodeResourceTopology
+from poseidon.kube.api.nodes import Namespace
 from poseidon.kube.api.pod_groups import NativePodGroup, PodGroup, ScaledOwner, Workload
+from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.storage import (
     CsiDriver,
     CsiNode,

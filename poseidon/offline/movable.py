@@ -13,7 +13,7 @@ from poseidon.pods.daemon_sets import claimed
 from poseidon.pods.tasks import Disposition, disposition
 
 if TYPE_CHECKING:
-    from poseidon.kube.api.core import Pod
+    from poseidon.kube.api.pods import Pod
     from poseidon.manifests.loader import Manifests
     from poseidon.offline.cluster import OfflineCluster
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from poseidon.group_trees.spec.groups import GroupSpec
-    from poseidon.kube.api.core import Pod
+    from poseidon.kube.api.pods import Pod
     from poseidon.pods.tasks import Task
 
 _GroupKey: TypeAlias = tuple[ObjectKey, str, str]

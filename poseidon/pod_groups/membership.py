@@ -11,7 +11,7 @@ from poseidon.kube.parsing.times import seconds
 from poseidon.pods.tasks import identity
 
 if TYPE_CHECKING:
-    from poseidon.kube.api.core import Pod
+    from poseidon.kube.api.pods import Pod
 
 POD_GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
 """Label with the name of a PodGroup in the pod's namespace (scheduler-plugins, coscheduling)."""

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from poseidon.kube.api.core import Pod, Service
+    from poseidon.kube.api.nodes import Service
+    from poseidon.kube.api.pods import Pod
     from poseidon.kube.watch.changes import Change
 
 _OWNERS = {

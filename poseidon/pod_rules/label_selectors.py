@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from google.protobuf.message import Message
 
-    from poseidon.kube.api.core import LabelSelector, LabelSelectorRequirement, NodeSelectorRequirement
+    from poseidon.kube.api.pod_rules import LabelSelector, LabelSelectorRequirement, NodeSelectorRequirement
 
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 

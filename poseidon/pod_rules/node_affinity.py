@@ -13,14 +13,14 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from poseidon.kube.api.core import (
+    from poseidon.kube.api.nodes import Taint
+    from poseidon.kube.api.pod_rules import (
         NodeAffinity,
         NodeSelectorRequirement,
         NodeSelectorTerm,
-        PodSpec,
-        Taint,
         Toleration,
     )
+    from poseidon.kube.api.pods import PodSpec
 
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 FIELD_OPERATORS = ("In", "NotIn")

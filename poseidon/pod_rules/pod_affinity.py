@@ -10,7 +10,8 @@ from poseidon.pod_rules.label_selectors import canonical, distinct, label_key_re
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
-    from poseidon.kube.api.core import ObjectMeta, PodAffinity, PodAffinityTerm
+    from poseidon.kube.api.metadata import ObjectMeta
+    from poseidon.kube.api.pod_rules import PodAffinity, PodAffinityTerm
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

@@ -10,7 +10,9 @@ from poseidon.pod_rules.pod_affinity import topology_key_defects
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
-    from poseidon.kube.api.core import ObjectMeta, PodSpec, TopologySpreadConstraint
+    from poseidon.kube.api.metadata import ObjectMeta
+    from poseidon.kube.api.pod_rules import TopologySpreadConstraint
+    from poseidon.kube.api.pods import PodSpec
 
 UNSATISFIABLE = ("DoNotSchedule", "ScheduleAnyway")
 POLICIES = ("Honor", "Ignore")

@@ -13,7 +13,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from poseidon.kube.api.core import Container, ContainerPort, PodSpec
+    from poseidon.kube.api.pods import Container, ContainerPort, PodSpec
 
 PROTOCOLS = ("TCP", "UDP", "SCTP")
 

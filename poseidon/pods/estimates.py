@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from poseidon.pods.resources import BEST_EFFORT, quality_of_service
 
 if TYPE_CHECKING:
-    from poseidon.kube.api.core import Pod
+    from poseidon.kube.api.pods import Pod
 
 PRIORITY_CLASS_LABEL = "koordinator.sh/priority-class"
 QUALITY_LABEL = "koordinator.sh/qosClass"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from poseidon.kube.parsing.times import seconds
 
 if TYPE_CHECKING:
-    from poseidon.kube.api.core import Pod
+    from poseidon.kube.api.pods import Pod
 
 MOVE_TO = "firmament.io/move-to"
 """Annotation of a pod that runs: the node that its replacement is meant for."""

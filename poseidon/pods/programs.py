@@ -15,7 +15,7 @@ from poseidon.kube.parsing.times import seconds
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
-    from poseidon.kube.api.core import Pod
+    from poseidon.kube.api.pods import Pod
 
 PROGRAM = "firmament.io/program"
 """The pod annotation that names the program."""

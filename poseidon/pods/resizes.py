@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from poseidon.kube.api.core import ResourceRequirements
+from poseidon.kube.api.pods import ResourceRequirements
 from poseidon.kube.parsing.quantities import QuantityError, amount
 
 if TYPE_CHECKING:
-    from poseidon.kube.api.core import Container, ContainerStatus, Number, Pod, Resources
+    from poseidon.kube.api.metadata import Number, Resources
+    from poseidon.kube.api.pods import Container, ContainerStatus, Pod
 
 PENDING, INFEASIBLE = "PodResizePending", "Infeasible"
 _RESIZABLE = ("cpu", "memory")

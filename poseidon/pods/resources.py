@@ -17,7 +17,8 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from poseidon.kube.api.core import Container, PodSpec, ResourceRequirements, Resources
+    from poseidon.kube.api.metadata import Resources
+    from poseidon.kube.api.pods import Container, PodSpec, ResourceRequirements
     from poseidon.kube.parsing.defects import Defect
 
 Amounts = dict[str, int]

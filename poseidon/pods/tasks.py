@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from poseidon.kube.api.core import Container, ObjectMeta, Pod, PodSpec, PodStatus
+from poseidon.kube.api.metadata import ObjectMeta
+from poseidon.kube.api.pods import Container, Pod, PodSpec, PodStatus
 from poseidon.kube.parsing.times import seconds
 from poseidon.pods.resizes import as_counted
 from poseidon.pods.templates import NEVER
@@ -18,7 +19,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from poseidon.kube.api.core import PriorityClass
+    from poseidon.kube.api.nodes import PriorityClass
     from poseidon.pods.classes import ClassTable, Traits
 
 GATED_REASON = "Scheduling is blocked due to non-empty scheduling gates"

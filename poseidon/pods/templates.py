@@ -34,7 +34,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
-    from poseidon.kube.api.core import Pod, PodSpec
+    from poseidon.kube.api.pods import Pod, PodSpec
     from poseidon.pods.visibility import Visibility
 
 UNSUPPORTED_CLAIMS = (

@@ -13,7 +13,7 @@ from poseidon.pods.resources import BANDWIDTH_ANNOTATIONS
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from poseidon.kube.api.core import Pod
+    from poseidon.kube.api.pods import Pod
     from protos.firmament.v1 import scheduler_pb2 as pb
 
 ANNOTATION_PREFIX = "firmament.io/"

@@ -20,7 +20,8 @@ from poseidon.pods.moves import MOVE_TO, MOVE_UNTIL
 if TYPE_CHECKING:
     from random import Random
 
-    from poseidon.kube.api.core import Node, Pod
+    from poseidon.kube.api.nodes import Node
+    from poseidon.kube.api.pods import Pod
     from poseidon.kube.client.transport import Transport
 
 T = TypeVar("T")

@@ -23,7 +23,8 @@ from poseidon.pods.tasks import qualified_name
 from poseidon.rescheduling.moves import MoveOutcome, PlannedMove, Result, Waves
 
 if TYPE_CHECKING:
-    from poseidon.kube.api.core import Node, Pod
+    from poseidon.kube.api.nodes import Node
+    from poseidon.kube.api.pods import Pod
     from poseidon.rescheduling.cluster_access import ClusterAccess
     from poseidon.rescheduling.planning import PlannedMoves
 

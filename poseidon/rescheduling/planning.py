@@ -13,7 +13,7 @@ from poseidon.rescheduling.standing import Standing, standing
 
 if TYPE_CHECKING:
     from poseidon.configuration.document import BridgeConfiguration
-    from poseidon.kube.api.core import Pod
+    from poseidon.kube.api.pods import Pod
     from poseidon.manifests.loader import Manifests
 
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from poseidon.configuration.document import BridgeConfiguration
     from poseidon.embedding import EmbeddedScheduler
-    from poseidon.kube.api.core import Namespace, Pod
+    from poseidon.kube.api.nodes import Namespace
+    from poseidon.kube.api.pods import Pod
     from poseidon.manifests.loader import Manifests
     from protos.firmament.v1 import scheduler_pb2 as pb
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from poseidon.kube.api.core import Pod
+    from poseidon.kube.api.pods import Pod
 
 Rank: TypeAlias = tuple[int, float, str]
 """Order among pods that wait for one thing: higher priority negated, time of creation, uid."""

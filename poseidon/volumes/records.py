@@ -25,7 +25,8 @@ from poseidon.kube.parsing.quantities import QuantityError, amount
 from poseidon.volumes.requirements import AVAILABLE, driver_of, driver_of_class, topology_rule, volume_rules
 
 if TYPE_CHECKING:
-    from poseidon.kube.api.core import LabelSelector, Number, ObjectMeta
+    from poseidon.kube.api.metadata import Number, ObjectMeta
+    from poseidon.kube.api.pod_rules import LabelSelector
     from poseidon.kube.parsing.defects import Defect
 
 FILESYSTEM = "Filesystem"

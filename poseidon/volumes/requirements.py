@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
-from poseidon.kube.api.core import NodeAffinity
+from poseidon.kube.api.pod_rules import NodeAffinity
 from poseidon.pod_rules.node_affinity import NAME_FIELD, required_terms
 from protos.firmament.v1 import scheduler_pb2 as pb
 

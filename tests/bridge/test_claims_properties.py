@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from poseidon.bridge.state import BridgeState
 from poseidon.configuration.document import BridgeConfiguration
-from poseidon.kube.api.core import ClaimSource, PodVolume
+from poseidon.kube.api.pods import ClaimSource, PodVolume
 from poseidon.kube.api.storage import SELECTED_NODE
 from poseidon.kube.watch.changes import Change
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from poseidon.bridge.state import BridgeState
-from poseidon.kube.api.core import Condition
+from poseidon.kube.api.metadata import Condition
 from poseidon.kube.api.pod_groups import PodGroupStatus
 from poseidon.kube.api.references import timestamp
 from poseidon.kube.watch.changes import Change

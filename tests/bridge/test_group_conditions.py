@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
-from poseidon.kube.api.core import Condition
+from poseidon.kube.api.metadata import Condition
 from poseidon.kube.api.pod_groups import (
     GroupPolicy,
     NativePodGroupStatus,

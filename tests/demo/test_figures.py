@@ -8,7 +8,8 @@ import pytest
 from poseidon.demo.report import Summary, summarise
 from poseidon.demo.tracker import PodName, PodTracker, percentile
 from poseidon.demo.verification import occupancy
-from poseidon.kube.api.core import Node, Pod
+from poseidon.kube.api.nodes import Node
+from poseidon.kube.api.pods import Pod
 from poseidon.kube.watch.changes import Change
 
 

@@ -7,7 +7,8 @@ from collections import Counter
 
 import pytest
 
-from poseidon.kube.api.core import Node, ObjectMeta
+from poseidon.kube.api.metadata import ObjectMeta
+from poseidon.kube.api.nodes import Node
 from poseidon.kube.watch.changes import Change
 from poseidon.kube.watch.quarantine import Quarantine
 

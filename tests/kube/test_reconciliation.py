@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from prometheus_client import CollectorRegistry
 
-from poseidon.kube.api.core import Node
+from poseidon.kube.api.nodes import Node
 from poseidon.kube.api.resource import Resource
 from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.client.settings import ConnectionSettings

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from poseidon.kube.api.core import Pod
+from poseidon.kube.api.pods import Pod
 from poseidon.kube.parsing.defects import Defect
 from poseidon.pods.class_numbers import shown
 from poseidon.pods.templates import describe

@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from poseidon.kube.api.core import Node, Pod
+from poseidon.kube.api.nodes import Node
+from poseidon.kube.api.pods import Pod
 from poseidon.kube.watch.changes import Change
 from poseidon.ui.cluster.records import PodRecord
 from poseidon.ui.cluster.store import ClusterStore

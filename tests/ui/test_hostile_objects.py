@@ -11,8 +11,9 @@ import msgspec
 
 from poseidon.explanations import Verdict
 from poseidon.kube.api import collections
-from poseidon.kube.api.core import Node, Pod
 from poseidon.kube.api.decoding import MalformedObjectError, decode_object
+from poseidon.kube.api.nodes import Node
+from poseidon.kube.api.pods import Pod
 from poseidon.kube.watch.changes import Change
 from poseidon.kube.watch.quarantine import Quarantine
 from poseidon.metrics_sources.koordinator import NODE_METRICS

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from poseidon.bridge.groups.notes import TopologyRecords
     from poseidon.group_trees.spec.trees import TreeArguments
     from poseidon.kube.api.app_network import ConfigMap
-    from poseidon.kube.api.core import Pod
+    from poseidon.kube.api.pods import Pod
     from poseidon.kube.watch.changes import Change
     from poseidon.kube.watch.quarantine import Quarantine
     from poseidon.lifecycle.jobs import Jobs

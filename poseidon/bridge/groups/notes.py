@@ -9,7 +9,7 @@ from poseidon.custom_records import CustomRecords
 from poseidon.group_trees.spec.keys import GROUP_RECORD, TREE_NAME, TREE_RECORD
 from poseidon.group_trees.status.group_status import gist
 from poseidon.group_trees.status.written import Told, Values
-from poseidon.kube.api.core import Condition
+from poseidon.kube.api.metadata import Condition
 from poseidon.kube.api.pod_groups import NativePodGroup
 from poseidon.kube.api.references import ObjectRef, timestamp
 from poseidon.kube.write.patch_writer import GroupConditionWrite

@@ -12,7 +12,7 @@ from poseidon.group_trees.status.placement import natural
 from poseidon.kube.api.references import PodRef
 
 if TYPE_CHECKING:
-    from poseidon.kube.api.core import Pod
+    from poseidon.kube.api.pods import Pod
 
 _LABELS = (RANK_LABEL, STATUS_LABEL, RETRIES_LABEL)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
-from poseidon.kube.api.core import Namespace, Node, Pod, PriorityClass, Service
 from poseidon.kube.api.node_topology import NodeResourceTopology
+from poseidon.kube.api.nodes import Namespace, Node, PriorityClass, Service
 from poseidon.kube.api.pod_groups import (
     DisruptionBudget,
     NativePodGroup,
@@ -12,6 +12,7 @@ from poseidon.kube.api.pod_groups import (
     ScaledOwner,
     Workload,
 )
+from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.resource import Resource
 from poseidon.kube.api.storage import (
     CsiDriver,

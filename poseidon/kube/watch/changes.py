@@ -8,7 +8,7 @@ from typing import Annotated, Generic, NamedTuple, Protocol, TypeVar
 
 from pydantic import BeforeValidator, Field
 
-from poseidon.kube.api.core import KubeStruct
+from poseidon.kube.api.metadata import KubeStruct
 from protos.conventions.configuration import Section, parse_duration
 
 T = TypeVar("T", bound=KubeStruct)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, TypeVar
 
-from poseidon.kube.api.core import KubeStruct
+from poseidon.kube.api.metadata import KubeStruct
 from poseidon.kube.watch.quarantine import Quarantine
 from poseidon.kube.watch.reflector import Reflector
 

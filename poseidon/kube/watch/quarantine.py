@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
 if TYPE_CHECKING:
-    from poseidon.kube.api.core import KubeStruct
+    from poseidon.kube.api.metadata import KubeStruct
     from poseidon.kube.watch.changes import Change
 
     T = TypeVar("T", bound=KubeStruct)

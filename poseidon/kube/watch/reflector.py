@@ -19,7 +19,6 @@ from http import HTTPStatus
 from random import Random
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from poseidon.kube.api.core import KubeStruct, ObjectMeta, Status
 from poseidon.kube.api.decoding import (
     MalformedObjectError,
     WatchEvent,
@@ -27,6 +26,7 @@ from poseidon.kube.api.decoding import (
     decode_object,
     decode_watch_event,
 )
+from poseidon.kube.api.metadata import KubeStruct, ObjectMeta, Status
 from poseidon.kube.api.resource import Resource
 from poseidon.kube.client.backoff import Backoff
 from poseidon.kube.client.errors import ApiError, KubeError, UnreachableError

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import msgspec
 
 from poseidon.kube.api.collections import NATIVE_POD_GROUPS
-from poseidon.kube.api.core import Condition
+from poseidon.kube.api.metadata import Condition
 from poseidon.kube.api.pod_groups import PodGroupStatus
 from poseidon.kube.api.references import PodRef, timestamp
 from poseidon.kube.client.errors import ApiError

@@ -17,7 +17,7 @@ from poseidon.pods.tasks import qualified_name
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from poseidon.kube.api.core import KubeStruct
+    from poseidon.kube.api.metadata import KubeStruct
     from poseidon.kube.parsing.defects import Defect
 
 

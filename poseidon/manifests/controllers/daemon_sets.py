@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from poseidon.kube.api.core import (
+from poseidon.kube.api.nodes import Node
+from poseidon.kube.api.pod_rules import (
     Affinity,
-    Node,
     NodeAffinity,
     NodeSelector,
     NodeSelectorRequirement,
     NodeSelectorTerm,
-    Pod,
-    PodSpec,
     Toleration,
 )
+from poseidon.kube.api.pods import Pod, PodSpec
 from poseidon.pod_rules.node_affinity import NAME_FIELD, tolerated
 from poseidon.volumes.matching import holds
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from poseidon.kube.api.core import ClaimSource, ObjectMeta, OwnerReference, Pod, PodVolume
+from poseidon.kube.api.metadata import ObjectMeta, OwnerReference
 from poseidon.kube.api.pod_groups import ScaledOwner, ScaleSpec, ScaleStatus
+from poseidon.kube.api.pods import ClaimSource, Pod, PodVolume
 from poseidon.kube.api.storage import PersistentVolumeClaim
 from poseidon.kube.api.workloads import DaemonSet, Job, PodTemplate, ReplicaWorkload
 from poseidon.manifests.controllers.daemon_sets import daemon_template, node_of, nodes_of

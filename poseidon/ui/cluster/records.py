@@ -24,7 +24,8 @@ from poseidon.pods.visibility import APP_GROUP_LABEL, WORKLOAD_LABEL
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from poseidon.kube.api.core import Node, Pod
+    from poseidon.kube.api.nodes import Node
+    from poseidon.kube.api.pods import Pod
     from poseidon.kube.parsing.defects import Defect
 
 PENDING, GATED, BOUND, ENDED, GONE = "pending", "gated", "bound", "ended", "gone"

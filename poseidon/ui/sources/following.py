@@ -12,8 +12,8 @@ from poseidon.metrics_sources.koordinator import NODE_METRICS
 from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
 
 if TYPE_CHECKING:
-    from poseidon.kube.api.core import Node
     from poseidon.kube.api.node_topology import NodeResourceTopology
+    from poseidon.kube.api.nodes import Node
     from poseidon.kube.api.resource import Resource
     from poseidon.kube.watch.changes import Change
     from poseidon.kube.watch.environment import Environment
