@@ -17,7 +17,7 @@ from poseidon.kube.api.metadata import KubeStruct
 from poseidon.kube.api.metrics import NodeMetric
 from poseidon.kube.api.nodes import Node
 from poseidon.kube.api.pods import Pod
-from poseidon.kube.watch.changes import Change
+from poseidon.kube.api.resource import Change
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
 from poseidon.lifecycle.actions import Bind
 from poseidon.metrics_sources.intake import Intake, SourceMetrics

@@ -15,9 +15,8 @@ from poseidon.kube.api.metadata import KubeStruct
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
-    from poseidon.kube.api.resource import Resource
+    from poseidon.kube.api.resource import Change, Resource
     from poseidon.kube.parsing.defects import Defect
-    from poseidon.kube.watch.changes import Change
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")

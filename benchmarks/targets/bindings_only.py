@@ -12,17 +12,15 @@ import time
 from collections.abc import Sequence
 from itertools import cycle
 from pathlib import Path
-from random import Random
 
 import click
-from prometheus_client import CollectorRegistry
 
 from poseidon.kube.api.collections import NODES, PODS
 from poseidon.kube.api.pods import Pod
-from poseidon.kube.client.metrics import KubeMetrics
+from poseidon.kube.api.resource import Change
 from poseidon.kube.client.settings import load_settings
 from poseidon.kube.client.transport import Transport
-from poseidon.kube.watch.changes import Change
+from poseidon.kube.environment import Environment
 from poseidon.kube.watch.listing import pages
 from poseidon.kube.watch.reflector import Reflector
 from poseidon.kube.write.binder import Binder, BindOutcome, BindRequest
@@ -68,17 +66,14 @@ def main(kubeconfig: Path) -> None:
 async def _run(kubeconfig: Path) -> None:
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-    metrics = KubeMetrics(CollectorRegistry())
-    jitter = Random(time.monotonic_ns())  # noqa: S311 - jitter, not secrets
     settings = load_settings(kubeconfig)
     async with Transport(settings, clock=time.monotonic, user_agent="poseidon-bench-bind") as transport:
         nodes = [node.metadata.name async for page in pages(transport, NODES, _PAGE) for node in page.items]
         if not nodes:
             raise click.ClickException("the cluster has no nodes")
-        binder = Binder(transport, _ignore, metrics=metrics, random=jitter, clock=time.monotonic)
-        reflector = Reflector(
-            transport, PODS, _BindAll(binder, nodes), metrics=metrics, random=jitter, clock=time.monotonic
-        )
+        environment = Environment(transport)
+        binder = Binder(environment, _ignore)
+        reflector = Reflector(environment, PODS, _BindAll(binder, nodes))
         tasks = [asyncio.create_task(binder.run()), asyncio.create_task(reflector.run())]
         sys.stdout.write("listening on -\n")
         sys.stdout.flush()

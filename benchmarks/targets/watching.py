@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
-from random import Random
-
-from prometheus_client import CollectorRegistry
 
 from poseidon.demo.tracker import PodName
 from poseidon.kube.api.collections import PODS
 from poseidon.kube.api.pods import Pod
-from poseidon.kube.client.metrics import KubeMetrics
+from poseidon.kube.api.resource import Change
 from poseidon.kube.client.transport import Transport
-from poseidon.kube.watch.changes import Change
+from poseidon.kube.environment import Environment
 from poseidon.kube.watch.reflector import Reflector
 
 
@@ -118,14 +114,7 @@ class PodWatch:
 async def watching(transport: Transport, clock: Callable[[], float]) -> AsyncIterator[PodWatch]:
     """Watch all pods; the watch is up to date on entry."""
     watch = PodWatch(clock)
-    reflector = Reflector(
-        transport,
-        PODS,
-        watch,
-        metrics=KubeMetrics(CollectorRegistry()),
-        random=Random(time.monotonic_ns()),  # noqa: S311 - jitter, not secrets
-        clock=clock,
-    )
+    reflector = Reflector(Environment(transport, clock=clock), PODS, watch)
     running = asyncio.create_task(reflector.run())
     try:
         await watch.wait_synced()

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, TypeVar
 from poseidon.app_network.object_writer import ObjectWriter
 from poseidon.kube.api.collections import APP_GROUPS, NETWORK_TOPOLOGIES, config_map
 from poseidon.kube.api.metadata import KubeStruct
+from poseidon.kube.api.resource import Change
 from poseidon.kube.client.backoff import Backoff
 from poseidon.kube.client.errors import ApiError, KubeError
-from poseidon.kube.watch.changes import Change, Feed, Handler, ReflectorOptions
+from poseidon.kube.watch.changes import Feed, Handler
+from poseidon.kube.watch.reflector import Reflector
 
 if TYPE_CHECKING:
     from poseidon.app_network.proposals import Proposal
@@ -22,8 +24,7 @@ if TYPE_CHECKING:
     from poseidon.app_network.topologies import MapName
     from poseidon.kube.api.app_network import ConfigMap
     from poseidon.kube.api.resource import Resource
-    from poseidon.kube.watch.environment import Environment
-    from poseidon.kube.watch.reflector import Reflector
+    from poseidon.kube.environment import Environment
     from poseidon.kube.write.event_writer import EventWriter
 
 Take = Callable[["MapName", "Mapping[str, str] | None"], None]
@@ -114,14 +115,12 @@ class NetworkController:
         changed: Callable[[], None],
         *,
         may_begin: Callable[[], Awaitable[None]],
-        reflector: ReflectorOptions | None = None,
     ) -> None:
         self._environment = environment
         self._book = book
         self._events = events
         self._changed = changed
         self._may_begin = may_begin
-        self._reflector = reflector or ReflectorOptions(optional=True)
         self._writer = ObjectWriter(environment.transport)
         self._fresh = asyncio.Event()
         self._settled = asyncio.Event()
@@ -165,7 +164,7 @@ class NetworkController:
     # --- following -----------------------------------------------------------------------------------------
 
     def _follow(self, resource: Resource[T], handler: Handler[T]) -> Reflector[T]:
-        return self._environment.reflector(resource, handler, self._reflector)
+        return Reflector(self._environment, resource, handler)
 
     def _followed(self) -> None:
         self._fresh.set()

@@ -12,12 +12,12 @@ from poseidon.app_network.spec.keys import APP_GROUP_KIND, TOPOLOGY_KIND, Object
 from poseidon.app_network.topologies import MapName, Topologies
 from poseidon.kube.api.app_network import AppGroup, NetworkTopology
 from poseidon.kube.api.references import timestamp
-from poseidon.kube.watch.quarantine import Quarantine
+from poseidon.kube.quarantine import Quarantine
 
 if TYPE_CHECKING:
     from poseidon.app_network.options import NetworkArguments, NetworkOptions
     from poseidon.kube.api.pods import Pod
-    from poseidon.kube.watch.changes import Change
+    from poseidon.kube.api.resource import Change
 
 
 class NetworkBook:

@@ -21,8 +21,8 @@ from poseidon.bridge.state import BridgeState
 from poseidon.bridge.watching import Watching
 from poseidon.bridge.writers import Writers
 from poseidon.kube.client.metrics import KubeMetrics
-from poseidon.kube.watch.environment import Environment
-from poseidon.kube.watch.quarantine import Quarantine
+from poseidon.kube.environment import Environment
+from poseidon.kube.quarantine import Quarantine
 from poseidon.kube.write.event_writer import EventWriter
 from poseidon.leadership.election import Role
 from poseidon.leadership.elector import Leadership, OnlyBridge
@@ -87,7 +87,8 @@ class Bridge:
             wall,
             quarantine=quarantine,
             for_events=process.for_events,
-            reconcile_seconds=options.configuration.watch.reconcile_period or math.inf,
+            watch=options.configuration.watch,
+            reflector=options.reflector,
         )
         self._options = options
         self._started = clock()
@@ -152,24 +153,15 @@ class Bridge:
         events: EventWriter | None = None
         records = visible_to(options.needs).records
         if options.configuration.network.writes(records) and not options.dry_run:
-            environment = self._environment
             events = EventWriter(
-                environment.for_events or environment.transport,
+                self._environment,
+                self._writers.wait_quiet,
                 component=options.component,
                 instance=options.instance,
-                wait_quiet=self._writers.wait_quiet,
-                metrics=environment.metrics,
-                random=environment.random,
-                wall=environment.wall,
                 kind="object event",
             )
         return NetworkController(
-            self._environment,
-            book,
-            events,
-            self._on_changed,
-            may_begin=self._leadership.wait_elected,
-            reflector=options.optional_reflector,
+            self._environment, book, events, self._on_changed, may_begin=self._leadership.wait_elected
         )
 
     def unready(self) -> str:

@@ -11,7 +11,7 @@ from poseidon.bridge.groups.gangs import Gangs
 from poseidon.bridge.groups.notes import TopologyRecords
 from poseidon.custom_records import CustomRecords
 from poseidon.group_trees.spec.trees import TreeArguments, trees_are_read
-from poseidon.kube.watch.quarantine import Quarantine
+from poseidon.kube.quarantine import Quarantine
 from poseidon.lifecycle.actions import Action
 from poseidon.lifecycle.bind_check import BindCheck, Requested
 from poseidon.lifecycle.claims import Storage
@@ -39,7 +39,7 @@ from poseidon.volumes.state import VolumeState
 
 if TYPE_CHECKING:
     from poseidon.configuration.document import BridgeConfiguration
-    from poseidon.kube.watch.quarantine import Quarantine
+    from poseidon.kube.quarantine import Quarantine
     from poseidon.lifecycle.phases import PodRecord, Stories
 
 

@@ -11,7 +11,7 @@ from poseidon.nodes.machines import machine as machine_of
 if TYPE_CHECKING:
     from poseidon.bridge.stores import Stores
     from poseidon.kube.api.nodes import Node
-    from poseidon.kube.watch.changes import Change
+    from poseidon.kube.api.resource import Change
 
 _log = logging.getLogger(__name__)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from poseidon.kube.api.nodes import PriorityClass, Service
     from poseidon.kube.api.pod_groups import ScaledOwner
     from poseidon.kube.api.pods import Pod
-    from poseidon.kube.watch.changes import Change
+    from poseidon.kube.api.resource import Change
     from poseidon.lifecycle.nominations import KeptPlaces
     from poseidon.pods.tasks import Task
 

@@ -27,6 +27,7 @@ from poseidon.kube.api.collections import (
     tree_maps,
 )
 from poseidon.kube.watch.changes import Feed
+from poseidon.kube.watch.reflector import Reflector
 from poseidon.metrics_sources.all_sources import Utilisation
 from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
 
@@ -36,10 +37,8 @@ if TYPE_CHECKING:
     from poseidon.app_network.controller import NetworkController
     from poseidon.bridge.options import BridgeOptions
     from poseidon.bridge.state import BridgeState
-    from poseidon.kube.api.resource import Resource
-    from poseidon.kube.watch.changes import Change, ReflectorOptions
-    from poseidon.kube.watch.environment import Environment
-    from poseidon.kube.watch.reflector import Reflector
+    from poseidon.kube.api.resource import Change, Resource
+    from poseidon.kube.environment import Environment
 
 
 class Watching:
@@ -63,11 +62,10 @@ class Watching:
         self._environment = environment
         self._changed = changed
         self._network = network
-        gangs, optional = state.gangs, options.optional_reflector
-        self._nodes = self._follow(NODES, state.nodes_changed, options.reflector)
-        self._pods = self._follow(PODS, state.pods_changed, options.reflector)
-        take = gangs.taker(NATIVE_POD_GROUP)
-        native = self.native_pod_groups = self._follow(NATIVE_POD_GROUPS, take, optional)
+        gangs = state.gangs
+        self._nodes = self._follow(NODES, state.nodes_changed)
+        self._pods = self._follow(PODS, state.pods_changed)
+        native = self.native_pod_groups = self._follow(NATIVE_POD_GROUPS, gangs.taker(NATIVE_POD_GROUP))
         followed: list[tuple[Resource[Any], Callable[[Sequence[Change[Any]]], None]]] = [
             # A pod's priority may depend on them, and is settled when the pod is first seen.
             (PRIORITY_CLASSES, state.priority_classes_changed),
@@ -94,13 +92,13 @@ class Watching:
         if gangs.topology.tree_is_read:
             maps = tree_maps(gangs.topology.trees.namespace)
             followed.append((maps, gangs.topology.tree_maps_changed))
-        self._before_pods = [native, *(self._follow(*each, optional) for each in followed)]
+        self._before_pods = [native, *(self._follow(*each) for each in followed)]
         self._scaled = {
-            kind: (asyncio.Event(), self._follow(resource, gangs.taker(kind), optional))
+            kind: (asyncio.Event(), self._follow(resource, gangs.taker(kind)))
             for kind, resource in SCALED_OWNERS.items()
         }
         self._custom = [
-            self._follow(resource, state.custom_records.taker(custom, version), optional)
+            self._follow(resource, state.custom_records.taker(custom, version))
             for custom in state.custom_resources
             for version, resource in enumerate(custom.resources)
         ]
@@ -111,7 +109,6 @@ class Watching:
             state,
             changed,
             registry=registry,
-            reflector=optional,
         )
 
     def follow_owners(self, kinds: Iterable[str]) -> None:
@@ -144,12 +141,9 @@ class Watching:
             yield "custom resource", _after([self._pods], each)
 
     def _follow(
-        self,
-        resource: Resource[Any],
-        take: Callable[[Sequence[Change[Any]]], None],
-        options: ReflectorOptions,
+        self, resource: Resource[Any], take: Callable[[Sequence[Change[Any]]], None]
     ) -> Reflector[Any]:
-        return self._environment.reflector(resource, Feed(take, self._changed), options)
+        return Reflector(self._environment, resource, Feed(take, self._changed))
 
 
 async def _after(

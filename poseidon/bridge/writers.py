@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from poseidon.bridge.metrics import BridgeMetrics
     from poseidon.bridge.options import BridgeOptions
     from poseidon.bridge.state import BridgeState
-    from poseidon.kube.watch.environment import Environment
+    from poseidon.kube.environment import Environment
     from poseidon.kube.write.claim_writer import ClaimWrite
 
 _log = logging.getLogger(__name__)
@@ -68,51 +68,38 @@ class Writers:
         metrics: BridgeMetrics,
         traces: BindingTraces | None = None,
     ) -> None:
-        transport, kube_metrics, random = environment.transport, environment.metrics, environment.random
         self._state = state
         self._quarantine = environment.quarantine
         self._changed = changed
         self._metrics = metrics
         self._traces = traces
-        self._wall, clock = environment.wall, environment.clock
+        self._wall = environment.wall
         self._dry_run = options.dry_run
         self._ended = asyncio.Event()
         self._newly_bound = 0
         self._binder = Binder(
-            transport,
+            environment,
             self._on_bound,
-            metrics=kube_metrics,
-            random=random,
-            clock=clock,
             refusal=lambda request: state.refusal(request.uid, request.node),
             options=options.binder,
         )
         metrics.bindings_waiting.set_function(lambda: self.unfinished)
-        behind: dict[str, Any] = {
-            "wait_quiet": self.wait_quiet,
-            "metrics": kube_metrics,
-            "random": random,
-            "options": options.writes,
-        }
+        behind = environment, self.wait_quiet, options.writes
         self._events = EventWriter(
-            environment.for_events or transport,
+            environment,
+            self.wait_quiet,
             component=options.component,
             instance=options.instance,
-            wall=self._wall,
-            **behind,
+            options=options.writes,
         )
-        self._conditions = ConditionWriter(
-            transport, wall=self._wall, **behind | {"options": options.conditions}
-        )
-        self._recovery = PodRecovery(transport, annotation=RECREATIONS, metrics=kube_metrics, random=random)
-        self._claims = ClaimWriter(transport, self._on_claim_refused, random=random)
-        self._evictor = Evictor(
-            transport, self._on_evicted, metrics=kube_metrics, random=random, clock=clock, wall=self._wall
-        )
-        self._nominations = PatchWriter("nomination", transport, **behind)
-        self._topology = PatchWriter("topology group", transport, **behind)
-        self._statuses = PatchWriter("pod group", transport, **behind)
-        self._group_conditions = GroupConditionWriter(pod_groups_path, transport, **behind)
+        self._conditions = ConditionWriter(environment, self.wait_quiet, options.conditions)
+        self._recovery = PodRecovery(environment, RECREATIONS)
+        self._claims = ClaimWriter(environment, self._on_claim_refused)
+        self._evictor = Evictor(environment, self._on_evicted)
+        self._nominations = PatchWriter("nomination", *behind)
+        self._topology = PatchWriter("topology group", *behind)
+        self._statuses = PatchWriter("pod group", *behind)
+        self._group_conditions = GroupConditionWriter(pod_groups_path, *behind)
         self._how = self._table()
 
     def _table(self) -> dict[type[Action], Callable[[Any], None]]:

@@ -7,7 +7,6 @@ import os
 import time
 from functools import partial
 from pathlib import Path
-from random import Random
 from typing import TYPE_CHECKING
 
 import click
@@ -117,27 +116,22 @@ def reschedule(
 
 
 async def _carry_out(transport: Transport, planned: PlannedMoves, patience: float) -> list[MoveOutcome]:
-    from prometheus_client import CollectorRegistry
-
-    from poseidon.kube.client.metrics import KubeMetrics
+    from poseidon.kube.environment import Environment
     from poseidon.kube.write.event_writer import EventWriter
     from poseidon.rescheduling.cluster_access import ClusterAccess
     from poseidon.rescheduling.mover import Mover, carry_out
 
-    random = Random()  # noqa: S311 - jitter, not secrets
+    environment = Environment(transport)
     async with transport:
         events = EventWriter(
-            transport,
+            environment,
+            partial(asyncio.sleep, 0),  # no binding is to be waited for
             component="poseidon-reschedule",
             instance=os.uname().nodename,
-            wait_quiet=partial(asyncio.sleep, 0),  # no binding is to be waited for
-            metrics=KubeMetrics(CollectorRegistry()),
-            random=random,
-            wall=time.time,
         )
         writing = asyncio.create_task(events.run())
         try:
-            access = ClusterAccess(transport, random)
+            access = ClusterAccess(environment)
             mover = Mover(access, patience, told=_tell_outcome, say=events.moved, wall=time.time)
             outcomes = await carry_out(planned, mover, access)
             await events.wait_drained()

@@ -166,6 +166,7 @@ async def _bridge(arguments: _Arguments) -> None:
     from poseidon.bridge.rounds import RoundHistory
     from poseidon.bridge.runner import BridgeProcess
     from poseidon.bridge.supervisor import Supervisor
+    from poseidon.kube.environment import Environment
     from poseidon.leadership.elector import Elector, LeadershipLostError
     from poseidon.lifecycle.phases import Stories
     from protos.conventions.probes import Heartbeat, application
@@ -181,12 +182,9 @@ async def _bridge(arguments: _Arguments) -> None:
         transport, elector = free, None
         if options.configuration.leader_election.leader_elect and not options.dry_run:
             elector = Elector(
-                free,
+                Environment(free, random=random),
                 options.configuration.leader_election,
                 f"{options.instance}_{uuid4()}",
-                random=random,
-                clock=time.monotonic,
-                wall=time.time,
             )
             transport = await stack.enter_async_context(_transport(arguments, elector.may_write))
         process = BridgeProcess(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from random import Random
 from typing import TYPE_CHECKING
 
 import click
@@ -76,20 +74,14 @@ def shadow(*, scheduler_name: tuple[str, ...], period: float | None, rate: float
 
 async def _watch(transport: Transport, shadow: Shadow, period: float | None) -> None:
     """Let ``shadow`` see pods for ``period`` seconds from when it knows them all, or until the program is to end."""
-    from prometheus_client import CollectorRegistry
-
     from poseidon.kube.api.collections import PODS
-    from poseidon.kube.client.metrics import KubeMetrics
-    from poseidon.kube.watch.changes import ReflectorOptions
-    from poseidon.kube.watch.environment import Environment
+    from poseidon.kube.environment import Environment
+    from poseidon.kube.watch.reflector import Reflector
 
-    random = Random(0)  # noqa: S311 - jitter, not secrets
-    metrics = KubeMetrics(CollectorRegistry())
     stop = stop_event()
     async with transport:
         await transport.get("/version")  # a server that does not answer is told at once
-        environment = Environment(transport, metrics, random, time.monotonic, time.time)
-        following = asyncio.create_task(environment.reflector(PODS, shadow, ReflectorOptions()).run())
+        following = asyncio.create_task(Reflector(Environment(transport), PODS, shadow).run())
         asking = asyncio.create_task(shadow.run())
         stopping = asyncio.create_task(stop.wait())
         parts = {following, asking, stopping}

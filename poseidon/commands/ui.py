@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import time
 from contextlib import AsyncExitStack, suppress
@@ -11,7 +10,6 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from ipaddress import ip_network
 from pathlib import Path
-from random import Random
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
@@ -234,19 +232,13 @@ def _live_options(bridge: str, solver: str, config: Path | None) -> LiveOptions:
 async def _serve_live(
     transport: Transport, options: LiveOptions, given: ClusterInput, serving: _Serving
 ) -> None:
-    from prometheus_client import CollectorRegistry
-
-    from poseidon.kube.client.metrics import KubeMetrics
-    from poseidon.kube.watch.environment import Environment
+    from poseidon.kube.environment import Environment
     from poseidon.ui.audience import Audience
     from poseidon.ui.sources.live import LiveSource
 
-    random = Random(os.urandom(16))  # noqa: S311 - jitter, not secrets
-    metrics = KubeMetrics(CollectorRegistry())
     audience, worker = Audience(time.monotonic), Worker()
     async with transport:
-        environment = Environment(transport, metrics, random, time.monotonic, time.time)
-        source = LiveSource(environment, options, audience)
+        source = LiveSource(Environment(transport), options, audience)
         await _serve(source, audience, worker, Cures(worker, given, time.monotonic), serving)
 
 

@@ -11,7 +11,7 @@ from poseidon.volumes.state import VolumeState, ranked
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from poseidon.kube.watch.quarantine import Quarantine
+    from poseidon.kube.quarantine import Quarantine
     from poseidon.kube.write.claim_writer import ClaimWrite
     from poseidon.lifecycle.actions import Action
     from poseidon.lifecycle.pending_reasons import PendingReasons

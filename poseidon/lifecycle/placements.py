@@ -15,7 +15,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from poseidon.kube.watch.quarantine import Quarantine
+    from poseidon.kube.quarantine import Quarantine
     from poseidon.kube.write.evictor import EvictionOutcome
     from poseidon.lifecycle.bind_check import BindCheck
     from poseidon.lifecycle.evictions import Evictions

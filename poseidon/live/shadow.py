@@ -18,7 +18,7 @@ from poseidon.live.solver import NoAnswerError, explain_task
 
 if TYPE_CHECKING:
     from poseidon.kube.api.pods import Pod
-    from poseidon.kube.watch.changes import Change
+    from poseidon.kube.api.resource import Change
     from protos.conventions.tls import TlsFiles
 
 _KNOWN_WITHIN = 5.0

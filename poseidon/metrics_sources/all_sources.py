@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 from poseidon.kube.client.transport import Transport
-from poseidon.kube.watch.changes import ReflectorOptions
+from poseidon.kube.watch.reflector import Reflector
 from poseidon.metrics_sources.intake import ClusterView, Intake, SourceMetrics
 from poseidon.metrics_sources.koordinator import NODE_METRICS, NodeMetricHandler
 from poseidon.metrics_sources.metrics_server import MetricsServerSource
@@ -20,7 +20,7 @@ from poseidon.metrics_sources.samples import METRICS_SERVER, NODE_METRIC, PROMET
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
-    from poseidon.kube.watch.environment import Environment
+    from poseidon.kube.environment import Environment
     from poseidon.metrics_sources.options import UtilisationOptions
 
 _log = logging.getLogger(__name__)
@@ -44,7 +44,6 @@ class Utilisation:
         changed: Callable[[], None],
         *,
         registry: CollectorRegistry,
-        reflector: ReflectorOptions | None = None,
     ) -> None:
         self._environment = environment
         self._options = options
@@ -53,7 +52,6 @@ class Utilisation:
         self._changed = changed
         self._metrics = SourceMetrics(registry)
         self._metrics.nodes.set_function(lambda: len(book))
-        self._reflector = reflector or ReflectorOptions(optional=True)
         self._fresh = asyncio.Event()
         self._settled = asyncio.Event()
 
@@ -68,7 +66,7 @@ class Utilisation:
             first_looks: list[Awaitable[None]] = []
             if self._options.node_metric == "auto":
                 handler = NodeMetricHandler(self._intake(NODE_METRIC), self._environment.wall)
-                reflector = self._environment.reflector(NODE_METRICS, handler, self._reflector)
+                reflector = Reflector(self._environment, NODE_METRICS, handler)
                 group.create_task(reflector.run(), name="nodemetrics")
                 first_looks.append(reflector.wait_synced())
             for poller in await self._pollers(stack):
@@ -116,12 +114,4 @@ class Utilisation:
         return pollers
 
     def _poller(self, source: str, poll: Callable[[], Awaitable[None]], interval: float) -> Poller:
-        return Poller(
-            source,
-            poll,
-            interval=interval,
-            metrics=self._metrics,
-            random=self._environment.random,
-            clock=self._environment.clock,
-            sleep=self._environment.sleep,
-        )
+        return Poller(source, poll, self._environment, interval=interval, metrics=self._metrics)

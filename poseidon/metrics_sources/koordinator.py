@@ -15,7 +15,7 @@ from poseidon.metrics_sources.readings import PERCENTILES, NodeReading, PodReadi
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from poseidon.kube.watch.changes import Change
+    from poseidon.kube.api.resource import Change
 
 NODE_METRICS = Resource("nodemetrics", "/apis/slo.koordinator.sh/v1alpha1/nodemetrics", NodeMetric)
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from poseidon.kube.api.nodes import Namespace
-    from poseidon.kube.watch.changes import Change
+    from poseidon.kube.api.resource import Change
 
 KIND = "Namespace"
 NAME_LABEL = "kubernetes.io/metadata.name"

@@ -13,7 +13,7 @@ from poseidon.bridge.state import BridgeState
 from poseidon.bridge.watched_pods import ANY_SCHEDULER
 from poseidon.embedding import EmbeddedScheduler
 from poseidon.group_trees.spec.trees import trees_are_read
-from poseidon.kube.watch.changes import Change
+from poseidon.kube.api.resource import Change
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
 from poseidon.kube.write.claim_writer import GiveVolume, SelectNode
 from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest

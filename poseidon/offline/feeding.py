@@ -14,6 +14,7 @@ from poseidon.kube.api.node_topology import NodeResourceTopology
 from poseidon.kube.api.nodes import Namespace
 from poseidon.kube.api.pod_groups import NativePodGroup, PodGroup, ScaledOwner, Workload
 from poseidon.kube.api.pods import Pod
+from poseidon.kube.api.resource import Change
 from poseidon.kube.api.storage import (
     CsiDriver,
     CsiNode,
@@ -22,7 +23,6 @@ from poseidon.kube.api.storage import (
     PersistentVolumeClaim,
     StorageClass,
 )
-from poseidon.kube.watch.changes import Change
 from poseidon.numa.node_topology import RECORD_KIND
 from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
 from poseidon.pods.daemon_sets import claimed

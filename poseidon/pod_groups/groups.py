@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from msgspec.structs import replace
 
 from poseidon.group_trees.status.members import Member, admitted, member_of
-from poseidon.kube.watch.quarantine import Attempt, Quarantine
+from poseidon.kube.quarantine import Attempt, Quarantine
 from poseidon.pod_groups.membership import (
     POD_GROUP,
     TOPOLOGY_GROUP,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from poseidon.kube.api.pod_groups import PodGroup, PodGroupStatus
 from poseidon.kube.api.references import timestamp
-from poseidon.kube.watch.quarantine import Quarantine
+from poseidon.kube.quarantine import Quarantine
 from poseidon.kube.write.patch_writer import GroupStatusWrite
 from poseidon.pod_groups.groups import Group, Groups
 from poseidon.pod_groups.membership import Progress

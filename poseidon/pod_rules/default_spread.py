@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from poseidon.kube.api.nodes import Service
     from poseidon.kube.api.pods import Pod
-    from poseidon.kube.watch.changes import Change
+    from poseidon.kube.api.resource import Change
 
 _OWNERS = {
     "ReplicaSet": "apps/",

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
     from poseidon.kube.api.nodes import Node
-    from poseidon.kube.watch.changes import Change
+    from poseidon.kube.api.resource import Change
     from poseidon.pod_groups.sources import Source
 
     T = TypeVar("T")

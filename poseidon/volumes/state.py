@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from poseidon.custom_records import NameIndex
-from poseidon.kube.watch.quarantine import Quarantine
+from poseidon.kube.quarantine import Quarantine
 from poseidon.volumes.available import AvailableVolumes
 from poseidon.volumes.binding import VolumeBindings, VolumeOptions
 from poseidon.volumes.catalogue import Catalogue
@@ -21,6 +21,7 @@ from poseidon.volumes.storage_capacity import StorageCapacities
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from poseidon.kube.api.resource import Change
     from poseidon.kube.api.storage import (
         CsiDriver,
         CsiNode,
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
         PersistentVolumeClaim,
         StorageClass,
     )
-    from poseidon.kube.watch.changes import Change
     from poseidon.kube.write.claim_writer import ClaimWrite
     from protos.firmament.v1 import scheduler_pb2 as pb
 

@@ -9,7 +9,6 @@ from random import Random
 import msgspec
 import pytest
 from msgspec.structs import replace
-from prometheus_client import CollectorRegistry
 
 from poseidon.kube.api.metadata import Condition
 from poseidon.kube.api.pod_groups import (
@@ -18,10 +17,10 @@ from poseidon.kube.api.pod_groups import (
     SchedulingConstraints,
     TopologyConstraint,
 )
-from poseidon.kube.client.metrics import KubeMetrics
+from poseidon.kube.api.resource import Change
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
-from poseidon.kube.watch.changes import Change
+from poseidon.kube.environment import Environment
 from poseidon.kube.write.patch_writer import GroupConditionWrite, GroupConditionWriter
 from poseidon.lifecycle.actions import AnnounceGroup
 from poseidon.pod_groups.membership import NATIVE_POD_GROUP
@@ -119,10 +118,8 @@ async def test_the_condition_is_patched_and_others_are_left_alone():
     ):
         writer = GroupConditionWriter(
             lambda: "/apis/scheduling.k8s.io/v1alpha3/podgroups",
-            transport,
-            wait_quiet=quiet,
-            metrics=KubeMetrics(CollectorRegistry()),
-            random=Random(1),
+            Environment(transport, random=Random(1)),
+            quiet,
         )
         condition = Condition(
             "PodGroupScheduled", "False", "Unschedulable", "no room", "2026-01-01T00:00:00Z"

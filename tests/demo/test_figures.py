@@ -10,7 +10,7 @@ from poseidon.demo.tracker import PodName, PodTracker, percentile
 from poseidon.demo.verification import occupancy
 from poseidon.kube.api.nodes import Node
 from poseidon.kube.api.pods import Pod
-from poseidon.kube.watch.changes import Change
+from poseidon.kube.api.resource import Change
 
 
 class Clock:

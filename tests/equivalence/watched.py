@@ -17,8 +17,9 @@ from poseidon.kube.api import collections as feeds
 from poseidon.kube.api.resource import Resource
 from poseidon.kube.api.storage import SELECTED_NODE
 from poseidon.kube.client.metrics import KubeMetrics
-from poseidon.kube.watch.changes import Feed, ReflectorOptions
-from poseidon.kube.watch.quarantine import Quarantine
+from poseidon.kube.environment import Environment, ReflectorOptions
+from poseidon.kube.quarantine import Quarantine
+from poseidon.kube.watch.changes import Feed
 from poseidon.kube.watch.reflector import Reflector
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
 from poseidon.kube.write.claim_writer import GiveVolume, SelectNode
@@ -112,14 +113,16 @@ class WatchedCluster:
 
     def _reflector(self, resource: Resource[Any], handler: Any) -> Reflector[Any]:
         return Reflector(
-            self.api,  # type: ignore[arg-type]  # answers lists; lines of watches are handed in
+            Environment(
+                self.api,  # type: ignore[arg-type]  # answers lists; lines of watches are handed in
+                self._metrics,
+                Random(1),
+                clock=lambda: self._now,
+                quarantine=self.quarantine,
+                reflector=ReflectorOptions(page_size=7),
+            ),
             resource,
             handler,
-            metrics=self._metrics,
-            random=Random(1),
-            clock=lambda: self._now,
-            options=ReflectorOptions(page_size=7),
-            quarantine=self.quarantine,
         )
 
     def list_all(self) -> None:

@@ -24,8 +24,9 @@ from poseidon.kube.api import collections as feeds
 from poseidon.kube.api.collections import APP_GROUPS, GROUP_MAPS, NETWORK_TOPOLOGIES, tree_maps
 from poseidon.kube.api.resource import Resource
 from poseidon.kube.client.metrics import KubeMetrics
-from poseidon.kube.watch.changes import Feed, ReflectorOptions
-from poseidon.kube.watch.quarantine import Quarantine
+from poseidon.kube.environment import Environment
+from poseidon.kube.quarantine import Quarantine
+from poseidon.kube.watch.changes import Feed
 from poseidon.kube.watch.reflector import Reflector
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
 from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest
@@ -123,17 +124,15 @@ class House:
             (NODE_METRICS, NodeMetricHandler(intake, lambda: self.now)),
         ]
         found: dict[type, list[Reflector[Any]]] = {}
+        environment = Environment(
+            self,  # type: ignore[arg-type]  # lines are handed in, and lists answered, by hand
+            metrics,
+            Random(1),
+            clock=lambda: self.now,
+            quarantine=self.quarantine,
+        )
         for resource, handler in handlers:
-            reflector = Reflector(
-                self,  # type: ignore[arg-type]  # lines are handed in, and lists answered, by hand
-                resource,
-                handler,
-                metrics=metrics,
-                random=Random(1),
-                clock=lambda: self.now,
-                options=ReflectorOptions(),
-                quarantine=self.quarantine,
-            )
+            reflector = Reflector(environment, resource, handler)
             found.setdefault(resource.kind, []).append(reflector)
         return found
 

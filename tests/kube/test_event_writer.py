@@ -14,6 +14,7 @@ from poseidon.kube.api.references import PodRef
 from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
+from poseidon.kube.environment import Environment
 from poseidon.kube.write.event_writer import EventWriter
 from poseidon.kube.write.write_behind import WriteBehindOptions
 from poseidon.testbed.api_server.faults import Fault
@@ -38,13 +39,10 @@ async def writing():
         Transport(ConnectionSettings(cluster.url), clock=time.monotonic) as transport,
     ):
         writer = EventWriter(
-            transport,
+            Environment(transport, KubeMetrics(registry), Random(1), wall=lambda: 1_767_268_800.0),
+            quiet,
             component="poseidon",
             instance="test",
-            wait_quiet=quiet,
-            metrics=KubeMetrics(registry),
-            random=Random(1),
-            wall=lambda: 1_767_268_800.0,
             options=QUICK,
         )
         running = asyncio.create_task(writer.run())

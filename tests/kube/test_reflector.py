@@ -17,7 +17,7 @@ from poseidon.kube.api.resource import Resource
 from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
-from poseidon.kube.watch.changes import ReflectorOptions
+from poseidon.kube.environment import Environment, ReflectorOptions
 from poseidon.kube.watch.reflector import Reflector
 from poseidon.testbed.api_server.options import ClusterOptions
 from poseidon.testbed.api_server.server import SimulatedCluster
@@ -62,13 +62,9 @@ class Watching:
         self.registry = CollectorRegistry()
         self.transport = Transport(ConnectionSettings(url), clock=time.monotonic)
         self.reflector = Reflector(
-            self.transport,
+            Environment(self.transport, KubeMetrics(self.registry), Random(1), reflector=options),
             resource,
             self.store,
-            metrics=KubeMetrics(self.registry),
-            random=Random(1),
-            clock=time.monotonic,
-            options=options,
         )
 
     def count(self, name, **labels):

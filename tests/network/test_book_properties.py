@@ -12,7 +12,7 @@ from poseidon.app_network.state import NetworkBook
 from poseidon.kube.api.app_network import AppGroup, NetworkTopology
 from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.kube.api.pods import Pod, PodSpec, PodStatus
-from poseidon.kube.watch.changes import Change
+from poseidon.kube.api.resource import Change
 from tests.network.test_app_group_controller import app_group
 
 REGION, ZONE = "topology.kubernetes.io/region", "topology.kubernetes.io/zone"

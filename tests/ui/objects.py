@@ -9,7 +9,7 @@ import msgspec
 
 from poseidon.kube.api.nodes import Node
 from poseidon.kube.api.pods import Pod
-from poseidon.kube.watch.changes import Change
+from poseidon.kube.api.resource import Change
 from poseidon.ui.cluster.records import PodRecord
 from poseidon.ui.cluster.store import ClusterStore
 from poseidon.ui.known import About, Capabilities, Known, SolverStanding

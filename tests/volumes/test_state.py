@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from poseidon.kube.watch.changes import Change
+from poseidon.kube.api.resource import Change
 from poseidon.kube.write.claim_writer import GiveVolume, SelectNode, patch_of
 from poseidon.volumes.binding import VolumeOptions
 from poseidon.volumes.claims import PodClaim

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from poseidon.group_trees.spec.trees import TreeArguments
     from poseidon.kube.api.app_network import ConfigMap
     from poseidon.kube.api.pods import Pod
-    from poseidon.kube.watch.changes import Change
-    from poseidon.kube.watch.quarantine import Quarantine
+    from poseidon.kube.api.resource import Change
+    from poseidon.kube.quarantine import Quarantine
     from poseidon.lifecycle.jobs import Jobs
     from poseidon.lifecycle.pending_reasons import PendingReasons
     from poseidon.lifecycle.placements import Placements

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from poseidon.app_network.spec.keys import APPLICATION_RECORDS
 from poseidon.bridge.solver_stream.refused_events import RefusedEvents
-from poseidon.kube.watch.quarantine import Attempt
+from poseidon.kube.quarantine import Attempt
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:

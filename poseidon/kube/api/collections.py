@@ -23,10 +23,10 @@ from poseidon.kube.api.storage import (
     StorageClass,
 )
 
-NODES = Resource("nodes", "/api/v1/nodes", Node)
+NODES = Resource("nodes", "/api/v1/nodes", Node, required=True)
 NAMESPACES = Resource("namespaces", "/api/v1/namespaces", Namespace)
 SERVICES = Resource("services", "/api/v1/services", Service)
-PODS = Resource("pods", "/api/v1/pods", Pod)
+PODS = Resource("pods", "/api/v1/pods", Pod, required=True)
 NODE_TOPOLOGIES = Resource(
     "noderesourcetopologies",
     "/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies",

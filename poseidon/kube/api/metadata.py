@@ -20,9 +20,9 @@ reckoned with: some would be too large to be written again."""
 class KubeStruct(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """Base of all objects of the API, as far as a scheduler looks at them.
 
-    Unknown fields are skipped while decoding, absent ones take Kubernetes' own defaults; `decoding` says how nulls and
-    malformed objects are treated. Attributes are in snake_case, wire names in camelCase. Lists become tuples, so that an
-    empty one costs nothing. They are trees, so nothing can leak through ``gc=False``.
+    Unknown fields are skipped while decoding, absent ones take Kubernetes' own defaults; `decoding` says how nulls
+    and malformed objects are treated. Attributes are in snake_case, wire names in camelCase. Lists become tuples, so
+    that an empty one costs nothing. They are trees, so nothing can leak through ``gc=False``.
     """
 
 

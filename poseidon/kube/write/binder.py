@@ -6,13 +6,11 @@ never bound.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -22,8 +20,7 @@ from poseidon.kube.write.retrying import RetryOptions, Tries
 from poseidon.kube.write.worker_pool import AdaptiveLimit, ConcurrencyOptions, WorkerPool
 
 if TYPE_CHECKING:
-    from poseidon.kube.client.metrics import KubeMetrics
-    from poseidon.kube.client.transport import Transport
+    from poseidon.kube.environment import Environment
 
 _log = logging.getLogger(__name__)
 _ASSIGNED = re.compile(r'already assigned to node "([^"]*)"')
@@ -82,25 +79,21 @@ class Binder(WorkerPool[BindRequest]):
 
     def __init__(
         self,
-        transport: Transport,
+        environment: Environment,
         on_outcome: Callable[[BindOutcome], None],
         *,
-        metrics: KubeMetrics,
-        random: Random,
-        clock: Callable[[], float],
         refusal: Callable[[BindRequest], str] = lambda _: "",
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         options: BinderOptions | None = None,
     ) -> None:
-        self._transport = transport
+        self._transport = environment.transport
         self._on_outcome = on_outcome
         self._refusal = refusal
-        self._metrics = metrics
-        self._random = random
-        self._clock = clock
-        self._sleep = sleep
+        self._metrics = metrics = environment.metrics
+        self._random = environment.random
+        self._clock = environment.clock
+        self._sleep = environment.sleep
         self._options = options or BinderOptions()
-        self._adaptive = AdaptiveLimit(clock, self._options.concurrency)
+        self._adaptive = AdaptiveLimit(self._clock, self._options.concurrency)
         metrics.bind_concurrency.set_function(self._adaptive)
         super().__init__(self._carry_out, self._adaptive)
         self._ended_at = float("-inf")

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -21,8 +20,7 @@ from poseidon.kube.client.media_types import MERGE_PATCH
 from poseidon.kube.write.write_behind import WriteBehind, WriteBehindOptions
 
 if TYPE_CHECKING:
-    from poseidon.kube.client.metrics import KubeMetrics
-    from poseidon.kube.client.transport import Transport
+    from poseidon.kube.environment import Environment
 
 SCHEDULED = "Scheduled"
 FAILED_SCHEDULING = "FailedScheduling"
@@ -57,28 +55,25 @@ class EventWriter(WriteBehind[_Write]):
     """Writes events behind bindings. ``kind`` is what metrics call them.
 
     ``component`` is the name that the events report as their source, ``instance`` that of this process.
-    ``wall`` tells seconds since the epoch. ``wait_quiet`` returns once no binding waits.
+    ``wait_quiet`` returns once no binding waits.
     """
 
     def __init__(
         self,
-        transport: Transport,
+        environment: Environment,
+        wait_quiet: Callable[[], Awaitable[None]],
         *,
         component: str,
         instance: str,
-        wait_quiet: Callable[[], Awaitable[None]],
-        metrics: KubeMetrics,
-        random: Random,
-        wall: Callable[[], float],
         options: WriteBehindOptions | None = None,
         kind: str = "event",
     ) -> None:
-        super().__init__(kind, self._send, wait_quiet, metrics=metrics, random=random, options=options)
-        self._transport = transport
+        super().__init__(kind, self._send, environment, wait_quiet, options)
+        self._transport = environment.for_events or environment.transport
         self._component = component
         self._instance = instance
-        self._wall = wall
-        self._serial = int(wall() * 1e9)
+        self._wall = environment.wall
+        self._serial = int(self._wall() * 1e9)
         # The failure events of pods that still wait, oldest first; forgetting one only costs a second object.
         self._posted: OrderedDict[str, _Posted] = OrderedDict()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
@@ -17,8 +16,7 @@ from poseidon.kube.client.media_types import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from poseidon.kube.write.write_behind import WriteBehind, WriteBehindOptions
 
 if TYPE_CHECKING:
-    from poseidon.kube.client.metrics import KubeMetrics
-    from poseidon.kube.client.transport import Transport
+    from poseidon.kube.environment import Environment
 
 _INVALID = 422
 _ALREADY_BOUND = "already bound to a node"
@@ -53,15 +51,12 @@ class PatchWriter(WriteBehind[PatchWrite]):
     def __init__(
         self,
         kind: str,
-        transport: Transport,
-        *,
+        environment: Environment,
         wait_quiet: Callable[[], Awaitable[None]],
-        metrics: KubeMetrics,
-        random: Random,
         options: WriteBehindOptions | None = None,
     ) -> None:
-        super().__init__(kind, self._send, wait_quiet, metrics=metrics, random=random, options=options)
-        self._transport = transport
+        super().__init__(kind, self._send, environment, wait_quiet, options)
+        self._transport = environment.transport
 
     def submit(self, write: PatchWrite) -> None:
         """Queue a write."""
@@ -113,12 +108,16 @@ class ConditionWriter(PatchWriter):
     """Writes ``PodScheduled=False`` with kube-scheduler's reasons, for people and autoscalers.
 
     ``Unschedulable`` has autoscalers add nodes; ``SchedulerError``, for what has not been decided, does not.
-    ``wall`` tells seconds since the epoch.
     """
 
-    def __init__(self, transport: Transport, *, wall: Callable[[], float], **more: Any) -> None:
-        super().__init__("condition", transport, **more)
-        self._wall = wall
+    def __init__(
+        self,
+        environment: Environment,
+        wait_quiet: Callable[[], Awaitable[None]],
+        options: WriteBehindOptions | None = None,
+    ) -> None:
+        super().__init__("condition", environment, wait_quiet, options)
+        self._wall = environment.wall
 
     def unschedulable(
         self, pod: PodRef, message: str, *, was_unschedulable: bool, undecided: bool = False
@@ -238,8 +237,14 @@ class GroupConditionWriter(PatchWriter):
     ``served`` tells under which path all PodGroups are at present.
     """
 
-    def __init__(self, served: Callable[[], str], transport: Transport, **more: Any) -> None:
-        super().__init__("pod group", transport, **more)
+    def __init__(
+        self,
+        served: Callable[[], str],
+        environment: Environment,
+        wait_quiet: Callable[[], Awaitable[None]],
+        options: WriteBehindOptions | None = None,
+    ) -> None:
+        super().__init__("pod group", environment, wait_quiet, options)
         self._served = served
 
     def _patch(self, write: PatchWrite) -> Patch:

@@ -11,7 +11,6 @@ import logging
 from collections.abc import Awaitable, Callable, Hashable
 from contextlib import nullcontext
 from dataclasses import dataclass
-from random import Random
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from poseidon.kube.client.errors import ApiError, KubeError
@@ -19,7 +18,7 @@ from poseidon.kube.write.retrying import RetryOptions, Tries, outrun
 from poseidon.kube.write.worker_pool import WorkerPool
 
 if TYPE_CHECKING:
-    from poseidon.kube.client.metrics import KubeMetrics
+    from poseidon.kube.environment import Environment
 
 W = TypeVar("W")
 
@@ -66,20 +65,18 @@ class WriteBehind(Generic[W]):
         self,
         kind: str,
         perform: Callable[[W], Awaitable[None]],
+        environment: Environment,
         wait_quiet: Callable[[], Awaitable[None]],
-        *,
-        metrics: KubeMetrics,
-        random: Random,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         options: WriteBehindOptions | None = None,
     ) -> None:
         self._kind = kind
         self._perform = perform
         self._wait_quiet = wait_quiet
+        metrics = environment.metrics
         # Looked up once: finding a series by its labels takes longer than counting in it.
         self._counts = {result: metrics.writes.labels(kind, result) for result in _RESULTS}
-        self._random = random
-        self._sleep = sleep
+        self._random = environment.random
+        self._sleep = environment.sleep
         self._options = options or WriteBehindOptions()
         self._waiting: dict[Hashable, _Waiting[W]] = {}
         metrics.writes_waiting.labels(kind).set_function(lambda: len(self._waiting))

@@ -17,7 +17,7 @@ from poseidon.ui.cluster.requested_history import RequestedHistory
 if TYPE_CHECKING:
     from poseidon.kube.api.nodes import Node
     from poseidon.kube.api.pods import Pod
-    from poseidon.kube.watch.changes import Change
+    from poseidon.kube.api.resource import Change
     from poseidon.ui.versions import Versions
 
 GONE_SECONDS = 900.0

@@ -15,7 +15,7 @@ from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
 from poseidon.kube.api.metadata import Condition, KubeStruct
 from poseidon.kube.api.node_topology import NodeResourceTopology
 from poseidon.kube.api.pod_groups import NativePodGroup, PodGroup, Workload
-from poseidon.kube.watch.changes import Change
+from poseidon.kube.api.resource import Change
 from poseidon.offline.feeding import as_created
 from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
 from poseidon.ui.cluster.evictions import PREEMPTED, Eviction

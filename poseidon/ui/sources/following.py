@@ -7,21 +7,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from poseidon.kube.api import collections
-from poseidon.kube.watch.changes import Feed, ReflectorOptions
+from poseidon.kube.watch.changes import Feed
+from poseidon.kube.watch.reflector import Reflector
 from poseidon.metrics_sources.koordinator import NODE_METRICS
 from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
 
 if TYPE_CHECKING:
     from poseidon.kube.api.node_topology import NodeResourceTopology
     from poseidon.kube.api.nodes import Node
-    from poseidon.kube.api.resource import Resource
-    from poseidon.kube.watch.changes import Change
-    from poseidon.kube.watch.environment import Environment
-    from poseidon.kube.watch.reflector import Reflector
+    from poseidon.kube.api.resource import Change, Resource
+    from poseidon.kube.environment import Environment
     from poseidon.ui.known import Known
     from poseidon.ui.sources.measured import MeasuredUse
-
-_NEEDED, _OPTIONAL = ReflectorOptions(), ReflectorOptions(optional=True)
 
 
 def followers(environment: Environment, known: Known, measured: MeasuredUse) -> list[Reflector[Any]]:
@@ -35,24 +32,23 @@ def followers(environment: Environment, known: Known, measured: MeasuredUse) -> 
     def of_groups(take: Callable[[Sequence[Change[Any]]], None]) -> Feed[Any]:
         return Feed(take, partial(known.versions.mark, "groups"))
 
-    takers: list[tuple[Resource[Any], Feed[Any], ReflectorOptions]] = [
-        (collections.NODES, Feed(nodes_changed, _nothing), _NEEDED),
-        (collections.PODS, Feed(store.pods_changed, _nothing), _NEEDED),
-        (collections.NODE_TOPOLOGIES, Feed(zones_taker(known), _nothing), _OPTIONAL),
-        (NODE_METRICS, Feed(measured.node_metrics_changed, _nothing), _OPTIONAL),
-        (collections.POD_GROUPS, of_groups(partial(groups.groups_changed, POD_GROUP)), _OPTIONAL),
-        (collections.WORKLOADS, of_groups(partial(groups.groups_changed, WORKLOAD)), _OPTIONAL),
+    takers: list[tuple[Resource[Any], Feed[Any]]] = [
+        (collections.NODES, Feed(nodes_changed, _nothing)),
+        (collections.PODS, Feed(store.pods_changed, _nothing)),
+        (collections.NODE_TOPOLOGIES, Feed(zones_taker(known), _nothing)),
+        (NODE_METRICS, Feed(measured.node_metrics_changed, _nothing)),
+        (collections.POD_GROUPS, of_groups(partial(groups.groups_changed, POD_GROUP))),
+        (collections.WORKLOADS, of_groups(partial(groups.groups_changed, WORKLOAD))),
         (
             collections.NATIVE_POD_GROUPS,
             of_groups(partial(groups.groups_changed, NATIVE_POD_GROUP)),
-            _OPTIONAL,
         ),
-        (collections.GROUP_MAPS, of_groups(groups.maps_changed), _OPTIONAL),
-        (collections.tree_maps(groups.trees.namespace), of_groups(groups.tree_maps_changed), _OPTIONAL),
-        (collections.APP_GROUPS, of_groups(groups.app_groups_changed), _OPTIONAL),
-        (collections.NETWORK_TOPOLOGIES, of_groups(groups.topologies_changed), _OPTIONAL),
+        (collections.GROUP_MAPS, of_groups(groups.maps_changed)),
+        (collections.tree_maps(groups.trees.namespace), of_groups(groups.tree_maps_changed)),
+        (collections.APP_GROUPS, of_groups(groups.app_groups_changed)),
+        (collections.NETWORK_TOPOLOGIES, of_groups(groups.topologies_changed)),
     ]
-    return [environment.reflector(resource, feed, options) for resource, feed, options in takers]
+    return [Reflector(environment, resource, feed) for resource, feed in takers]
 
 
 def zones_taker(known: Known) -> Callable[[Sequence[Change[NodeResourceTopology]]], None]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 if TYPE_CHECKING:
     from poseidon.kube.api.metadata import KubeStruct
-    from poseidon.kube.watch.changes import Change
+    from poseidon.kube.api.resource import Change
 
     T = TypeVar("T", bound=KubeStruct)
 
