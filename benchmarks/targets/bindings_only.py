@@ -29,14 +29,14 @@ _PAGE = 1000
 
 
 class _BindAll:
-    """A reflector's handler that asks for a binding of every pod without a node, once."""
+    """Takes what a reflector tells, and asks for a binding of every pod without a node, once."""
 
     def __init__(self, binder: Binder, nodes: Sequence[str]) -> None:
         self._binder = binder
         self._nodes = cycle(nodes)
         self._seen: set[str] = set()
 
-    def on_changes(self, changes: Sequence[Change[Pod]]) -> None:
+    def take(self, changes: Sequence[Change[Pod]]) -> None:
         """Bind what is new."""
         for change in changes:
             pod = change.object
@@ -45,9 +45,6 @@ class _BindAll:
             self._seen.add(change.uid)
             metadata = pod.metadata
             self._binder.submit(BindRequest(change.uid, metadata.namespace, metadata.name, next(self._nodes)))
-
-    def on_synced(self) -> None:
-        """Nothing waits for it."""
 
 
 @click.command()
@@ -73,7 +70,7 @@ async def _run(kubeconfig: Path) -> None:
             raise click.ClickException("the cluster has no nodes")
         environment = Environment(transport)
         binder = Binder(environment, _ignore)
-        reflector = Reflector(environment, PODS, _BindAll(binder, nodes))
+        reflector = Reflector(environment, PODS, _BindAll(binder, nodes).take)
         tasks = [asyncio.create_task(binder.run()), asyncio.create_task(reflector.run())]
         sys.stdout.write("listening on -\n")
         sys.stdout.flush()

@@ -28,7 +28,6 @@ class PodWatch:
         self._refused: set[PodName] = set()
         self._node_of: dict[PodName, str] = {}
         self._changed = asyncio.Event()
-        self._synced = asyncio.Event()
         self.bound = 0
         self.bound_twice = 0
         self.first_bound = 0.0
@@ -58,7 +57,7 @@ class PodWatch:
             self._refused.discard(name)
             self._node_of.pop(name, None)
 
-    def on_changes(self, changes: Sequence[Change[Pod]]) -> None:
+    def take(self, changes: Sequence[Change[Pod]]) -> None:
         """Take pods as they are now."""
         now = self._clock()
         for change in changes:
@@ -94,14 +93,6 @@ class PodWatch:
             self.first_bound = now
         self.last_bound = now
 
-    def on_synced(self) -> None:
-        """The first list is complete."""
-        self._synced.set()
-
-    async def wait_synced(self) -> None:
-        """Wait until the first list is complete."""
-        await self._synced.wait()
-
     async def changed(self, at_most: float) -> None:
         """Wait until something has changed since the last call, at most so many seconds."""
         with suppress(TimeoutError):
@@ -114,10 +105,10 @@ class PodWatch:
 async def watching(transport: Transport, clock: Callable[[], float]) -> AsyncIterator[PodWatch]:
     """Watch all pods; the watch is up to date on entry."""
     watch = PodWatch(clock)
-    reflector = Reflector(Environment(transport, clock=clock), PODS, watch)
+    reflector = Reflector(Environment(transport, clock=clock), PODS, watch.take)
     running = asyncio.create_task(reflector.run())
     try:
-        await watch.wait_synced()
+        await reflector.wait_synced()
         yield watch
     finally:
         running.cancel()

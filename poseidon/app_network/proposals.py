@@ -10,7 +10,7 @@ from poseidon.app_network.good_state import LAST_GOOD, Kept
 from poseidon.app_network.spec.keys import APP_GROUP_KIND, TOPOLOGY_KIND, ObjectKey
 from poseidon.app_network.spec.ordering import compact
 from poseidon.kube.api.collections import APP_GROUP_VERSION, TOPOLOGY_VERSION
-from poseidon.kube.api.references import ObjectRef
+from poseidon.kube.api.metadata import ObjectRef
 from poseidon.kube.parsing.defects import Defect, listed
 
 VALID, ORDERED, MEASURED = "Valid", "Ordered", "Measured"

@@ -10,7 +10,7 @@ from poseidon.bridge.watched_pods import ANY_SCHEDULER
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.environment import ReflectorOptions
 from poseidon.kube.write.binder import BinderOptions
-from poseidon.kube.write.write_behind import WriteBehindOptions
+from poseidon.kube.write.workqueue import WriteBehindOptions
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from poseidon.app_network.controller import NetworkController
 from poseidon.bridge.held_actions import HeldActions
 from poseidon.bridge.metrics import BridgeMetrics, QueueDepths
-from poseidon.bridge.rounds import RoundHistory, kind_of, parts_of
+from poseidon.bridge.rounds import RoundHistory
 from poseidon.bridge.solver_stream.session import DistrustedError, Session
 from poseidon.bridge.solver_stream.stream import NeedsChangedError
 from poseidon.bridge.state import BridgeState
@@ -26,6 +26,7 @@ from poseidon.kube.quarantine import Quarantine
 from poseidon.kube.write.event_writer import EventWriter
 from poseidon.leadership.election import Role
 from poseidon.leadership.elector import Leadership, OnlyBridge
+from poseidon.lifecycle.placements import kind_of, parts_of
 from poseidon.lifecycle.refusals import ROUNDS, SECONDS, Distrust
 from poseidon.pods.visibility import visible_to
 from protos.firmament.v1 import scheduler_pb2 as pb

@@ -155,7 +155,8 @@ class BridgeState(Stores):
             for group in result.unscheduled:
                 for uid in group.tasks:
                     self._pods.without_kept_place(uid)
-        self.gangs.on_round(result)
+        if result.gangs or self.gangs.topology.lives:
+            self.gangs.on_round(result)
         if self.storage.in_use:
             self.storage.apply()
 

@@ -108,7 +108,8 @@ class Pods:
     def _settle(self) -> None:
         if self._stores.storage.in_use:
             self._stores.storage.apply()
-        self._stores.gangs.apply()
+        if self._stores.groups.has_news:
+            self._stores.gangs.apply()
 
     def _take(self, uid: str, pod: Pod) -> None:
         """Take a pod as it is now; one that cannot be dealt with stays pending, and counts where it runs."""
@@ -154,7 +155,7 @@ class Pods:
         disposition = pod_translation.disposition(pod)
         known = stores.tasks.get(uid)
         ours = ANY_SCHEDULER in self._ours or pod_translation.scheduler_of(pod) in self._ours
-        group = stores.gangs.pod_changed(uid, pod) if ours else None
+        group = stores.groups.put_pod(uid, pod) if ours else None
         if not ours:
             stores.nominations.foreign(uid, foreign_nomination(pod, self._priorities))
         schedulable = ours and disposition is Disposition.PENDING

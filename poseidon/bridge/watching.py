@@ -26,7 +26,6 @@ from poseidon.kube.api.collections import (
     WORKLOADS,
     tree_maps,
 )
-from poseidon.kube.watch.changes import Feed
 from poseidon.kube.watch.reflector import Reflector
 from poseidon.metrics_sources.all_sources import Utilisation
 from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
@@ -143,7 +142,7 @@ class Watching:
     def _follow(
         self, resource: Resource[Any], take: Callable[[Sequence[Change[Any]]], None]
     ) -> Reflector[Any]:
-        return Reflector(self._environment, resource, Feed(take, self._changed))
+        return Reflector(self._environment, resource, take, self._changed)
 
 
 async def _after(

@@ -81,13 +81,14 @@ async def _watch(transport: Transport, shadow: Shadow, period: float | None) -> 
     stop = stop_event()
     async with transport:
         await transport.get("/version")  # a server that does not answer is told at once
-        following = asyncio.create_task(Reflector(Environment(transport), PODS, shadow).run())
+        reflector = Reflector(Environment(transport), PODS, shadow.take)
+        following = asyncio.create_task(reflector.run())
         asking = asyncio.create_task(shadow.run())
         stopping = asyncio.create_task(stop.wait())
         parts = {following, asking, stopping}
         try:
             await asyncio.wait(
-                {asyncio.create_task(shadow.synced.wait()), *parts}, return_when=asyncio.FIRST_COMPLETED
+                {asyncio.create_task(reflector.wait_synced()), *parts}, return_when=asyncio.FIRST_COMPLETED
             )
             click.echo("watching; Ctrl-C ends it with a report", err=True)
             done, _ = await asyncio.wait(parts, timeout=period, return_when=asyncio.FIRST_COMPLETED)

@@ -208,9 +208,10 @@ class _Demo:
 @asynccontextmanager
 async def following(environment: Environment, tracker: PodTracker) -> AsyncIterator[None]:
     """Let ``tracker`` see all pods and their changes; it is up to date on entry."""
-    running = asyncio.create_task(Reflector(environment, PODS, tracker).run())
+    reflector = Reflector(environment, PODS, tracker.take)
+    running = asyncio.create_task(reflector.run())
     try:
-        await tracker.wait_synced()
+        await reflector.wait_synced()
         yield
     finally:
         running.cancel()

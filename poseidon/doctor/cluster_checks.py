@@ -12,8 +12,8 @@ from poseidon.doctor.findings import Finding, Verdict
 from poseidon.kube.api.collections import NODES
 from poseidon.kube.api.coordination import Lease
 from poseidon.kube.api.decoding import MalformedObjectError, decode_object
+from poseidon.kube.api.metadata import seconds
 from poseidon.kube.client.errors import KubeError
-from poseidon.kube.parsing.times import seconds
 
 if TYPE_CHECKING:
     from poseidon.configuration.document import BridgeConfiguration

@@ -18,7 +18,6 @@ from poseidon.kube.api.resource import Change, Resource
 from poseidon.kube.client.errors import ApiError, KubeError
 from poseidon.kube.client.media_types import MERGE_PATCH
 from poseidon.kube.environment import ReflectorOptions
-from poseidon.kube.watch.changes import Feed
 from poseidon.kube.watch.reflector import Reflector
 from poseidon.leadership.election import Election, LeaseWrite, Role
 
@@ -68,7 +67,8 @@ class Elector:
         self._reflector = Reflector(
             replace(environment, reflector=patience),
             Resource("leases", self._collection, Lease, field_selector=name, required=True),
-            Feed(self._follow, self._wake.set),
+            self._follow,
+            self._wake.set,
         )
 
     @property

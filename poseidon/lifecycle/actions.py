@@ -14,7 +14,7 @@ from poseidon.kube.write.patch_writer import (
 )
 
 if TYPE_CHECKING:
-    from poseidon.kube.api.references import ObjectRef, PodRef
+    from poseidon.kube.api.metadata import ObjectRef, PodRef
 
 
 class Bind(NamedTuple):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
-from poseidon.kube.api.references import PodRef
+from poseidon.kube.api.metadata import PodRef
 
 if TYPE_CHECKING:
     from poseidon.pods.tasks import Task

@@ -13,7 +13,7 @@ from poseidon.lifecycle.refusals import Kind, Reason, Refusals
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from poseidon.kube.quarantine import Quarantine
     from poseidon.kube.write.evictor import EvictionOutcome
@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     from poseidon.volumes.state import VolumeState
 
 _log = logging.getLogger(__name__)
+
+_KINDS = pb.Delta.Kind.DESCRIPTOR.values_by_number
+
+PART_DELTAS = 250
+"""A few milliseconds of work; with as many bindings in flight an API server is busy for longer."""
 
 _UNSUPPORTED = "this driver can neither move running pods nor do what it does not know"
 
@@ -258,3 +263,28 @@ class Placements:
             record = self._tasks.get(uid)
             if record is not None and record.phase in UNDER_WAY:
                 self._pending.fail(record, reason, retry=True)
+
+
+def kind_of(kind: int) -> str:
+    """Return the name of a kind of deltas; a solver that is newer may send others."""
+    found = _KINDS.get(kind)
+    return found.name if found is not None else "UNKNOWN"
+
+
+def parts_of(result: pb.RoundResult, most: int = PART_DELTAS) -> Iterator[pb.RoundResult]:
+    """Yield a round in parts of at most ``most`` deltas, in order; the last part has everything else.
+
+    A round with evictions is not cut: who makes way for whom is one decision.
+    """
+    deltas = result.deltas
+    whole = len(deltas) <= most or any(delta.kind == pb.Delta.PREEMPT for delta in deltas)
+    if whole:
+        yield result
+        return
+    last = (len(deltas) - 1) // most * most
+    for begin in range(0, last, most):
+        yield pb.RoundResult(round=result.round, deltas=deltas[begin : begin + most])
+    rest = pb.RoundResult()
+    rest.CopyFrom(result)
+    del rest.deltas[:last]
+    yield rest

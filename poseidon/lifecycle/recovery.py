@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, StrictBool, StrictInt
 
-from poseidon.kube.api.references import PodRef
+from poseidon.kube.api.metadata import PodRef
 from poseidon.lifecycle.actions import Action, AnnounceRefused, DeleteRefused, RecreateRefused
 from protos.conventions.configuration import Section
 

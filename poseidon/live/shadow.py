@@ -138,19 +138,14 @@ class Shadow:
         self._waiting: deque[Pod] = deque(maxlen=_MOST_WAITING)
         self._came = asyncio.Event()
         self.report = Report()
-        self.synced = asyncio.Event()
 
-    def on_changes(self, changes: Sequence[Change[Pod]]) -> None:
-        """Take pods as they are now."""
+    def take(self, changes: Sequence[Change[Pod]]) -> None:
+        """Take pods as they are now. What comes once the first list is complete is new."""
         for uid, pod in changes:
             if pod is None:
                 self._unbound.discard(uid)
             elif pod.spec.scheduler_name in self._names:
                 self._take(pod)
-
-    def on_synced(self) -> None:
-        """What comes from here on is new."""
-        self.synced.set()
 
     def _take(self, pod: Pod) -> None:
         uid = pod.metadata.uid

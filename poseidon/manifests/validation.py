@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from poseidon.kube.api.metadata import KubeStruct, ObjectMeta, Resources
+from poseidon.kube.api.metadata import KubeStruct, ObjectMeta, Resources, seconds
 from poseidon.kube.api.nodes import Namespace, Node, PriorityClass, Service
 from poseidon.kube.api.pod_groups import DisruptionBudget
 from poseidon.kube.api.pods import Pod
@@ -21,7 +21,6 @@ from poseidon.kube.api.workloads import CronJob, DaemonSet, Job, PodTemplate, Re
 from poseidon.kube.parsing.defects import Defect
 from poseidon.kube.parsing.label_syntax import label_defects
 from poseidon.kube.parsing.quantities import QuantityError, amount
-from poseidon.kube.parsing.times import seconds
 from poseidon.manifests.budgets import budget_defects
 from poseidon.nodes.machines import machine
 from poseidon.pods.classes import ClassTable

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from poseidon.kube.client.transport import Transport
 from poseidon.kube.watch.reflector import Reflector
 from poseidon.metrics_sources.intake import ClusterView, Intake, SourceMetrics
-from poseidon.metrics_sources.koordinator import NODE_METRICS, NodeMetricHandler
+from poseidon.metrics_sources.koordinator import NODE_METRICS, NodeMetricTaker
 from poseidon.metrics_sources.metrics_server import MetricsServerSource
 from poseidon.metrics_sources.polling import Poller
 from poseidon.metrics_sources.prometheus import PrometheusSource, connection
@@ -65,8 +65,8 @@ class Utilisation:
         async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
             first_looks: list[Awaitable[None]] = []
             if self._options.node_metric == "auto":
-                handler = NodeMetricHandler(self._intake(NODE_METRIC), self._environment.wall)
-                reflector = Reflector(self._environment, NODE_METRICS, handler)
+                taker = NodeMetricTaker(self._intake(NODE_METRIC), self._environment.wall)
+                reflector = Reflector(self._environment, NODE_METRICS, taker.take)
                 group.create_task(reflector.run(), name="nodemetrics")
                 first_looks.append(reflector.wait_synced())
             for poller in await self._pollers(stack):

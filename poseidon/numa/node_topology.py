@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from poseidon.custom_records import CustomResource, Reading
 from poseidon.kube.api.collections import NODE_TOPOLOGIES, NODE_TOPOLOGIES_ALPHA1
+from poseidon.kube.api.metadata import seconds
 from poseidon.kube.parsing.defects import Defect
 from poseidon.kube.parsing.quantities import QuantityError, milli_units, whole_units
-from poseidon.kube.parsing.times import seconds
 from poseidon.numa.fingerprints import of_hashes, pod_hash
 from protos.firmament.v1 import scheduler_pb2 as pb
 

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from poseidon.group_trees.spec.keys import GROUP_LABEL
-from poseidon.kube.parsing.times import seconds
+from poseidon.kube.api.metadata import seconds
 from poseidon.pods.tasks import identity
 
 if TYPE_CHECKING:

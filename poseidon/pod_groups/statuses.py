@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from poseidon.kube.api.metadata import timestamp
 from poseidon.kube.api.pod_groups import PodGroup, PodGroupStatus
-from poseidon.kube.api.references import timestamp
 from poseidon.kube.quarantine import Quarantine
 from poseidon.kube.write.patch_writer import GroupStatusWrite
 from poseidon.pod_groups.groups import Group, Groups

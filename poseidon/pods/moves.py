@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from poseidon.kube.parsing.times import seconds
+from poseidon.kube.api.metadata import seconds
 
 if TYPE_CHECKING:
     from poseidon.kube.api.pods import Pod

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from poseidon.kube.parsing.times import seconds
+from poseidon.kube.api.metadata import seconds
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:

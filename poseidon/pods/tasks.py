@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from poseidon.kube.api.metadata import ObjectMeta
+from poseidon.kube.api.metadata import ObjectMeta, seconds
 from poseidon.kube.api.pods import Container, Pod, PodSpec, PodStatus
-from poseidon.kube.parsing.times import seconds
 from poseidon.pods.resizes import as_counted
 from poseidon.pods.templates import NEVER
 from protos.firmament.v1 import scheduler_pb2 as pb

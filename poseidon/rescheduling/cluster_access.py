@@ -9,11 +9,11 @@ import msgspec
 
 from poseidon.kube.api.collections import NODES, PODS
 from poseidon.kube.api.decoding import decode_object, decode_page
-from poseidon.kube.api.references import PodRef, timestamp
+from poseidon.kube.api.metadata import PodRef, timestamp
 from poseidon.kube.client.errors import ApiError
 from poseidon.kube.client.media_types import MERGE_PATCH
 from poseidon.kube.write.evictor import is_budget_refusal, post_eviction
-from poseidon.kube.write.retrying import RetryOptions, Tries
+from poseidon.kube.write.workqueue import RetryOptions, Tries
 from poseidon.pods.moves import MOVE_TO, MOVE_UNTIL
 
 if TYPE_CHECKING:

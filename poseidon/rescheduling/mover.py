@@ -14,9 +14,8 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING
 
-from poseidon.kube.api.references import PodRef
+from poseidon.kube.api.metadata import PodRef, seconds
 from poseidon.kube.client.errors import ApiError
-from poseidon.kube.parsing.times import seconds
 from poseidon.pods.moves import announced_move
 from poseidon.pods.resources import amounts, effective_requests
 from poseidon.pods.tasks import qualified_name

@@ -6,9 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from poseidon.bridge.state import BridgeState
-from poseidon.kube.api.metadata import Condition
+from poseidon.kube.api.metadata import Condition, timestamp
 from poseidon.kube.api.pod_groups import PodGroupStatus
-from poseidon.kube.api.references import timestamp
 from poseidon.kube.api.resource import Change
 from poseidon.pod_groups.membership import POD_GROUP, WORKLOAD
 from tests.batch.objects import pod, pod_group, workload

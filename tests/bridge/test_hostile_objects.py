@@ -14,10 +14,9 @@ from poseidon.bridge.state import BridgeState
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.api.app_network import AppGroup, NetworkTopology
 from poseidon.kube.api.decoding import decode_metadata, decode_object, decode_page
-from poseidon.kube.api.metadata import ObjectMeta, OwnerReference
+from poseidon.kube.api.metadata import ObjectMeta, OwnerReference, seconds
 from poseidon.kube.api.pod_groups import ScaledOwner, ScaleSpec
 from poseidon.kube.api.pods import Pod
-from poseidon.kube.parsing.times import seconds
 from poseidon.kube.write.patch_writer import MapWrite
 from poseidon.lifecycle.actions import Action
 from poseidon.lifecycle.recovery import RECREATIONS, RecoveryOptions

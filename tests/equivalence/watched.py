@@ -19,13 +19,12 @@ from poseidon.kube.api.storage import SELECTED_NODE
 from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.environment import Environment, ReflectorOptions
 from poseidon.kube.quarantine import Quarantine
-from poseidon.kube.watch.changes import Feed
 from poseidon.kube.watch.reflector import Reflector
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
 from poseidon.kube.write.claim_writer import GiveVolume, SelectNode
 from poseidon.lifecycle.actions import AnnounceUnschedulable, Bind, Evict
 from poseidon.metrics_sources.intake import Intake, SourceMetrics
-from poseidon.metrics_sources.koordinator import NODE_METRICS, NodeMetricHandler
+from poseidon.metrics_sources.koordinator import NODE_METRICS, NodeMetricTaker
 from poseidon.metrics_sources.metrics_server import MetricsServerSource
 from poseidon.metrics_sources.options import MetricsServerOptions
 from poseidon.metrics_sources.samples import METRICS_SERVER, NODE_METRIC
@@ -103,15 +102,15 @@ class WatchedCluster:
                 (each, state.custom_records.taker(custom, i)) for i, each in enumerate(custom.resources)
             ]
         for resource, take in takers:
-            yield resource.name, self._reflector(resource, Feed(take, lambda: None))
-        handler = NodeMetricHandler(self._intake(NODE_METRIC), lambda: self._now)
-        yield NODE_METRICS.name, self._reflector(NODE_METRICS, handler)
+            yield resource.name, self._reflector(resource, take)
+        handler = NodeMetricTaker(self._intake(NODE_METRIC), lambda: self._now)
+        yield NODE_METRICS.name, self._reflector(NODE_METRICS, handler.take)
 
     def _intake(self, source: str) -> Intake:
         metrics = SourceMetrics(CollectorRegistry())
         return Intake(source, self.state.samples, self.state, metrics=metrics, changed=lambda: None)
 
-    def _reflector(self, resource: Resource[Any], handler: Any) -> Reflector[Any]:
+    def _reflector(self, resource: Resource[Any], take: Any) -> Reflector[Any]:
         return Reflector(
             Environment(
                 self.api,  # type: ignore[arg-type]  # answers lists; lines of watches are handed in
@@ -122,7 +121,7 @@ class WatchedCluster:
                 reflector=ReflectorOptions(page_size=7),
             ),
             resource,
-            handler,
+            take,
         )
 
     def list_all(self) -> None:
@@ -145,7 +144,7 @@ class WatchedCluster:
                     assert book is not None
                     book.config_map_changed(name, change.object.data)
 
-            await self._reflector(feeds.config_map(namespace, name), Feed(take, lambda: None))._list()
+            await self._reflector(feeds.config_map(namespace, name), take)._list()
         source = MetricsServerSource(
             self.api,  # type: ignore[arg-type]  # answers lists
             self._intake(METRICS_SERVER),

@@ -26,13 +26,12 @@ from poseidon.kube.api.resource import Resource
 from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.environment import Environment
 from poseidon.kube.quarantine import Quarantine
-from poseidon.kube.watch.changes import Feed
 from poseidon.kube.watch.reflector import Reflector
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
 from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest
 from poseidon.lifecycle.actions import Action, Bind, Evict, WithdrawEviction
 from poseidon.metrics_sources.intake import Intake, SourceMetrics
-from poseidon.metrics_sources.koordinator import NODE_METRICS, NodeMetricHandler
+from poseidon.metrics_sources.koordinator import NODE_METRICS, NodeMetricTaker
 from poseidon.metrics_sources.samples import NODE_METRIC
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.hostile.objects import COMMONS
@@ -119,10 +118,7 @@ class House:
             metrics=SourceMetrics(CollectorRegistry()),
             changed=lambda: None,
         )
-        handlers: list[tuple[Resource[Any], Any]] = [
-            *((resource, Feed(take, lambda: None)) for resource, take in takers),
-            (NODE_METRICS, NodeMetricHandler(intake, lambda: self.now)),
-        ]
+        takers.append((NODE_METRICS, NodeMetricTaker(intake, lambda: self.now).take))
         found: dict[type, list[Reflector[Any]]] = {}
         environment = Environment(
             self,  # type: ignore[arg-type]  # lines are handed in, and lists answered, by hand
@@ -131,8 +127,8 @@ class House:
             clock=lambda: self.now,
             quarantine=self.quarantine,
         )
-        for resource, handler in handlers:
-            reflector = Reflector(environment, resource, handler)
+        for resource, take in takers:
+            reflector = Reflector(environment, resource, take)
             found.setdefault(resource.kind, []).append(reflector)
         return found
 

@@ -18,8 +18,14 @@ from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.kube.environment import Environment
-from poseidon.kube.write.binder import Binder, BinderOptions, BindOutcome, BindRequest, BindResult
-from poseidon.kube.write.worker_pool import ConcurrencyOptions
+from poseidon.kube.write.binder import (
+    Binder,
+    BinderOptions,
+    BindOutcome,
+    BindRequest,
+    BindResult,
+    ConcurrencyOptions,
+)
 from tests.kube.scripted_api import json, scripted, status
 from tests.support.waiting import until
 

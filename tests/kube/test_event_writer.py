@@ -10,13 +10,13 @@ from random import Random
 import pytest
 from prometheus_client import CollectorRegistry
 
-from poseidon.kube.api.references import PodRef
+from poseidon.kube.api.metadata import PodRef
 from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.kube.environment import Environment
 from poseidon.kube.write.event_writer import EventWriter
-from poseidon.kube.write.write_behind import WriteBehindOptions
+from poseidon.kube.write.workqueue import WriteBehindOptions
 from poseidon.testbed.api_server.faults import Fault
 from poseidon.testbed.objects.resources import EVENTS
 from poseidon.testbed.objects.store import decode

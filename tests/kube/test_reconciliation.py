@@ -17,7 +17,6 @@ from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.kube.environment import Environment, ReflectorOptions, WatchOptions
-from poseidon.kube.watch.changes import Feed
 from poseidon.kube.watch.reflector import Reflector
 from poseidon.testbed.api_server.server import SimulatedCluster
 from tests.kube.scripted_api import listing, node, scripted, status, watch
@@ -43,7 +42,7 @@ class Reconciling:
                 reflector=OPTIONS,
             ),
             NODES,
-            Feed(self._take, lambda: None),
+            self._take,
         )
 
     def _take(self, changes):

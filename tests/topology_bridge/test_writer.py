@@ -8,7 +8,7 @@ from random import Random
 
 import msgspec
 
-from poseidon.kube.api.references import PodRef
+from poseidon.kube.api.metadata import PodRef
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.kube.environment import Environment

@@ -6,10 +6,9 @@ import pytest
 
 from poseidon.bridge.solver_stream import events
 from poseidon.kube.api.decoding import convert_object
-from poseidon.kube.api.metadata import ObjectMeta
+from poseidon.kube.api.metadata import ObjectMeta, seconds
 from poseidon.kube.api.nodes import PriorityClass
 from poseidon.kube.api.pods import Pod
-from poseidon.kube.parsing.times import seconds
 from poseidon.pods.classes import ClassTable
 from poseidon.pods.tasks import (
     Disposition,

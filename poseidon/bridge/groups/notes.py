@@ -9,9 +9,8 @@ from poseidon.custom_records import CustomRecords
 from poseidon.group_trees.spec.keys import GROUP_RECORD, TREE_NAME, TREE_RECORD
 from poseidon.group_trees.status.group_status import gist
 from poseidon.group_trees.status.written import Told, Values
-from poseidon.kube.api.metadata import Condition
+from poseidon.kube.api.metadata import Condition, ObjectRef, timestamp
 from poseidon.kube.api.pod_groups import NativePodGroup
-from poseidon.kube.api.references import ObjectRef, timestamp
 from poseidon.kube.write.patch_writer import GroupConditionWrite
 from poseidon.lifecycle.actions import Action, AnnounceGroup
 from poseidon.lifecycle.pending_reasons import reasons_of

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from poseidon.group_trees.spec.keys import RANK_LABEL, RETRIES_LABEL, STATUS_LABEL
 from poseidon.group_trees.status.members import Member, number
 from poseidon.group_trees.status.placement import placement_text, rank_text, ranks
-from poseidon.kube.parsing.times import seconds
+from poseidon.kube.api.metadata import seconds
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from poseidon.group_trees.spec.keys import RANK_LABEL, RETRIES_LABEL, STATUS_LABEL
 from poseidon.group_trees.status.placement import natural
-from poseidon.kube.api.references import PodRef
+from poseidon.kube.api.metadata import PodRef
 
 if TYPE_CHECKING:
     from poseidon.kube.api.pods import Pod

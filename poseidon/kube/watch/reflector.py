@@ -1,4 +1,4 @@
-"""Keeps a handler informed of all objects of one resource: list, watch, recover from whatever breaks.
+"""Tells of all objects of one resource: list, watch, recover from whatever breaks.
 
 A list comes in pages, each handed on as it arrives. The watch starts at the list's version and asks for
 bookmarks, so that after a broken stream it resumes where it stopped. When the server has forgotten that
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import aclosing, suppress
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -28,7 +28,6 @@ from poseidon.kube.api.metadata import KubeStruct, ObjectMeta, Status
 from poseidon.kube.api.resource import Change, Resource
 from poseidon.kube.client.backoff import Backoff
 from poseidon.kube.client.errors import ApiError, KubeError, UnreachableError
-from poseidon.kube.watch.changes import Handler
 from poseidon.kube.watch.listing import pages
 from poseidon.kube.watch.reconciliation import Known, reconcile
 
@@ -43,15 +42,25 @@ _log = logging.getLogger(__name__)
 class Reflector(Generic[T]):
     """Lists and watches one resource until cancelled.
 
-    A change at which the handler raises goes to quarantine. ``run`` returns only by cancellation.
+    ``take`` is given changes batch by batch, in the order of the server, from the event loop's thread; it must not
+    block. An object may come again unchanged; an absence may come for an unknown uid. A change at which it raises goes
+    to quarantine. ``changed`` is called after each batch, and when the first list is complete, or the resource turns
+    out not to be served at all. ``run`` returns only by cancellation.
     """
 
-    def __init__(self, environment: Environment, resource: Resource[T], handler: Handler[T]) -> None:
+    def __init__(
+        self,
+        environment: Environment,
+        resource: Resource[T],
+        take: Callable[[Sequence[Change[T]]], None],
+        changed: Callable[[], None] | None = None,
+    ) -> None:
         self._environment = environment
         self._transport = environment.transport
         self._resource = resource
         self._served = resource
-        self._handler = handler
+        self._take_changes = take
+        self._changed = changed
         self._metrics = environment.metrics
         self._random = environment.random
         self._options = environment.reflector
@@ -66,7 +75,7 @@ class Reflector(Generic[T]):
 
     @property
     def has_synced(self) -> bool:
-        """Whether the handler has been given a complete list, or the resource is known not to be served."""
+        """Whether a complete list has been handed over, or the resource is known not to be served."""
         return self._synced.is_set()
 
     @property
@@ -79,7 +88,7 @@ class Reflector(Generic[T]):
         await self._synced.wait()
 
     async def run(self) -> None:
-        """Keep the handler informed for ever."""
+        """Tell for ever."""
         async with asyncio.TaskGroup() as parts:
             if self._environment.watch.reconcile_period:
                 comparing = reconcile(self._environment, self._as_known, self._list_anew)
@@ -160,7 +169,8 @@ class Reflector(Generic[T]):
                 async for batch in stream:
                     self._take(batch)
                     heard = True
-                    self._backoff.reset()
+                    if self._backoff.failures:
+                        self._backoff.reset()
                     self._broken_in_a_row = 0
         except TimeoutError:
             self._relist("drift")
@@ -289,12 +299,18 @@ class Reflector(Generic[T]):
             self._deliver(batch)
 
     def _deliver(self, batch: Sequence[Change[T]]) -> None:
-        self._environment.quarantine.deliver(self._resource.name, self._handler.on_changes, batch)
+        self._environment.quarantine.deliver(self._resource.name, self._tell, batch)
+
+    def _tell(self, batch: Sequence[Change[T]]) -> None:
+        self._take_changes(batch)
+        if self._changed is not None:
+            self._changed()
 
     def _mark_synced(self) -> None:
         if not self._synced.is_set():
             self._synced.set()
-            self._handler.on_synced()
+            if self._changed is not None:
+                self._changed()
 
     def _reject(self, metadata: ObjectMeta, problem: str) -> None:
         self._metrics.rejected_objects.labels(self._resource.name).inc()

@@ -1,4 +1,5 @@
-"""Posts bindings in parallel over kept-open connections, and says what became of each.
+"""Posts bindings in parallel over kept-open connections, as many at a time as the server can do with, and says what
+became of each.
 
 A binding carries the pod's uid as a precondition: a namesake that was created meanwhile is
 never bound.
@@ -16,8 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from poseidon.kube.client.errors import ApiError, KubeError, UnreachableError
-from poseidon.kube.write.retrying import RetryOptions, Tries
-from poseidon.kube.write.worker_pool import AdaptiveLimit, ConcurrencyOptions, WorkerPool
+from poseidon.kube.write.workqueue import RetryOptions, Tries, WorkerPool
 
 if TYPE_CHECKING:
     from poseidon.kube.environment import Environment
@@ -55,6 +55,87 @@ class BindOutcome(NamedTuple):
     request: BindRequest
     result: BindResult
     reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ConcurrencyOptions:
+    """A limit between ``least`` and ``most``, at first ``initial``.
+
+    Rates are compared over periods of at least ``period_seconds``. A step up multiplies the limit by ``growth``, and
+    is kept if the rate grows by at least the share ``worth``; after one that was not, ``hold_periods`` pass. A server
+    that turns requests away has the limit multiplied by ``shrink``.
+    """
+
+    initial: int = 64
+    least: int = 8
+    most: int = 256
+    period_seconds: float = 0.5
+    growth: float = 1.25
+    worth: float = 0.05
+    shrink: float = 0.7
+    hold_periods: int = 8
+
+
+class AdaptiveLimit:
+    """Climbs as long as more requests in flight are answered at a higher rate, and backs off when told to.
+
+    ``clock`` is monotonic. What a server does best with is not known beforehand: over a long way hundreds in flight
+    hide the latency, and a busy server gains nothing from more than a few dozen. Only periods in which work always
+    waited say anything.
+    """
+
+    def __init__(self, clock: Callable[[], float], options: ConcurrencyOptions | None = None) -> None:
+        self._clock = clock
+        self._options = options or ConcurrencyOptions()
+        self._limit = self._options.initial
+        self._before: tuple[int, float] | None = None  # limit and rate that a step up is to be compared with
+        self._hold = 0
+        self._may_shrink_at = float("-inf")
+        self._begin()
+
+    def __call__(self) -> int:
+        """Return the limit at present."""
+        return self._limit
+
+    def answered(self, waiting: int) -> None:
+        """A request has been carried out, and so many others wait at that moment."""
+        if not waiting:
+            self._begin()
+            return
+        self._answers += 1
+        seconds = self._clock() - self._begun
+        if seconds >= self._options.period_seconds and self._answers >= 2 * self._limit:
+            self._judge(self._answers / seconds)
+            self._begin()
+
+    def turned_away(self) -> None:
+        """The server was too busy for a request, or in trouble; at most once per period that makes a difference."""
+        now = self._clock()
+        if now < self._may_shrink_at:
+            return
+        self._may_shrink_at = now + self._options.period_seconds
+        self._limit = max(self._options.least, int(self._limit * self._options.shrink))
+        self._before = None
+        self._hold = self._options.hold_periods
+        self._begin()
+
+    def _begin(self) -> None:
+        self._begun = self._clock()
+        self._answers = 0
+
+    def _judge(self, rate: float) -> None:
+        """Go on climbing, step back, or hold, after a period with this rate."""
+        before, self._before = self._before, None
+        if before is not None and rate < before[1] * (1 + self._options.worth):
+            self._limit = before[0]
+            self._hold = self._options.hold_periods
+        elif self._hold:
+            self._hold -= 1
+        elif self._limit < self._options.most:
+            self._before = (self._limit, rate)
+            self._limit = min(
+                self._options.most, max(self._limit + 1, int(self._limit * self._options.growth))
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,7 @@ import msgspec
 from poseidon.kube.api.storage import BOUND_BY_CONTROLLER, SELECTED_NODE
 from poseidon.kube.client.errors import ApiError, KubeError
 from poseidon.kube.client.media_types import MERGE_PATCH
-from poseidon.kube.write.retrying import RetryOptions, Tries
-from poseidon.kube.write.worker_pool import WorkerPool
+from poseidon.kube.write.workqueue import RetryOptions, Tries, WorkerPool
 
 if TYPE_CHECKING:
     from poseidon.kube.environment import Environment

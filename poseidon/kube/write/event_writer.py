@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from poseidon.kube.api.references import ObjectRef, PodRef, timestamp
+from poseidon.kube.api.metadata import ObjectRef, PodRef, timestamp
 from poseidon.kube.client.errors import ApiError
 from poseidon.kube.client.media_types import MERGE_PATCH
-from poseidon.kube.write.write_behind import WriteBehind, WriteBehindOptions
+from poseidon.kube.write.workqueue import WriteBehind, WriteBehindOptions
 
 if TYPE_CHECKING:
     from poseidon.kube.environment import Environment

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from poseidon.kube.api.references import PodRef, timestamp
+from poseidon.kube.api.metadata import PodRef, timestamp
 from poseidon.kube.client.errors import ApiError, KubeError
 from poseidon.kube.client.media_types import STRATEGIC_MERGE_PATCH
-from poseidon.kube.write.retrying import RetryOptions, Tries
-from poseidon.kube.write.worker_pool import WorkerPool
+from poseidon.kube.write.workqueue import RetryOptions, Tries, WorkerPool
 
 if TYPE_CHECKING:
     from poseidon.kube.client.transport import Transport

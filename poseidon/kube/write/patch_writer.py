@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import msgspec
 
 from poseidon.kube.api.collections import NATIVE_POD_GROUPS
-from poseidon.kube.api.metadata import Condition
+from poseidon.kube.api.metadata import Condition, PodRef, timestamp
 from poseidon.kube.api.pod_groups import PodGroupStatus
-from poseidon.kube.api.references import PodRef, timestamp
 from poseidon.kube.client.errors import ApiError
 from poseidon.kube.client.media_types import MERGE_PATCH, STRATEGIC_MERGE_PATCH
-from poseidon.kube.write.write_behind import WriteBehind, WriteBehindOptions
+from poseidon.kube.write.workqueue import WriteBehind, WriteBehindOptions
 
 if TYPE_CHECKING:
     from poseidon.kube.environment import Environment

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from poseidon.kube.api.references import PodRef
+from poseidon.kube.api.metadata import PodRef
 from poseidon.kube.client.backoff import Backoff
 from poseidon.kube.client.errors import ApiError, KubeError
 from poseidon.kube.write.evictor import post_eviction
-from poseidon.kube.write.retrying import RetryOptions, Tries, outrun
+from poseidon.kube.write.workqueue import RetryOptions, Tries, outrun
 
 if TYPE_CHECKING:
     from poseidon.kube.environment import Environment

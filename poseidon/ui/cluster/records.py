@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from poseidon.group_trees.spec.keys import RANK_LABEL
-from poseidon.kube.parsing.times import seconds
+from poseidon.kube.api.metadata import seconds
 from poseidon.pod_groups.membership import Membership, membership
 from poseidon.pods.resizes import as_counted
 from poseidon.pods.resources import amounts, effective_requests
