@@ -82,10 +82,10 @@ class Storage:
             if record is not None:
                 with self._quarantine.attempt("needs of claims", uid, name=record.task.name):
                     self._apply(record, resolution)
-        self._actions += self._volumes.take_writes()
+        self._actions += self._volumes.bindings.take_writes()
         for name, amounts in self._volumes.take_offers().items():
             with self._quarantine.attempt("offers to volumes", name):
-                attached, rooms = self._volumes.attached(name), self._volumes.rooms(name)
+                attached, rooms = self._volumes.attached(name), self._volumes.capacities.rooms(name)
                 self._machines.offer(name, amounts, attached, rooms)
 
     def _apply(self, record: PodRecord, resolution: Resolution) -> None:
@@ -96,12 +96,12 @@ class Storage:
 
     def refused(self, write: ClaimWrite, reason: str) -> None:
         """A write has failed for good; without a reason, what it was to begin counts as done."""
-        self._volumes.refused(write, reason)
+        self._volumes.bindings.refused(write, reason)
         self.apply()
 
     def expire(self) -> None:
         """Give up claims that have taken too long to be bound."""
-        self._volumes.expire(self._clock())
+        self._volumes.bindings.expire(self._clock())
         self.apply()
 
     def _with_needs(self, task: Task, resolution: Resolution) -> Task:

@@ -161,7 +161,7 @@ class PendingBindings:
         problem = self._volumes.begin(uid, record.binding, self._clock())
         if problem:
             self.fail(record, problem, retry=True, nominated=True)
-        elif self._volumes.is_under_way(uid):
+        elif uid in self._volumes.bindings:
             self._tasks.move(record, Event.CLAIMS_BEGUN)
             self.nominate(record, record.binding)
         else:
