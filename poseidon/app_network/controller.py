@@ -6,23 +6,20 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from poseidon.app_network.object_writer import ObjectWriter
+from poseidon.app_network.proposals import Proposal
+from poseidon.app_network.spec.keys import ObjectKey
+from poseidon.app_network.state import NetworkBook
+from poseidon.app_network.topologies import MapName
+from poseidon.kube.api.app_network import ConfigMap
 from poseidon.kube.api.collections import APP_GROUPS, NETWORK_TOPOLOGIES, config_map
 from poseidon.kube.api.resource import Change
 from poseidon.kube.client.backoff import Backoff
 from poseidon.kube.client.errors import ApiError, KubeError
+from poseidon.kube.environment import Environment
 from poseidon.kube.watch.reflector import Reflector
-
-if TYPE_CHECKING:
-    from poseidon.app_network.proposals import Proposal
-    from poseidon.app_network.spec.keys import ObjectKey
-    from poseidon.app_network.state import NetworkBook
-    from poseidon.app_network.topologies import MapName
-    from poseidon.kube.api.app_network import ConfigMap
-    from poseidon.kube.environment import Environment
-    from poseidon.kube.write.event_writer import EventWriter
+from poseidon.kube.write.event_writer import EventWriter
 
 Take = Callable[["MapName", "Mapping[str, str] | None"], None]
 

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from poseidon.app_network.app_groups import AppGroups
 from poseidon.app_network.members import Demand, Members
+from poseidon.app_network.options import NetworkArguments, NetworkOptions
 from poseidon.app_network.proposals import Notice, Proposal
 from poseidon.app_network.spec.keys import APP_GROUP_KIND, TOPOLOGY_KIND, ObjectKey
 from poseidon.app_network.topologies import MapName, Topologies
 from poseidon.kube.api.app_network import AppGroup, NetworkTopology
 from poseidon.kube.api.metadata import timestamp
+from poseidon.kube.api.pods import Pod
+from poseidon.kube.api.resource import Change
 from poseidon.kube.quarantine import Quarantine
-
-if TYPE_CHECKING:
-    from poseidon.app_network.options import NetworkArguments, NetworkOptions
-    from poseidon.kube.api.pods import Pod
-    from poseidon.kube.api.resource import Change
 
 
 class NetworkBook:

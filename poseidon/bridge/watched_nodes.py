@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from poseidon.bridge.stores import Stores
+from poseidon.kube.api.nodes import Node
+from poseidon.kube.api.resource import Change
 from poseidon.nodes.machines import machine as machine_of
-
-if TYPE_CHECKING:
-    from poseidon.bridge.stores import Stores
-    from poseidon.kube.api.nodes import Node
-    from poseidon.kube.api.resource import Change
 
 _log = logging.getLogger(__name__)
 

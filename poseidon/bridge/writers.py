@@ -5,10 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from poseidon.bridge.binding_traces import BindingTraces
+from poseidon.bridge.metrics import BridgeMetrics
+from poseidon.bridge.options import BridgeOptions
+from poseidon.bridge.state import BridgeState
+from poseidon.kube.environment import Environment
 from poseidon.kube.write.binder import Binder, BindOutcome, BindRequest, BindResult
-from poseidon.kube.write.claim_writer import ClaimWriter, GiveVolume, SelectNode
+from poseidon.kube.write.claim_writer import ClaimWrite, ClaimWriter, GiveVolume, SelectNode
 from poseidon.kube.write.event_writer import EventWriter
 from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest, Evictor
 from poseidon.kube.write.patch_writer import (
@@ -36,14 +41,6 @@ from poseidon.lifecycle.actions import (
     WithdrawEviction,
 )
 from poseidon.lifecycle.recovery import RECREATIONS
-
-if TYPE_CHECKING:
-    from poseidon.bridge.binding_traces import BindingTraces
-    from poseidon.bridge.metrics import BridgeMetrics
-    from poseidon.bridge.options import BridgeOptions
-    from poseidon.bridge.state import BridgeState
-    from poseidon.kube.environment import Environment
-    from poseidon.kube.write.claim_writer import ClaimWrite
 
 _log = logging.getLogger(__name__)
 

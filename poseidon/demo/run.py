@@ -4,29 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from poseidon.demo.progress import Display
 from poseidon.demo.report import Summary, summarise
 from poseidon.demo.seeding import create_cluster, create_pods
 from poseidon.demo.solver_client import SolverClient
 from poseidon.demo.tracker import PodName, PodTracker
 from poseidon.demo.verification import read_occupancy
+from poseidon.demo.workload import Object, Workload
 from poseidon.kube.api.collections import PODS
 from poseidon.kube.client.settings import load_settings
 from poseidon.kube.client.transport import Transport
 from poseidon.kube.environment import Environment
 from poseidon.kube.watch.reflector import Reflector
 from poseidon.testbed.harness.stack import CLUSTER_NAME, Stack, StackOptions
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from poseidon.demo.progress import Display
-    from poseidon.demo.workload import Object, Workload
 
 _PAGE_PORT = 8088
 _POLL_SECONDS = 0.05

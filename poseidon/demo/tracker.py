@@ -8,11 +8,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from poseidon.kube.api.pods import Pod
-    from poseidon.kube.api.resource import Change
+from poseidon.kube.api.pods import Pod
+from poseidon.kube.api.resource import Change
 
 
 class PodName(NamedTuple):

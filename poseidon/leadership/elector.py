@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
@@ -17,13 +17,10 @@ from poseidon.kube.api.decoding import MalformedObjectError, decode_object
 from poseidon.kube.api.resource import Change, Resource
 from poseidon.kube.client.errors import ApiError, KubeError
 from poseidon.kube.client.media_types import MERGE_PATCH
-from poseidon.kube.environment import ReflectorOptions
+from poseidon.kube.environment import Environment, ReflectorOptions
 from poseidon.kube.watch.reflector import Reflector
 from poseidon.leadership.election import Election, LeaseWrite, Role
-
-if TYPE_CHECKING:
-    from poseidon.kube.environment import Environment
-    from poseidon.leadership.options import LeaderElectionOptions
+from poseidon.leadership.options import LeaderElectionOptions
 
 _log = logging.getLogger(__name__)
 

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from msgspec.structs import replace
 
+from poseidon.kube.quarantine import Quarantine
+from poseidon.kube.write.claim_writer import ClaimWrite
+from poseidon.lifecycle.actions import Action
+from poseidon.lifecycle.pending_reasons import PendingReasons
+from poseidon.lifecycle.phases import PodRecord
+from poseidon.lifecycle.placements import Placements
+from poseidon.lifecycle.pods import Tasks
+from poseidon.nodes.machines import Machines
+from poseidon.pods.classes import ClassTable
+from poseidon.pods.tasks import Task
+from poseidon.volumes.claims import PodClaim
+from poseidon.volumes.resolution import Resolution
 from poseidon.volumes.state import VolumeState, ranked
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from poseidon.kube.quarantine import Quarantine
-    from poseidon.kube.write.claim_writer import ClaimWrite
-    from poseidon.lifecycle.actions import Action
-    from poseidon.lifecycle.pending_reasons import PendingReasons
-    from poseidon.lifecycle.phases import PodRecord
-    from poseidon.lifecycle.placements import Placements
-    from poseidon.lifecycle.pods import Tasks
-    from poseidon.nodes.machines import Machines
-    from poseidon.pods.classes import ClassTable
-    from poseidon.pods.tasks import Task
-    from poseidon.volumes.claims import PodClaim
-    from poseidon.volumes.resolution import Resolution
 
 
 class Storage:

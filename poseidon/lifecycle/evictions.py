@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
 from poseidon.lifecycle.actions import Action, Evict, WithdrawEviction
 from poseidon.lifecycle.eviction_review import Asked, EvictionReview, Verdict
-from poseidon.lifecycle.phases import UNDER_WAY, Event, Phase
+from poseidon.lifecycle.phases import UNDER_WAY, Event, Phase, PodRecord
+from poseidon.lifecycle.pods import Tasks
 from poseidon.lifecycle.refusals import Kind, Reason, Refusals
 from protos.firmament.v1 import scheduler_pb2 as pb
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from poseidon.lifecycle.phases import PodRecord
-    from poseidon.lifecycle.pods import Tasks
 
 
 class Evictions:

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
 
 from poseidon.kube.write.patch_writer import Nomination
 from poseidon.lifecycle.actions import Action, Bind
 from poseidon.lifecycle.bind_check import Absent
-from poseidon.lifecycle.phases import UNDER_WAY, UNPLACED, Event, Phase
+from poseidon.lifecycle.nominations import Nominations
+from poseidon.lifecycle.pending_reasons import PendingReasons
+from poseidon.lifecycle.phases import UNDER_WAY, UNPLACED, Event, Phase, PodRecord
+from poseidon.lifecycle.pods import Tasks
+from poseidon.volumes.state import VolumeState
 from protos.firmament.v1 import scheduler_pb2 as pb
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from poseidon.lifecycle.nominations import Nominations
-    from poseidon.lifecycle.pending_reasons import PendingReasons
-    from poseidon.lifecycle.phases import PodRecord
-    from poseidon.lifecycle.pods import Tasks
-    from poseidon.volumes.state import VolumeState
 
 _NAMED = 3
 """How many of the pods that one waits for are named."""

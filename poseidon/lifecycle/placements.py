@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
+from poseidon.kube.quarantine import Quarantine
 from poseidon.kube.write.binder import BindOutcome, BindResult
+from poseidon.kube.write.evictor import EvictionOutcome
 from poseidon.lifecycle.actions import Action, AnnouncePreempted, AnnounceScheduled
+from poseidon.lifecycle.bind_check import BindCheck
+from poseidon.lifecycle.evictions import Evictions
 from poseidon.lifecycle.pending_bindings import PendingBindings
-from poseidon.lifecycle.phases import UNDER_WAY, UNPLACED, Event, Phase
+from poseidon.lifecycle.pending_reasons import PendingReasons
+from poseidon.lifecycle.phases import UNDER_WAY, UNPLACED, Event, Phase, PodRecord
+from poseidon.lifecycle.pods import Tasks
 from poseidon.lifecycle.refusals import Kind, Reason, Refusals
+from poseidon.nodes.machines import Machines
+from poseidon.volumes.state import VolumeState
 from protos.firmament.v1 import scheduler_pb2 as pb
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from poseidon.kube.quarantine import Quarantine
-    from poseidon.kube.write.evictor import EvictionOutcome
-    from poseidon.lifecycle.bind_check import BindCheck
-    from poseidon.lifecycle.evictions import Evictions
-    from poseidon.lifecycle.pending_reasons import PendingReasons
-    from poseidon.lifecycle.phases import PodRecord
-    from poseidon.lifecycle.pods import Tasks
-    from poseidon.nodes.machines import Machines
-    from poseidon.volumes.state import VolumeState
 
 _log = logging.getLogger(__name__)
 

@@ -11,15 +11,13 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from poseidon.explanations import Verdict, verdicts
+from poseidon.kube.api.pods import Pod
+from poseidon.kube.api.resource import Change
 from poseidon.live.solver import NoAnswerError, explain_task
-
-if TYPE_CHECKING:
-    from poseidon.kube.api.pods import Pod
-    from poseidon.kube.api.resource import Change
-    from protos.conventions.tls import TlsFiles
+from protos.conventions.tls import TlsFiles
 
 _KNOWN_WITHIN = 5.0
 """Seconds until which the solver must have heard of a pod that was bound."""

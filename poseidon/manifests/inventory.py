@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -25,13 +26,9 @@ from poseidon.kube.api.storage import (
     StorageClass,
 )
 from poseidon.kube.api.workloads import CronJob, DaemonSet, Job, ReplicaWorkload
+from poseidon.manifests.documents import Document
 from poseidon.manifests.left_out import unread
 from poseidon.manifests.validation import STORAGE_KINDS, Validator
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from poseidon.manifests.documents import Document
 
 _KINDS: dict[tuple[str, str], type[KubeStruct]] = {
     ("", "Namespace"): Namespace,

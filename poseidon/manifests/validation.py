@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from poseidon.kube.api.metadata import KubeStruct, ObjectMeta, Resources, seconds
 from poseidon.kube.api.nodes import Namespace, Node, PriorityClass, Service
@@ -26,10 +26,6 @@ from poseidon.nodes.machines import machine
 from poseidon.pods.classes import ClassTable
 from poseidon.pods.tasks import HIGHEST, LOWEST
 from poseidon.volumes.requirements import volume_rules
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 MAX_PODS = 1_000_000
 """More pods than any cluster runs (Kubernetes supports 150,000); a larger number is a slip."""

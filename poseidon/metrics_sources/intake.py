@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from poseidon.kube.parsing.defects import LONGEST_FIELD, LONGEST_PROBLEM, shortened
 from poseidon.metrics_sources.readings import NodeReading, machine_sample
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from poseidon.metrics_sources.samples import SampleBook
+from poseidon.metrics_sources.samples import SampleBook
 
 _log = logging.getLogger(__name__)
 _MOST_OBJECTS = 100_000

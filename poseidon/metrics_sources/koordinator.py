@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
 
 from poseidon.custom_records import NameIndex
 from poseidon.kube.api.metadata import seconds
 from poseidon.kube.api.metrics import AggregatedUsage, NodeMetric, PodMetricInfo
-from poseidon.kube.api.resource import Resource
+from poseidon.kube.api.resource import Change, Resource
 from poseidon.metrics_sources.amounts import amounts_in_use, go_duration
 from poseidon.metrics_sources.intake import Fault, Intake
 from poseidon.metrics_sources.readings import PERCENTILES, NodeReading, PodReading, Window
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from poseidon.kube.api.resource import Change
 
 NODE_METRICS = Resource("nodemetrics", "/apis/slo.koordinator.sh/v1alpha1/nodemetrics", NodeMetric)
 

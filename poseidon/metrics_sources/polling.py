@@ -7,14 +7,11 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 
 from poseidon.kube.client.backoff import Backoff
 from poseidon.kube.client.errors import ApiError, KubeError
-
-if TYPE_CHECKING:
-    from poseidon.kube.environment import Environment
-    from poseidon.metrics_sources.intake import SourceMetrics
+from poseidon.kube.environment import Environment
+from poseidon.metrics_sources.intake import SourceMetrics
 
 _log = logging.getLogger(__name__)
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 from protos.firmament.v1 import scheduler_pb2 as pb
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 NODE_METRIC, METRICS_SERVER, PROMETHEUS = SOURCES = ("nodeMetric", "metricsServer", "prometheus")
 """Names of the sources, in order of precedence."""

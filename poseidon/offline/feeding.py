@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from msgspec.structs import replace
 
+from poseidon.bridge.state import BridgeState
 from poseidon.disruption_budgets import BUDGET_RECORD
 from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
 from poseidon.kube.api.metadata import KubeStruct, ObjectMeta
@@ -23,17 +25,12 @@ from poseidon.kube.api.storage import (
     PersistentVolumeClaim,
     StorageClass,
 )
+from poseidon.manifests.loader import Manifests
 from poseidon.numa.node_topology import RECORD_KIND
 from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
+from poseidon.pod_groups.sources import Source
 from poseidon.pods.daemon_sets import claimed
 from poseidon.pods.tasks import Disposition, disposition, qualified_name
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from poseidon.bridge.state import BridgeState
-    from poseidon.manifests.loader import Manifests
-    from poseidon.pod_groups.sources import Source
 
 T = TypeVar("T", bound=KubeStruct)
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
+from poseidon.group_trees.spec.groups import GroupSpec
 from poseidon.group_trees.status.members import Member, admitted, member_of
+from poseidon.kube.api.pods import Pod
 from poseidon.kube.quarantine import Attempt, Quarantine
 from poseidon.pod_groups.membership import (
     POD_GROUP,
@@ -25,14 +28,8 @@ from poseidon.pod_groups.membership import (
 from poseidon.pod_groups.sources import Demand, Described, Known, Source, Sources, places
 from poseidon.pods import tasks as pod_translation
 from poseidon.pods.class_numbers import ANYWHERE, Colocation
+from poseidon.pods.tasks import Task
 from protos.firmament.v1 import scheduler_pb2 as pb
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from poseidon.group_trees.spec.groups import GroupSpec
-    from poseidon.kube.api.pods import Pod
-    from poseidon.pods.tasks import Task
 
 _GroupKey: TypeAlias = tuple[ObjectKey, str, str]
 

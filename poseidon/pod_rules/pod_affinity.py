@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from poseidon.kube.api.metadata import ObjectMeta
+from poseidon.kube.api.pod_rules import PodAffinity, PodAffinityTerm
 from poseidon.kube.parsing.defects import Defect
 from poseidon.kube.parsing.label_syntax import key_fault, namespace_fault
 from poseidon.pod_rules.label_selectors import canonical, distinct, label_key_requirements, requirements
 from protos.firmament.v1 import scheduler_pb2 as pb
-
-if TYPE_CHECKING:
-    from poseidon.kube.api.metadata import ObjectMeta
-    from poseidon.kube.api.pod_rules import PodAffinity, PodAffinityTerm
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
 
+from poseidon.kube.parsing.defects import Defect
+from poseidon.pods.templates import Plain
+from poseidon.pods.visibility import Visibility, VisibleLabels
 from poseidon.volumes.requirements import NO_NEEDS, VolumeNeeds, with_needs
 from protos.firmament.v1 import scheduler_pb2 as pb
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
-
-    from poseidon.kube.parsing.defects import Defect
-    from poseidon.pods.templates import Plain
-    from poseidon.pods.visibility import Visibility, VisibleLabels
 
 LEAST_SURPLUS = 256
 """New classes after which it is worth looking which are still borne by a pod."""

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from sys import intern
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 from weakref import WeakValueDictionary
 
+from poseidon.kube.api.pods import Pod
+from poseidon.kube.parsing.defects import Defect
 from poseidon.pods.class_numbers import ANYWHERE, ClassKey, ClassNumbers, Colocation, shown
 from poseidon.pods.daemon_sets import nobodys
 from poseidon.pods.templates import Template, TemplateTable
 from poseidon.pods.visibility import SelectorIndex, Visibility, VisibleLabels
 from poseidon.volumes.requirements import NO_NEEDS, VolumeNeeds
 from protos.firmament.v1 import scheduler_pb2 as pb
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import TypeAlias
-
-    from poseidon.kube.api.pods import Pod
-    from poseidon.kube.parsing.defects import Defect
 
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
@@ -261,5 +257,4 @@ class ClassTable:
         )
 
 
-if TYPE_CHECKING:
-    _TraitsKey: TypeAlias = tuple[Template, Scene, tuple[str, ...], bool, VolumeNeeds, Colocation, str]
+_TraitsKey: TypeAlias = tuple[Template, Scene, tuple[str, ...], bool, VolumeNeeds, Colocation, str]

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from poseidon.kube.api.pods import Pod
 from poseidon.pods.estimates import NODE_ANNOTATIONS, POD_ANNOTATIONS
 from poseidon.pods.moves import MOVE_ANNOTATIONS
 from poseidon.pods.programs import PROGRAM, program
 from poseidon.pods.resources import BANDWIDTH_ANNOTATIONS
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
-
-    from poseidon.kube.api.pods import Pod
-    from protos.firmament.v1 import scheduler_pb2 as pb
+from protos.firmament.v1 import scheduler_pb2 as pb
 
 ANNOTATION_PREFIX = "firmament.io/"
 """Annotations of pods and nodes that begin like this are meant for models."""

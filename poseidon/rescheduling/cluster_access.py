@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from poseidon.kube.api.collections import NODES, PODS
 from poseidon.kube.api.decoding import decode_object, decode_page
 from poseidon.kube.api.metadata import PodRef, timestamp
+from poseidon.kube.api.nodes import Node
+from poseidon.kube.api.pods import Pod
 from poseidon.kube.client.errors import ApiError
 from poseidon.kube.client.media_types import MERGE_PATCH
+from poseidon.kube.environment import Environment
 from poseidon.kube.write.evictor import is_budget_refusal, post_eviction
 from poseidon.kube.write.workqueue import RetryOptions, Tries
 from poseidon.pods.moves import MOVE_TO, MOVE_UNTIL
-
-if TYPE_CHECKING:
-    from poseidon.kube.api.nodes import Node
-    from poseidon.kube.api.pods import Pod
-    from poseidon.kube.environment import Environment
 
 T = TypeVar("T")
 

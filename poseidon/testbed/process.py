@@ -7,9 +7,10 @@ import contextlib
 import signal
 import ssl
 import sys
+from collections.abc import Coroutine, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -31,10 +32,6 @@ from poseidon.testbed.kubeconfig import write_kubeconfig
 from poseidon.testbed.objects.resources import NODES, PODS
 from poseidon.testbed.seeding import create_nodes
 from protos.conventions.command_line import OneLineCommand
-
-if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterator
-
 
 _NODES, _POSITIVE, _AMOUNT = click.IntRange(0, 100_000), click.IntRange(1), click.FloatRange(0.0)
 _PEM, _FILE = click.Path(exists=True, dir_okay=False), click.Path(path_type=Path, dir_okay=False)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, TypeVar
+from collections.abc import Set as AbstractSet
+from typing import Generic, TypeVar
 
 from poseidon.custom_records import NameIndex
+from poseidon.kube.api.storage import PersistentVolume
 from poseidon.volumes.claims import Users
 from poseidon.volumes.records import Claim, Provision, Volume, volume_record
-
-if TYPE_CHECKING:
-    from collections.abc import Set as AbstractSet
-
-    from poseidon.kube.api.storage import PersistentVolume
-
 
 R = TypeVar("R")
 

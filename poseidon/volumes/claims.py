@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-if TYPE_CHECKING:
-    from poseidon.kube.api.pods import Pod
+from poseidon.kube.api.pods import Pod
 
 Rank: TypeAlias = tuple[int, float, str]
 """Order among pods that wait for one thing: higher priority negated, time of creation, uid."""

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING
 
 from poseidon.kube.api.pod_rules import NodeAffinity
+from poseidon.kube.api.storage import CsiNode, PersistentVolume, StorageClass
+from poseidon.kube.parsing.defects import Defect
 from poseidon.pod_rules.node_affinity import NAME_FIELD, required_terms
 from protos.firmament.v1 import scheduler_pb2 as pb
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from poseidon.kube.api.storage import CsiNode, PersistentVolume, StorageClass
-    from poseidon.kube.parsing.defects import Defect
 
 ATTACHMENTS = "attachable-volumes-csi-"
 """Resources that begin like this count the volumes of a CSI driver that are attached to a machine."""

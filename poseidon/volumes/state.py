@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from poseidon.custom_records import NameIndex
+from poseidon.kube.api.resource import Change
+from poseidon.kube.api.storage import (
+    CsiDriver,
+    CsiNode,
+    CsiStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
 from poseidon.kube.quarantine import Quarantine
 from poseidon.volumes.available import AvailableVolumes
 from poseidon.volumes.binding import VolumeBindings, VolumeOptions
@@ -17,19 +26,6 @@ from poseidon.volumes.records import Profile, claim_record, provision_record
 from poseidon.volumes.requirements import AttachLimits, attachments
 from poseidon.volumes.resolution import NOTHING, TAKEN, Resolution, needs_of, obstacle, without_volume
 from poseidon.volumes.storage_capacity import StorageCapacities
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from poseidon.kube.api.resource import Change
-    from poseidon.kube.api.storage import (
-        CsiDriver,
-        CsiNode,
-        CsiStorageCapacity,
-        PersistentVolume,
-        PersistentVolumeClaim,
-        StorageClass,
-    )
 
 
 @dataclass(slots=True)

@@ -11,12 +11,10 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
+from poseidon.app_network.spec.app_groups import AppGroupSpec
 from poseidon.app_network.spec.keys import KAHN_SORT
-
-if TYPE_CHECKING:
-    from poseidon.app_network.spec.app_groups import AppGroupSpec
 
 Graph: TypeAlias = Mapping[str, Sequence[str]]
 

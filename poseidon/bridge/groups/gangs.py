@@ -2,40 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from poseidon.bridge.groups.notes import GroupConditions
+from poseidon.bridge.groups.notes import GroupConditions, TopologyRecords
 from poseidon.bridge.groups.tree_groups import TopologyGroups
 from poseidon.group_trees.spec.described_maps import DescribedMap
+from poseidon.group_trees.spec.trees import TreeArguments
+from poseidon.kube.api.app_network import ConfigMap
 from poseidon.kube.api.metadata import ObjectRef
 from poseidon.kube.api.pod_groups import PodGroup
+from poseidon.kube.api.resource import Change
+from poseidon.kube.quarantine import Quarantine
 from poseidon.lifecycle.actions import Action, AnnounceGroup
-from poseidon.lifecycle.pending_reasons import reasons_of
+from poseidon.lifecycle.jobs import Jobs
+from poseidon.lifecycle.pending_reasons import PendingReasons, reasons_of
+from poseidon.lifecycle.placements import Placements
+from poseidon.lifecycle.pods import Tasks
+from poseidon.nodes.machines import Machines
 from poseidon.pod_groups.groups import Group, GroupChange, Groups
 from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
 from poseidon.pod_groups.sources import Source
 from poseidon.pod_groups.statuses import FormerWholeness, PodGroupStatuses
+from poseidon.pods.classes import ClassTable
+from poseidon.pods.tasks import Task
+from protos.conventions.configuration_shared import GangSection
 from protos.firmament.v1 import scheduler_pb2 as pb
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from poseidon.bridge.groups.notes import TopologyRecords
-    from poseidon.group_trees.spec.trees import TreeArguments
-    from poseidon.kube.api.app_network import ConfigMap
-    from poseidon.kube.api.resource import Change
-    from poseidon.kube.quarantine import Quarantine
-    from poseidon.lifecycle.jobs import Jobs
-    from poseidon.lifecycle.pending_reasons import PendingReasons
-    from poseidon.lifecycle.placements import Placements
-    from poseidon.lifecycle.pods import Tasks
-    from poseidon.nodes.machines import Machines
-    from poseidon.pod_groups.groups import Group, Groups
-    from poseidon.pods.classes import ClassTable
-    from poseidon.pods.tasks import Task
-    from protos.conventions.configuration_shared import GangSection
 
 _VERSIONS = {
     POD_GROUP: ("scheduling.x-k8s.io/v1alpha1", "PodGroup"),

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 from poseidon.app_network.spec.keys import APPLICATION_RECORDS
 from poseidon.bridge.solver_stream.refused_events import RefusedEvents
+from poseidon.bridge.stores import Stores
 from poseidon.kube.quarantine import Attempt
+from poseidon.pods.tasks import Task
 from protos.firmament.v1 import scheduler_pb2 as pb
 
-if TYPE_CHECKING:
-    from typing import TypeAlias
-
-    from poseidon.bridge.stores import Stores
-    from poseidon.pods.tasks import Task
-
-    _Where: TypeAlias = tuple[str, bool]
+_Where: TypeAlias = tuple[str, bool]
 
 
 class EventStream:

@@ -9,14 +9,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from poseidon.kube.api.resource import Resource
 from poseidon.kube.client.errors import ApiError, KubeError
+from poseidon.kube.environment import Environment
 from poseidon.kube.watch.listing import versions_at
-
-if TYPE_CHECKING:
-    from poseidon.kube.api.resource import Resource
-    from poseidon.kube.environment import Environment
 
 _log = logging.getLogger(__name__)
 

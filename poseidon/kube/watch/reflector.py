@@ -15,7 +15,7 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import aclosing, suppress
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from poseidon.kube.api.decoding import (
     MalformedObjectError,
@@ -28,11 +28,9 @@ from poseidon.kube.api.metadata import KubeStruct, ObjectMeta, Status
 from poseidon.kube.api.resource import Change, Resource
 from poseidon.kube.client.backoff import Backoff
 from poseidon.kube.client.errors import ApiError, KubeError, UnreachableError
+from poseidon.kube.environment import Environment
 from poseidon.kube.watch.listing import pages
 from poseidon.kube.watch.reconciliation import Known, reconcile
-
-if TYPE_CHECKING:
-    from poseidon.kube.environment import Environment
 
 T = TypeVar("T", bound=KubeStruct)
 

@@ -12,15 +12,13 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from poseidon.kube.client.errors import ApiError, KubeError, UnreachableError
+from poseidon.kube.environment import Environment
 from poseidon.kube.write.workqueue import RetryOptions, Tries, WorkerPool
-
-if TYPE_CHECKING:
-    from poseidon.kube.environment import Environment
 
 _log = logging.getLogger(__name__)
 _ASSIGNED = re.compile(r'already assigned to node "([^"]*)"')

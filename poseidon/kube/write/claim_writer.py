@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
 from poseidon.kube.api.storage import BOUND_BY_CONTROLLER, SELECTED_NODE
 from poseidon.kube.client.errors import ApiError, KubeError
 from poseidon.kube.client.media_types import MERGE_PATCH
+from poseidon.kube.environment import Environment
 from poseidon.kube.write.workqueue import RetryOptions, Tries, WorkerPool
-
-if TYPE_CHECKING:
-    from poseidon.kube.environment import Environment
 
 _log = logging.getLogger(__name__)
 _AT_A_TIME = 16

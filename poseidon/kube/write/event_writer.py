@@ -10,17 +10,15 @@ from __future__ import annotations
 import hashlib
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from poseidon.kube.api.metadata import ObjectRef, PodRef, timestamp
 from poseidon.kube.client.errors import ApiError
 from poseidon.kube.client.media_types import MERGE_PATCH
+from poseidon.kube.environment import Environment
 from poseidon.kube.write.workqueue import WriteBehind, WriteBehindOptions
-
-if TYPE_CHECKING:
-    from poseidon.kube.environment import Environment
 
 SCHEDULED = "Scheduled"
 FAILED_SCHEDULING = "FailedScheduling"

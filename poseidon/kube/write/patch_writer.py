@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -12,10 +12,8 @@ from poseidon.kube.api.metadata import Condition, PodRef, timestamp
 from poseidon.kube.api.pod_groups import PodGroupStatus
 from poseidon.kube.client.errors import ApiError
 from poseidon.kube.client.media_types import MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from poseidon.kube.environment import Environment
 from poseidon.kube.write.workqueue import WriteBehind, WriteBehindOptions
-
-if TYPE_CHECKING:
-    from poseidon.kube.environment import Environment
 
 _INVALID = 422
 _ALREADY_BOUND = "already bound to a node"

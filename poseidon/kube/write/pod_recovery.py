@@ -10,18 +10,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from poseidon.kube.api.metadata import PodRef
 from poseidon.kube.client.backoff import Backoff
 from poseidon.kube.client.errors import ApiError, KubeError
+from poseidon.kube.environment import Environment
 from poseidon.kube.write.evictor import post_eviction
 from poseidon.kube.write.workqueue import RetryOptions, Tries, outrun
-
-if TYPE_CHECKING:
-    from poseidon.kube.environment import Environment
 
 Object = dict[str, Any]
 T = TypeVar("T")

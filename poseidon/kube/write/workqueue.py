@@ -13,13 +13,11 @@ from collections.abc import Awaitable, Callable, Hashable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from random import Random
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from poseidon.kube.client.backoff import Backoff
 from poseidon.kube.client.errors import ApiError, KubeError
-
-if TYPE_CHECKING:
-    from poseidon.kube.environment import Environment
+from poseidon.kube.environment import Environment
 
 T = TypeVar("T")
 W = TypeVar("W")

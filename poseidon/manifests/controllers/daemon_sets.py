@@ -5,7 +5,7 @@ Scheduling proper happens in the solver; this is only about which DaemonSet pods
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from msgspec.structs import replace
 
@@ -19,13 +19,9 @@ from poseidon.kube.api.pod_rules import (
     Toleration,
 )
 from poseidon.kube.api.pods import Pod, PodSpec
+from poseidon.kube.api.workloads import PodTemplate
 from poseidon.pod_rules.node_affinity import NAME_FIELD, tolerated
 from poseidon.volumes.matching import holds
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from poseidon.kube.api.workloads import PodTemplate
 
 _TOLERATED = (
     ("node.kubernetes.io/not-ready", "NoExecute"),

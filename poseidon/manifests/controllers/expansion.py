@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -15,11 +15,7 @@ from poseidon.kube.api.pods import ClaimSource, Pod, PodVolume
 from poseidon.kube.api.storage import PersistentVolumeClaim
 from poseidon.kube.api.workloads import DaemonSet, Job, PodTemplate, ReplicaWorkload
 from poseidon.manifests.controllers.daemon_sets import daemon_template, node_of, nodes_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from poseidon.manifests.inventory import Inventory, Workload
+from poseidon.manifests.inventory import Inventory, Workload
 
 _HASH_LABEL = "pod-template-hash"
 

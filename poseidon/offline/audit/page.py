@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from poseidon.offline.audit.findings import Audit
+from poseidon.offline.audit.findings import Audit
 
 _STYLE = """
 :root { color-scheme: light dark; }

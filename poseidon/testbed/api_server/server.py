@@ -8,30 +8,25 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ssl
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from aiohttp import web
 
 from poseidon.testbed.access import ACCESS_PATH, ADMINISTRATOR, Accounts, RoleBasedAccess
 from poseidon.testbed.api_server import bulk, requests
-from poseidon.testbed.api_server.faults import FaultPlan
+from poseidon.testbed.api_server.faults import Fault, FaultPlan
 from poseidon.testbed.api_server.flow_control import FlowControl
 from poseidon.testbed.api_server.operations import Operations
 from poseidon.testbed.api_server.options import ClusterOptions
-from poseidon.testbed.api_server.reports import METRICS
+from poseidon.testbed.api_server.reports import METRICS, MetricsServer
 from poseidon.testbed.api_server.routes import Router
 from poseidon.testbed.controllers.disruption import run_disruption
 from poseidon.testbed.objects import errors
 from poseidon.testbed.objects.history import Journal
 from poseidon.testbed.objects.store import Store
-
-if TYPE_CHECKING:
-    import ssl
-
-    from poseidon.testbed.api_server.faults import Fault
-    from poseidon.testbed.api_server.reports import MetricsServer
 
 Observer = Callable[[str, str, int], None]
 

@@ -10,15 +10,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from poseidon.testbed.controllers.driving import Follower, drive
 from poseidon.testbed.controllers.node_rules import selects
+from poseidon.testbed.objects.history import Record
 from poseidon.testbed.objects.pods import condition_of
 from poseidon.testbed.objects.store import Store, decode
-
-if TYPE_CHECKING:
-    from poseidon.testbed.objects.history import Record
 
 Object = dict[str, Any]
 

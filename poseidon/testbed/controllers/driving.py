@@ -5,13 +5,10 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
-from poseidon.testbed.objects.history import ExpiredRevisionError
-
-if TYPE_CHECKING:
-    from poseidon.testbed.objects.collection import Collection
-    from poseidon.testbed.objects.history import History, Record
+from poseidon.testbed.objects.collection import Collection
+from poseidon.testbed.objects.history import ExpiredRevisionError, History, Record
 
 W = TypeVar("W")
 

@@ -7,16 +7,14 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from poseidon.testbed.controllers.admission import KubeletAdmission, Refusal
 from poseidon.testbed.controllers.driving import Agenda, Follower, drive
 from poseidon.testbed.controllers.node_rules import annotations_of, claim_names, is_bound, is_reached
+from poseidon.testbed.objects.history import Record
 from poseidon.testbed.objects.pods import set_conditions
 from poseidon.testbed.objects.store import Store, decode
-
-if TYPE_CHECKING:
-    from poseidon.testbed.objects.history import Record
 
 Object = dict[str, Any]
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from poseidon.testbed.controllers.driving import Follower, drive
 from poseidon.testbed.objects.errors import ApiError
+from poseidon.testbed.objects.history import Record
 from poseidon.testbed.objects.resources import PODS
-from poseidon.testbed.objects.store import decode
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from poseidon.testbed.objects.history import Record
-    from poseidon.testbed.objects.store import Store
+from poseidon.testbed.objects.store import Store, decode
 
 Object = dict[str, Any]
 

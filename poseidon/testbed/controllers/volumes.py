@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from poseidon.testbed.controllers.driving import Agenda, Follower, drive
 from poseidon.testbed.controllers.node_rules import (
@@ -21,11 +21,9 @@ from poseidon.testbed.controllers.node_rules import (
     is_for,
     size,
 )
+from poseidon.testbed.objects.collection import Collection
+from poseidon.testbed.objects.history import Record
 from poseidon.testbed.objects.store import Store, decode
-
-if TYPE_CHECKING:
-    from poseidon.testbed.objects.collection import Collection
-    from poseidon.testbed.objects.history import Record
 
 Object = dict[str, Any]
 
