@@ -159,7 +159,7 @@ class NetworkController:
         self._changed()
 
     def _topologies_followed(self) -> None:
-        self._config_maps.want(self._book.wanted_config_maps())
+        self._config_maps.want(self._book.topologies.wanted_config_maps())
         self._followed()
 
     def _config_map_changed(self, name: MapName, data: Mapping[str, str] | None) -> None:

@@ -56,7 +56,7 @@ class Nodes:
             stores.samples.mark,
         ]
         if stores.applications is not None:
-            leave.append(stores.applications.node_gone)
+            leave.append(stores.applications.members.node_gone)
         for forget in leave:
             with stores.quarantine.attempt("nodes that are gone", name):
                 forget(name)
@@ -73,7 +73,7 @@ class Nodes:
         machine.images.extend(stores.images.heavy_on(name))
         stores.volumes.node_changed(name, node.metadata.labels)
         if stores.applications is not None:
-            stores.applications.node_changed(name, node.metadata.labels)
+            stores.applications.members.node_changed(name, node.metadata.labels)
         stores.gangs.topology.trees.node_changed(name, node.metadata.labels)
         if stores.machines.put(uid, machine):
             stores.tasks.mark_node(name)

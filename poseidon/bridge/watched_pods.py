@@ -123,7 +123,7 @@ class Pods:
             stores.quarantine.release(KIND, uid)
         if stores.applications is not None:
             with stores.quarantine.attempt("pods of applications", uid):
-                stores.applications.pod_changed(uid, pod)
+                stores.applications.members.pod_changed(uid, pod)
 
     def _gone(self, uid: str) -> None:
         """Forget a pod, in each book whatever goes wrong in another."""
@@ -138,7 +138,7 @@ class Pods:
         if stores.kept_places is not None:
             leave.append(stores.kept_places.gone)
         if stores.applications is not None:
-            leave.append(stores.applications.pod_gone)
+            leave.append(stores.applications.members.pod_gone)
         for forget in leave:
             with stores.quarantine.attempt("pods that are gone", uid):
                 forget(uid)

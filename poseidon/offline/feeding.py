@@ -105,7 +105,7 @@ def _feed_applications(objects: Sequence[KubeStruct], state: BridgeState) -> Non
         return
     book.app_groups_changed(_of(objects, AppGroup))
     book.topologies_changed(_of(objects, NetworkTopology))
-    wanted = book.wanted_config_maps()
+    wanted = book.topologies.wanted_config_maps()
     for each in objects:
         if isinstance(each, ConfigMap):
             name = (each.metadata.namespace, each.metadata.name)

@@ -137,7 +137,7 @@ class WatchedCluster:
     async def look_elsewhere(self) -> None:
         """Read what is not followed by a reflector of its own from the start: wanted ConfigMaps, and metrics.k8s.io."""
         book = self.state.applications
-        for namespace, name in book.wanted_config_maps() if book is not None else ():
+        for namespace, name in book.topologies.wanted_config_maps() if book is not None else ():
 
             def take(changes: Any, name: tuple[str, str] = (namespace, name)) -> None:
                 for change in changes:
