@@ -24,6 +24,7 @@ from poseidon.kube.environment import Environment
 from poseidon.kube.watch.listing import pages
 from poseidon.kube.watch.reflector import Reflector
 from poseidon.kube.write.binder import Binder, BindOutcome, BindRequest
+from protos.conventions import event_loop
 
 _PAGE = 1000
 
@@ -52,12 +53,7 @@ class _BindAll:
 def main(kubeconfig: Path) -> None:
     """Bind every pod to some node, until SIGTERM."""
     # The event loop that the bridge has: what is measured is what else it does.
-    try:
-        import uvloop
-    except ImportError:
-        asyncio.run(_run(kubeconfig))
-    else:
-        uvloop.run(_run(kubeconfig))
+    event_loop.run(_run(kubeconfig))
 
 
 async def _run(kubeconfig: Path) -> None:

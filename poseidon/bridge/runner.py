@@ -156,7 +156,7 @@ class Bridge:
         if options.configuration.network.writes(records) and not options.dry_run:
             events = EventWriter(
                 self._environment,
-                self._writers.wait_quiet,
+                self._writers.binder.wait_quiet,
                 component=options.component,
                 instance=options.instance,
                 kind="object event",
@@ -175,7 +175,7 @@ class Bridge:
 
     def has_plenty_to_do(self) -> bool:
         """Whether so many bindings are under way that no more are needed at once."""
-        return self._writers.unfinished > _PLENTY
+        return self._writers.binder.unfinished > _PLENTY
 
     async def on_round(self, result: pb.RoundResult) -> None:
         """Carry out a round, letting bindings leave in between."""
@@ -270,9 +270,9 @@ class Bridge:
         """
         self._draining = True
         # What has not been posted yet is left to the successor, who begins with a new round anyway.
-        left = self._writers.discard_waiting()
-        _log.info("stopping bindings=%d left=%d", self._writers.unfinished, left)
-        await _within(self._options.drain_bindings_seconds, self._writers.wait_bound())
+        left = self._writers.binder.discard_waiting()
+        _log.info("stopping bindings=%d left=%d", self._writers.binder.unfinished, left)
+        await _within(self._options.drain_bindings_seconds, self._writers.binder.wait_idle())
         self._session.drain()
         if self._session.is_open:
             await _within(self._options.drain_reports_seconds, asyncio.wait({session}))

@@ -14,7 +14,7 @@ from poseidon.bridge.state import BridgeState
 from poseidon.kube.environment import Environment
 from poseidon.kube.write.binder import Binder, BindOutcome, BindRequest, BindResult
 from poseidon.kube.write.claim_writer import ClaimWrite, ClaimWriter, GiveVolume, SelectNode
-from poseidon.kube.write.event_writer import EventWriter
+from poseidon.kube.write.event_writer import FAILED_SCHEDULING, PREEMPTED, REFUSED, EventWriter
 from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest, Evictor
 from poseidon.kube.write.patch_writer import (
     ConditionWriter,
@@ -49,7 +49,7 @@ _SHOWN = 200
 
 
 class Writers:
-    """Carries out actions, and tells ``state`` what has become of them; calls ``changed`` when it has.
+    """Carries out actions, bindings by ``binder``; tells ``state`` what has become of them, and calls ``changed`` then.
 
     ``pod_groups_path``: where all PodGroups of Kubernetes itself are at present. ``traces`` are told how bindings end.
     In a dry run actions are logged: bindings stay under way for ever, so that the solver keeps their places.
@@ -74,22 +74,22 @@ class Writers:
         self._dry_run = options.dry_run
         self._ended = asyncio.Event()
         self._newly_bound = 0
-        self._binder = Binder(
+        self.binder = Binder(
             environment,
             self._on_bound,
             refusal=lambda request: state.refusal(request.uid, request.node),
             options=options.binder,
         )
-        metrics.bindings_waiting.set_function(lambda: self.unfinished)
-        behind = environment, self.wait_quiet, options.writes
+        metrics.bindings_waiting.set_function(lambda: self.binder.unfinished)
+        behind = environment, self.binder.wait_quiet, options.writes
         self._events = EventWriter(
             environment,
-            self.wait_quiet,
+            self.binder.wait_quiet,
             component=options.component,
             instance=options.instance,
             options=options.writes,
         )
-        self._conditions = ConditionWriter(environment, self.wait_quiet, options.conditions)
+        self._conditions = ConditionWriter(environment, self.binder.wait_quiet, options.conditions)
         self._recovery = PodRecovery(environment, RECREATIONS)
         self._claims = ClaimWriter(environment, self._on_claim_refused)
         self._evictor = Evictor(environment, self._on_evicted)
@@ -107,9 +107,9 @@ class Writers:
             AnnounceUnschedulable: self._announce_unschedulable,
             Evict: lambda action: self._evictor.submit(EvictionRequest(*action)),
             WithdrawEviction: lambda action: self._evictor.withdraw(action.uid),
-            AnnouncePreempted: lambda action: self._events.preempted(*action),
+            AnnouncePreempted: lambda action: self._events.say(action.pod, PREEMPTED, action.message),
             Nomination: self._nominations.submit,
-            AnnounceGroup: lambda action: self._events.about_group(*action),
+            AnnounceGroup: lambda action: self._events.say(*action),
             AnnounceRefused: self._announce_refused,
             RecreateRefused: lambda action: self._recovery.recreate(*action),
             DeleteRefused: lambda action: self._recovery.delete(action.pod),
@@ -120,11 +120,6 @@ class Writers:
             MapWrite: self._topology.submit,
             LabelWrite: self._topology.submit,
         }
-
-    @property
-    def unfinished(self) -> int:
-        """How many bindings wait or are in flight."""
-        return self._binder.unfinished
 
     def dispatch(self, actions: Iterable[Action]) -> None:
         """Queue what has to be done; what cannot be queued holds up nothing else."""
@@ -137,18 +132,6 @@ class Writers:
             except Exception as error:  # noqa: BLE001 - whatever it is, others must not wait for it
                 self._quarantine.set_aside("actions", type(action).__name__, error, name=str(action)[:_SHOWN])
 
-    async def wait_bound(self) -> None:
-        """Wait until no binding waits or is in flight."""
-        await self._binder.wait_idle()
-
-    async def wait_quiet(self) -> None:
-        """Wait until no binding has waited or been in flight for a while."""
-        await self._binder.wait_quiet()
-
-    def discard_waiting(self) -> int:
-        """Drop the bindings that have not been posted yet. Returns how many."""
-        return self._binder.discard_waiting()
-
     async def wait_drained(self) -> None:
         """Wait until nothing that tells people waits to be written, and no pod is between two writes."""
         telling = (
@@ -158,7 +141,7 @@ class Writers:
 
     def parts(self) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:
         """Yield what has to run until it is cancelled, with names."""
-        yield "binder", self._binder.run()
+        yield "binder", self.binder.run()
         yield "bindings", self._follow_up()
         yield "claims", self._claims.run()
         yield "recovery", self._recovery.run()
@@ -177,7 +160,7 @@ class Writers:
         if complained:  # a failure that has not been written yet would contradict the binding
             self._conditions.withdraw(pod.uid)
             self._events.withdraw_failure(pod.uid)
-        self._binder.submit(BindRequest(pod.uid, pod.namespace, pod.name, node))
+        self.binder.submit(BindRequest(pod.uid, pod.namespace, pod.name, node))
 
     def _announce_scheduled(self, action: AnnounceScheduled) -> None:
         self._events.scheduled(*action)
@@ -185,14 +168,14 @@ class Writers:
 
     def _announce_unschedulable(self, action: AnnounceUnschedulable) -> None:
         pod, message, was_unschedulable, undecided = action
-        self._events.failed_scheduling(pod, message)
+        self._events.say(pod, FAILED_SCHEDULING, message)
         self._conditions.unschedulable(pod, message, was_unschedulable=was_unschedulable, undecided=undecided)
 
     def _announce_refused(self, action: AnnounceRefused) -> None:
         pod, reason, message = action
         _log.info('refused pod=%s message="%s"', pod, message)
         self._metrics.pods_refused.labels(reason).inc()
-        self._events.refused(pod, message)
+        self._events.say(pod, REFUSED, message)
 
     # --- what has become of it -----------------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ from poseidon.commands.options import (
 )
 
 if TYPE_CHECKING:
+    from poseidon.kube.api.metadata import PodRef
     from poseidon.kube.client.transport import Transport
     from poseidon.rescheduling.moves import MoveOutcome
     from poseidon.rescheduling.planning import PlannedMoves
@@ -117,7 +118,7 @@ def reschedule(
 
 async def _carry_out(transport: Transport, planned: PlannedMoves, patience: float) -> list[MoveOutcome]:
     from poseidon.kube.environment import Environment
-    from poseidon.kube.write.event_writer import EventWriter
+    from poseidon.kube.write.event_writer import MOVED, EventWriter
     from poseidon.rescheduling.cluster_access import ClusterAccess
     from poseidon.rescheduling.mover import Mover, carry_out
 
@@ -132,7 +133,11 @@ async def _carry_out(transport: Transport, planned: PlannedMoves, patience: floa
         writing = asyncio.create_task(events.run())
         try:
             access = ClusterAccess(environment)
-            mover = Mover(access, patience, told=_tell_outcome, say=events.moved, wall=time.time)
+
+            def say(pod: PodRef, text: str) -> None:
+                events.say(pod, MOVED, text)
+
+            mover = Mover(access, patience, told=_tell_outcome, say=say, wall=time.time)
             outcomes = await carry_out(planned, mover, access)
             await events.wait_drained()
         finally:

@@ -29,6 +29,7 @@ from poseidon.commands.connection import (
 )
 from poseidon.commands.endings import fault, stop_event
 from poseidon.commands.options import HostPort, config_option
+from protos.conventions import event_loop
 from protos.conventions.logs import configure, logging_options
 from protos.conventions.tls import TlsFiles, chosen_tls, tls_options
 from protos.conventions.tracing import tracer_of, tracing_option
@@ -152,12 +153,7 @@ def observer_of(cluster: str, purpose: str = "dry-run") -> str:
 def _start(arguments: _Arguments) -> None:
     # Hundreds of thousands of small, long-lived records: collecting the young often finds nothing.
     gc.set_threshold(50_000, 20, 50)
-    try:
-        import uvloop
-    except ImportError:
-        asyncio.run(_bridge(arguments))
-    else:
-        uvloop.run(_bridge(arguments))
+    event_loop.run(_bridge(arguments))
 
 
 async def _bridge(arguments: _Arguments) -> None:

@@ -29,6 +29,7 @@ from poseidon.commands.options import HostPort
 from poseidon.ui.cures import Cures
 from poseidon.ui.work.inputs import ClusterInput
 from poseidon.ui.work.process import Worker
+from protos.conventions import event_loop
 from protos.conventions.logs import configure, one_line
 from protos.conventions.tls import chosen_tls, tls_options
 
@@ -151,14 +152,14 @@ def ui(
         _refuse_mixture()
         with TemporaryDirectory(prefix="poseidon-ui-") as folder:
             files = _read_files(snapshot, config, now, Path(folder))
-            _run(_serve_files(files, serving))
+            event_loop.run(_serve_files(files, serving))
         return
     if now is not None:
         raise click.UsageError("--now is for files; name some with --snapshot")
     options = _live_options(bridge, solver, config)
     kubeconfig, context = chosen_context()
     given = ClusterInput((), str(kubeconfig or ""), context or "", str(config or ""))
-    _run(_serve_live(connect(), options, given, serving))
+    event_loop.run(_serve_live(connect(), options, given, serving))
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,15 +260,6 @@ def _token(file: Path | None) -> str:
         return file.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise fault(f"--token-file: {file}: {getattr(error, 'strerror', None) or error}") from None
-
-
-def _run(work: Any) -> None:
-    try:
-        import uvloop
-    except ImportError:
-        asyncio.run(work)
-    else:
-        uvloop.run(work)
 
 
 async def _serve(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple, Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
@@ -20,20 +21,17 @@ class SourceMetrics:
     """The metrics of all sources, registered in ``registry``."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self.readings = Counter(
-            "poseidon_utilisation_readings", "Readings of nodes taken in.", ["source"], registry=registry
-        )
-        self.faults = Counter(
+        counter = partial(Counter, registry=registry)
+        self.readings = counter("poseidon_utilisation_readings", "Readings of nodes taken in.", ["source"])
+        self.faults = counter(
             "poseidon_utilisation_faults",
             "Parts of readings that made no sense, by kind.",
             ["source", "fault"],
-            registry=registry,
         )
-        self.polls = Counter(
+        self.polls = counter(
             "poseidon_utilisation_polls",
             "Polls of a source, by outcome.",
             ["source", "result"],
-            registry=registry,
         )
         self.nodes = Gauge(
             "poseidon_utilisation_nodes", "Nodes with a reading, from any source.", registry=registry

@@ -175,13 +175,9 @@ class SelectorIndex:
             rules.preferred_anti_affinity,
         ):
             for term in terms:
-                self._add(term.selector)
+                self.watch(term.selector)
         for rule in rules.spread:
-            self._add(rule.selector)
-
-    def watch(self, selector: pb.TaskSelector) -> None:
-        """Take up a selector that is no pod's: that of a disruption budget."""
-        self._add(selector)
+            self.watch(rule.selector)
 
     def visible_labels(self, namespace: str, labels: frozenset[str]) -> VisibleLabels:
         """Return what is seen of pods with these labels (by name) in a namespace."""
@@ -207,7 +203,8 @@ class SelectorIndex:
                 for label in labels & filed.keys():
                     yield from filed[label]
 
-    def _add(self, selector: pb.TaskSelector) -> None:
+    def watch(self, selector: pb.TaskSelector) -> None:
+        """Take up a selector; also one that is no pod's, as that of a disruption budget."""
         if selector.nothing:
             return
         by_label = selector.HasField("namespaces_by_label")

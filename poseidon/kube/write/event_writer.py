@@ -23,8 +23,11 @@ from poseidon.kube.write.workqueue import WriteBehind, WriteBehindOptions
 SCHEDULED = "Scheduled"
 FAILED_SCHEDULING = "FailedScheduling"
 REFUSED = "Refused"
+"""A kubelet refused a pod; the message says what becomes of it."""
 PREEMPTED = "Preempted"
+"""A pod has been evicted for the sake of others."""
 MOVED = "Moved"
+"""A pod leaves its node to come up elsewhere, or is the one that has."""
 
 _ACTIONS = {SCHEDULED: "Binding", PREEMPTED: "Preempting", MOVED: "Rescheduling"}
 _NORMAL = (SCHEDULED, PREEMPTED, MOVED)
@@ -78,27 +81,7 @@ class EventWriter(WriteBehind[_Write]):
     def scheduled(self, pod: PodRef, node: str) -> None:
         """Say that a pod has been bound."""
         self.withdraw((pod.uid, FAILED_SCHEDULING))
-        self._submit(pod, SCHEDULED, f"Successfully assigned {pod.namespace}/{pod.name} to {node}")
-
-    def failed_scheduling(self, pod: PodRef, message: str) -> None:
-        """Say why a pod stays pending. Callers report changes only."""
-        self._submit(pod, FAILED_SCHEDULING, message)
-
-    def refused(self, pod: PodRef, message: str) -> None:
-        """Say that a kubelet refused a pod, and what becomes of it."""
-        self._submit(pod, REFUSED, message)
-
-    def preempted(self, pod: PodRef, message: str) -> None:
-        """Say that a pod has been evicted for the sake of others."""
-        self._submit(pod, PREEMPTED, message)
-
-    def moved(self, pod: PodRef, message: str) -> None:
-        """Say that a pod leaves its node to come up elsewhere, or that it is the one that has."""
-        self._submit(pod, MOVED, message)
-
-    def about_group(self, group: ObjectRef, reason: str, message: str) -> None:
-        """Say how a group stands. Callers report changes only."""
-        self._submit(group, reason, message)
+        self.say(pod, SCHEDULED, f"Successfully assigned {pod.namespace}/{pod.name} to {node}")
 
     def warn(self, about: ObjectRef, reason: str, message: str) -> None:
         """Say what is wrong with an object, or renew the event that says so."""
@@ -111,7 +94,8 @@ class EventWriter(WriteBehind[_Write]):
         """Forget a failure that still waits: the pod is being bound."""
         self.withdraw((uid, FAILED_SCHEDULING))
 
-    def _submit(self, about: ObjectRef | PodRef, reason: str, message: str) -> None:
+    def say(self, about: ObjectRef | PodRef, reason: str, message: str) -> None:
+        """Say something about a pod or a group, such as why it stays pending. Callers report changes only."""
         if isinstance(about, PodRef):
             about = ObjectRef("v1", "Pod", about.uid, about.namespace, about.name)
         # Named here, so that a try whose answer is lost is not followed by a second event.

@@ -23,7 +23,7 @@ from poseidon.testbed.api_server.operations import Operations
 from poseidon.testbed.api_server.options import ClusterOptions
 from poseidon.testbed.api_server.reports import METRICS, MetricsServer
 from poseidon.testbed.api_server.routes import Router
-from poseidon.testbed.controllers.disruption import run_disruption
+from poseidon.testbed.controllers.driving import drive
 from poseidon.testbed.objects import errors
 from poseidon.testbed.objects.history import Journal
 from poseidon.testbed.objects.store import Store
@@ -100,7 +100,7 @@ class SimulatedCluster:
             await runner.cleanup()
             raise
         self._runner = runner
-        controller = run_disruption(self.operations.disruptions, self.operations.store)
+        controller = drive(self.operations.disruptions)
         self._controllers = asyncio.create_task(controller, name="disruption")
         scheme = "https" if tls else "http"
         self._url = f"{scheme}://[{host}]" if ":" in host else f"{scheme}://{host}"
