@@ -9,14 +9,13 @@ from msgspec.structs import replace
 from poseidon.bridge.stores import Stores
 from poseidon.kube.api.nodes import PriorityClass, Service
 from poseidon.kube.api.pod_groups import ScaledOwner
-from poseidon.kube.api.pods import Pod
+from poseidon.kube.api.pods import Pod, claims_of
 from poseidon.kube.api.resource import Change
 from poseidon.lifecycle.nominations import KeptPlaces, foreign_nomination
 from poseidon.lifecycle.phases import Event, PodRecord
 from poseidon.pods import tasks as pod_translation
 from poseidon.pods.daemon_sets import claimed
 from poseidon.pods.tasks import Disposition, PriorityResolver, Task, UnknownPriorityClassError, bare
-from poseidon.volumes.claims import claims_of
 from poseidon.volumes.requirements import VolumeNeeds
 from poseidon.volumes.resolution import NOTHING
 

@@ -113,14 +113,14 @@ class Watching:
             yield each.path, each.run()
         for wanted, reflector in self._scaled.values():
             yield "owners of gangs", _once(wanted, reflector)
-        yield "pods", _after(self._before_pods, self._pods)
+        yield "pods", self._pods.run(self._before_pods)
         # What a source says of a pod is understood once the pod is known.
         known = self._nodes, self._pods
         yield "utilisation", _after(known, self._utilisation)
         if self._network is not None:  # what is written of an application counts its pods
             yield "applications", _after(known, self._network)
         for each in self._custom:  # an object may say which pods it counts
-            yield "custom resource", _after([self._pods], each)
+            yield "custom resource", each.run([self._pods])
 
     def _follow(
         self, resource: Resource[Any], take: Callable[[Sequence[Change[Any]]], None]
@@ -128,9 +128,7 @@ class Watching:
         return Reflector(self._environment, resource, take, self._changed)
 
 
-async def _after(
-    known: Iterable[Reflector[Any]], part: Reflector[Any] | Utilisation | NetworkController
-) -> None:
+async def _after(known: Iterable[Reflector[Any]], part: Utilisation | NetworkController) -> None:
     """Run a part once what it depends on is known."""
     for each in known:
         await each.wait_synced()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
+from poseidon.kube.api.pods import PodClaim
 from poseidon.kube.quarantine import Quarantine
 from poseidon.kube.write.claim_writer import ClaimWrite
 from poseidon.lifecycle.actions import Action
@@ -17,7 +18,6 @@ from poseidon.lifecycle.pods import Tasks
 from poseidon.nodes.machines import Machines
 from poseidon.pods.classes import ClassTable
 from poseidon.pods.tasks import Task
-from poseidon.volumes.claims import PodClaim
 from poseidon.volumes.resolution import Resolution
 from poseidon.volumes.state import VolumeState, ranked
 

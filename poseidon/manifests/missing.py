@@ -14,7 +14,7 @@ from poseidon.kube.api.metadata import KubeStruct, ObjectMeta
 from poseidon.kube.api.nodes import Namespace, PriorityClass
 from poseidon.kube.api.pod_groups import NativePodGroup
 from poseidon.kube.api.pod_rules import PodAffinityTerm
-from poseidon.kube.api.pods import Pod
+from poseidon.kube.api.pods import Pod, claims_of
 from poseidon.kube.api.storage import (
     LEGACY_CLASS,
     CsiNode,
@@ -29,7 +29,6 @@ from poseidon.pod_groups.sources import ignored_by_native
 from poseidon.pods.daemon_sets import DaemonSets, claimed
 from poseidon.pods.tasks import PriorityResolver, UnknownPriorityClassError, qualified_name
 from poseidon.pods.visibility import APP_GROUP_LABEL
-from poseidon.volumes.claims import claims_of
 
 _WAITS = "so its pods wait"
 _NO_DAEMON_SET = (

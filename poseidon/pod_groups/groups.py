@@ -26,8 +26,8 @@ from poseidon.pod_groups.membership import (
     progress_of,
 )
 from poseidon.pod_groups.sources import Demand, Described, Known, Source, Sources, places
+from poseidon.pod_rules.pod_affinity import ANYWHERE, Colocation
 from poseidon.pods import tasks as pod_translation
-from poseidon.pods.class_numbers import ANYWHERE, Colocation
 from poseidon.pods.tasks import Task
 from protos.firmament.v1 import scheduler_pb2 as pb
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from poseidon.kube.api.pods import Pod
 from poseidon.pods.estimates import NODE_ANNOTATIONS, POD_ANNOTATIONS
@@ -147,6 +148,36 @@ class VisibleLabels:
 
     labels: frozenset[str] = frozenset()
     namespace: bool = False
+
+
+class Shown(NamedTuple):
+    """What of a pod's own metadata its class bears."""
+
+    namespace: str
+    labels: tuple[tuple[str, str], ...]
+    ending: bool
+
+    def add_to(self, message: pb.TaskClass) -> None:
+        """Let a class bear it."""
+        message.namespace = self.namespace
+        message.labels.update(self.labels)
+        message.terminating = self.ending
+
+
+def shown(
+    visible: Visibility,
+    visible_labels: VisibleLabels,
+    namespace: str,
+    labels: Iterable[tuple[str, str]],
+    *,
+    ending: bool,
+) -> Shown:
+    """Choose what models or selectors look at; ``labels`` come sorted."""
+    return Shown(
+        namespace if visible_labels.namespace or visible.namespaces else "",
+        tuple([item for item in labels if item[0] in visible_labels.labels or item[0] in visible.labels]),
+        ending,
+    )
 
 
 class SelectorIndex:

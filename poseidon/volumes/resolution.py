@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
+from poseidon.kube.api.pods import PodClaim
 from poseidon.volumes.catalogue import Catalogue
-from poseidon.volumes.claims import PodClaim
 from poseidon.volumes.records import Claim, Profile
 from poseidon.volumes.requirements import (
     ABSENT_RULE,

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from poseidon.custom_records import NameIndex
+from poseidon.kube.api.pods import PodClaim
 from poseidon.kube.api.resource import Change
 from poseidon.kube.api.storage import (
     CsiDriver,
@@ -20,7 +21,7 @@ from poseidon.kube.quarantine import Quarantine
 from poseidon.volumes.available import AvailableVolumes
 from poseidon.volumes.binding import VolumeBindings, VolumeOptions
 from poseidon.volumes.catalogue import Catalogue
-from poseidon.volumes.claims import Holders, PodClaim, Rank, Users
+from poseidon.volumes.claims import Holders, Rank, Users
 from poseidon.volumes.matching import implies
 from poseidon.volumes.records import Profile, claim_record, provision_record
 from poseidon.volumes.requirements import AttachLimits, attachments

@@ -24,7 +24,7 @@ from poseidon.kube.environment import Environment
 from poseidon.kube.write.patch_writer import GroupConditionWrite, GroupConditionWriter
 from poseidon.lifecycle.actions import AnnounceGroup
 from poseidon.pod_groups.membership import NATIVE_POD_GROUP
-from poseidon.pods.class_numbers import GROUP_LABEL
+from poseidon.pod_rules.pod_affinity import GROUP_LABEL
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.batch.objects import native, pod
 from tests.bridge.objects import present

@@ -7,7 +7,7 @@ from itertools import permutations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from poseidon.volumes.claims import PodClaim
+from poseidon.kube.api.pods import PodClaim
 from poseidon.volumes.state import VolumeState, ranked
 from tests.support.effort import examples
 from tests.support.storage import HOSTNAME

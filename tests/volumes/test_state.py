@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from poseidon.kube.api.pods import PodClaim
 from poseidon.kube.api.resource import Change
 from poseidon.kube.write.claim_writer import GiveVolume, SelectNode, patch_of
 from poseidon.volumes.binding import VolumeOptions
-from poseidon.volumes.claims import PodClaim
 from poseidon.volumes.requirements import IN_USE, NO_SUCH_VOLUME, NONE_TO_BIND
 from poseidon.volumes.resolution import NOTHING, TAKEN
 from poseidon.volumes.state import VolumeState, ranked

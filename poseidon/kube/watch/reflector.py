@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import aclosing, suppress
 from http import HTTPStatus
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from poseidon.kube.api.decoding import (
     MalformedObjectError,
@@ -85,8 +85,10 @@ class Reflector(Generic[T]):
         """Wait until ``has_synced``."""
         await self._synced.wait()
 
-    async def run(self) -> None:
-        """Tell for ever."""
+    async def run(self, after: Iterable[Reflector[Any]] = ()) -> None:
+        """Tell for ever, once those before are known."""
+        for each in after:
+            await each.wait_synced()
         async with asyncio.TaskGroup() as parts:
             if self._environment.watch.reconcile_period:
                 comparing = reconcile(self._environment, self._as_known, self._list_anew)
