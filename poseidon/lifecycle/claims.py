@@ -18,8 +18,9 @@ from poseidon.lifecycle.pods import Tasks
 from poseidon.nodes.machines import Machines
 from poseidon.pods.classes import ClassTable
 from poseidon.pods.tasks import Task
+from poseidon.volumes.claims import ranked
 from poseidon.volumes.resolution import Resolution
-from poseidon.volumes.state import VolumeState, ranked
+from poseidon.volumes.state import VolumeState
 
 
 @dataclass(slots=True, eq=False, repr=False)

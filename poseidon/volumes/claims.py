@@ -10,6 +10,11 @@ Rank: TypeAlias = tuple[int, float, str]
 """Order among pods that wait for one thing: higher priority negated, time of creation, uid."""
 
 
+def ranked(priority: int, created: float, uid: str) -> Rank:
+    """Return the order of a pod among those that wait for the same thing."""
+    return (-priority, created, uid)
+
+
 class Users:
     """Users of claims by uid. Most claims have one user, so a set is made only for those that have more."""
 

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from poseidon.custom_records import NameIndex
 from poseidon.kube.api.pods import PodClaim
 from poseidon.kube.api.resource import Change
 from poseidon.kube.api.storage import (
@@ -23,7 +22,7 @@ from poseidon.volumes.binding import VolumeBindings, VolumeOptions
 from poseidon.volumes.catalogue import Catalogue
 from poseidon.volumes.claims import Holders, Rank, Users
 from poseidon.volumes.matching import implies
-from poseidon.volumes.records import Profile, claim_record, provision_record
+from poseidon.volumes.records import Profile
 from poseidon.volumes.requirements import AttachLimits, attachments
 from poseidon.volumes.resolution import NOTHING, TAKEN, Resolution, needs_of, obstacle, without_volume
 from poseidon.volumes.storage_capacity import StorageCapacities
@@ -53,7 +52,6 @@ class VolumeState:
         self._quarantine = quarantine if quarantine is not None else Quarantine()
         self._storage = Catalogue()
         self._limits = AttachLimits()
-        self._csi_names = NameIndex()
         self._available = AvailableVolumes()
         options = options or VolumeOptions()
         self.bindings = VolumeBindings(self._storage, self._available, options)
@@ -70,8 +68,7 @@ class VolumeState:
     def claims_changed(self, changes: Sequence[Change[PersistentVolumeClaim]]) -> None:
         """Take claims as they are now."""
         for change in changes:
-            record = claim_record(change.object) if change.object is not None else None
-            key = self._storage.put_claim(change.uid, record)
+            key = self._storage.put_claim(change.uid, change.object)
             if key:
                 self._claim_changed(key)
 
@@ -91,11 +88,7 @@ class VolumeState:
     def storage_classes_changed(self, changes: Sequence[Change[StorageClass]]) -> None:
         """Take storage classes as they are now. Pods whose claims are not bound yet may be concerned."""
         for change in changes:
-            found = change.object
-            if found is None:
-                name = self._storage.put_provision(change.uid, "", None)
-            else:
-                name = self._storage.put_provision(change.uid, found.metadata.name, provision_record(found))
+            name = self._storage.put_provision(change.uid, change.object)
             if name:
                 concerned = (
                     uid
@@ -107,15 +100,9 @@ class VolumeState:
     def csi_nodes_changed(self, changes: Sequence[Change[CsiNode]]) -> None:
         """Take the limits of machines as they are now."""
         for change in changes:
-            if change.object is not None:
-                name = change.object.metadata.name
-                self._csi_names.put(change.uid, name)
-                drivers = self._limits.put(change.object)
-            elif name := self._csi_names.remove(change.uid):
-                drivers = self._limits.remove(name)
-            else:
-                continue
-            self._changed_nodes.add(name)
+            name, drivers = self._limits.put(change.uid, change.object)
+            if name:
+                self._changed_nodes.add(name)
             if drivers:
                 self._changed_nodes.update(self._available.machines)
                 self._affected.update(dict.fromkeys(self._pods))
@@ -358,8 +345,3 @@ class VolumeState:
             if any(other.place or (other.rank < pod.rank and not by_placed) for other in others):
                 return True
         return False
-
-
-def ranked(priority: int, created: float, uid: str) -> Rank:
-    """Return the order of a pod among those that wait for the same thing."""
-    return (-priority, created, uid)

@@ -8,9 +8,10 @@ from poseidon.kube.api.pods import PodClaim
 from poseidon.kube.api.resource import Change
 from poseidon.kube.write.claim_writer import GiveVolume, SelectNode, patch_of
 from poseidon.volumes.binding import VolumeOptions
+from poseidon.volumes.claims import ranked
 from poseidon.volumes.requirements import IN_USE, NO_SUCH_VOLUME, NONE_TO_BIND
 from poseidon.volumes.resolution import NOTHING, TAKEN
-from poseidon.volumes.state import VolumeState, ranked
+from poseidon.volumes.state import VolumeState
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.support.storage import HOSTNAME, ZONE
 from tests.volumes.objects import claim, csi_node, storage_class, volume

@@ -10,7 +10,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from poseidon.kube.api.pods import PodClaim
 from poseidon.kube.api.resource import Change
-from poseidon.volumes.state import VolumeState, ranked
+from poseidon.volumes.claims import ranked
+from poseidon.volumes.state import VolumeState
 from tests.support import storage
 from tests.support.effort import examples
 from tests.volumes.objects import present
