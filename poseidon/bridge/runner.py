@@ -9,36 +9,33 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from random import Random
-from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry
 
 from poseidon.app_network.controller import NetworkController
+from poseidon.bridge.binding_traces import BindingTraces
 from poseidon.bridge.held_actions import HeldActions
 from poseidon.bridge.metrics import BridgeMetrics, QueueDepths
+from poseidon.bridge.options import BridgeOptions
 from poseidon.bridge.rounds import RoundHistory
 from poseidon.bridge.solver_stream.session import DistrustedError, Session
 from poseidon.bridge.solver_stream.stream import NeedsChangedError
 from poseidon.bridge.state import BridgeState
 from poseidon.bridge.watching import Watching
 from poseidon.bridge.writers import Writers
+from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.client.metrics import KubeMetrics
+from poseidon.kube.client.transport import Transport
 from poseidon.kube.environment import Environment
 from poseidon.kube.quarantine import Quarantine
 from poseidon.kube.write.event_writer import EventWriter
 from poseidon.leadership.election import Role
 from poseidon.leadership.elector import Leadership, OnlyBridge
+from poseidon.lifecycle.phases import Stories
 from poseidon.lifecycle.placements import kind_of, parts_of
 from poseidon.lifecycle.refusals import ROUNDS, SECONDS, Distrust
 from poseidon.pods.visibility import visible_to
 from protos.firmament.v1 import scheduler_pb2 as pb
-
-if TYPE_CHECKING:
-    from prometheus_client import CollectorRegistry
-
-    from poseidon.bridge.binding_traces import BindingTraces
-    from poseidon.bridge.options import BridgeOptions
-    from poseidon.configuration.document import BridgeConfiguration
-    from poseidon.kube.client.transport import Transport
-    from poseidon.lifecycle.phases import Stories
 
 _log = logging.getLogger(__name__)
 

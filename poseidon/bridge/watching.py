@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from prometheus_client import CollectorRegistry
+
+from poseidon.app_network.controller import NetworkController
+from poseidon.bridge.options import BridgeOptions
+from poseidon.bridge.state import BridgeState
 from poseidon.kube.api import collections
+from poseidon.kube.api.resource import Change, Resource
+from poseidon.kube.environment import Environment
 from poseidon.kube.watch.reflector import Reflector
 from poseidon.metrics_sources.all_sources import Utilisation
 from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
-
-if TYPE_CHECKING:
-    from prometheus_client import CollectorRegistry
-
-    from poseidon.app_network.controller import NetworkController
-    from poseidon.bridge.options import BridgeOptions
-    from poseidon.bridge.state import BridgeState
-    from poseidon.kube.api.resource import Change, Resource
-    from poseidon.kube.environment import Environment
 
 
 class Watching:

@@ -6,22 +6,19 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry
 
 from poseidon.kube.client.transport import Transport
+from poseidon.kube.environment import Environment
 from poseidon.kube.watch.reflector import Reflector
 from poseidon.metrics_sources.intake import ClusterView, Intake, SourceMetrics
 from poseidon.metrics_sources.koordinator import NODE_METRICS, NodeMetricTaker
 from poseidon.metrics_sources.metrics_server import MetricsServerSource
+from poseidon.metrics_sources.options import UtilisationOptions
 from poseidon.metrics_sources.polling import Poller
 from poseidon.metrics_sources.prometheus import PrometheusSource, connection
 from poseidon.metrics_sources.samples import METRICS_SERVER, NODE_METRIC, PROMETHEUS, SampleBook
-
-if TYPE_CHECKING:
-    from prometheus_client import CollectorRegistry
-
-    from poseidon.kube.environment import Environment
-    from poseidon.metrics_sources.options import UtilisationOptions
 
 _log = logging.getLogger(__name__)
 

@@ -57,12 +57,8 @@ class PatchWriter(WriteBehind[PatchWrite]):
 
     def submit(self, write: PatchWrite) -> None:
         """Queue a write."""
-        match write, self.waiting(write.uid):
-            case MapWrite() as news, MapWrite() as earlier:
-                write = news.over(earlier)
-            case LabelWrite() as labels, LabelWrite() as others:
-                write = labels.over(others)
-        self.put(write.uid, write)
+        earlier = self.waiting(write.uid)
+        self.put(write.uid, write if earlier is None else over(write, earlier))
 
     async def _send(self, write: PatchWrite) -> None:
         patch = self._patch(write)
@@ -187,6 +183,14 @@ class MapWrite(NamedTuple):
         noted = {"annotations": dict(self.annotations)} if self.annotations else {}
         body = {"metadata": {"uid": self.uid, **noted}, "data": dict(self.data)}
         return Patch(f"/api/v1/namespaces/{self.namespace}/configmaps/{self.name}", body)
+
+
+def over(write: Any, earlier: object) -> Any:
+    """Return a write, or another action, with what an ``earlier`` one adds, of the same object, which was not made."""
+    match write, earlier:
+        case (MapWrite(), MapWrite()) | (LabelWrite(), LabelWrite()):
+            return write.over(earlier)
+    return write
 
 
 class GroupStatusWrite(NamedTuple):
