@@ -28,6 +28,7 @@ from poseidon.demo.verification import Occupancy, read_occupancy
 from poseidon.kube.client.errors import KubeError
 from poseidon.kube.client.settings import load_settings
 from poseidon.kube.client.transport import Transport
+from poseidon.kube.environment import Environment
 from poseidon.testbed.harness.stack import Stack, StackOptions
 from poseidon.testbed.seeding import NodeShape, node
 
@@ -140,7 +141,7 @@ class _EndToEnd:
             await create_in_bulk(transport, list(node_objects(options.nodes)))
         nodes = (await read_occupancy(transport)).nodes
         pods = list(pod_objects(options, self._namespace))
-        async with following(transport, self._tracker, time.monotonic):
+        async with following(Environment(transport), self._tracker):
             if options.waiting:
                 self._progress(f"creating {len(pods):,} pods")
                 await self._create(pods)

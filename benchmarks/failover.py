@@ -32,7 +32,7 @@ from poseidon.demo.verification import Occupancy, read_occupancy
 from poseidon.kube.client.errors import ApiError, KubeError
 from poseidon.kube.client.settings import load_settings
 from poseidon.kube.client.transport import Transport
-from poseidon.kube.watch.changes import ReflectorOptions
+from poseidon.kube.environment import Environment, ReflectorOptions
 from poseidon.testbed.harness.child import Child
 
 _TICK = 0.05
@@ -241,7 +241,7 @@ class _Failover:
             await Api(transport).create(nodes)
         for bridge in self._bridges:
             await bridge.start()
-        async with following(transport, self._tracker, time.monotonic, _QUICK):
+        async with following(Environment(transport, reflector=_QUICK), self._tracker):
             load = asyncio.create_task(self._load())
             tending = asyncio.create_task(self._tend())
             try:

@@ -7,10 +7,9 @@ import time
 from collections.abc import Collection
 from typing import Any
 
-from poseidon.kube.api.core import KubeStruct, ObjectMeta
+from poseidon.kube.api.metadata import KubeStruct, ObjectMeta, seconds
 from poseidon.kube.api.resource import Resource
 from poseidon.kube.client.transport import Transport
-from poseidon.kube.parsing.times import seconds
 from poseidon.kube.watch.listing import pages
 
 WITHIN_SECONDS = 60.0

@@ -16,10 +16,11 @@ from benchmarks.end_to_end import EndToEndOptions, node_objects, pod_objects
 from benchmarks.environment import environment
 from benchmarks.usage import UsageSampler
 from poseidon.demo.seeding import create_in_bulk
-from poseidon.demo.solver_client import SolverClient, SolverCounts
+from poseidon.demo.solver_client import SolverClient
 from poseidon.kube.client.settings import load_settings
 from poseidon.kube.client.transport import Transport
 from poseidon.testbed.harness.stack import Stack, StackOptions
+from protos.firmament.v1 import scheduler_pb2 as pb
 
 Object = dict[str, Any]
 
@@ -59,10 +60,10 @@ async def _run(options: StartOptions, folder: Path, progress: Callable[[str], No
         running = options.pods - options.pending
         async with SolverClient(stack.solver_address, _NAME) as solver, asyncio.timeout(options.timeout):
 
-            def known(counts: SolverCounts) -> bool:
+            def known(counts: pb.ListStateResponse) -> bool:
                 return counts.machines == options.nodes and counts.bound >= running
 
-            def settled(counts: SolverCounts) -> bool:
+            def settled(counts: pb.ListStateResponse) -> bool:
                 return counts.bound == options.pods
 
             progress("starting the bridge")
@@ -93,7 +94,7 @@ async def _phase(
     stack: Stack,
     solver: SolverClient,
     begin: Callable[[], Awaitable[None]],
-    done: Callable[[SolverCounts], bool],
+    done: Callable[[pb.ListStateResponse], bool],
 ) -> dict[str, Any]:
     """Return seconds from ``begin`` until the solver's counts are as wanted, and what processes used meanwhile."""
     usage = UsageSampler(stack)

@@ -12,14 +12,16 @@ from prometheus_client import CollectorRegistry
 
 from poseidon.bridge.state import BridgeState
 from poseidon.embedding import EmbeddedScheduler
-from poseidon.kube.api.core import KubeStruct, Node, Pod
 from poseidon.kube.api.decoding import decode_object
+from poseidon.kube.api.metadata import KubeStruct
 from poseidon.kube.api.metrics import NodeMetric
-from poseidon.kube.watch.changes import Change
+from poseidon.kube.api.nodes import Node
+from poseidon.kube.api.pods import Pod
+from poseidon.kube.api.resource import Change
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
 from poseidon.lifecycle.actions import Bind
 from poseidon.metrics_sources.intake import Intake, SourceMetrics
-from poseidon.metrics_sources.koordinator import NodeMetricHandler
+from poseidon.metrics_sources.koordinator import NodeMetricTaker
 from poseidon.metrics_sources.samples import NODE_METRIC
 from poseidon.testbed.api_server.operations import Operations
 from poseidon.testbed.api_server.reports import KoordletSimulation, ReportOptions
@@ -61,7 +63,7 @@ class SteppedCluster:
             metrics=SourceMetrics(CollectorRegistry()),
             changed=lambda: None,
         )
-        self._metrics = NodeMetricHandler(intake, lambda: self.now)
+        self._metrics = NodeMetricTaker(intake, lambda: self.now)
         names = ("nodes", "pods", "nodemetrics.slo.koordinator.sh")
         self._nodes, self._pods, self._reports = (Follower(store.collection(name)) for name in names)
 
@@ -92,7 +94,7 @@ class SteppedCluster:
         """Let the bridge see what has changed in the cluster."""
         self.state.nodes_changed(_changes(self._nodes, Node))
         self.state.pods_changed(_changes(self._pods, Pod))
-        self._metrics.on_changes(_changes(self._reports, NodeMetric))
+        self._metrics.take(_changes(self._reports, NodeMetric))
 
     def _bind(self) -> int:
         """Carry out the bindings that the bridge asks for; returns how many."""

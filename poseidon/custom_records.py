@@ -9,15 +9,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
-from poseidon.kube.api.core import KubeStruct
+from poseidon.kube.api.metadata import KubeStruct
+from poseidon.kube.api.resource import Change, Resource
+from poseidon.kube.parsing.defects import Defect
 from protos.firmament.v1 import scheduler_pb2 as pb
-
-if TYPE_CHECKING:
-    from poseidon.kube.api.resource import Resource
-    from poseidon.kube.parsing.defects import Defect
-    from poseidon.kube.watch.changes import Change
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")

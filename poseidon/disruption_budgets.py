@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
 
 from poseidon.custom_records import CustomResource, Reading
 from poseidon.kube.api.collections import BUDGETS
 from poseidon.kube.api.pod_groups import DisruptionBudget
+from poseidon.kube.parsing.defects import Defect
 from poseidon.pod_rules.label_selectors import requirements
+from poseidon.pods.classes import ClassTable
 from protos.firmament.v1 import scheduler_pb2 as pb
-
-if TYPE_CHECKING:
-    from poseidon.kube.parsing.defects import Defect
-    from poseidon.pods.classes import ClassTable
 
 _MOST_ALLOWED = 2**31 - 1
 """The largest number that the field holds."""

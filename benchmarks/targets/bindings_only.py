@@ -12,33 +12,32 @@ import time
 from collections.abc import Sequence
 from itertools import cycle
 from pathlib import Path
-from random import Random
 
 import click
-from prometheus_client import CollectorRegistry
 
 from poseidon.kube.api.collections import NODES, PODS
-from poseidon.kube.api.core import Pod
-from poseidon.kube.client.metrics import KubeMetrics
+from poseidon.kube.api.pods import Pod
+from poseidon.kube.api.resource import Change
 from poseidon.kube.client.settings import load_settings
 from poseidon.kube.client.transport import Transport
-from poseidon.kube.watch.changes import Change
+from poseidon.kube.environment import Environment
 from poseidon.kube.watch.listing import pages
 from poseidon.kube.watch.reflector import Reflector
 from poseidon.kube.write.binder import Binder, BindOutcome, BindRequest
+from protos.conventions import event_loop
 
 _PAGE = 1000
 
 
 class _BindAll:
-    """A reflector's handler that asks for a binding of every pod without a node, once."""
+    """Takes what a reflector tells, and asks for a binding of every pod without a node, once."""
 
     def __init__(self, binder: Binder, nodes: Sequence[str]) -> None:
         self._binder = binder
         self._nodes = cycle(nodes)
         self._seen: set[str] = set()
 
-    def on_changes(self, changes: Sequence[Change[Pod]]) -> None:
+    def take(self, changes: Sequence[Change[Pod]]) -> None:
         """Bind what is new."""
         for change in changes:
             pod = change.object
@@ -48,37 +47,26 @@ class _BindAll:
             metadata = pod.metadata
             self._binder.submit(BindRequest(change.uid, metadata.namespace, metadata.name, next(self._nodes)))
 
-    def on_synced(self) -> None:
-        """Nothing waits for it."""
-
 
 @click.command()
 @click.option("--kubeconfig", required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 def main(kubeconfig: Path) -> None:
     """Bind every pod to some node, until SIGTERM."""
     # The event loop that the bridge has: what is measured is what else it does.
-    try:
-        import uvloop
-    except ImportError:
-        asyncio.run(_run(kubeconfig))
-    else:
-        uvloop.run(_run(kubeconfig))
+    event_loop.run(_run(kubeconfig))
 
 
 async def _run(kubeconfig: Path) -> None:
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-    metrics = KubeMetrics(CollectorRegistry())
-    jitter = Random(time.monotonic_ns())  # noqa: S311 - jitter, not secrets
     settings = load_settings(kubeconfig)
     async with Transport(settings, clock=time.monotonic, user_agent="poseidon-bench-bind") as transport:
         nodes = [node.metadata.name async for page in pages(transport, NODES, _PAGE) for node in page.items]
         if not nodes:
             raise click.ClickException("the cluster has no nodes")
-        binder = Binder(transport, _ignore, metrics=metrics, random=jitter, clock=time.monotonic)
-        reflector = Reflector(
-            transport, PODS, _BindAll(binder, nodes), metrics=metrics, random=jitter, clock=time.monotonic
-        )
+        environment = Environment(transport)
+        binder = Binder(environment, _ignore)
+        reflector = Reflector(environment, PODS, _BindAll(binder, nodes).take)
         tasks = [asyncio.create_task(binder.run()), asyncio.create_task(reflector.run())]
         sys.stdout.write("listening on -\n")
         sys.stdout.flush()

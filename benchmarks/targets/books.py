@@ -26,9 +26,10 @@ from poseidon.kube.api.collections import (
     STORAGE_CLASSES,
     VOLUMES,
 )
-from poseidon.kube.api.core import KubeStruct, Namespace, ObjectMeta
 from poseidon.kube.api.decoding import MalformedObjectError, decode_object
-from poseidon.kube.watch.changes import Change
+from poseidon.kube.api.metadata import KubeStruct, ObjectMeta
+from poseidon.kube.api.nodes import Namespace
+from poseidon.kube.api.resource import Change
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
 from poseidon.lifecycle.actions import Bind
 from protos.firmament.v1 import scheduler_pb2 as pb

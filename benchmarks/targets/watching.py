@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
-from random import Random
-
-from prometheus_client import CollectorRegistry
 
 from poseidon.demo.tracker import PodName
 from poseidon.kube.api.collections import PODS
-from poseidon.kube.api.core import Pod
-from poseidon.kube.client.metrics import KubeMetrics
+from poseidon.kube.api.pods import Pod
+from poseidon.kube.api.resource import Change
 from poseidon.kube.client.transport import Transport
-from poseidon.kube.watch.changes import Change
+from poseidon.kube.environment import Environment
 from poseidon.kube.watch.reflector import Reflector
 
 
@@ -32,7 +28,6 @@ class PodWatch:
         self._refused: set[PodName] = set()
         self._node_of: dict[PodName, str] = {}
         self._changed = asyncio.Event()
-        self._synced = asyncio.Event()
         self.bound = 0
         self.bound_twice = 0
         self.first_bound = 0.0
@@ -62,7 +57,7 @@ class PodWatch:
             self._refused.discard(name)
             self._node_of.pop(name, None)
 
-    def on_changes(self, changes: Sequence[Change[Pod]]) -> None:
+    def take(self, changes: Sequence[Change[Pod]]) -> None:
         """Take pods as they are now."""
         now = self._clock()
         for change in changes:
@@ -98,14 +93,6 @@ class PodWatch:
             self.first_bound = now
         self.last_bound = now
 
-    def on_synced(self) -> None:
-        """The first list is complete."""
-        self._synced.set()
-
-    async def wait_synced(self) -> None:
-        """Wait until the first list is complete."""
-        await self._synced.wait()
-
     async def changed(self, at_most: float) -> None:
         """Wait until something has changed since the last call, at most so many seconds."""
         with suppress(TimeoutError):
@@ -118,17 +105,10 @@ class PodWatch:
 async def watching(transport: Transport, clock: Callable[[], float]) -> AsyncIterator[PodWatch]:
     """Watch all pods; the watch is up to date on entry."""
     watch = PodWatch(clock)
-    reflector = Reflector(
-        transport,
-        PODS,
-        watch,
-        metrics=KubeMetrics(CollectorRegistry()),
-        random=Random(time.monotonic_ns()),  # noqa: S311 - jitter, not secrets
-        clock=clock,
-    )
+    reflector = Reflector(Environment(transport, clock=clock), PODS, watch.take)
     running = asyncio.create_task(reflector.run())
     try:
-        await watch.wait_synced()
+        await reflector.wait_synced()
         yield watch
     finally:
         running.cancel()

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from poseidon.kube.api.core import Node
 from poseidon.kube.api.decoding import decode_object
+from poseidon.kube.api.nodes import Node
 from poseidon.kube.client.backoff import Backoff
 from poseidon.kube.client.errors import KubeError
 from poseidon.kube.client.media_types import MERGE_PATCH

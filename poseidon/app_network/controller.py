@@ -6,29 +6,23 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
 
 from poseidon.app_network.object_writer import ObjectWriter
+from poseidon.app_network.proposals import Proposal
+from poseidon.app_network.spec.keys import ObjectKey
+from poseidon.app_network.state import NetworkBook
+from poseidon.app_network.topologies import MapName
+from poseidon.kube.api.app_network import ConfigMap
 from poseidon.kube.api.collections import APP_GROUPS, NETWORK_TOPOLOGIES, config_map
-from poseidon.kube.api.core import KubeStruct
+from poseidon.kube.api.resource import Change
 from poseidon.kube.client.backoff import Backoff
 from poseidon.kube.client.errors import ApiError, KubeError
-from poseidon.kube.watch.changes import Change, Feed, Handler, ReflectorOptions
-
-if TYPE_CHECKING:
-    from poseidon.app_network.proposals import Proposal
-    from poseidon.app_network.spec.keys import ObjectKey
-    from poseidon.app_network.state import NetworkBook
-    from poseidon.app_network.topologies import MapName
-    from poseidon.kube.api.app_network import ConfigMap
-    from poseidon.kube.api.resource import Resource
-    from poseidon.kube.watch.environment import Environment
-    from poseidon.kube.watch.reflector import Reflector
-    from poseidon.kube.write.event_writer import EventWriter
+from poseidon.kube.environment import Environment
+from poseidon.kube.watch.reflector import Reflector
+from poseidon.kube.write.event_writer import EventWriter
 
 Take = Callable[["MapName", "Mapping[str, str] | None"], None]
 
-T = TypeVar("T", bound=KubeStruct)
 GATHER_SECONDS = 0.5
 """How long changes are gathered before they are written: pods come and go in crowds."""
 
@@ -44,14 +38,12 @@ _log = logging.getLogger(__name__)
 class ConfigMapFollower:
     """Tells ``take`` the data of each wanted ConfigMap, None for one that is not there.
 
-    ``make`` makes a reflector. ``want`` may be called at any time while ``run`` runs.
+    ``want`` may be called at any time while ``run`` runs.
     """
 
-    def __init__(
-        self, take: Take, make: Callable[[Resource[ConfigMap], Handler[ConfigMap]], Reflector[ConfigMap]]
-    ) -> None:
+    def __init__(self, take: Take, environment: Environment) -> None:
         self._take = take
-        self._make = make
+        self._environment = environment
         self._followed: dict[MapName, tuple[Reflector[ConfigMap], asyncio.Task[None]]] = {}
         self._uids: dict[MapName, str] = {}
         self._group: asyncio.TaskGroup | None = None
@@ -70,7 +62,7 @@ class ConfigMapFollower:
                 self._take(name, None)
         for name in sorted(names - self._followed.keys()):
             # Whoever waits for the first list asks the reflector.
-            reflector = self._make(config_map(*name), Feed(partial(self._pass_on, name), lambda: None))
+            reflector = Reflector(self._environment, config_map(*name), partial(self._pass_on, name))
             task = self._group.create_task(reflector.run(), name="configmap")
             self._followed[name] = reflector, task
 
@@ -114,23 +106,21 @@ class NetworkController:
         changed: Callable[[], None],
         *,
         may_begin: Callable[[], Awaitable[None]],
-        reflector: ReflectorOptions | None = None,
     ) -> None:
         self._environment = environment
         self._book = book
         self._events = events
         self._changed = changed
         self._may_begin = may_begin
-        self._reflector = reflector or ReflectorOptions(optional=True)
         self._writer = ObjectWriter(environment.transport)
         self._fresh = asyncio.Event()
         self._settled = asyncio.Event()
         self._backoff = Backoff(environment.random)
         self._taken: dict[ObjectKey, tuple[str, bytes]] = {}
-        self._config_maps = ConfigMapFollower(self._config_map_changed, self._follow)
-        self._app_groups = self._follow(APP_GROUPS, Feed(book.app_groups_changed, self._followed))
-        self._topologies = self._follow(
-            NETWORK_TOPOLOGIES, Feed(book.topologies_changed, self._topologies_followed)
+        self._config_maps = ConfigMapFollower(self._config_map_changed, environment)
+        self._app_groups = Reflector(environment, APP_GROUPS, book.app_groups_changed, self._followed)
+        self._topologies = Reflector(
+            environment, NETWORK_TOPOLOGIES, book.topologies_changed, self._topologies_followed
         )
 
     @property
@@ -164,15 +154,12 @@ class NetworkController:
 
     # --- following -----------------------------------------------------------------------------------------
 
-    def _follow(self, resource: Resource[T], handler: Handler[T]) -> Reflector[T]:
-        return self._environment.reflector(resource, handler, self._reflector)
-
     def _followed(self) -> None:
         self._fresh.set()
         self._changed()
 
     def _topologies_followed(self) -> None:
-        self._config_maps.want(self._book.wanted_config_maps())
+        self._config_maps.want(self._book.topologies.wanted_config_maps())
         self._followed()
 
     def _config_map_changed(self, name: MapName, data: Mapping[str, str] | None) -> None:

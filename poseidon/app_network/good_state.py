@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from poseidon.app_network.spec.keys import ObjectKey
-from poseidon.app_network.spec.ordering import compact
-from poseidon.kube.parsing.strict_json import JsonError, loads
-
-if TYPE_CHECKING:
-    from poseidon.kube.api.app_network import AppGroup, NetworkTopology
-    from poseidon.kube.parsing.defects import Defect
+from poseidon.kube.api.app_network import AppGroup, NetworkTopology
+from poseidon.kube.parsing.defects import Defect
+from poseidon.kube.parsing.strict_json import JsonError, compact, loads
 
 LAST_GOOD = "network.firmament.io/last-good-spec"
 """Annotation, only on objects whose spec has faults: the spec that is in force, for whoever is started later."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from poseidon.app_network.spec.keys import REGION, ZONE, Domain, domain_of
 from poseidon.app_network.spec.topologies import Levels
+from poseidon.kube.api.pods import Pod
 from poseidon.pods.visibility import APP_GROUP_LABEL, WORKLOAD_LABEL
 
 _Link = tuple[str, str, str]
@@ -158,12 +159,14 @@ class Members:
         if self.domains.pop(name, None) is not None:
             self._node_moved(name)
 
-    def pod_changed(self, uid: str, labels: Mapping[str, str], node: str, *, running: bool) -> None:
-        """Take a pod that has not ended; ``node``: where it is, "" for nowhere."""
-        app_group = labels.get(APP_GROUP_LABEL, "")
+    def pod_changed(self, uid: str, found: Pod) -> None:
+        """Take a pod of any scheduler as it is now."""
+        labels, node = found.metadata.labels, found.spec.node_name
+        app_group = "" if found.terminal else labels.get(APP_GROUP_LABEL, "")
         if not app_group:
             self.pod_gone(uid)
             return
+        running = found.status.phase == "Running"
         pod = _Pod(app_group, labels.get(WORKLOAD_LABEL, ""), node, running)
         if self._pods.get(uid) == pod:
             return

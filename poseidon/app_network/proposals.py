@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 from poseidon.app_network.good_state import LAST_GOOD, Kept
 from poseidon.app_network.spec.keys import APP_GROUP_KIND, TOPOLOGY_KIND, ObjectKey
-from poseidon.app_network.spec.ordering import compact
 from poseidon.kube.api.collections import APP_GROUP_VERSION, TOPOLOGY_VERSION
-from poseidon.kube.api.references import ObjectRef
+from poseidon.kube.api.metadata import ObjectRef
 from poseidon.kube.parsing.defects import Defect, listed
+from poseidon.kube.parsing.strict_json import compact
 
 VALID, ORDERED, MEASURED = "Valid", "Ordered", "Measured"
 

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from poseidon.app_network.app_groups import AppGroups
 from poseidon.app_network.members import Demand, Members
+from poseidon.app_network.options import NetworkArguments, NetworkOptions
 from poseidon.app_network.proposals import Notice, Proposal
 from poseidon.app_network.spec.keys import APP_GROUP_KIND, TOPOLOGY_KIND, ObjectKey
 from poseidon.app_network.topologies import MapName, Topologies
 from poseidon.kube.api.app_network import AppGroup, NetworkTopology
-from poseidon.kube.api.references import timestamp
-from poseidon.kube.watch.quarantine import Quarantine
-
-if TYPE_CHECKING:
-    from poseidon.app_network.options import NetworkArguments, NetworkOptions
-    from poseidon.kube.api.core import Pod
-    from poseidon.kube.watch.changes import Change
+from poseidon.kube.api.metadata import timestamp
+from poseidon.kube.api.resource import Change
+from poseidon.kube.quarantine import Quarantine
 
 
 class NetworkBook:
-    """Takes objects as they are now, and says what has to be done about them.
+    """Takes objects as they are now, and says what has to be done about them; ``members`` take pods and nodes.
 
     Everything is keyed by uid or name and idempotent; nothing is kept that the API server does not hold. An object of
     which nothing can be told goes to ``quarantine``. Not thread-safe.
@@ -32,38 +28,18 @@ class NetworkBook:
     ) -> None:
         self._quarantine = quarantine if quarantine is not None else Quarantine()
         self._namespaces = arguments.namespaces
-        self._members = Members()
+        self.members = Members()
         self._app_groups = AppGroups()
-        self._topologies = Topologies(options.percentile_by(arguments))
+        self.topologies = Topologies(options.percentile_by(arguments))
         self._of_kind: dict[str, AppGroups | Topologies] = {
             APP_GROUP_KIND: self._app_groups,
-            TOPOLOGY_KIND: self._topologies,
+            TOPOLOGY_KIND: self.topologies,
         }
         self._dirty: set[ObjectKey] = set()
         self._records: dict[ObjectKey, None] = {}
         self._version = 0
 
     # --- what the API server says --------------------------------------------------------------------------
-
-    def node_changed(self, name: str, labels: Mapping[str, str]) -> None:
-        """Take a node as it is now."""
-        self._members.node_changed(name, labels)
-
-    def node_gone(self, name: str) -> None:
-        """A node exists no longer."""
-        self._members.node_gone(name)
-
-    def pod_changed(self, uid: str, pod: Pod) -> None:
-        """Take a pod of any scheduler as it is now."""
-        if pod.terminal:
-            self._members.pod_gone(uid)
-            return
-        running = pod.status.phase == "Running"
-        self._members.pod_changed(uid, pod.metadata.labels, pod.spec.node_name, running=running)
-
-    def pod_gone(self, uid: str) -> None:
-        """A pod exists no longer."""
-        self._members.pod_gone(uid)
 
     def app_groups_changed(self, changes: Sequence[Change[AppGroup]]) -> None:
         """Take AppGroups as they are now."""
@@ -72,19 +48,19 @@ class NetworkBook:
             key = groups.put(found) if found is not None else groups.remove(change.uid)
             if key is not None:
                 self._mark(key)
-                self._members.set_demands(key.name, self._demands(key.name))
+                self.members.set_demands(key.name, self._demands(key.name))
 
     def topologies_changed(self, changes: Sequence[Change[NetworkTopology]]) -> None:
         """Take NetworkTopologies as they are now."""
         for change in changes:
-            found, known = change.object, self._topologies
+            found, known = change.object, self.topologies
             key = known.put(found) if found is not None else known.remove(change.uid)
             if key is not None:
                 self._mark(key)
 
     def config_map_changed(self, name: MapName, data: Mapping[str, str] | None) -> None:
         """Take a ConfigMap that is wanted as it is now, None if it is not there."""
-        for key in self._topologies.config_map_changed(name, data):
+        for key in self.topologies.config_map_changed(name, data):
             self._mark(key)
 
     def seen(self, found: AppGroup | NetworkTopology) -> None:
@@ -92,13 +68,9 @@ class NetworkBook:
         if isinstance(found, AppGroup):
             self._mark(self._app_groups.put(found))
         else:
-            self._mark(self._topologies.put(found))
+            self._mark(self.topologies.put(found))
 
     # --- what is to be said and done -----------------------------------------------------------------------
-
-    def wanted_config_maps(self) -> frozenset[MapName]:
-        """Return the ConfigMaps that NetworkTopologies refer to."""
-        return self._topologies.wanted_config_maps()
 
     def take_records(self) -> list[tuple[str, str, bytes | None]]:
         """Return kind, name and payload of records that may have changed, None for those that are gone."""
@@ -108,7 +80,7 @@ class NetworkBook:
         for key in records:
             address = f"{key.namespace}/{key.name}"
             with self._quarantine.attempt(f"records of {key.kind}", address):
-                found.append((key.kind, address, self._of_kind[key.kind].payload(key, self._members)))
+                found.append((key.kind, address, self._of_kind[key.kind].payload(key, self.members)))
         return found
 
     def take_dirty(self) -> list[ObjectKey]:
@@ -124,7 +96,7 @@ class NetworkBook:
     def reconcile(self, key: ObjectKey, now: float) -> tuple[Proposal, list[Notice]] | None:
         """Return what is left to write of an object and to tell people, None if it is not there or makes no sense."""
         with self._quarantine.attempt(f"statuses of {key.kind}", f"{key.namespace}/{key.name}"):
-            return self._of_kind[key.kind].reconcile(key, self._members, timestamp(now))
+            return self._of_kind[key.kind].reconcile(key, self.members, timestamp(now))
         return None
 
     def _demands(self, app_group: str) -> tuple[Demand, ...]:
@@ -141,11 +113,11 @@ class NetworkBook:
 
     def _spread(self) -> None:
         """Mark what follows from pods and nodes."""
-        for changed in self._members.take_changed():
+        for changed in self.members.take_changed():
             self._dirty.update(self._app_groups.named(changed))
-        if self._members.take_moved():
-            self._dirty.update(self._topologies)
-        if self._members.version != self._version:
-            self._version = self._members.version
-            for key in self._topologies:
+        if self.members.take_moved():
+            self._dirty.update(self.topologies)
+        if self.members.version != self._version:
+            self._version = self.members.version
+            for key in self.topologies:
                 self._mark(key)

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from poseidon.app_network.good_state import GoodStates, Kept
+from poseidon.app_network.members import Members
 from poseidon.app_network.proposals import MEASURED, MOST_SHOWN, Finding, Notice, Proposal, propose, validity
 from poseidon.app_network.spec.keys import KEY_OF_LEVEL, NETPERF_COSTS, REGION, TOPOLOGY_KIND, ZONE, ObjectKey
 from poseidon.app_network.spec.netperf import domain_costs, read_measurements
 from poseidon.app_network.spec.topologies import NO_PAIRS, Levels, TopologySpec, read_topology
 from poseidon.kube.api.app_network import NetworkTopology
 from poseidon.kube.parsing.defects import listed
-
-if TYPE_CHECKING:
-    from poseidon.app_network.members import Members
-
 
 MapName: TypeAlias = tuple[str, str]
 """Namespace and name of a ConfigMap."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
 from poseidon.kube.write.claim_writer import GiveVolume, SelectNode
-from poseidon.kube.write.patch_writer import GroupConditionWrite, GroupStatusWrite, LabelWrite, MapWrite
+from poseidon.kube.write.patch_writer import GroupConditionWrite, GroupStatusWrite, MapWrite, over
 from poseidon.lifecycle.actions import (
     Action,
     AnnounceGroup,
@@ -43,7 +43,7 @@ class HeldActions:
             key = _key(action)
             if key is not None:
                 _, former = self._held.pop(key, (now, action))
-                self._held[key] = now, _over(action, former)
+                self._held[key] = now, over(action, former)
         for key in [*self._before(now - KEPT_SECONDS)]:
             del self._held[key]
 
@@ -73,14 +73,3 @@ def _key(action: Action) -> _Key | None:
             return type(action), action.uid
         case _:
             return type(action), action.pod.uid
-
-
-def _over(action: Action, former: Action) -> Action:
-    """Return an action with what the former one about the same object adds."""
-    match action, former:
-        case MapWrite(), MapWrite():
-            return action.over(former)
-        case LabelWrite(), LabelWrite():
-            return action.over(former)
-        case _:
-            return action

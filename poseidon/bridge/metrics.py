@@ -7,16 +7,12 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import accumulate, repeat
 from operator import mul
-from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 from prometheus_client.core import GaugeMetricFamily
 
 import poseidon
-from poseidon.lifecycle.phases import Phase
-
-if TYPE_CHECKING:
-    from poseidon.lifecycle.phases import PodRecord
+from poseidon.lifecycle.phases import Phase, PodRecord
 
 _DOUBLING = tuple(accumulate(repeat(2.0, 19), mul, initial=0.01))
 """Seconds from 10 ms to 87 minutes: kube-scheduler's buckets for the same."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from poseidon.bridge.solver_stream.session import SessionOptions
 from poseidon.bridge.watched_pods import ANY_SCHEDULER
 from poseidon.configuration.document import BridgeConfiguration
-from poseidon.kube.watch.changes import ReflectorOptions
+from poseidon.kube.environment import ReflectorOptions
 from poseidon.kube.write.binder import BinderOptions
-from poseidon.kube.write.write_behind import WriteBehindOptions
+from poseidon.kube.write.workqueue import WriteBehindOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,6 @@ class BridgeOptions:
     drain_reports_seconds: float = 3.0
     drain_writes_seconds: float = 5.0
     reflector: ReflectorOptions = field(default_factory=ReflectorOptions)
-    optional_reflector: ReflectorOptions = field(default_factory=lambda: ReflectorOptions(optional=True))
     binder: BinderOptions = field(default_factory=BinderOptions)
     session: SessionOptions = field(default_factory=SessionOptions)
     writes: WriteBehindOptions = field(default_factory=WriteBehindOptions)

@@ -9,35 +9,33 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from random import Random
-from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry
 
 from poseidon.app_network.controller import NetworkController
+from poseidon.bridge.binding_traces import BindingTraces
 from poseidon.bridge.held_actions import HeldActions
 from poseidon.bridge.metrics import BridgeMetrics, QueueDepths
-from poseidon.bridge.rounds import RoundHistory, kind_of, parts_of
+from poseidon.bridge.options import BridgeOptions
+from poseidon.bridge.rounds import RoundHistory
 from poseidon.bridge.solver_stream.session import DistrustedError, Session
 from poseidon.bridge.solver_stream.stream import NeedsChangedError
 from poseidon.bridge.state import BridgeState
 from poseidon.bridge.watching import Watching
 from poseidon.bridge.writers import Writers
+from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.client.metrics import KubeMetrics
-from poseidon.kube.watch.environment import Environment
-from poseidon.kube.watch.quarantine import Quarantine
+from poseidon.kube.client.transport import Transport
+from poseidon.kube.environment import Environment
+from poseidon.kube.quarantine import Quarantine
 from poseidon.kube.write.event_writer import EventWriter
 from poseidon.leadership.election import Role
 from poseidon.leadership.elector import Leadership, OnlyBridge
+from poseidon.lifecycle.phases import Stories
+from poseidon.lifecycle.placements import kind_of, parts_of
 from poseidon.lifecycle.refusals import ROUNDS, SECONDS, Distrust
 from poseidon.pods.visibility import visible_to
 from protos.firmament.v1 import scheduler_pb2 as pb
-
-if TYPE_CHECKING:
-    from prometheus_client import CollectorRegistry
-
-    from poseidon.bridge.binding_traces import BindingTraces
-    from poseidon.bridge.options import BridgeOptions
-    from poseidon.configuration.document import BridgeConfiguration
-    from poseidon.kube.client.transport import Transport
-    from poseidon.lifecycle.phases import Stories
 
 _log = logging.getLogger(__name__)
 
@@ -87,7 +85,8 @@ class Bridge:
             wall,
             quarantine=quarantine,
             for_events=process.for_events,
-            reconcile_seconds=options.configuration.watch.reconcile_period or math.inf,
+            watch=options.configuration.watch,
+            reflector=options.reflector,
         )
         self._options = options
         self._started = clock()
@@ -152,24 +151,15 @@ class Bridge:
         events: EventWriter | None = None
         records = visible_to(options.needs).records
         if options.configuration.network.writes(records) and not options.dry_run:
-            environment = self._environment
             events = EventWriter(
-                environment.for_events or environment.transport,
+                self._environment,
+                self._writers.binder.wait_quiet,
                 component=options.component,
                 instance=options.instance,
-                wait_quiet=self._writers.wait_quiet,
-                metrics=environment.metrics,
-                random=environment.random,
-                wall=environment.wall,
                 kind="object event",
             )
         return NetworkController(
-            self._environment,
-            book,
-            events,
-            self._on_changed,
-            may_begin=self._leadership.wait_elected,
-            reflector=options.optional_reflector,
+            self._environment, book, events, self._on_changed, may_begin=self._leadership.wait_elected
         )
 
     def unready(self) -> str:
@@ -182,7 +172,7 @@ class Bridge:
 
     def has_plenty_to_do(self) -> bool:
         """Whether so many bindings are under way that no more are needed at once."""
-        return self._writers.unfinished > _PLENTY
+        return self._writers.binder.unfinished > _PLENTY
 
     async def on_round(self, result: pb.RoundResult) -> None:
         """Carry out a round, letting bindings leave in between."""
@@ -277,9 +267,9 @@ class Bridge:
         """
         self._draining = True
         # What has not been posted yet is left to the successor, who begins with a new round anyway.
-        left = self._writers.discard_waiting()
-        _log.info("stopping bindings=%d left=%d", self._writers.unfinished, left)
-        await _within(self._options.drain_bindings_seconds, self._writers.wait_bound())
+        left = self._writers.binder.discard_waiting()
+        _log.info("stopping bindings=%d left=%d", self._writers.binder.unfinished, left)
+        await _within(self._options.drain_bindings_seconds, self._writers.binder.wait_idle())
         self._session.drain()
         if self._session.is_open:
             await _within(self._options.drain_reports_seconds, asyncio.wait({session}))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from poseidon.bridge.solver_stream.events import EventStream
 from poseidon.bridge.stores import Stores
@@ -17,17 +17,14 @@ from poseidon.bridge.watched_pods import Pods
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.custom_records import CustomResource
 from poseidon.disruption_budgets import budget_resource
-from poseidon.kube.api.core import KubeStruct
-from poseidon.kube.watch.quarantine import Quarantine
-from poseidon.lifecycle.phases import Phase, Stories
+from poseidon.kube.api.metadata import KubeStruct
+from poseidon.kube.api.resource import Change
+from poseidon.kube.quarantine import Quarantine
+from poseidon.kube.write.binder import BindOutcome
+from poseidon.lifecycle.actions import Action
+from poseidon.lifecycle.phases import Phase, PodRecord, Stories
 from poseidon.numa.node_topology import RECORD_KIND, node_topology_resource
 from protos.firmament.v1 import scheduler_pb2 as pb
-
-if TYPE_CHECKING:
-    from poseidon.kube.watch.changes import Change
-    from poseidon.kube.write.binder import BindOutcome
-    from poseidon.lifecycle.actions import Action
-    from poseidon.lifecycle.phases import PodRecord
 
 T = TypeVar("T", bound=KubeStruct)
 
@@ -155,7 +152,8 @@ class BridgeState(Stores):
             for group in result.unscheduled:
                 for uid in group.tasks:
                     self._pods.without_kept_place(uid)
-        self.gangs.on_round(result)
+        if result.gangs or self.gangs.topology.lives:
+            self.gangs.on_round(result)
         if self.storage.in_use:
             self.storage.apply()
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING
 
 from poseidon.app_network.options import NetworkArguments
 from poseidon.app_network.state import NetworkBook
 from poseidon.bridge.groups.gangs import Gangs
 from poseidon.bridge.groups.notes import TopologyRecords
+from poseidon.configuration.document import BridgeConfiguration
 from poseidon.custom_records import CustomRecords
 from poseidon.group_trees.spec.trees import TreeArguments, trees_are_read
-from poseidon.kube.watch.quarantine import Quarantine
+from poseidon.kube.quarantine import Quarantine
 from poseidon.lifecycle.actions import Action
 from poseidon.lifecycle.bind_check import BindCheck, Requested
 from poseidon.lifecycle.claims import Storage
@@ -21,6 +21,7 @@ from poseidon.lifecycle.jobs import Jobs
 from poseidon.lifecycle.nominations import KeptPlaces, Nominations
 from poseidon.lifecycle.pending_bindings import PendingBindings
 from poseidon.lifecycle.pending_reasons import PendingReasons
+from poseidon.lifecycle.phases import PodRecord, Stories
 from poseidon.lifecycle.placements import Placements
 from poseidon.lifecycle.pods import Tasks
 from poseidon.lifecycle.recovery import RefusedPods
@@ -36,11 +37,6 @@ from poseidon.pods.daemon_sets import DaemonSets
 from poseidon.pods.programs import RuntimeHistory
 from poseidon.pods.visibility import visible_to
 from poseidon.volumes.state import VolumeState
-
-if TYPE_CHECKING:
-    from poseidon.configuration.document import BridgeConfiguration
-    from poseidon.kube.watch.quarantine import Quarantine
-    from poseidon.lifecycle.phases import PodRecord, Stories
 
 
 class Stores:

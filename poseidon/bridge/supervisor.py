@@ -5,18 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
 
+from poseidon.bridge.options import BridgeOptions
 from poseidon.bridge.runner import Bridge, BridgeProcess
 from poseidon.bridge.solver_stream.stream import NeedsChangedError, ask, needs_of
 from poseidon.leadership.election import Role
 from poseidon.pods.visibility import not_understood
 from protos.firmament.v1 import scheduler_pb2 as pb
-
-if TYPE_CHECKING:
-    from poseidon.bridge.options import BridgeOptions
 
 _log = logging.getLogger(__name__)
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from poseidon.bridge.stores import Stores
+from poseidon.kube.api.nodes import Node
+from poseidon.kube.api.resource import Change
 from poseidon.nodes.machines import machine as machine_of
-
-if TYPE_CHECKING:
-    from poseidon.bridge.stores import Stores
-    from poseidon.kube.api.core import Node
-    from poseidon.kube.watch.changes import Change
 
 _log = logging.getLogger(__name__)
 
@@ -59,7 +56,7 @@ class Nodes:
             stores.samples.mark,
         ]
         if stores.applications is not None:
-            leave.append(stores.applications.node_gone)
+            leave.append(stores.applications.members.node_gone)
         for forget in leave:
             with stores.quarantine.attempt("nodes that are gone", name):
                 forget(name)
@@ -76,7 +73,7 @@ class Nodes:
         machine.images.extend(stores.images.heavy_on(name))
         stores.volumes.node_changed(name, node.metadata.labels)
         if stores.applications is not None:
-            stores.applications.node_changed(name, node.metadata.labels)
+            stores.applications.members.node_changed(name, node.metadata.labels)
         stores.gangs.topology.trees.node_changed(name, node.metadata.labels)
         if stores.machines.put(uid, machine):
             stores.tasks.mark_node(name)

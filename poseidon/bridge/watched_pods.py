@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from poseidon.lifecycle.nominations import foreign_nomination
+from poseidon.bridge.stores import Stores
+from poseidon.kube.api.nodes import PriorityClass, Service
+from poseidon.kube.api.pod_groups import ScaledOwner
+from poseidon.kube.api.pods import Pod, claims_of
+from poseidon.kube.api.resource import Change
+from poseidon.lifecycle.nominations import KeptPlaces, foreign_nomination
 from poseidon.lifecycle.phases import Event, PodRecord
 from poseidon.pods import tasks as pod_translation
 from poseidon.pods.daemon_sets import claimed
-from poseidon.pods.tasks import Disposition, PriorityResolver, UnknownPriorityClassError, bare
-from poseidon.volumes.claims import claims_of
+from poseidon.pods.tasks import Disposition, PriorityResolver, Task, UnknownPriorityClassError, bare
 from poseidon.volumes.requirements import VolumeNeeds
 from poseidon.volumes.resolution import NOTHING
-
-if TYPE_CHECKING:
-    from poseidon.bridge.stores import Stores
-    from poseidon.kube.api.core import Pod, PriorityClass, Service
-    from poseidon.kube.api.pod_groups import ScaledOwner
-    from poseidon.kube.watch.changes import Change
-    from poseidon.lifecycle.nominations import KeptPlaces
-    from poseidon.pods.tasks import Task
 
 ANY_SCHEDULER = "*"
 KIND = "pods"
@@ -107,7 +102,8 @@ class Pods:
     def _settle(self) -> None:
         if self._stores.storage.in_use:
             self._stores.storage.apply()
-        self._stores.gangs.apply()
+        if self._stores.groups.has_news:
+            self._stores.gangs.apply()
 
     def _take(self, uid: str, pod: Pod) -> None:
         """Take a pod as it is now; one that cannot be dealt with stays pending, and counts where it runs."""
@@ -126,7 +122,7 @@ class Pods:
             stores.quarantine.release(KIND, uid)
         if stores.applications is not None:
             with stores.quarantine.attempt("pods of applications", uid):
-                stores.applications.pod_changed(uid, pod)
+                stores.applications.members.pod_changed(uid, pod)
 
     def _gone(self, uid: str) -> None:
         """Forget a pod, in each book whatever goes wrong in another."""
@@ -141,7 +137,7 @@ class Pods:
         if stores.kept_places is not None:
             leave.append(stores.kept_places.gone)
         if stores.applications is not None:
-            leave.append(stores.applications.pod_gone)
+            leave.append(stores.applications.members.pod_gone)
         for forget in leave:
             with stores.quarantine.attempt("pods that are gone", uid):
                 forget(uid)
@@ -153,7 +149,7 @@ class Pods:
         disposition = pod_translation.disposition(pod)
         known = stores.tasks.get(uid)
         ours = ANY_SCHEDULER in self._ours or pod_translation.scheduler_of(pod) in self._ours
-        group = stores.gangs.pod_changed(uid, pod) if ours else None
+        group = stores.groups.put_pod(uid, pod) if ours else None
         if not ours:
             stores.nominations.foreign(uid, foreign_nomination(pod, self._priorities))
         schedulable = ours and disposition is Disposition.PENDING

@@ -4,42 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from poseidon.kube.api.collections import (
-    CLAIMS,
-    CSI_DRIVERS,
-    CSI_NODES,
-    DAEMON_SETS,
-    GROUP_MAPS,
-    NAMESPACES,
-    NATIVE_POD_GROUPS,
-    NODES,
-    POD_GROUPS,
-    PODS,
-    PRIORITY_CLASSES,
-    SCALED_OWNERS,
-    SERVICES,
-    STORAGE_CAPACITIES,
-    STORAGE_CLASSES,
-    VOLUMES,
-    WORKLOADS,
-    tree_maps,
-)
-from poseidon.kube.watch.changes import Feed
+from prometheus_client import CollectorRegistry
+
+from poseidon.app_network.controller import NetworkController
+from poseidon.bridge.options import BridgeOptions
+from poseidon.bridge.state import BridgeState
+from poseidon.kube.api import collections
+from poseidon.kube.api.resource import Change, Resource
+from poseidon.kube.environment import Environment
+from poseidon.kube.watch.reflector import Reflector
 from poseidon.metrics_sources.all_sources import Utilisation
 from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
-
-if TYPE_CHECKING:
-    from prometheus_client import CollectorRegistry
-
-    from poseidon.app_network.controller import NetworkController
-    from poseidon.bridge.options import BridgeOptions
-    from poseidon.bridge.state import BridgeState
-    from poseidon.kube.api.resource import Resource
-    from poseidon.kube.watch.changes import Change, ReflectorOptions
-    from poseidon.kube.watch.environment import Environment
-    from poseidon.kube.watch.reflector import Reflector
 
 
 class Watching:
@@ -63,44 +40,45 @@ class Watching:
         self._environment = environment
         self._changed = changed
         self._network = network
-        gangs, optional = state.gangs, options.optional_reflector
-        self._nodes = self._follow(NODES, state.nodes_changed, options.reflector)
-        self._pods = self._follow(PODS, state.pods_changed, options.reflector)
-        take = gangs.taker(NATIVE_POD_GROUP)
-        native = self.native_pod_groups = self._follow(NATIVE_POD_GROUPS, take, optional)
+        gangs = state.gangs
+        self._nodes = self._follow(collections.NODES, state.nodes_changed)
+        self._pods = self._follow(collections.PODS, state.pods_changed)
+        native = self.native_pod_groups = self._follow(
+            collections.NATIVE_POD_GROUPS, gangs.taker(NATIVE_POD_GROUP)
+        )
         followed: list[tuple[Resource[Any], Callable[[Sequence[Change[Any]]], None]]] = [
             # A pod's priority may depend on them, and is settled when the pod is first seen.
-            (PRIORITY_CLASSES, state.priority_classes_changed),
+            (collections.PRIORITY_CLASSES, state.priority_classes_changed),
             # Rules between pods may refer to namespaces by label: no round before these are known.
-            (NAMESPACES, state.namespaces_changed),
+            (collections.NAMESPACES, state.namespaces_changed),
             # A claim that is not known yet would count as one that does not exist.
-            (STORAGE_CLASSES, state.storage_classes_changed),
-            (CSI_NODES, state.csi_nodes_changed),
-            (CSI_DRIVERS, state.csi_drivers_changed),
-            (STORAGE_CAPACITIES, state.storage_capacities_changed),
-            (VOLUMES, state.volumes_changed),
-            (CLAIMS, state.claims_changed),
+            (collections.STORAGE_CLASSES, state.storage_classes_changed),
+            (collections.CSI_NODES, state.csi_nodes_changed),
+            (collections.CSI_DRIVERS, state.csi_drivers_changed),
+            (collections.STORAGE_CAPACITIES, state.storage_capacities_changed),
+            (collections.VOLUMES, state.volumes_changed),
+            (collections.CLAIMS, state.claims_changed),
             # Nor should a pod be told that its group does not exist before all groups are known.
-            (POD_GROUPS, gangs.taker(POD_GROUP)),
-            (WORKLOADS, gangs.taker(WORKLOAD)),
-            (GROUP_MAPS, gangs.group_maps_changed),
+            (collections.POD_GROUPS, gangs.taker(POD_GROUP)),
+            (collections.WORKLOADS, gangs.taker(WORKLOAD)),
+            (collections.GROUP_MAPS, gangs.group_maps_changed),
         ]
         # Pods that only services keep apart would be told twice.
         if options.configuration.pod_topology_spread.enabled:
-            followed.append((SERVICES, state.services_changed))
+            followed.append((collections.SERVICES, state.services_changed))
         # An owner that is not known yet would count as one that does not exist.
         if state.wants_daemon_sets:
-            followed.append((DAEMON_SETS, state.daemon_sets_changed))
+            followed.append((collections.DAEMON_SETS, state.daemon_sets_changed))
         if gangs.topology.tree_is_read:
-            maps = tree_maps(gangs.topology.trees.namespace)
+            maps = collections.tree_maps(gangs.topology.trees.namespace)
             followed.append((maps, gangs.topology.tree_maps_changed))
-        self._before_pods = [native, *(self._follow(*each, optional) for each in followed)]
+        self._before_pods = [native, *(self._follow(*each) for each in followed)]
         self._scaled = {
-            kind: (asyncio.Event(), self._follow(resource, gangs.taker(kind), optional))
-            for kind, resource in SCALED_OWNERS.items()
+            kind: (asyncio.Event(), self._follow(resource, gangs.taker(kind)))
+            for kind, resource in collections.SCALED_OWNERS.items()
         }
         self._custom = [
-            self._follow(resource, state.custom_records.taker(custom, version), optional)
+            self._follow(resource, state.custom_records.taker(custom, version))
             for custom in state.custom_resources
             for version, resource in enumerate(custom.resources)
         ]
@@ -111,7 +89,6 @@ class Watching:
             state,
             changed,
             registry=registry,
-            reflector=optional,
         )
 
     def follow_owners(self, kinds: Iterable[str]) -> None:
@@ -134,27 +111,22 @@ class Watching:
             yield each.path, each.run()
         for wanted, reflector in self._scaled.values():
             yield "owners of gangs", _once(wanted, reflector)
-        yield "pods", _after(self._before_pods, self._pods)
+        yield "pods", self._pods.run(self._before_pods)
         # What a source says of a pod is understood once the pod is known.
         known = self._nodes, self._pods
         yield "utilisation", _after(known, self._utilisation)
         if self._network is not None:  # what is written of an application counts its pods
             yield "applications", _after(known, self._network)
         for each in self._custom:  # an object may say which pods it counts
-            yield "custom resource", _after([self._pods], each)
+            yield "custom resource", each.run([self._pods])
 
     def _follow(
-        self,
-        resource: Resource[Any],
-        take: Callable[[Sequence[Change[Any]]], None],
-        options: ReflectorOptions,
+        self, resource: Resource[Any], take: Callable[[Sequence[Change[Any]]], None]
     ) -> Reflector[Any]:
-        return self._environment.reflector(resource, Feed(take, self._changed), options)
+        return Reflector(self._environment, resource, take, self._changed)
 
 
-async def _after(
-    known: Iterable[Reflector[Any]], part: Reflector[Any] | Utilisation | NetworkController
-) -> None:
+async def _after(known: Iterable[Reflector[Any]], part: Utilisation | NetworkController) -> None:
     """Run a part once what it depends on is known."""
     for each in known:
         await each.wait_synced()

@@ -5,11 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from poseidon.bridge.binding_traces import BindingTraces
+from poseidon.bridge.metrics import BridgeMetrics
+from poseidon.bridge.options import BridgeOptions
+from poseidon.bridge.state import BridgeState
+from poseidon.kube.environment import Environment
 from poseidon.kube.write.binder import Binder, BindOutcome, BindRequest, BindResult
-from poseidon.kube.write.claim_writer import ClaimWriter, GiveVolume, SelectNode
-from poseidon.kube.write.event_writer import EventWriter
+from poseidon.kube.write.claim_writer import ClaimWrite, ClaimWriter, GiveVolume, SelectNode
+from poseidon.kube.write.event_writer import FAILED_SCHEDULING, PREEMPTED, REFUSED, EventWriter
 from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest, Evictor
 from poseidon.kube.write.patch_writer import (
     ConditionWriter,
@@ -37,14 +42,6 @@ from poseidon.lifecycle.actions import (
 )
 from poseidon.lifecycle.recovery import RECREATIONS
 
-if TYPE_CHECKING:
-    from poseidon.bridge.binding_traces import BindingTraces
-    from poseidon.bridge.metrics import BridgeMetrics
-    from poseidon.bridge.options import BridgeOptions
-    from poseidon.bridge.state import BridgeState
-    from poseidon.kube.watch.environment import Environment
-    from poseidon.kube.write.claim_writer import ClaimWrite
-
 _log = logging.getLogger(__name__)
 
 _SHOWN = 200
@@ -52,7 +49,7 @@ _SHOWN = 200
 
 
 class Writers:
-    """Carries out actions, and tells ``state`` what has become of them; calls ``changed`` when it has.
+    """Carries out actions, bindings by ``binder``; tells ``state`` what has become of them, and calls ``changed`` then.
 
     ``pod_groups_path``: where all PodGroups of Kubernetes itself are at present. ``traces`` are told how bindings end.
     In a dry run actions are logged: bindings stay under way for ever, so that the solver keeps their places.
@@ -68,51 +65,38 @@ class Writers:
         metrics: BridgeMetrics,
         traces: BindingTraces | None = None,
     ) -> None:
-        transport, kube_metrics, random = environment.transport, environment.metrics, environment.random
         self._state = state
         self._quarantine = environment.quarantine
         self._changed = changed
         self._metrics = metrics
         self._traces = traces
-        self._wall, clock = environment.wall, environment.clock
+        self._wall = environment.wall
         self._dry_run = options.dry_run
         self._ended = asyncio.Event()
         self._newly_bound = 0
-        self._binder = Binder(
-            transport,
+        self.binder = Binder(
+            environment,
             self._on_bound,
-            metrics=kube_metrics,
-            random=random,
-            clock=clock,
             refusal=lambda request: state.refusal(request.uid, request.node),
             options=options.binder,
         )
-        metrics.bindings_waiting.set_function(lambda: self.unfinished)
-        behind: dict[str, Any] = {
-            "wait_quiet": self.wait_quiet,
-            "metrics": kube_metrics,
-            "random": random,
-            "options": options.writes,
-        }
+        metrics.bindings_waiting.set_function(lambda: self.binder.unfinished)
+        behind = environment, self.binder.wait_quiet, options.writes
         self._events = EventWriter(
-            environment.for_events or transport,
+            environment,
+            self.binder.wait_quiet,
             component=options.component,
             instance=options.instance,
-            wall=self._wall,
-            **behind,
+            options=options.writes,
         )
-        self._conditions = ConditionWriter(
-            transport, wall=self._wall, **behind | {"options": options.conditions}
-        )
-        self._recovery = PodRecovery(transport, annotation=RECREATIONS, metrics=kube_metrics, random=random)
-        self._claims = ClaimWriter(transport, self._on_claim_refused, random=random)
-        self._evictor = Evictor(
-            transport, self._on_evicted, metrics=kube_metrics, random=random, clock=clock, wall=self._wall
-        )
-        self._nominations = PatchWriter("nomination", transport, **behind)
-        self._topology = PatchWriter("topology group", transport, **behind)
-        self._statuses = PatchWriter("pod group", transport, **behind)
-        self._group_conditions = GroupConditionWriter(pod_groups_path, transport, **behind)
+        self._conditions = ConditionWriter(environment, self.binder.wait_quiet, options.conditions)
+        self._recovery = PodRecovery(environment, RECREATIONS)
+        self._claims = ClaimWriter(environment, self._on_claim_refused)
+        self._evictor = Evictor(environment, self._on_evicted)
+        self._nominations = PatchWriter("nomination", *behind)
+        self._topology = PatchWriter("topology group", *behind)
+        self._statuses = PatchWriter("pod group", *behind)
+        self._group_conditions = GroupConditionWriter(pod_groups_path, *behind)
         self._how = self._table()
 
     def _table(self) -> dict[type[Action], Callable[[Any], None]]:
@@ -123,9 +107,9 @@ class Writers:
             AnnounceUnschedulable: self._announce_unschedulable,
             Evict: lambda action: self._evictor.submit(EvictionRequest(*action)),
             WithdrawEviction: lambda action: self._evictor.withdraw(action.uid),
-            AnnouncePreempted: lambda action: self._events.preempted(*action),
+            AnnouncePreempted: lambda action: self._events.say(action.pod, PREEMPTED, action.message),
             Nomination: self._nominations.submit,
-            AnnounceGroup: lambda action: self._events.about_group(*action),
+            AnnounceGroup: lambda action: self._events.say(*action),
             AnnounceRefused: self._announce_refused,
             RecreateRefused: lambda action: self._recovery.recreate(*action),
             DeleteRefused: lambda action: self._recovery.delete(action.pod),
@@ -136,11 +120,6 @@ class Writers:
             MapWrite: self._topology.submit,
             LabelWrite: self._topology.submit,
         }
-
-    @property
-    def unfinished(self) -> int:
-        """How many bindings wait or are in flight."""
-        return self._binder.unfinished
 
     def dispatch(self, actions: Iterable[Action]) -> None:
         """Queue what has to be done; what cannot be queued holds up nothing else."""
@@ -153,18 +132,6 @@ class Writers:
             except Exception as error:  # noqa: BLE001 - whatever it is, others must not wait for it
                 self._quarantine.set_aside("actions", type(action).__name__, error, name=str(action)[:_SHOWN])
 
-    async def wait_bound(self) -> None:
-        """Wait until no binding waits or is in flight."""
-        await self._binder.wait_idle()
-
-    async def wait_quiet(self) -> None:
-        """Wait until no binding has waited or been in flight for a while."""
-        await self._binder.wait_quiet()
-
-    def discard_waiting(self) -> int:
-        """Drop the bindings that have not been posted yet. Returns how many."""
-        return self._binder.discard_waiting()
-
     async def wait_drained(self) -> None:
         """Wait until nothing that tells people waits to be written, and no pod is between two writes."""
         telling = (
@@ -174,7 +141,7 @@ class Writers:
 
     def parts(self) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:
         """Yield what has to run until it is cancelled, with names."""
-        yield "binder", self._binder.run()
+        yield "binder", self.binder.run()
         yield "bindings", self._follow_up()
         yield "claims", self._claims.run()
         yield "recovery", self._recovery.run()
@@ -193,7 +160,7 @@ class Writers:
         if complained:  # a failure that has not been written yet would contradict the binding
             self._conditions.withdraw(pod.uid)
             self._events.withdraw_failure(pod.uid)
-        self._binder.submit(BindRequest(pod.uid, pod.namespace, pod.name, node))
+        self.binder.submit(BindRequest(pod.uid, pod.namespace, pod.name, node))
 
     def _announce_scheduled(self, action: AnnounceScheduled) -> None:
         self._events.scheduled(*action)
@@ -201,14 +168,14 @@ class Writers:
 
     def _announce_unschedulable(self, action: AnnounceUnschedulable) -> None:
         pod, message, was_unschedulable, undecided = action
-        self._events.failed_scheduling(pod, message)
+        self._events.say(pod, FAILED_SCHEDULING, message)
         self._conditions.unschedulable(pod, message, was_unschedulable=was_unschedulable, undecided=undecided)
 
     def _announce_refused(self, action: AnnounceRefused) -> None:
         pod, reason, message = action
         _log.info('refused pod=%s message="%s"', pod, message)
         self._metrics.pods_refused.labels(reason).inc()
-        self._events.refused(pod, message)
+        self._events.say(pod, REFUSED, message)
 
     # --- what has become of it -----------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ import click
 from poseidon.commands.connection import connect, live_faults
 from poseidon.commands.endings import bad_input, warn
 from poseidon.commands.options import config_option, output_option, together
-from poseidon.kube.parsing.times import seconds
+from poseidon.kube.api.metadata import seconds
 
 if TYPE_CHECKING:
     from poseidon.configuration.document import BridgeConfiguration

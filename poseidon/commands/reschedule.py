@@ -7,7 +7,6 @@ import os
 import time
 from functools import partial
 from pathlib import Path
-from random import Random
 from typing import TYPE_CHECKING
 
 import click
@@ -25,6 +24,7 @@ from poseidon.commands.options import (
 )
 
 if TYPE_CHECKING:
+    from poseidon.kube.api.metadata import PodRef
     from poseidon.kube.client.transport import Transport
     from poseidon.rescheduling.moves import MoveOutcome
     from poseidon.rescheduling.planning import PlannedMoves
@@ -117,28 +117,27 @@ def reschedule(
 
 
 async def _carry_out(transport: Transport, planned: PlannedMoves, patience: float) -> list[MoveOutcome]:
-    from prometheus_client import CollectorRegistry
-
-    from poseidon.kube.client.metrics import KubeMetrics
-    from poseidon.kube.write.event_writer import EventWriter
+    from poseidon.kube.environment import Environment
+    from poseidon.kube.write.event_writer import MOVED, EventWriter
     from poseidon.rescheduling.cluster_access import ClusterAccess
     from poseidon.rescheduling.mover import Mover, carry_out
 
-    random = Random()  # noqa: S311 - jitter, not secrets
+    environment = Environment(transport)
     async with transport:
         events = EventWriter(
-            transport,
+            environment,
+            partial(asyncio.sleep, 0),  # no binding is to be waited for
             component="poseidon-reschedule",
             instance=os.uname().nodename,
-            wait_quiet=partial(asyncio.sleep, 0),  # no binding is to be waited for
-            metrics=KubeMetrics(CollectorRegistry()),
-            random=random,
-            wall=time.time,
         )
         writing = asyncio.create_task(events.run())
         try:
-            access = ClusterAccess(transport, random)
-            mover = Mover(access, patience, told=_tell_outcome, say=events.moved, wall=time.time)
+            access = ClusterAccess(environment)
+
+            def say(pod: PodRef, text: str) -> None:
+                events.say(pod, MOVED, text)
+
+            mover = Mover(access, patience, told=_tell_outcome, say=say, wall=time.time)
             outcomes = await carry_out(planned, mover, access)
             await events.wait_drained()
         finally:

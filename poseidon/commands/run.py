@@ -29,6 +29,7 @@ from poseidon.commands.connection import (
 )
 from poseidon.commands.endings import fault, stop_event
 from poseidon.commands.options import HostPort, config_option
+from protos.conventions import event_loop
 from protos.conventions.logs import configure, logging_options
 from protos.conventions.tls import TlsFiles, chosen_tls, tls_options
 from protos.conventions.tracing import tracer_of, tracing_option
@@ -152,12 +153,7 @@ def observer_of(cluster: str, purpose: str = "dry-run") -> str:
 def _start(arguments: _Arguments) -> None:
     # Hundreds of thousands of small, long-lived records: collecting the young often finds nothing.
     gc.set_threshold(50_000, 20, 50)
-    try:
-        import uvloop
-    except ImportError:
-        asyncio.run(_bridge(arguments))
-    else:
-        uvloop.run(_bridge(arguments))
+    event_loop.run(_bridge(arguments))
 
 
 async def _bridge(arguments: _Arguments) -> None:
@@ -166,6 +162,7 @@ async def _bridge(arguments: _Arguments) -> None:
     from poseidon.bridge.rounds import RoundHistory
     from poseidon.bridge.runner import BridgeProcess
     from poseidon.bridge.supervisor import Supervisor
+    from poseidon.kube.environment import Environment
     from poseidon.leadership.elector import Elector, LeadershipLostError
     from poseidon.lifecycle.phases import Stories
     from protos.conventions.probes import Heartbeat, application
@@ -181,12 +178,9 @@ async def _bridge(arguments: _Arguments) -> None:
         transport, elector = free, None
         if options.configuration.leader_election.leader_elect and not options.dry_run:
             elector = Elector(
-                free,
+                Environment(free, random=random),
                 options.configuration.leader_election,
                 f"{options.instance}_{uuid4()}",
-                random=random,
-                clock=time.monotonic,
-                wall=time.time,
             )
             transport = await stack.enter_async_context(_transport(arguments, elector.may_write))
         process = BridgeProcess(

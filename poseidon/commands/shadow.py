@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from random import Random
 from typing import TYPE_CHECKING
 
 import click
@@ -76,26 +74,21 @@ def shadow(*, scheduler_name: tuple[str, ...], period: float | None, rate: float
 
 async def _watch(transport: Transport, shadow: Shadow, period: float | None) -> None:
     """Let ``shadow`` see pods for ``period`` seconds from when it knows them all, or until the program is to end."""
-    from prometheus_client import CollectorRegistry
-
     from poseidon.kube.api.collections import PODS
-    from poseidon.kube.client.metrics import KubeMetrics
-    from poseidon.kube.watch.changes import ReflectorOptions
-    from poseidon.kube.watch.environment import Environment
+    from poseidon.kube.environment import Environment
+    from poseidon.kube.watch.reflector import Reflector
 
-    random = Random(0)  # noqa: S311 - jitter, not secrets
-    metrics = KubeMetrics(CollectorRegistry())
     stop = stop_event()
     async with transport:
         await transport.get("/version")  # a server that does not answer is told at once
-        environment = Environment(transport, metrics, random, time.monotonic, time.time)
-        following = asyncio.create_task(environment.reflector(PODS, shadow, ReflectorOptions()).run())
+        reflector = Reflector(Environment(transport), PODS, shadow.take)
+        following = asyncio.create_task(reflector.run())
         asking = asyncio.create_task(shadow.run())
         stopping = asyncio.create_task(stop.wait())
         parts = {following, asking, stopping}
         try:
             await asyncio.wait(
-                {asyncio.create_task(shadow.synced.wait()), *parts}, return_when=asyncio.FIRST_COMPLETED
+                {asyncio.create_task(reflector.wait_synced()), *parts}, return_when=asyncio.FIRST_COMPLETED
             )
             click.echo("watching; Ctrl-C ends it with a report", err=True)
             done, _ = await asyncio.wait(parts, timeout=period, return_when=asyncio.FIRST_COMPLETED)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import time
 from contextlib import AsyncExitStack, suppress
@@ -11,7 +10,6 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from ipaddress import ip_network
 from pathlib import Path
-from random import Random
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +29,7 @@ from poseidon.commands.options import HostPort
 from poseidon.ui.cures import Cures
 from poseidon.ui.work.inputs import ClusterInput
 from poseidon.ui.work.process import Worker
+from protos.conventions import event_loop
 from protos.conventions.logs import configure, one_line
 from protos.conventions.tls import chosen_tls, tls_options
 
@@ -158,7 +157,7 @@ def ui(
         _refuse_mixture()
         with TemporaryDirectory(prefix="poseidon-ui-") as folder:
             files = _read_files(snapshot, config, now, Path(folder))
-            _run(_serve_files(files, serving))
+            event_loop.run(_serve_files(files, serving))
         return
     if now is not None:
         raise click.UsageError("--now is for files; name some with --snapshot")
@@ -169,7 +168,7 @@ def ui(
     given = ClusterInput(
         (), str(kubeconfig or ""), context or "", str(config or ""), (configz(solver), configz(bridge))
     )
-    _run(_serve_live(connect(), options, given, serving))
+    event_loop.run(_serve_live(connect(), options, given, serving))
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,17 +245,14 @@ async def _serve_live(
     from prometheus_client import CollectorRegistry
 
     from poseidon.kube.client.metrics import KubeMetrics
-    from poseidon.kube.watch.environment import Environment
+    from poseidon.kube.environment import Environment
     from poseidon.ui.audience import Audience
     from poseidon.ui.sources.live import LiveSource
 
-    random = Random(os.urandom(16))  # noqa: S311 - jitter, not secrets
     registry = CollectorRegistry()
-    metrics = KubeMetrics(registry)
     audience, worker = Audience(time.monotonic), Worker()
     async with transport:
-        environment = Environment(transport, metrics, random, time.monotonic, time.time)
-        source = LiveSource(environment, options, audience)
+        source = LiveSource(Environment(transport, KubeMetrics(registry)), options, audience)
         await _serve(source, audience, worker, Cures(worker, given, time.monotonic), serving, registry)
 
 
@@ -277,15 +273,6 @@ def _token(file: Path | None) -> str:
         return file.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise fault(f"--token-file: {file}: {getattr(error, 'strerror', None) or error}") from None
-
-
-def _run(work: Any) -> None:
-    try:
-        import uvloop
-    except ImportError:
-        asyncio.run(work)
-    else:
-        uvloop.run(work)
 
 
 async def _serve(

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, StrictStr, ValidationError
 
 from poseidon.app_network.options import NetworkArguments, NetworkOptions
 from poseidon.group_trees.spec.trees import TreeArguments
-from poseidon.kube.watch.changes import WatchOptions
+from poseidon.kube.environment import WatchOptions
 from poseidon.leadership.options import LeaderElectionOptions
 from poseidon.lifecycle.eviction_review import EvictionLimits
 from poseidon.lifecycle.nominations import MoveOptions

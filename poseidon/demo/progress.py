@@ -5,14 +5,11 @@ A display is used as a context: at its end it is closed.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self, TypeAlias
+from collections.abc import Callable
+from typing import Self, TypeAlias
 
+from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rich.console import Console
 
 _LINE_SECONDS = 2.0
 

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rich.console import Console
 from rich.table import Table
 
-from poseidon.demo.tracker import percentile
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rich.console import Console
-
-    from poseidon.demo.tracker import PodTracker
-    from poseidon.demo.verification import Occupancy
+from poseidon.demo.tracker import PodTracker, percentile
+from poseidon.demo.verification import Occupancy
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,34 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from random import Random
-from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry
-
+from poseidon.demo.progress import Display
 from poseidon.demo.report import Summary, summarise
 from poseidon.demo.seeding import create_cluster, create_pods
 from poseidon.demo.solver_client import SolverClient
 from poseidon.demo.tracker import PodName, PodTracker
 from poseidon.demo.verification import read_occupancy
+from poseidon.demo.workload import Object, Workload
 from poseidon.kube.api.collections import PODS
-from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.client.settings import load_settings
 from poseidon.kube.client.transport import Transport
-from poseidon.kube.watch.changes import ReflectorOptions
+from poseidon.kube.environment import Environment
 from poseidon.kube.watch.reflector import Reflector
 from poseidon.testbed.harness.stack import CLUSTER_NAME, Stack, StackOptions
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from poseidon.demo.progress import Display
-    from poseidon.demo.workload import Object, Workload
 
 _PAGE_PORT = 8088
 _POLL_SECONDS = 0.05
@@ -169,7 +159,7 @@ class _Demo:
         """Create the pods once the scheduler is ready for them, and wait until each is settled."""
         load, tracker = self._workload, self.tracker
         await self._solver.wait_for(lambda counts: counts.machines == len(load.nodes))
-        async with following(self._transport, tracker, self._clock):
+        async with following(Environment(self._transport, clock=self._clock), tracker):
             self._display.stage(f"Scheduling {len(load.pods):,} pods of {len(load.owners):,} workloads")
             creating = asyncio.create_task(
                 create_pods(self._transport, load.pods, self._uids, self._about_to_create)
@@ -211,25 +201,12 @@ class _Demo:
 
 
 @asynccontextmanager
-async def following(
-    transport: Transport,
-    tracker: PodTracker,
-    clock: Callable[[], float],
-    options: ReflectorOptions | None = None,
-) -> AsyncIterator[None]:
+async def following(environment: Environment, tracker: PodTracker) -> AsyncIterator[None]:
     """Let ``tracker`` see all pods and their changes; it is up to date on entry."""
-    reflector = Reflector(
-        transport,
-        PODS,
-        tracker,
-        metrics=KubeMetrics(CollectorRegistry()),
-        random=Random(time.monotonic_ns()),  # noqa: S311 - jitter, not secrets
-        clock=clock,
-        options=options,
-    )
+    reflector = Reflector(environment, PODS, tracker.take)
     running = asyncio.create_task(reflector.run())
     try:
-        await tracker.wait_synced()
+        await reflector.wait_synced()
         yield
     finally:
         running.cancel()

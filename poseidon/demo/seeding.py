@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import msgspec
 
+from poseidon.demo.workload import OwnerKey, Workload
 from poseidon.kube.client.errors import ApiError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from poseidon.demo.workload import OwnerKey, Workload
-    from poseidon.kube.client.transport import Transport
+from poseidon.kube.client.transport import Transport
 
 Object = dict[str, Any]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import NamedTuple, Self
+from typing import Self
 
 import grpc
 from grpc import aio
@@ -14,16 +14,6 @@ from protos.firmament.v1 import scheduler_pb2_grpc as pb_grpc
 
 _TIMEOUT_SECONDS = 10.0
 _POLL_SECONDS = 0.05
-
-
-class SolverCounts(NamedTuple):
-    """What the solver holds of a cluster; all zero before it knows it."""
-
-    machines: int = 0
-    pending: int = 0
-    assumed: int = 0
-    bound: int = 0
-    rounds: int = 0
 
 
 class SolverClient:
@@ -40,22 +30,21 @@ class SolverClient:
     async def __aexit__(self, *_: object) -> None:
         await self._channel.close(None)
 
-    async def counts(self) -> SolverCounts:
+    async def counts(self) -> pb.ListStateResponse:
         """Return what it holds now, zeros if it is away or does not know the cluster."""
         request = pb.ListStateRequest(cluster=self._cluster)
         try:
-            state = await self._stub.ListState(request, timeout=_TIMEOUT_SECONDS)
+            return await self._stub.ListState(request, timeout=_TIMEOUT_SECONDS)
         except aio.AioRpcError as error:
             if error.code() in (
                 grpc.StatusCode.NOT_FOUND,
                 grpc.StatusCode.FAILED_PRECONDITION,
                 grpc.StatusCode.UNAVAILABLE,
             ):
-                return SolverCounts()
+                return pb.ListStateResponse()
             raise
-        return SolverCounts(state.machines, state.pending, state.assumed, state.bound, state.rounds)
 
-    async def wait_for(self, condition: Callable[[SolverCounts], bool]) -> SolverCounts:
+    async def wait_for(self, condition: Callable[[pb.ListStateResponse], bool]) -> pb.ListStateResponse:
         """Ask again and again until the answer satisfies ``condition``, and return it."""
         while not condition(counts := await self.counts()):  # noqa: ASYNC110 - another process cannot set an event
             await asyncio.sleep(_POLL_SECONDS)

@@ -8,11 +8,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from poseidon.kube.api.core import Pod
-    from poseidon.kube.watch.changes import Change
+from poseidon.kube.api.pods import Pod
+from poseidon.kube.api.resource import Change
 
 
 class PodName(NamedTuple):
@@ -31,7 +30,7 @@ class _Life:
 
 
 class PodTracker:
-    """A reflector's handler that notes when pods are bound.
+    """Takes what a reflector tells of pods, and notes when they are bound.
 
     ``clock`` gives seconds. Only pods that were announced by ``about_to_create`` are followed. A pod whose node
     changes counts as bound twice.
@@ -43,7 +42,6 @@ class PodTracker:
         self._bound = 0
         self._waiting: set[PodName] = set()
         self._changed = asyncio.Event()
-        self._synced = asyncio.Event()
         self.bound_twice = 0
 
     # --- what is told ----------------------------------------------------------------------------------------
@@ -53,7 +51,7 @@ class PodTracker:
         now = self._clock()
         self._lives.update((name, _Life(now)) for name in names)
 
-    def on_changes(self, changes: Sequence[Change[Pod]]) -> None:
+    def take(self, changes: Sequence[Change[Pod]]) -> None:
         """Take pods as they are now."""
         now = self._clock()
         for change in changes:
@@ -65,10 +63,6 @@ class PodTracker:
             if life is not None:
                 self._note(name, life, pod, now)
         self._changed.set()
-
-    def on_synced(self) -> None:
-        """The first list is complete."""
-        self._synced.set()
 
     def _note(self, name: PodName, life: _Life, pod: Pod, now: float) -> None:
         node = pod.spec.node_name
@@ -128,10 +122,6 @@ class PodTracker:
             return 0.0
         first = min(life.created for life in self._lives.values())
         return max(life.bound for life in bound) - first
-
-    async def wait_synced(self) -> None:
-        """Wait until the first list is complete."""
-        await self._synced.wait()
 
     async def changed(self, at_most: float) -> None:
         """Wait until something has changed since the last call, at most so many seconds."""

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from poseidon.kube.api.collections import NODES, PODS
+from poseidon.kube.api.nodes import Node
+from poseidon.kube.api.pods import Pod
+from poseidon.kube.client.transport import Transport
 from poseidon.kube.watch.listing import pages
 from poseidon.pods.resources import amounts, effective_requests
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from poseidon.kube.api.core import Node, Pod
-    from poseidon.kube.client.transport import Transport
 
 _PAGE = 1000
 

@@ -8,22 +8,19 @@ from __future__ import annotations
 
 import copy
 import sysconfig
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
+from poseidon.kube.api.pods import Pod
 from poseidon.manifests.controllers.expansion import expand
 from poseidon.manifests.defaulting import as_held
 from poseidon.manifests.documents import Document, read_documents
 from poseidon.manifests.inventory import take_inventory
 from poseidon.manifests.loader import ManifestError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from poseidon.kube.api.core import Pod
 
 Object = dict[str, Any]
 OwnerKey = tuple[str, str, str]

@@ -6,10 +6,10 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import msgspec
 
+from poseidon.bridge.options import BridgeOptions
 from poseidon.bridge.solver_stream.stream import (
     HelloRefusedError,
     StreamLostError,
@@ -22,11 +22,8 @@ from poseidon.doctor.cluster_checks import cluster_findings, served
 from poseidon.doctor.findings import Finding, Verdict
 from poseidon.doctor.rights import Right, Wanted, wanted
 from poseidon.kube.client.errors import KubeError
+from poseidon.kube.client.transport import Transport
 from poseidon.pods.visibility import not_understood
-
-if TYPE_CHECKING:
-    from poseidon.bridge.options import BridgeOptions
-    from poseidon.kube.client.transport import Transport
 
 OLDEST_MINOR = 30
 """Of Kubernetes 1, the oldest minor version that this works with."""

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import aiohttp
 import msgspec
 
+from poseidon.configuration.document import BridgeConfiguration
 from poseidon.doctor.findings import Finding, Verdict
 from poseidon.kube.api.collections import NODES
 from poseidon.kube.api.coordination import Lease
 from poseidon.kube.api.decoding import MalformedObjectError, decode_object
+from poseidon.kube.api.metadata import seconds
 from poseidon.kube.client.errors import KubeError
-from poseidon.kube.parsing.times import seconds
-
-if TYPE_CHECKING:
-    from poseidon.configuration.document import BridgeConfiguration
-    from poseidon.kube.client.transport import Transport
+from poseidon.kube.client.transport import Transport
 
 MOST_SKEW = 5.0
 """Seconds by which clocks may differ: the API server's clock is told to the second, and answers take time."""

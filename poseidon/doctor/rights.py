@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from poseidon.configuration.document import BridgeConfiguration
+from poseidon.configuration.document import BridgeConfiguration
 
 _FOLLOW = ("list", "watch")
 

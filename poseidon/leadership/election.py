@@ -15,14 +15,11 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import Enum
 from random import Random
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from poseidon.kube.api.coordination import Lease, LeaseSpec
 from poseidon.kube.api.metadata import ObjectMeta
-from poseidon.leadership.options import JITTER
-
-if TYPE_CHECKING:
-    from poseidon.leadership.options import LeaderElectionOptions
+from poseidon.leadership.options import JITTER, LeaderElectionOptions
 
 FENCING = "poseidon.firmament.io/fencing"
 """Annotation of the Lease: the number of its holder."""

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from random import Random
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import msgspec
-from prometheus_client import CollectorRegistry
 
 from poseidon.kube.api.coordination import Lease
 from poseidon.kube.api.decoding import MalformedObjectError, decode_object
-from poseidon.kube.api.resource import Resource
+from poseidon.kube.api.resource import Change, Resource
 from poseidon.kube.client.errors import ApiError, KubeError
 from poseidon.kube.client.media_types import MERGE_PATCH
-from poseidon.kube.client.metrics import KubeMetrics
-from poseidon.kube.watch.changes import Change, Feed, ReflectorOptions
+from poseidon.kube.environment import Environment, ReflectorOptions
 from poseidon.kube.watch.reflector import Reflector
 from poseidon.leadership.election import Election, LeaseWrite, Role
-
-if TYPE_CHECKING:
-    from poseidon.kube.client.transport import Transport
-    from poseidon.leadership.options import LeaderElectionOptions
+from poseidon.leadership.options import LeaderElectionOptions
 
 _log = logging.getLogger(__name__)
 
@@ -41,26 +36,21 @@ class LeadershipLostError(Exception):
 class Elector:
     """One candidate of an election, by the Lease that ``options`` name.
 
-    ``identity`` tells it from all others, ``clock`` is monotonic, ``wall`` tells seconds since the epoch. ``transport``
-    must be one that may write at any time.
+    ``identity`` tells it from all others. The ``environment`` must be one that may write at any time.
     """
 
-    def __init__(
-        self,
-        transport: Transport,
-        options: LeaderElectionOptions,
-        identity: str,
-        *,
-        random: Random,
-        clock: Callable[[], float],
-        wall: Callable[[], float],
-    ) -> None:
+    def __init__(self, environment: Environment, options: LeaderElectionOptions, identity: str) -> None:
         namespace = options.resource_namespace or own_namespace()
         self._election = Election(
-            identity, options, namespace=namespace, clock=clock, wall=wall, random=random
+            identity,
+            options,
+            namespace=namespace,
+            clock=environment.clock,
+            wall=environment.wall,
+            random=environment.random,
         )
-        self._transport = transport
-        self._clock = clock
+        self._transport = environment.transport
+        self._clock = environment.clock
         self._renewal_seconds = options.renew_deadline / 2  # a request that hangs leaves time for another
         self._collection = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
         self._path = f"{self._collection}/{options.resource_name}"
@@ -69,14 +59,13 @@ class Elector:
         self._said = ""
         self._released = False
         self._writing = asyncio.Lock()
+        patience = ReflectorOptions(absent_seconds=options.retry_period, backoff_cap=options.retry_period)
+        name = f"metadata.name={options.resource_name}"
         self._reflector = Reflector(
-            transport,
-            Resource("leases", self._collection, Lease, f"metadata.name={options.resource_name}"),
-            Feed(self._follow, self._wake.set),
-            metrics=KubeMetrics(CollectorRegistry()),
-            random=random,
-            clock=clock,
-            options=ReflectorOptions(absent_seconds=options.retry_period, backoff_cap=options.retry_period),
+            replace(environment, reflector=patience),
+            Resource("leases", self._collection, Lease, field_selector=name, required=True),
+            self._follow,
+            self._wake.set,
         )
 
     @property

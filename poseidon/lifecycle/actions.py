@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
+from poseidon.kube.api.metadata import ObjectRef, PodRef
 from poseidon.kube.write.claim_writer import GiveVolume, SelectNode
 from poseidon.kube.write.patch_writer import (
     GroupConditionWrite,
@@ -12,9 +13,6 @@ from poseidon.kube.write.patch_writer import (
     MapWrite,
     Nomination,
 )
-
-if TYPE_CHECKING:
-    from poseidon.kube.api.references import ObjectRef, PodRef
 
 
 class Bind(NamedTuple):

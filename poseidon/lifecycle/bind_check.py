@@ -7,18 +7,14 @@ fits is carried out, and the kubelet then fails the pod. So the bridge looks aga
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
+from poseidon.nodes.machines import Machines
 from poseidon.pod_rules.node_affinity import tolerated
+from poseidon.pods.classes import ClassTable
 from protos.firmament.v1 import scheduler_pb2 as pb
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from poseidon.nodes.machines import Machines
-    from poseidon.pods.classes import ClassTable
 
 PODS = "pods"
 """The resource of which every pod takes one."""

@@ -7,21 +7,18 @@ several to go, and one of them stays, nobody goes in vain.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
-from poseidon.lifecycle.phases import Phase
+from poseidon.lifecycle.jobs import Jobs
+from poseidon.lifecycle.phases import Phase, PodRecord
+from poseidon.lifecycle.pods import Tasks
 from poseidon.lifecycle.refusals import Reason
+from poseidon.pod_groups.groups import Groups
+from poseidon.pods.tasks import Task
 from protos.conventions.configuration import Section
-
-if TYPE_CHECKING:
-    from poseidon.lifecycle.jobs import Jobs
-    from poseidon.lifecycle.phases import PodRecord
-    from poseidon.lifecycle.pods import Tasks
-    from poseidon.pod_groups.groups import Groups
-    from poseidon.pods.tasks import Task
-    from protos.firmament.v1 import scheduler_pb2 as pb
+from protos.firmament.v1 import scheduler_pb2 as pb
 
 SYSTEM_CRITICAL = 2_000_000_000
 """From this value of a PriorityClass on nobody of the same value displaces a pod, whatever groups state."""

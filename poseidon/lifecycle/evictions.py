@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from poseidon.lifecycle.actions import Action, Evict, WithdrawEviction
 from poseidon.lifecycle.eviction_review import Asked, EvictionReview, Verdict
-from poseidon.lifecycle.phases import UNDER_WAY, Event, Phase
+from poseidon.lifecycle.phases import UNDER_WAY, Event, Phase, PodRecord
+from poseidon.lifecycle.pods import Tasks
 from poseidon.lifecycle.refusals import Kind, Reason, Refusals
 from protos.firmament.v1 import scheduler_pb2 as pb
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
-    from poseidon.lifecycle.phases import PodRecord
-    from poseidon.lifecycle.pods import Tasks
-
-
+@dataclass(slots=True, eq=False, repr=False)
 class Evictions:
     """Begins and withdraws evictions, by ``actions``; whose is under way is known by its phase."""
 
-    def __init__(
-        self, tasks: Tasks, review: EvictionReview, refusals: Refusals, actions: list[Action]
-    ) -> None:
-        self._tasks = tasks
-        self._review = review
-        self._refusals = refusals
-        self._actions = actions
+    tasks: Tasks
+    review: EvictionReview
+    refusals: Refusals
+    actions: list[Action]
 
     def begin_all(
         self, result: pb.RoundResult, can_come: Callable[[pb.Delta], bool]
@@ -39,12 +33,12 @@ class Evictions:
         refused: list[tuple[pb.Delta, Verdict]] = []
         victims: dict[str, pb.Delta] = {}
         for delta in [each for each in result.deltas if each.kind == pb.Delta.PREEMPT]:
-            record = self._tasks.get(delta.task)
+            record = self.tasks.get(delta.task)
             if delta.withdrawn:
                 if record is not None and record.phase is Phase.EVICTING:  # not carried out yet, perhaps
-                    self._actions.append(WithdrawEviction(delta.task))
+                    self.actions.append(WithdrawEviction(delta.task))
             elif record is None:
-                self._refusals.note(Kind.EVICTION, Reason.GONE, delta.task, "there is no such pod")
+                self.refusals.note(Kind.EVICTION, Reason.GONE, delta.task, "there is no such pod")
             elif problem := _misplaced(record, delta):
                 refused.append((delta, problem))
             elif not record.going:
@@ -55,9 +49,9 @@ class Evictions:
             for uid, delta in victims.items():
                 self._begin(delta, messages[uid])
         for delta, verdict in refused:
-            record = self._tasks.get(delta.task)
+            record = self.tasks.get(delta.task)
             name = record.task.name if record is not None else delta.task
-            self._refusals.note(Kind.EVICTION, verdict.reason, name, verdict.words)
+            self.refusals.note(Kind.EVICTION, verdict.reason, name, verdict.words)
         return refused
 
     def _reviewed(
@@ -72,9 +66,9 @@ class Evictions:
         for delta in result.deltas:
             if delta.kind == pb.Delta.PLACE and can_come(delta):
                 places.append(delta)
-            elif delta.kind == pb.Delta.PLACE and self._tasks.get(delta.task) is not None:
+            elif delta.kind == pb.Delta.PLACE and self.tasks.get(delta.task) is not None:
                 unmade.add(delta.task)
-        verdicts = self._review.refused(Asked(victims, places, frozenset(unmade)))
+        verdicts = self.review.refused(Asked(victims, places, frozenset(unmade)))
         return [(victims.pop(uid), verdict) for uid, verdict in verdicts.items()]
 
     def messages(self, result: pb.RoundResult, victims: Mapping[str, pb.Delta]) -> dict[str, str]:
@@ -86,7 +80,7 @@ class Evictions:
         given_up = {gang.job: gang.message for gang in result.gangs if gang.state == pb.GangState.FAILED}
         found = {}
         for uid, victim in victims.items():
-            record = self._tasks.get(uid)
+            record = self.tasks.get(uid)
             why = given_up.get(record.task.job, "") if record is not None else ""
             found[uid] = f"Evicted from node {victim.machine}" + (f": {why}" if why else "")
         for delta in result.deltas:
@@ -99,16 +93,16 @@ class Evictions:
 
     def _name_for(self, reader: str, uid: str) -> str:
         """Return what a pod may be called before those who may look at the pod ``reader``."""
-        record, theirs = self._tasks.get(uid), self._tasks.get(reader)
+        record, theirs = self.tasks.get(uid), self.tasks.get(reader)
         if record is None or theirs is None or record.ref.namespace != theirs.ref.namespace:
             return uid
         return record.task.name
 
     def _begin(self, delta: pb.Delta, message: str) -> None:
-        record = self._tasks.get(delta.task)
+        record = self.tasks.get(delta.task)
         assert record is not None
-        self._tasks.move(record, Event.EVICTED)
-        self._actions.append(Evict(record.ref, delta.machine, delta.beyond_budget, message))
+        self.tasks.move(record, Event.EVICTED)
+        self.actions.append(Evict(record.ref, delta.machine, delta.beyond_budget, message))
 
 
 def _misplaced(record: PodRecord, delta: pb.Delta) -> Verdict | None:

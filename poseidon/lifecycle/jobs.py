@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from protos.firmament.v1 import scheduler_pb2 as pb
+from protos.firmament.v1 import scheduler_pb2 as pb
 
 
 @dataclass(slots=True)

@@ -12,22 +12,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import msgspec
 from msgspec import Struct
 from pydantic import Field
 
+from poseidon.custom_records import CustomRecords
+from poseidon.kube.api.pods import Pod
+from poseidon.lifecycle.phases import PodRecord
 from poseidon.pods.moves import announced_move
 from poseidon.pods.resources import effective_requests
-from poseidon.pods.tasks import Disposition, UnknownPriorityClassError, disposition
+from poseidon.pods.tasks import Disposition, PriorityResolver, Task, UnknownPriorityClassError, disposition
 from protos.conventions.configuration import Section
-
-if TYPE_CHECKING:
-    from poseidon.custom_records import CustomRecords
-    from poseidon.kube.api.core import Pod
-    from poseidon.lifecycle.phases import PodRecord
-    from poseidon.pods.tasks import PriorityResolver, Task
 
 NOMINATION_RECORD = "NominatedTask"
 """Records of this kind have a pod's uid for a name, and the name of its node for a payload."""

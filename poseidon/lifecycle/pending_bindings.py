@@ -2,261 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 
 from poseidon.kube.write.patch_writer import Nomination
 from poseidon.lifecycle.actions import Action, Bind
 from poseidon.lifecycle.bind_check import Absent
-from poseidon.lifecycle.phases import UNDER_WAY, UNPLACED, Event, Phase
+from poseidon.lifecycle.nominations import Nominations
+from poseidon.lifecycle.pending_reasons import PendingReasons
+from poseidon.lifecycle.phases import UNDER_WAY, UNPLACED, Event, Phase, PodRecord
+from poseidon.lifecycle.pods import Tasks
+from poseidon.volumes.state import VolumeState
 from protos.firmament.v1 import scheduler_pb2 as pb
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from poseidon.lifecycle.nominations import Nominations
-    from poseidon.lifecycle.pending_reasons import PendingReasons
-    from poseidon.lifecycle.phases import PodRecord
-    from poseidon.lifecycle.pods import Tasks
-    from poseidon.volumes.state import VolumeState
 
 _NAMED = 3
 """How many of the pods that one waits for are named."""
-
-
-class PendingBindings:
-    """Binds placed pods once nothing holds them back any more.
-
-    A pod whose place others have to leave is bound once they are gone; its status names the node until then. One that
-    leans on others is bound once they are. Claims of a pod are bound before it is, by ``volumes``; its status names the
-    node meanwhile, as with kube-scheduler (KEP-5278), so that nobody takes the node away for lack of use, and the room
-    stays the pod's if it has to be bound anew. What comes of it is reported to the solver. ``clock`` is monotonic; what
-    has to be done is added to ``actions``.
-    """
-
-    def __init__(
-        self,
-        tasks: Tasks,
-        volumes: VolumeState,
-        pending_reasons: PendingReasons,
-        nominations: Nominations,
-        actions: list[Action],
-        clock: Callable[[], float],
-    ) -> None:
-        self._tasks = tasks
-        self._volumes = volumes
-        self._pending_reasons = pending_reasons
-        self._nominations = nominations
-        self._actions = actions
-        self._clock = clock
-        self._reports: list[pb.BindingReport] = []
-        self.dependencies = Dependencies()
-
-    def absent(self, record: PodRecord) -> Absent:
-        """Return who is counted on a pod's node and takes nothing there, beside itself, whose binding is to be posted.
-
-        Who leaves the node takes its room until it is gone; who waits for that takes it only then. Less important
-        pods that wait have to give way to this one.
-        """
-        now, later = [], []
-        for other in self._tasks.on_node(record.binding):
-            number, waits = other.task.task_class, other.phase is Phase.WAITING
-            if waits:
-                now.append(number)
-            if other.going or (waits and other.task.priority < record.task.priority):
-                later.append(number)
-        return Absent(tuple(now), tuple(later))
-
-    def begin(self, record: PodRecord, leaders: Sequence[str], staying: Iterable[str]) -> None:
-        """Bind a pod that has just been placed, once ``leaders`` are settled.
-
-        None of them may be among ``staying``, the pods that should have left their nodes and will not.
-        """
-        if not leaders:
-            if record.nominated != record.binding:
-                self.nominate(record, "")
-            self._bind(record)
-            return
-        stays = next((leader for leader in leaders if leader in staying), None)
-        if stays is not None:
-            self.fail(record, f"pod {stays} is not where it should make way", retry=True)
-            return
-        self._bind_after(record, [leader for leader in leaders if self._is_unsettled(leader)])
-
-    def take_back(self, record: PodRecord) -> None:
-        """A pod that waits for others gets another place, or need not wait for its own any more."""
-        self.dependencies.drop(record.task.uid)
-        self.nominate(record, "")
-        self._tasks.move(record, Event.GIVEN_UP)
-
-    def overtaken(self, record: PodRecord, placed_on: str) -> None:
-        """A pod that was still to be bound to ``placed_on`` is on a node already: somebody else has bound it."""
-        self.dependencies.drop(record.task.uid)
-        if record.node in ("", placed_on):
-            self.confirm(record)
-        elif record.awaits_report:
-            # The event that says where it runs follows the report and overrides it.
-            self.report(record.task.uid, placed_on, f"already assigned to node {record.node}", retry=False)
-
-    def ended(self, uid: str) -> None:
-        """A pod is gone: it waits for nobody, and holds back nobody."""
-        self.dependencies.drop(uid)
-        self.settled(uid)
-
-    def settled(self, uid: str) -> None:
-        """A pod is bound, or gone: it holds back nobody."""
-        for follower in self.dependencies.met(uid):
-            record = self._tasks.get(follower)
-            if record is not None and record.phase is Phase.WAITING:
-                self._tasks.move(record, Event.RELEASED)
-                self._bind(record)
-
-    def post(self, record: PodRecord) -> None:
-        """Have the binding of a pod posted: nothing holds it back any more, its claims included."""
-        self._tasks.move(record, Event.POSTED)
-        self._actions.append(Bind(record.ref, record.binding, record.said_here))
-
-    def node_gone(self, node: str) -> None:
-        """A node is gone: nothing is to be waited for on it."""
-        for record in self._tasks.on_node(node):
-            if record.phase is Phase.WAITING:
-                self.fail(record, f"node {node} is gone", retry=True)
-
-    def _is_unsettled(self, uid: str) -> bool:
-        record = self._tasks.get(uid)
-        if record is None:
-            return False
-        return record.going or record.phase in UNPLACED | UNDER_WAY
-
-    def _bind_after(self, record: PodRecord, leaders: Sequence[str]) -> None:
-        """Bind a pod once ``leaders`` are bound, or gone if they have to make way.
-
-        One of them whose binding has failed already will not be bound.
-        """
-        known = [each for uid in leaders if (each := self._tasks.get(uid)) is not None]
-        going = [each for each in known if each.going]
-        lost = [each for each in known if not each.in_flight and not each.going]
-        self.nominate(record, record.binding if going and not lost else "")
-        if lost:
-            self.fail(record, f"depends on {lost[0].task.name}, which was not bound", retry=True)
-        elif leaders:
-            self.dependencies.hold(record.task.uid, leaders)
-            self._tasks.move(record, Event.WAITS)
-            if going:
-                self._tell_patience(record, going)
-        else:
-            self._bind(record)
-
-    def _tell_patience(self, record: PodRecord, going: Sequence[PodRecord]) -> None:
-        """Say what a pod that has its node waits for."""
-        message = f"waits on node {record.binding} until {_enumerated(record, going)} left it"
-        self._pending_reasons.waiting_for(record, message)
-
-    def _bind(self, record: PodRecord) -> None:
-        """Bind a pod, once its claims are bound. What else its binding waits for is settled."""
-        if not record.uses_claims:
-            self.post(record)
-            return
-        uid = record.task.uid
-        problem = self._volumes.begin(uid, record.binding, self._clock())
-        if problem:
-            self.fail(record, problem, retry=True, nominated=True)
-        elif self._volumes.is_under_way(uid):
-            self._tasks.move(record, Event.CLAIMS_BEGUN)
-            self.nominate(record, record.binding)
-        else:
-            self.post(record)
-
-    # --- how placements end ----------------------------------------------------------------------------------
-
-    def take_reports(self) -> list[pb.BindingReport]:
-        """Return the reports for the solver, once."""
-        reports, self._reports = self._reports, []
-        return reports
-
-    def forget_reports(self) -> None:
-        """Drop the reports that have not been taken."""
-        self._reports.clear()
-
-    def confirm(self, record: PodRecord) -> None:
-        """Tell the solver that its placement holds, and remember that it knows."""
-        uid = record.task.uid
-        if uid in self._nominations.told:
-            self._nominations.end(uid)
-        if record.told is not None and record.awaits_report:
-            place = record.place
-            self._reports.append(pb.BindingReport(task=uid, machine=place, bound=True))
-            record.told = record.told._replace(machine=place)
-        self._tasks.touch(uid)
-
-    def fail(
-        self,
-        record: PodRecord,
-        reason: str,
-        *,
-        retry: bool,
-        nominated: bool = False,
-        event: Event = Event.GIVEN_UP,
-    ) -> None:
-        """Give back the place of a pod that is not bound, and those of the pods that depend on it.
-
-        ``nominated``: what others have left for it there stays its own until it is placed anew. ``event``: what has
-        happened to it.
-        """
-        uid, machine = record.task.uid, record.binding
-        if record.awaits_report:
-            self.report(uid, machine, reason, retry=retry)
-        # PendingReasons were withdrawn when it was to be bound: whatever is said next of it is new.
-        record.message = ""
-        if not nominated:
-            self.nominate(record, "")
-        if not retry:
-            self._nominations.end(uid)
-        self.dependencies.drop(uid)
-        self._tasks.move(record, event)
-        self.fail_followers(uid, f"depends on {record.task.name}, which was not bound")
-
-    def fail_followers(self, uid: str, reason: str) -> None:
-        """Give back the places of the pods that wait for this one."""
-        for follower in self.dependencies.failed(uid):
-            held = self._tasks.get(follower)
-            if held is not None and held.in_flight:
-                self.fail(held, reason, retry=True)
-
-    def report(self, uid: str, machine: str, reason: str, *, retry: bool) -> None:
-        """Tell the solver that a delta was not carried out, and whether to ``retry`` it."""
-        self._reports.append(
-            pb.BindingReport(task=uid, machine=machine, bound=False, reason=reason, retry=retry)
-        )
-
-    def without_place(self, record: PodRecord) -> None:
-        """Nobody makes way for a pod any more: it has turned out to have no place."""
-        self.nominate(record, "")
-        self._nominations.end(record.task.uid)
-
-    def nominate(self, record: PodRecord, node: str) -> None:
-        """Have a pod's status name the node where others make way for it, or its claims are bound, or none any more.
-
-        With its binding the API server has taken the nomination back.
-        """
-        if record.phase not in UNPLACED | UNDER_WAY:
-            record.nominated = ""
-            return
-        if record.nominated != node:
-            record.nominated = node
-            if node:
-                self._nominations.put(record)
-            self._actions.append(Nomination(record.ref, node))
-
-
-def _enumerated(reader: PodRecord, others: Sequence[PodRecord]) -> str:
-    """Return some of ``others`` by name for those who may look at ``reader``: pods of other namespaces are counted."""
-    namespace = reader.ref.namespace
-    names = sorted(each.task.name for each in others if each.ref.namespace == namespace)[:_NAMED]
-    more = len(others) - len(names)
-    if not names:
-        return "another pod" if more == 1 else f"{more} other pods"
-    return ", ".join(names) + (f" and {more} more" if more else "")
 
 
 class Dependencies:
@@ -300,3 +60,230 @@ class Dependencies:
                 del self._unmet[follower]
                 lost.append(follower)
         return lost
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class PendingBindings:
+    """Binds placed pods once nothing holds them back any more.
+
+    A pod whose place others have to leave is bound once they are gone; its status names the node until then. One that
+    leans on others is bound once they are. Claims of a pod are bound before it is, by ``volumes``; its status names the
+    node meanwhile, as with kube-scheduler (KEP-5278), so that nobody takes the node away for lack of use, and the room
+    stays the pod's if it has to be bound anew. What comes of it is reported to the solver. ``clock`` is monotonic; what
+    has to be done is added to ``actions``.
+    """
+
+    tasks: Tasks
+    volumes: VolumeState
+    pending_reasons: PendingReasons
+    nominations: Nominations
+    actions: list[Action]
+    clock: Callable[[], float]
+    _reports: list[pb.BindingReport] = field(default_factory=list, init=False)
+    dependencies: Dependencies = field(default_factory=Dependencies, init=False)
+
+    def absent(self, record: PodRecord) -> Absent:
+        """Return who is counted on a pod's node and takes nothing there, beside itself, whose binding is to be posted.
+
+        Who leaves the node takes its room until it is gone; who waits for that takes it only then. Less important
+        pods that wait have to give way to this one.
+        """
+        now, later = [], []
+        for other in self.tasks.on_node(record.binding):
+            number, waits = other.task.task_class, other.phase is Phase.WAITING
+            if waits:
+                now.append(number)
+            if other.going or (waits and other.task.priority < record.task.priority):
+                later.append(number)
+        return Absent(tuple(now), tuple(later))
+
+    def begin(self, record: PodRecord, leaders: Sequence[str], staying: Iterable[str]) -> None:
+        """Bind a pod that has just been placed, once ``leaders`` are settled.
+
+        None of them may be among ``staying``, the pods that should have left their nodes and will not.
+        """
+        if not leaders:
+            if record.nominated != record.binding:
+                self.nominate(record, "")
+            self._bind(record)
+            return
+        stays = next((leader for leader in leaders if leader in staying), None)
+        if stays is not None:
+            self.fail(record, f"pod {stays} is not where it should make way", retry=True)
+            return
+        self._bind_after(record, [leader for leader in leaders if self._is_unsettled(leader)])
+
+    def take_back(self, record: PodRecord) -> None:
+        """A pod that waits for others gets another place, or need not wait for its own any more."""
+        self.dependencies.drop(record.task.uid)
+        self.nominate(record, "")
+        self.tasks.move(record, Event.GIVEN_UP)
+
+    def overtaken(self, record: PodRecord, placed_on: str) -> None:
+        """A pod that was still to be bound to ``placed_on`` is on a node already: somebody else has bound it."""
+        self.dependencies.drop(record.task.uid)
+        if record.node in ("", placed_on):
+            self.confirm(record)
+        elif record.awaits_report:
+            # The event that says where it runs follows the report and overrides it.
+            self.report(record.task.uid, placed_on, f"already assigned to node {record.node}", retry=False)
+
+    def ended(self, uid: str) -> None:
+        """A pod is gone: it waits for nobody, and holds back nobody."""
+        self.dependencies.drop(uid)
+        self.settled(uid)
+
+    def settled(self, uid: str) -> None:
+        """A pod is bound, or gone: it holds back nobody."""
+        for follower in self.dependencies.met(uid):
+            record = self.tasks.get(follower)
+            if record is not None and record.phase is Phase.WAITING:
+                self.tasks.move(record, Event.RELEASED)
+                self._bind(record)
+
+    def post(self, record: PodRecord) -> None:
+        """Have the binding of a pod posted: nothing holds it back any more, its claims included."""
+        self.tasks.move(record, Event.POSTED)
+        self.actions.append(Bind(record.ref, record.binding, record.said_here))
+
+    def node_gone(self, node: str) -> None:
+        """A node is gone: nothing is to be waited for on it."""
+        for record in self.tasks.on_node(node):
+            if record.phase is Phase.WAITING:
+                self.fail(record, f"node {node} is gone", retry=True)
+
+    def _is_unsettled(self, uid: str) -> bool:
+        record = self.tasks.get(uid)
+        if record is None:
+            return False
+        return record.going or record.phase in UNPLACED | UNDER_WAY
+
+    def _bind_after(self, record: PodRecord, leaders: Sequence[str]) -> None:
+        """Bind a pod once ``leaders`` are bound, or gone if they have to make way.
+
+        One of them whose binding has failed already will not be bound.
+        """
+        known = [each for uid in leaders if (each := self.tasks.get(uid)) is not None]
+        going = [each for each in known if each.going]
+        lost = [each for each in known if not each.in_flight and not each.going]
+        self.nominate(record, record.binding if going and not lost else "")
+        if lost:
+            self.fail(record, f"depends on {lost[0].task.name}, which was not bound", retry=True)
+        elif leaders:
+            self.dependencies.hold(record.task.uid, leaders)
+            self.tasks.move(record, Event.WAITS)
+            if going:
+                self._tell_patience(record, going)
+        else:
+            self._bind(record)
+
+    def _tell_patience(self, record: PodRecord, going: Sequence[PodRecord]) -> None:
+        """Say what a pod that has its node waits for."""
+        message = f"waits on node {record.binding} until {_enumerated(record, going)} left it"
+        self.pending_reasons.waiting_for(record, message)
+
+    def _bind(self, record: PodRecord) -> None:
+        """Bind a pod, once its claims are bound. What else its binding waits for is settled."""
+        if not record.uses_claims:
+            self.post(record)
+            return
+        uid = record.task.uid
+        problem = self.volumes.begin(uid, record.binding, self.clock())
+        if problem:
+            self.fail(record, problem, retry=True, nominated=True)
+        elif uid in self.volumes.bindings:
+            self.tasks.move(record, Event.CLAIMS_BEGUN)
+            self.nominate(record, record.binding)
+        else:
+            self.post(record)
+
+    # --- how placements end ----------------------------------------------------------------------------------
+
+    def take_reports(self) -> list[pb.BindingReport]:
+        """Return the reports for the solver, once."""
+        reports, self._reports = self._reports, []
+        return reports
+
+    def forget_reports(self) -> None:
+        """Drop the reports that have not been taken."""
+        self._reports.clear()
+
+    def confirm(self, record: PodRecord) -> None:
+        """Tell the solver that its placement holds, and remember that it knows."""
+        uid = record.task.uid
+        if uid in self.nominations.told:
+            self.nominations.end(uid)
+        if record.told is not None and record.awaits_report:
+            place = record.place
+            self._reports.append(pb.BindingReport(task=uid, machine=place, bound=True))
+            record.told = record.told._replace(machine=place)
+        self.tasks.touch(uid)
+
+    def fail(
+        self,
+        record: PodRecord,
+        reason: str,
+        *,
+        retry: bool,
+        nominated: bool = False,
+        event: Event = Event.GIVEN_UP,
+    ) -> None:
+        """Give back the place of a pod that is not bound, and those of the pods that depend on it.
+
+        ``nominated``: what others have left for it there stays its own until it is placed anew. ``event``: what has
+        happened to it.
+        """
+        uid, machine = record.task.uid, record.binding
+        if record.awaits_report:
+            self.report(uid, machine, reason, retry=retry)
+        # PendingReasons were withdrawn when it was to be bound: whatever is said next of it is new.
+        record.message = ""
+        if not nominated:
+            self.nominate(record, "")
+        if not retry:
+            self.nominations.end(uid)
+        self.dependencies.drop(uid)
+        self.tasks.move(record, event)
+        self.fail_followers(uid, f"depends on {record.task.name}, which was not bound")
+
+    def fail_followers(self, uid: str, reason: str) -> None:
+        """Give back the places of the pods that wait for this one."""
+        for follower in self.dependencies.failed(uid):
+            held = self.tasks.get(follower)
+            if held is not None and held.in_flight:
+                self.fail(held, reason, retry=True)
+
+    def report(self, uid: str, machine: str, reason: str, *, retry: bool) -> None:
+        """Tell the solver that a delta was not carried out, and whether to ``retry`` it."""
+        self._reports.append(
+            pb.BindingReport(task=uid, machine=machine, bound=False, reason=reason, retry=retry)
+        )
+
+    def without_place(self, record: PodRecord) -> None:
+        """Nobody makes way for a pod any more: it has turned out to have no place."""
+        self.nominate(record, "")
+        self.nominations.end(record.task.uid)
+
+    def nominate(self, record: PodRecord, node: str) -> None:
+        """Have a pod's status name the node where others make way for it, or its claims are bound, or none any more.
+
+        With its binding the API server has taken the nomination back.
+        """
+        if record.phase not in UNPLACED | UNDER_WAY:
+            record.nominated = ""
+            return
+        if record.nominated != node:
+            record.nominated = node
+            if node:
+                self.nominations.put(record)
+            self.actions.append(Nomination(record.ref, node))
+
+
+def _enumerated(reader: PodRecord, others: Sequence[PodRecord]) -> str:
+    """Return some of ``others`` by name for those who may look at ``reader``: pods of other namespaces are counted."""
+    namespace = reader.ref.namespace
+    names = sorted(each.task.name for each in others if each.ref.namespace == namespace)[:_NAMED]
+    more = len(others) - len(names)
+    if not names:
+        return "another pod" if more == 1 else f"{more} other pods"
+    return ", ".join(names) + (f" and {more} more" if more else "")

@@ -9,15 +9,11 @@ from __future__ import annotations
 import heapq
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-from poseidon.lifecycle.actions import AnnounceUnschedulable
+from poseidon.lifecycle.actions import Action, AnnounceUnschedulable
+from poseidon.lifecycle.phases import PodRecord
+from poseidon.lifecycle.pods import Tasks
 from protos.conventions.configuration import Duration, Section
-
-if TYPE_CHECKING:
-    from poseidon.lifecycle.actions import Action
-    from poseidon.lifecycle.phases import PodRecord
-    from poseidon.lifecycle.pods import Tasks
 
 _GRAMMAR = re.compile(r"0/\d+ nodes are available: ")
 _COUNT = re.compile(r"^\d+ ")

@@ -11,14 +11,12 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from enum import Enum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from msgspec import Struct
 
-from poseidon.kube.api.references import PodRef
-
-if TYPE_CHECKING:
-    from poseidon.pods.tasks import Task
+from poseidon.kube.api.metadata import PodRef
+from poseidon.pods.tasks import Task
 
 CAPACITY = 50_000
 """Steps that are remembered, of all pods together; about 5 MB."""

@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
+from poseidon.kube.quarantine import Quarantine
 from poseidon.kube.write.binder import BindOutcome, BindResult
+from poseidon.kube.write.evictor import EvictionOutcome
 from poseidon.lifecycle.actions import Action, AnnouncePreempted, AnnounceScheduled
+from poseidon.lifecycle.bind_check import BindCheck
+from poseidon.lifecycle.evictions import Evictions
 from poseidon.lifecycle.pending_bindings import PendingBindings
-from poseidon.lifecycle.phases import UNDER_WAY, UNPLACED, Event, Phase
+from poseidon.lifecycle.pending_reasons import PendingReasons
+from poseidon.lifecycle.phases import UNDER_WAY, UNPLACED, Event, Phase, PodRecord
+from poseidon.lifecycle.pods import Tasks
 from poseidon.lifecycle.refusals import Kind, Reason, Refusals
+from poseidon.nodes.machines import Machines
+from poseidon.volumes.state import VolumeState
 from protos.firmament.v1 import scheduler_pb2 as pb
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from poseidon.kube.watch.quarantine import Quarantine
-    from poseidon.kube.write.evictor import EvictionOutcome
-    from poseidon.lifecycle.bind_check import BindCheck
-    from poseidon.lifecycle.evictions import Evictions
-    from poseidon.lifecycle.pending_reasons import PendingReasons
-    from poseidon.lifecycle.phases import PodRecord
-    from poseidon.lifecycle.pods import Tasks
-    from poseidon.nodes.machines import Machines
-    from poseidon.volumes.state import VolumeState
-
 _log = logging.getLogger(__name__)
+
+_KINDS = pb.Delta.Kind.DESCRIPTOR.values_by_number
+
+PART_DELTAS = 250
+"""A few milliseconds of work; with as many bindings in flight an API server is busy for longer."""
 
 _UNSUPPORTED = "this driver can neither move running pods nor do what it does not know"
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Placements:
     """Decides what to post for a round, and what to report back.
 
@@ -37,29 +39,16 @@ class Placements:
     ``pending_reasons``. What has to be done is added to ``actions``.
     """
 
-    def __init__(
-        self,
-        tasks: Tasks,
-        machines: Machines,
-        bind_check: BindCheck,
-        volumes: VolumeState,
-        pending: PendingBindings,
-        pending_reasons: PendingReasons,
-        evictions: Evictions,
-        refusals: Refusals,
-        actions: list[Action],
-        quarantine: Quarantine,
-    ) -> None:
-        self._quarantine = quarantine
-        self._tasks = tasks
-        self._machines = machines
-        self._bind_check = bind_check
-        self._volumes = volumes
-        self._pending = pending
-        self._pending_reasons = pending_reasons
-        self._evictions = evictions
-        self._refusals = refusals
-        self._actions = actions
+    tasks: Tasks
+    machines: Machines
+    bind_check: BindCheck
+    volumes: VolumeState
+    pending: PendingBindings
+    pending_reasons: PendingReasons
+    evictions: Evictions
+    refusals: Refusals
+    actions: list[Action]
+    quarantine: Quarantine
 
     # --- rounds --------------------------------------------------------------------------------------------
 
@@ -69,49 +58,49 @@ class Placements:
         staying = self._evict(result) if evicts else set()
         for delta in result.deltas:
             if delta.kind == pb.Delta.PLACE:
-                with self._quarantine.attempt("deltas", delta.task) as attempt:
+                with self.quarantine.attempt("deltas", delta.task) as attempt:
                     self._place(delta, staying)
                 if attempt.failed:
                     self._cannot_place(delta)
             elif delta.kind != pb.Delta.PREEMPT:
-                self._refusals.note(Kind.MIGRATION, Reason.UNSUPPORTED, delta.task, _UNSUPPORTED)
-                self._pending.report(delta.task, delta.machine, _UNSUPPORTED, retry=False)
+                self.refusals.note(Kind.MIGRATION, Reason.UNSUPPORTED, delta.task, _UNSUPPORTED)
+                self.pending.report(delta.task, delta.machine, _UNSUPPORTED, retry=False)
         for group in result.unscheduled:
             for uid in group.tasks:
-                with self._quarantine.attempt("reasons", uid):
+                with self.quarantine.attempt("reasons", uid):
                     self._stays(uid, group.message)
 
     def _cannot_place(self, delta: pb.Delta) -> None:
         """A placement cannot be dealt with: it counts as not made."""
-        record, words = self._tasks.get(delta.task), "cannot be carried out"
+        record, words = self.tasks.get(delta.task), "cannot be carried out"
         if record is not None and record.phase is Phase.PLACED:
-            self._pending.fail(record, words, retry=True)
+            self.pending.fail(record, words, retry=True)
         else:
-            self._pending.report(delta.task, delta.machine, words, retry=True)
+            self.pending.report(delta.task, delta.machine, words, retry=True)
 
     def _evict(self, result: pb.RoundResult) -> set[str]:
         """Begin the evictions of a round; returns the pods that stay nevertheless."""
-        refused = self._evictions.begin_all(result, self._can_be_placed)
+        refused = self.evictions.begin_all(result, self._can_be_placed)
         for victim, verdict in refused:
-            self._pending.report(victim.task, victim.machine, verdict.words, retry=True)
+            self.pending.report(victim.task, victim.machine, verdict.words, retry=True)
         return {victim.task for victim, _ in refused}
 
     def _stays(self, uid: str, message: str) -> None:
         """Say why a pod got no place, unless something else is known of it by now."""
-        record = self._tasks.get(uid)
+        record = self.tasks.get(uid)
         if record is not None and record.schedulable and not record.waits_for:
             if not record.place:
-                self._pending.without_place(record)
-            self._pending_reasons.consider(record, message)
+                self.pending.without_place(record)
+            self.pending_reasons.consider(record, message)
 
     def _place(self, delta: pb.Delta, staying: set[str]) -> None:
         uid, machine = delta.task, delta.machine
-        record = self._tasks.get(uid)
+        record = self.tasks.get(uid)
         if record is not None and record.phase is Phase.WAITING:
-            self._pending.take_back(record)
-        if record is not None and self._machines.has_returned(machine):
+            self.pending.take_back(record)
+        if record is not None and self.machines.has_returned(machine):
             # The round may be older than the news that it was gone, with which the solver forgot who was there.
-            self._tasks.resync(record)
+            self.tasks.resync(record)
         if record is None:
             self._refuse(delta, Reason.GONE, "the pod is gone", retry=False)
         elif record.node:
@@ -123,53 +112,53 @@ class Placements:
         elif record.claims_refuse:
             # Decided before the solver was told. It has to look again, and say what keeps the pod.
             self._refuse(delta, Reason.NOT_PENDING, record.claims_refuse, retry=True)
-        elif machine not in self._machines:
+        elif machine not in self.machines:
             self._refuse(delta, Reason.NO_NODE, f"node {machine} is gone", retry=True)
             # Whatever the solver made of the task when the machine went: it is pending.
-            self._tasks.resync(record)
+            self.tasks.resync(record)
         else:
             _log.debug("placed pod=%s node=%s", record.ref, machine)
-            self._tasks.move(record, Event.PLACED, machine)
-            self._pending.begin(record, delta.depends_on, staying)
+            self.tasks.move(record, Event.PLACED, machine)
+            self.pending.begin(record, delta.depends_on, staying)
 
     def _can_be_placed(self, delta: pb.Delta) -> bool:
         """Whether a pod may have others make way for it on a node."""
-        record = self._tasks.get(delta.task)
+        record = self.tasks.get(delta.task)
         if record is None or record.node or not record.offered:
             return False
         if record.claims_refuse and not record.binding:
             return False
-        return (record.phase is Phase.WAITING or not record.binding) and delta.machine in self._machines
+        return (record.phase is Phase.WAITING or not record.binding) and delta.machine in self.machines
 
     def _refuse(self, delta: pb.Delta, reason: Reason, words: str, *, retry: bool) -> None:
         """Do not bind a pod, count that, and tell the solver."""
-        self._refusals.note(Kind.BINDING, reason, delta.task, words)
-        self._pending.report(delta.task, delta.machine, words, retry=retry)
+        self.refusals.note(Kind.BINDING, reason, delta.task, words)
+        self.pending.report(delta.task, delta.machine, words, retry=retry)
 
     def volumes_settled(self, record: PodRecord, reason: str) -> None:
         """The claims of a pod have been bound, or, with a ``reason``, will not be."""
         if record.phase is not Phase.BINDING_CLAIMS:
             return
         if not reason:
-            self._pending.post(record)
+            self.pending.post(record)
             return
         _log.info('volumes not bound pod=%s node=%s reason="%s"', record.ref, record.binding, reason)
-        self._pending.fail(record, reason, retry=True, nominated=True)
-        self._pending_reasons.consider(record, f"volumes could not be bound: {reason}")
+        self.pending.fail(record, reason, retry=True, nominated=True)
+        self.pending_reasons.consider(record, f"volumes could not be bound: {reason}")
 
     def _already_bound(self, record: PodRecord, machine: str) -> None:
         if record.node == machine:
-            self._pending.confirm(record)
+            self.pending.confirm(record)
         else:
             # The event that says where it runs follows the report and overrides it.
             words = f"already assigned to node {record.node}"
-            self._refusals.note(Kind.BINDING, Reason.ELSEWHERE, record.task.name, words)
-            self._pending.report(record.task.uid, machine, words, retry=False)
+            self.refusals.note(Kind.BINDING, Reason.ELSEWHERE, record.task.name, words)
+            self.pending.report(record.task.uid, machine, words, retry=False)
 
     def _placed_twice(self, record: PodRecord, machine: str) -> None:
         """Keep to the binding that is under way or done; if the solver chose otherwise now, correct it."""
         if machine != record.binding or not record.in_flight:
-            self._tasks.resync(record)
+            self.tasks.resync(record)
 
     def refusal(self, uid: str, node: str) -> str:
         """Return why a binding that is under way must not be posted now, or "".
@@ -177,20 +166,20 @@ class Placements:
         It is counted on its node already. A refused one gives its place back as soon as its outcome is taken,
         so that of several that no longer fit together only as many are refused as have to be.
         """
-        record = self._tasks.get(uid)
+        record = self.tasks.get(uid)
         if record is not None and not record.place:
             return "it has been given up"
         if record is None or record.binding != node:
             # Whatever is wrong with it is not the node's doing; the API server knows.
             return ""
-        problem = self._bind_check.refusal(
+        problem = self.bind_check.refusal(
             record.task.task_class,
             node,
-            lambda: self._pending.absent(record),
-            lambda: self._volumes.shared(uid),
+            lambda: self.pending.absent(record),
+            lambda: self.volumes.shared(uid),
         )
         if problem:
-            self._refusals.note(Kind.BINDING, Reason.UNFIT, record.task.name, problem)
+            self.refusals.note(Kind.BINDING, Reason.UNFIT, record.task.name, problem)
         return problem
 
     # --- outcomes ------------------------------------------------------------------------------------------
@@ -198,56 +187,56 @@ class Placements:
     def binding_ended(self, outcome: BindOutcome) -> None:
         """Take the outcome of a binding."""
         uid = outcome.request.uid
-        record = self._tasks.get(uid)
+        record = self.tasks.get(uid)
         if record is None or record.binding != outcome.request.node:
             return
         # If the answer was lost, the watch may have told already.
         if outcome.result is BindResult.BOUND or record.node == record.binding:
-            self._tasks.move(record, Event.ACCEPTED)
-            self._pending.confirm(record)
+            self.tasks.move(record, Event.ACCEPTED)
+            self.pending.confirm(record)
             self._announce_bound(record)
-            self._pending.ended(uid)
+            self.pending.ended(uid)
         elif record.phase in (Phase.BINDING, Phase.ANSWER_DUE):
             _log.debug(
                 'not bound pod=%s node=%s reason="%s"', record.task.name, record.binding, outcome.reason
             )
             again = outcome.result in (BindResult.FAILED, BindResult.WITHHELD)
-            self._pending.fail(record, outcome.reason, retry=again, nominated=again, event=Event.REFUSED)
+            self.pending.fail(record, outcome.reason, retry=again, nominated=again, event=Event.REFUSED)
 
     def shown(self, record: PodRecord, node: str) -> None:
         """The watch shows a pod of ours on a node. The outcome of a binding that is under way may follow."""
         before, placed_on = record.phase, record.binding
-        self._tasks.move(record, Event.SHOWN, node)
+        self.tasks.move(record, Event.SHOWN, node)
         if before not in UNPLACED | UNDER_WAY or (before is Phase.BINDING and placed_on == node):
             return
         if before in UNDER_WAY and before is not Phase.BINDING:
-            self._pending.overtaken(record, placed_on)
+            self.pending.overtaken(record, placed_on)
         self._announce_bound(record)
-        self._pending.settled(record.task.uid)
+        self.pending.settled(record.task.uid)
 
     def _announce_bound(self, record: PodRecord) -> None:
         if not record.announced:
             record.announced = True
             record.nominated = ""
-            self._actions.append(AnnounceScheduled(record.ref, record.place))
+            self.actions.append(AnnounceScheduled(record.ref, record.place))
 
     def eviction_ended(self, outcome: EvictionOutcome) -> None:
         """Take what has become of an eviction. One that was accepted is over when the pod is gone."""
         uid = outcome.request.uid
-        record = self._tasks.get(uid)
+        record = self.tasks.get(uid)
         if not outcome.refusal:
             # The pod may be gone before the answer is there.
             if not outcome.gone:
-                self._actions.append(AnnouncePreempted(outcome.request.pod, outcome.request.message))
+                self.actions.append(AnnouncePreempted(outcome.request.pod, outcome.request.message))
             return
         if record is None:
             return
         _log.info('not evicted pod=%s reason="%s"', record.task.name, outcome.refusal)
-        self._tasks.move(record, Event.STAYS)
+        self.tasks.move(record, Event.STAYS)
         if record.phase is not Phase.LEAVING:
-            self._pending.report(uid, outcome.request.node, outcome.refusal, retry=True)
+            self.pending.report(uid, outcome.request.node, outcome.refusal, retry=True)
             reason = f"pod {record.task.name} was not evicted: {outcome.refusal}"
-            self._pending.fail_followers(uid, reason)
+            self.pending.fail_followers(uid, reason)
 
     def recall(self, uids: Iterable[str], reason: str) -> None:
         """The solver has given up the places of these pods: do not bind those that are not bound yet.
@@ -255,6 +244,31 @@ class Placements:
         A binding that is on its way may succeed nevertheless; the watch tells then, as of any other pod.
         """
         for uid in uids:
-            record = self._tasks.get(uid)
+            record = self.tasks.get(uid)
             if record is not None and record.phase in UNDER_WAY:
-                self._pending.fail(record, reason, retry=True)
+                self.pending.fail(record, reason, retry=True)
+
+
+def kind_of(kind: int) -> str:
+    """Return the name of a kind of deltas; a solver that is newer may send others."""
+    found = _KINDS.get(kind)
+    return found.name if found is not None else "UNKNOWN"
+
+
+def parts_of(result: pb.RoundResult, most: int = PART_DELTAS) -> Iterator[pb.RoundResult]:
+    """Yield a round in parts of at most ``most`` deltas, in order; the last part has everything else.
+
+    A round with evictions is not cut: who makes way for whom is one decision.
+    """
+    deltas = result.deltas
+    whole = len(deltas) <= most or any(delta.kind == pb.Delta.PREEMPT for delta in deltas)
+    if whole:
+        yield result
+        return
+    last = (len(deltas) - 1) // most * most
+    for begin in range(0, last, most):
+        yield pb.RoundResult(round=result.round, deltas=deltas[begin : begin + most])
+    rest = pb.RoundResult()
+    rest.CopyFrom(result)
+    del rest.deltas[:last]
+    yield rest

@@ -6,16 +6,12 @@ Who is on which node, what is requested there and which pods have changed is der
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from poseidon.lifecycle.phases import UNPLACED, Event, Phase, next_phase
-
-if TYPE_CHECKING:
-    from poseidon.lifecycle.bind_check import BindCheck, Requested
-    from poseidon.lifecycle.phases import PodRecord, SentState, Stories
-    from poseidon.nodes.machines import Machines
-    from poseidon.pods.tasks import Task
-    from poseidon.volumes.state import VolumeState
+from poseidon.lifecycle.bind_check import BindCheck, Requested
+from poseidon.lifecycle.phases import UNPLACED, Event, Phase, PodRecord, SentState, Stories, next_phase
+from poseidon.nodes.machines import Machines
+from poseidon.pods.tasks import Task
+from poseidon.volumes.state import VolumeState
 
 
 class Tasks:

@@ -7,17 +7,15 @@ controller would be lost: it is created again under its name, unless something o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import Field, StrictBool, StrictInt
 
-from poseidon.kube.api.references import PodRef
+from poseidon.kube.api.metadata import PodRef
+from poseidon.kube.api.pods import ContainerStatus, Pod
 from poseidon.lifecycle.actions import Action, AnnounceRefused, DeleteRefused, RecreateRefused
+from poseidon.lifecycle.phases import PodRecord
 from protos.conventions.configuration import Section
-
-if TYPE_CHECKING:
-    from poseidon.kube.api.core import ContainerStatus, Pod
-    from poseidon.lifecycle.phases import PodRecord
 
 RECREATIONS = "poseidon.firmament.io/recreations"
 """Annotation: how often a pod has been created again under its name because kubelets refused it."""

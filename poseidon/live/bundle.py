@@ -11,24 +11,22 @@ import io
 import tarfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import aiohttp
 import msgspec
 
 import poseidon
+from poseidon.doctor.findings import Finding
 from poseidon.kube.api import collections
 from poseidon.kube.api.decoding import MalformedObjectError, decode_object
+from poseidon.kube.api.metadata import KubeStruct
+from poseidon.kube.api.resource import Resource
 from poseidon.kube.client.errors import ApiError, KubeError
+from poseidon.kube.client.transport import Transport
 from poseidon.live.solver import NoAnswerError, state_of
 from poseidon.metrics_sources.koordinator import NODE_METRICS
 from protos.conventions.tls import TlsError, TlsFiles
-
-if TYPE_CHECKING:
-    from poseidon.doctor.findings import Finding
-    from poseidon.kube.api.core import KubeStruct
-    from poseidon.kube.api.resource import Resource
-    from poseidon.kube.client.transport import Transport
 
 COLLECTIONS: tuple[Resource[Any], ...] = (
     collections.NODES,

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from poseidon.explanations import PodExplanation, UnknownPodError, verdicts
-from poseidon.kube.api.core import KubeStruct, Pod
 from poseidon.kube.api.decoding import decode_object
+from poseidon.kube.api.metadata import KubeStruct
+from poseidon.kube.api.pods import Pod
 from poseidon.live.solver import explain_task
 from poseidon.pods.tasks import Disposition, disposition
 

@@ -11,15 +11,13 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from poseidon.explanations import Verdict, verdicts
+from poseidon.kube.api.pods import Pod
+from poseidon.kube.api.resource import Change
 from poseidon.live.solver import NoAnswerError, explain_task
-
-if TYPE_CHECKING:
-    from poseidon.kube.api.core import Pod
-    from poseidon.kube.watch.changes import Change
-    from protos.conventions.tls import TlsFiles
+from protos.conventions.tls import TlsFiles
 
 _KNOWN_WITHIN = 5.0
 """Seconds until which the solver must have heard of a pod that was bound."""
@@ -138,19 +136,14 @@ class Shadow:
         self._waiting: deque[Pod] = deque(maxlen=_MOST_WAITING)
         self._came = asyncio.Event()
         self.report = Report()
-        self.synced = asyncio.Event()
 
-    def on_changes(self, changes: Sequence[Change[Pod]]) -> None:
-        """Take pods as they are now."""
+    def take(self, changes: Sequence[Change[Pod]]) -> None:
+        """Take pods as they are now. What comes once the first list is complete is new."""
         for uid, pod in changes:
             if pod is None:
                 self._unbound.discard(uid)
             elif pod.spec.scheduler_name in self._names:
                 self._take(pod)
-
-    def on_synced(self) -> None:
-        """What comes from here on is new."""
-        self.synced.set()
 
     def _take(self, pod: Pod) -> None:
         uid = pod.metadata.uid

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import grpc
 from google.protobuf.json_format import MessageToDict
 
 from poseidon.bridge.solver_stream.stream import open_channel
+from protos.conventions.tls import TlsFiles
 from protos.firmament.v1 import scheduler_pb2 as pb
 from protos.firmament.v1 import scheduler_pb2_grpc as pb_grpc
-
-if TYPE_CHECKING:
-    from protos.conventions.tls import TlsFiles
 
 Answer = TypeVar("Answer")
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from poseidon.live.figures import Figures
+from poseidon.live.figures import Figures
 
 _WAITING: Mapping[str, str] = {
     "active": "for the next round",

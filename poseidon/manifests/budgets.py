@@ -8,19 +8,16 @@ known to be unready.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
+from poseidon.kube.api.metadata import Number
 from poseidon.kube.api.pod_groups import DisruptionBudget, DisruptionBudgetStatus
+from poseidon.kube.api.pods import Pod
 from poseidon.kube.parsing.defects import Defect
 from poseidon.pod_rules.label_selectors import requirements
 from poseidon.volumes.matching import holds
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from poseidon.kube.api.core import Number, Pod
 
 
 def counted(budgets: Iterable[DisruptionBudget], pods: Sequence[Pod]) -> list[DisruptionBudget]:

@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import structs
 
+from poseidon.kube.api.metadata import KubeStruct
 from poseidon.kube.api.storage import DEFAULT_CLASS, LEGACY_CLASS, PersistentVolumeClaim, StorageClass
-
-if TYPE_CHECKING:
-    from poseidon.kube.api.core import KubeStruct
-    from poseidon.manifests.documents import Document
+from poseidon.manifests.documents import Document
 
 _SERVED_AS = {
     "extensions": {"Deployment": "apps/v1", "DaemonSet": "apps/v1", "ReplicaSet": "apps/v1"},

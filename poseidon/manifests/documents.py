@@ -10,15 +10,13 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from poseidon.manifests.wording import RENDER_FIRST, listed
 from poseidon.manifests.yaml_text import YamlTextError, parse_yaml
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 _NAMED = 5
 """So many files are named; of the others it is said how many they are."""

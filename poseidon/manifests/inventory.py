@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
 from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
-from poseidon.kube.api.core import KubeStruct, Namespace, Node, ObjectMeta, Pod, PriorityClass, Service
 from poseidon.kube.api.decoding import MalformedObjectError, convert_object
+from poseidon.kube.api.metadata import KubeStruct, ObjectMeta
 from poseidon.kube.api.metrics import NodeMetric, NodeMetrics, PodMetrics
 from poseidon.kube.api.node_topology import NodeResourceTopology
+from poseidon.kube.api.nodes import Namespace, Node, PriorityClass, Service
 from poseidon.kube.api.pod_groups import DisruptionBudget, NativePodGroup, PodGroup
 from poseidon.kube.api.pod_groups import Workload as WorkloadGroups
+from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.storage import (
     CsiDriver,
     CsiNode,
@@ -23,13 +26,9 @@ from poseidon.kube.api.storage import (
     StorageClass,
 )
 from poseidon.kube.api.workloads import CronJob, DaemonSet, Job, ReplicaWorkload
+from poseidon.manifests.documents import Document
 from poseidon.manifests.left_out import unread
 from poseidon.manifests.validation import STORAGE_KINDS, Validator
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from poseidon.manifests.documents import Document
 
 _KINDS: dict[tuple[str, str], type[KubeStruct]] = {
     ("", "Namespace"): Namespace,

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from poseidon.kube.api.pods import Pod
+from poseidon.manifests.documents import Document
 from poseidon.manifests.wording import RENDER_FIRST, listed, printed_by
 from poseidon.pods.tasks import qualified_name, scheduler_of
-
-if TYPE_CHECKING:
-    from poseidon.kube.api.core import Pod
-    from poseidon.manifests.documents import Document
 
 _PRINTED_FOR_PEOPLE = ("Table", "PartialObjectMetadata")
 _NO_PODS_OF_THEIR_OWN = frozenset(

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from poseidon.kube.api.metadata import KubeStruct, ObjectMeta
+from poseidon.kube.api.nodes import Namespace, Node, PriorityClass, Service
+from poseidon.kube.api.pod_groups import DisruptionBudget, ScaledOwner
+from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.workloads import CronJob, DaemonSet
 from poseidon.manifests.budgets import counted
 from poseidon.manifests.controllers.expansion import expand, scaled_owners
@@ -14,12 +18,6 @@ from poseidon.manifests.inventory import take_inventory
 from poseidon.manifests.missing import missing_references
 from poseidon.manifests.wording import listed
 from poseidon.pods.tasks import qualified_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from poseidon.kube.api.core import KubeStruct, Namespace, Node, ObjectMeta, Pod, PriorityClass, Service
-    from poseidon.kube.api.pod_groups import DisruptionBudget, ScaledOwner
 
 
 class ManifestError(ValueError):

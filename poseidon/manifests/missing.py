@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING
 
+from poseidon.kube.api.metadata import KubeStruct, ObjectMeta
+from poseidon.kube.api.nodes import Namespace, PriorityClass
 from poseidon.kube.api.pod_groups import NativePodGroup
+from poseidon.kube.api.pod_rules import PodAffinityTerm
+from poseidon.kube.api.pods import Pod, claims_of
 from poseidon.kube.api.storage import (
     LEGACY_CLASS,
     CsiNode,
@@ -20,16 +23,12 @@ from poseidon.kube.api.storage import (
     StorageClass,
 )
 from poseidon.manifests.wording import listed, printed_by
+from poseidon.pod_groups.groups import Groups
 from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, TOPOLOGY_GROUP, WORKLOAD
 from poseidon.pod_groups.sources import ignored_by_native
 from poseidon.pods.daemon_sets import DaemonSets, claimed
 from poseidon.pods.tasks import PriorityResolver, UnknownPriorityClassError, qualified_name
 from poseidon.pods.visibility import APP_GROUP_LABEL
-from poseidon.volumes.claims import claims_of
-
-if TYPE_CHECKING:
-    from poseidon.kube.api.core import KubeStruct, Namespace, ObjectMeta, Pod, PodAffinityTerm, PriorityClass
-    from poseidon.pod_groups.groups import Groups
 
 _WAITS = "so its pods wait"
 _NO_DAEMON_SET = (

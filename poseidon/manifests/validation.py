@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from poseidon.kube.api.core import (
-    KubeStruct,
-    Namespace,
-    Node,
-    ObjectMeta,
-    Pod,
-    PriorityClass,
-    Resources,
-    Service,
-)
+from poseidon.kube.api.metadata import KubeStruct, ObjectMeta, Resources, seconds
+from poseidon.kube.api.nodes import Namespace, Node, PriorityClass, Service
 from poseidon.kube.api.pod_groups import DisruptionBudget
+from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.storage import (
     CsiDriver,
     CsiNode,
@@ -28,16 +21,11 @@ from poseidon.kube.api.workloads import CronJob, DaemonSet, Job, PodTemplate, Re
 from poseidon.kube.parsing.defects import Defect
 from poseidon.kube.parsing.label_syntax import label_defects
 from poseidon.kube.parsing.quantities import QuantityError, amount
-from poseidon.kube.parsing.times import seconds
 from poseidon.manifests.budgets import budget_defects
 from poseidon.nodes.machines import machine
 from poseidon.pods.classes import ClassTable
 from poseidon.pods.tasks import HIGHEST, LOWEST
 from poseidon.volumes.requirements import volume_rules
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 MAX_PODS = 1_000_000
 """More pods than any cluster runs (Kubernetes supports 150,000); a larger number is a slip."""

@@ -7,12 +7,10 @@ PyYAML was built with it. A key given twice is an error, since one of the two wo
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable
+from typing import Any
 
 import yaml
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
 
 _BASE: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 

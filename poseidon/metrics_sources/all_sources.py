@@ -6,22 +6,19 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry
 
 from poseidon.kube.client.transport import Transport
-from poseidon.kube.watch.changes import ReflectorOptions
+from poseidon.kube.environment import Environment
+from poseidon.kube.watch.reflector import Reflector
 from poseidon.metrics_sources.intake import ClusterView, Intake, SourceMetrics
-from poseidon.metrics_sources.koordinator import NODE_METRICS, NodeMetricHandler
+from poseidon.metrics_sources.koordinator import NODE_METRICS, NodeMetricTaker
 from poseidon.metrics_sources.metrics_server import MetricsServerSource
+from poseidon.metrics_sources.options import UtilisationOptions
 from poseidon.metrics_sources.polling import Poller
 from poseidon.metrics_sources.prometheus import PrometheusSource, connection
 from poseidon.metrics_sources.samples import METRICS_SERVER, NODE_METRIC, PROMETHEUS, SampleBook
-
-if TYPE_CHECKING:
-    from prometheus_client import CollectorRegistry
-
-    from poseidon.kube.watch.environment import Environment
-    from poseidon.metrics_sources.options import UtilisationOptions
 
 _log = logging.getLogger(__name__)
 
@@ -44,7 +41,6 @@ class Utilisation:
         changed: Callable[[], None],
         *,
         registry: CollectorRegistry,
-        reflector: ReflectorOptions | None = None,
     ) -> None:
         self._environment = environment
         self._options = options
@@ -53,7 +49,6 @@ class Utilisation:
         self._changed = changed
         self._metrics = SourceMetrics(registry)
         self._metrics.nodes.set_function(lambda: len(book))
-        self._reflector = reflector or ReflectorOptions(optional=True)
         self._fresh = asyncio.Event()
         self._settled = asyncio.Event()
 
@@ -67,8 +62,8 @@ class Utilisation:
         async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
             first_looks: list[Awaitable[None]] = []
             if self._options.node_metric == "auto":
-                handler = NodeMetricHandler(self._intake(NODE_METRIC), self._environment.wall)
-                reflector = self._environment.reflector(NODE_METRICS, handler, self._reflector)
+                taker = NodeMetricTaker(self._intake(NODE_METRIC), self._environment.wall)
+                reflector = Reflector(self._environment, NODE_METRICS, taker.take)
                 group.create_task(reflector.run(), name="nodemetrics")
                 first_looks.append(reflector.wait_synced())
             for poller in await self._pollers(stack):
@@ -116,12 +111,4 @@ class Utilisation:
         return pollers
 
     def _poller(self, source: str, poll: Callable[[], Awaitable[None]], interval: float) -> Poller:
-        return Poller(
-            source,
-            poll,
-            interval=interval,
-            metrics=self._metrics,
-            random=self._environment.random,
-            clock=self._environment.clock,
-            sleep=self._environment.sleep,
-        )
+        return Poller(source, poll, self._environment, interval=interval, metrics=self._metrics)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from poseidon.kube.parsing.quantities import MAX_AMOUNT, QuantityError, amount
 from poseidon.metrics_sources.intake import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from poseidon.metrics_sources.readings import Amounts
+from poseidon.metrics_sources.readings import Amounts
 
 _NANO = 1_000_000
 """Nano-cores per milli-core."""

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple, Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from poseidon.kube.parsing.defects import LONGEST_FIELD, LONGEST_PROBLEM, shortened
 from poseidon.metrics_sources.readings import NodeReading, machine_sample
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from poseidon.metrics_sources.samples import SampleBook
+from poseidon.metrics_sources.samples import SampleBook
 
 _log = logging.getLogger(__name__)
 _MOST_OBJECTS = 100_000
@@ -23,20 +21,17 @@ class SourceMetrics:
     """The metrics of all sources, registered in ``registry``."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self.readings = Counter(
-            "poseidon_utilisation_readings", "Readings of nodes taken in.", ["source"], registry=registry
-        )
-        self.faults = Counter(
+        counter = partial(Counter, registry=registry)
+        self.readings = counter("poseidon_utilisation_readings", "Readings of nodes taken in.", ["source"])
+        self.faults = counter(
             "poseidon_utilisation_faults",
             "Parts of readings that made no sense, by kind.",
             ["source", "fault"],
-            registry=registry,
         )
-        self.polls = Counter(
+        self.polls = counter(
             "poseidon_utilisation_polls",
             "Polls of a source, by outcome.",
             ["source", "result"],
-            registry=registry,
         )
         self.nodes = Gauge(
             "poseidon_utilisation_nodes", "Nodes with a reading, from any source.", registry=registry
@@ -70,16 +65,38 @@ class Fault(NamedTuple):
         return f"{shortened(self.field, LONGEST_FIELD)}: {shortened(self.problem, LONGEST_PROBLEM)}"
 
 
-class FaultLog:
-    """Counts the faults of one source, and logs each kind of an object's faults once, until the object is sound."""
+class Intake:
+    """What a source hands its readings to. ``view``: the cluster as it is known at the moment; ``changed`` is called
+    when there is something to tell the solver. Faults are counted, and each kind of an object's faults is logged once,
+    until the object is sound.
+    """
 
-    def __init__(self, source: str, metrics: SourceMetrics) -> None:
+    def __init__(
+        self,
+        source: str,
+        book: SampleBook,
+        view: ClusterView,
+        *,
+        metrics: SourceMetrics,
+        changed: Callable[[], None],
+    ) -> None:
         self._source = source
+        self._book = book
+        self.view = view
         self._metrics = metrics
         self._told: dict[str, frozenset[tuple[str, str]]] = {}
+        self._count = metrics.readings.labels(source)
+        self._changed = changed
 
-    def take(self, name: str, faults: Sequence[Fault]) -> None:
-        """Take the faults of one object's latest reading; none means that it is sound."""
+    def take(self, reading: NodeReading, faults: Sequence[Fault] = ()) -> None:
+        """Take the latest reading of a node; ``faults`` are what was wrong with it."""
+        self.report(reading.node, faults)
+        self._count.inc()
+        self._book.put(self._source, machine_sample(reading, self.view.uid_of))
+        self._changed()
+
+    def report(self, name: str, faults: Sequence[Fault]) -> None:
+        """Take what is wrong with an object's latest reading, such as a pod's; nothing means that it is sound."""
         if not faults:
             self._told.pop(name, None)
             return
@@ -98,46 +115,9 @@ class FaultLog:
             len(new) - 1,
         )
 
-    def forget(self, name: str) -> None:
-        """The object is gone."""
-        self._told.pop(name, None)
-
-
-class Intake:
-    """What a source hands its readings to. ``view``: the cluster as it is known at the moment; ``changed`` is called
-    when there is something to tell the solver.
-    """
-
-    def __init__(
-        self,
-        source: str,
-        book: SampleBook,
-        view: ClusterView,
-        *,
-        metrics: SourceMetrics,
-        changed: Callable[[], None],
-    ) -> None:
-        self._source = source
-        self._book = book
-        self.view = view
-        self._faults = FaultLog(source, metrics)
-        self._count = metrics.readings.labels(source)
-        self._changed = changed
-
-    def take(self, reading: NodeReading, faults: Sequence[Fault] = ()) -> None:
-        """Take the latest reading of a node; ``faults`` are what was wrong with it."""
-        self._faults.take(reading.node, faults)
-        self._count.inc()
-        self._book.put(self._source, machine_sample(reading, self.view.uid_of))
-        self._changed()
-
-    def report(self, name: str, faults: Sequence[Fault]) -> None:
-        """Take what is wrong with something else than a node's reading, such as a pod's."""
-        self._faults.take(name, faults)
-
     def gone(self, node: str) -> None:
         """The source says nothing of a node any more."""
-        self._faults.forget(node)
+        self._told.pop(node, None)
         self._book.remove(self._source, node)
         self._changed()
 

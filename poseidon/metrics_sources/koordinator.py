@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
 
 from poseidon.custom_records import NameIndex
+from poseidon.kube.api.metadata import seconds
 from poseidon.kube.api.metrics import AggregatedUsage, NodeMetric, PodMetricInfo
-from poseidon.kube.api.resource import Resource
-from poseidon.kube.parsing.times import seconds
+from poseidon.kube.api.resource import Change, Resource
 from poseidon.metrics_sources.amounts import amounts_in_use, go_duration
 from poseidon.metrics_sources.intake import Fault, Intake
 from poseidon.metrics_sources.readings import PERCENTILES, NodeReading, PodReading, Window
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from poseidon.kube.watch.changes import Change
 
 NODE_METRICS = Resource("nodemetrics", "/apis/slo.koordinator.sh/v1alpha1/nodemetrics", NodeMetric)
 
@@ -26,15 +21,15 @@ FUTURE_TOLERANCE = 60.0
 """Clocks of nodes may be so many seconds ahead before that is a fault."""
 
 
-class NodeMetricHandler:
-    """A reflector's handler. ``wall`` tells seconds since the epoch, to notice reports from the future."""
+class NodeMetricTaker:
+    """Takes what a reflector tells. ``wall`` tells seconds since the epoch, to notice reports from the future."""
 
     def __init__(self, intake: Intake, wall: Callable[[], float]) -> None:
         self._intake = intake
         self._wall = wall
         self._names = NameIndex()
 
-    def on_changes(self, changes: Sequence[Change[NodeMetric]]) -> None:
+    def take(self, changes: Sequence[Change[NodeMetric]]) -> None:
         """Take objects as they are now."""
         now = self._wall()
         for change in changes:
@@ -44,9 +39,6 @@ class NodeMetricHandler:
             elif name := change.object.metadata.name:
                 self._names.put(change.uid, name)
                 self._intake.take(*reading(change.object, now))
-
-    def on_synced(self) -> None:
-        """Nothing follows from it here: whoever waits asks the reflector."""
 
 
 def reading(metric: NodeMetric, now: float) -> tuple[NodeReading, tuple[Fault, ...]]:

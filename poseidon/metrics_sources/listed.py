@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
+from poseidon.kube.api.metadata import KubeStruct
 from poseidon.kube.api.metrics import NodeMetric, NodeMetrics, PodMetrics
+from poseidon.metrics_sources.intake import ClusterView
 from poseidon.metrics_sources.koordinator import reading
 from poseidon.metrics_sources.metrics_server import node_reading, pod_reading
 from poseidon.metrics_sources.options import MetricsServerOptions
 from poseidon.metrics_sources.readings import PodReading, machine_sample
 from poseidon.metrics_sources.samples import METRICS_SERVER, NODE_METRIC, SampleBook
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from poseidon.kube.api.core import KubeStruct
-    from poseidon.metrics_sources.intake import ClusterView
 
 
 def take_listed(

@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, TypeVar
 
-from poseidon.kube.api.core import KubeStruct
 from poseidon.kube.api.decoding import MalformedObjectError, decode_metadata, decode_object
+from poseidon.kube.api.metadata import KubeStruct
 from poseidon.kube.api.metrics import MetricsList, NodeMetrics, PodMetrics
 from poseidon.kube.client.errors import UnreachableError
 from poseidon.metrics_sources.amounts import add_amounts, amounts_in_use, go_duration

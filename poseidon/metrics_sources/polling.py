@@ -7,14 +7,11 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from http import HTTPStatus
-from random import Random
-from typing import TYPE_CHECKING
 
 from poseidon.kube.client.backoff import Backoff
 from poseidon.kube.client.errors import ApiError, KubeError
-
-if TYPE_CHECKING:
-    from poseidon.metrics_sources.intake import SourceMetrics
+from poseidon.kube.environment import Environment
+from poseidon.metrics_sources.intake import SourceMetrics
 
 _log = logging.getLogger(__name__)
 
@@ -34,30 +31,28 @@ class Poller:
     """Calls ``poll`` every ``interval`` seconds until cancelled.
 
     ``poll`` raises ``KubeError`` when it fails. A source that is not served, or that this client may not read, counts
-    as absent: it is looked for again slowly. ``clock`` is monotonic, ``sleep`` waits.
+    as absent: it is looked for again slowly.
     """
 
     def __init__(
         self,
         source: str,
         poll: Callable[[], Awaitable[None]],
+        environment: Environment,
         *,
         interval: float,
         metrics: SourceMetrics,
-        random: Random,
-        clock: Callable[[], float],
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         options: PollerOptions | None = None,
     ) -> None:
         self._source = source
         self._poll = poll
         self._interval = interval
         self._metrics = metrics
-        self._random = random
-        self._clock = clock
-        self._sleep = sleep
+        self._random = environment.random
+        self._clock = environment.clock
+        self._sleep = environment.sleep
         self._options = options or PollerOptions()
-        self._backoff = Backoff(random, self._options.backoff_initial, self._options.backoff_cap)
+        self._backoff = Backoff(self._random, self._options.backoff_initial, self._options.backoff_cap)
         self._absent = False
         self._asked = asyncio.Event()
 

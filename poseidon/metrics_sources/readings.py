@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from protos.firmament.v1 import scheduler_pb2 as pb
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 Amounts: TypeAlias = dict[str, int]
 """Amount in use by resource: milli-cores for cpu, else whole units, rounded up."""

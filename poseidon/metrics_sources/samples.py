@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 from protos.firmament.v1 import scheduler_pb2 as pb
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 NODE_METRIC, METRICS_SERVER, PROMETHEUS = SOURCES = ("nodeMetric", "metricsServer", "prometheus")
 """Names of the sources, in order of precedence."""
@@ -21,12 +18,12 @@ class SampleBook:
 
     ``sources`` are in order of precedence: a node's sample is that of the first source whose one is current, which it
     is unless another source's is later by more than ``MISSED_REPORTS`` of its own reporting intervals. No clock is
-    needed for that, and a single source is never overruled.
+    needed for that, and a single source is never overruled. ``changed``: nodes that the solver may have to be told of.
     """
 
     def __init__(self, sources: Sequence[str]) -> None:
         self._by_source: dict[str, dict[str, pb.MachineSample]] = {source: {} for source in sources}
-        self._changed: dict[str, None] = {}
+        self.changed: dict[str, None] = {}
         self._told: dict[str, float] = {}
 
     def __len__(self) -> int:
@@ -36,12 +33,12 @@ class SampleBook:
     def put(self, source: str, sample: pb.MachineSample) -> None:
         """Take the latest sample that a source has of a node."""
         self._by_source[source][sample.machine] = sample
-        self._changed[sample.machine] = None
+        self.changed[sample.machine] = None
 
     def remove(self, source: str, node: str) -> None:
         """Forget what a source said of a node."""
         if self._by_source[source].pop(node, None) is not None:
-            self._changed[node] = None
+            self.changed[node] = None
 
     def nodes_of(self, source: str) -> set[str]:
         """Return the nodes that a source has said something of."""
@@ -49,13 +46,13 @@ class SampleBook:
 
     def mark(self, node: str) -> None:
         """Tell of a node again: the solver has forgotten, or has not known, the machine."""
-        self._changed[node] = None
+        self.changed[node] = None
         self._told.pop(node, None)
 
     def forget_told(self) -> None:
         """Begin a stream: its solver knows no sample."""
         self._told.clear()
-        self._changed = dict.fromkeys(node for samples in self._by_source.values() for node in samples)
+        self.changed = dict.fromkeys(node for samples in self._by_source.values() for node in samples)
 
     def sample(self, node: str) -> pb.MachineSample | None:
         """Return what counts of a node, None if nothing is known."""
@@ -73,7 +70,7 @@ class SampleBook:
         clock was set right or another source takes over, follows the removal of the former one.
         """
         events: list[pb.Event] = []
-        for node in self._changed:
+        for node in self.changed:
             found = self.sample(node)
             known = is_known(node)
             told = self._told.pop(node, None)
@@ -82,7 +79,7 @@ class SampleBook:
             if found is not None and known:
                 events.append(pb.Event(machine_sample=found))
                 self._told[node] = found.time
-        self._changed.clear()
+        self.changed.clear()
         return events
 
 

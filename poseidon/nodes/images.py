@@ -9,14 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 from protos.firmament.v1 import scheduler_pb2 as pb
 
-if TYPE_CHECKING:
-    from typing import TypeAlias
-
-    _Key: TypeAlias = tuple[tuple[str, ...], int]
+_Key: TypeAlias = tuple[tuple[str, ...], int]
 
 LEAST_SUM = 23 * 2**20
 """Bytes below which the images of a pod score nothing (kube-scheduler's ImageLocality)."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from poseidon.custom_records import NameIndex, Outbox
+from poseidon.kube.api.nodes import Node, Taint
 from poseidon.kube.parsing.defects import Defect
 from poseidon.kube.parsing.quantities import MAX_AMOUNT
 from poseidon.pod_rules.label_selectors import one_of
@@ -12,11 +14,6 @@ from poseidon.pod_rules.node_affinity import EFFECTS, feature_labels
 from poseidon.pods.resources import amounts
 from poseidon.pods.visibility import prefixed
 from protos.firmament.v1 import scheduler_pb2 as pb
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from poseidon.kube.api.core import Node, Taint
 
 _MOST = MAX_AMOUNT - 1
 """What a node offers at most: less than requests that are not counted exactly, which hence fit nowhere."""

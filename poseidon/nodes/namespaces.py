@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from poseidon.custom_records import CustomRecords, NameIndex
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from poseidon.kube.api.core import Namespace
-    from poseidon.kube.watch.changes import Change
+from poseidon.kube.api.nodes import Namespace
+from poseidon.kube.api.resource import Change
 
 KIND = "Namespace"
 NAME_LABEL = "kubernetes.io/metadata.name"

@@ -10,11 +10,8 @@ plain Python does.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 PREFIX = "pfp0v001"
 

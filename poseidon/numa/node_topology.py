@@ -10,21 +10,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from poseidon.custom_records import CustomResource, Reading
 from poseidon.kube.api.collections import NODE_TOPOLOGIES, NODE_TOPOLOGIES_ALPHA1
+from poseidon.kube.api.metadata import Number, seconds
+from poseidon.kube.api.node_topology import NodeResourceTopology, Zone
 from poseidon.kube.parsing.defects import Defect
 from poseidon.kube.parsing.quantities import QuantityError, milli_units, whole_units
-from poseidon.kube.parsing.times import seconds
+from poseidon.lifecycle.phases import PodRecord
 from poseidon.numa.fingerprints import of_hashes, pod_hash
+from poseidon.pods.classes import ClassTable
 from protos.firmament.v1 import scheduler_pb2 as pb
-
-if TYPE_CHECKING:
-    from poseidon.kube.api.core import Number
-    from poseidon.kube.api.node_topology import NodeResourceTopology, Zone
-    from poseidon.lifecycle.phases import PodRecord
-    from poseidon.pods.classes import ClassTable
 
 RECORD_KIND = "NodeResourceTopology"
 

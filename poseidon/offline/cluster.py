@@ -3,37 +3,33 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from poseidon.app_network.options import NetworkArguments, are_read
 from poseidon.bridge.state import BridgeState
 from poseidon.bridge.watched_pods import ANY_SCHEDULER
+from poseidon.configuration.document import BridgeConfiguration
 from poseidon.embedding import EmbeddedScheduler
 from poseidon.group_trees.spec.trees import trees_are_read
-from poseidon.kube.watch.changes import Change
+from poseidon.kube.api.pods import Pod
+from poseidon.kube.api.resource import Change
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
 from poseidon.kube.write.claim_writer import GiveVolume, SelectNode
 from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest
 from poseidon.lifecycle.actions import Bind, Evict, WithdrawEviction
 from poseidon.manifests.controllers.applications import OrderedAppGroup, read_applications
 from poseidon.manifests.left_out import pods_left_out
+from poseidon.manifests.loader import Manifests
 from poseidon.manifests.missing import missing_app_groups, missing_daemon_sets, missing_groups, not_honoured
 from poseidon.metrics_sources.listed import take_listed
 from poseidon.numa.node_topology import RECORD_KIND
 from poseidon.offline.feeding import as_created, as_pending, feed
 from poseidon.pods.tasks import GATED_REASON, Disposition, disposition, qualified_name, scheduler_of
 from poseidon.pods.visibility import visible_to
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from poseidon.configuration.document import BridgeConfiguration
-    from poseidon.kube.api.core import Pod
-    from poseidon.manifests.loader import Manifests
-    from protos.firmament.v1 import scheduler_pb2 as pb
+from protos.firmament.v1 import scheduler_pb2 as pb
 
 _STAYS = "nobody needs its place any more"
 

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import difflib
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from poseidon.configuration.document import BridgeConfiguration
 from poseidon.explanations import PodExplanation, UnknownPodError, verdicts
+from poseidon.manifests.loader import Manifests
+from poseidon.offline.audit.findings import Cure
 from poseidon.offline.audit.looking import cures_of
 from poseidon.offline.cluster import build
 from poseidon.offline.movable import WORTH_MOVING, running_pods
 from poseidon.offline.plan import Binding, Plan, make_plan, plan_of
 from poseidon.pods.tasks import Disposition, disposition
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from poseidon.configuration.document import BridgeConfiguration
-    from poseidon.manifests.loader import Manifests
-    from poseidon.offline.audit.findings import Cure
 
 
 def explain_pod(

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from msgspec.structs import replace
 
+from poseidon.bridge.state import BridgeState
 from poseidon.disruption_budgets import BUDGET_RECORD
 from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
-from poseidon.kube.api.core import KubeStruct, Namespace, ObjectMeta, Pod
+from poseidon.kube.api.metadata import KubeStruct, ObjectMeta
 from poseidon.kube.api.node_topology import NodeResourceTopology
+from poseidon.kube.api.nodes import Namespace
 from poseidon.kube.api.pod_groups import NativePodGroup, PodGroup, ScaledOwner, Workload
+from poseidon.kube.api.pods import Pod
+from poseidon.kube.api.resource import Change
 from poseidon.kube.api.storage import (
     CsiDriver,
     CsiNode,
@@ -20,18 +25,12 @@ from poseidon.kube.api.storage import (
     PersistentVolumeClaim,
     StorageClass,
 )
-from poseidon.kube.watch.changes import Change
+from poseidon.manifests.loader import Manifests
 from poseidon.numa.node_topology import RECORD_KIND
 from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
+from poseidon.pod_groups.sources import Source
 from poseidon.pods.daemon_sets import claimed
 from poseidon.pods.tasks import Disposition, disposition, qualified_name
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from poseidon.bridge.state import BridgeState
-    from poseidon.manifests.loader import Manifests
-    from poseidon.pod_groups.sources import Source
 
 T = TypeVar("T", bound=KubeStruct)
 
@@ -106,7 +105,7 @@ def _feed_applications(objects: Sequence[KubeStruct], state: BridgeState) -> Non
         return
     book.app_groups_changed(_of(objects, AppGroup))
     book.topologies_changed(_of(objects, NetworkTopology))
-    wanted = book.wanted_config_maps()
+    wanted = book.topologies.wanted_config_maps()
     for each in objects:
         if isinstance(each, ConfigMap):
             name = (each.metadata.namespace, each.metadata.name)

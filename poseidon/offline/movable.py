@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from poseidon.kube.api.pods import Pod
 from poseidon.manifests.budgets import covered_by
+from poseidon.manifests.loader import Manifests
+from poseidon.offline.cluster import OfflineCluster
 from poseidon.pod_groups.membership import MIRROR_ANNOTATION
 from poseidon.pods.daemon_sets import claimed
 from poseidon.pods.tasks import Disposition, disposition
-
-if TYPE_CHECKING:
-    from poseidon.kube.api.core import Pod
-    from poseidon.manifests.loader import Manifests
-    from poseidon.offline.cluster import OfflineCluster
 
 REFUSALS: Mapping[str, str] = MappingProxyType(
     {"karpenter.sh/do-not-disrupt": "true", "cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from poseidon.configuration.document import BridgeConfiguration
+from poseidon.embedding import EmbeddedScheduler
+from poseidon.manifests.controllers.applications import OrderedAppGroup
+from poseidon.manifests.loader import Manifests
 from poseidon.manifests.wording import printed_by
 from poseidon.offline.cluster import OfflineCluster, build
 from poseidon.offline.movable import PaidMove, find_migrations
 from poseidon.offline.planned_groups import Decided, PlannedGroup, planned_groups
+from poseidon.pod_groups.groups import Groups
 from protos.firmament.v1 import scheduler_pb2 as pb
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from poseidon.configuration.document import BridgeConfiguration
-    from poseidon.embedding import EmbeddedScheduler
-    from poseidon.manifests.controllers.applications import OrderedAppGroup
-    from poseidon.manifests.loader import Manifests
-    from poseidon.pod_groups.groups import Groups
 
 NO_NODES = "0/0 nodes are available: no nodes available to schedule pods."
 """kube-scheduler's words for a cluster without nodes."""

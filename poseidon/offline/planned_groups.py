@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from poseidon.group_trees.spec.trees import ClusterTree
 from poseidon.group_trees.status.placement import Placement, ranks
 from poseidon.group_trees.status.placement import placement as placement_of
+from poseidon.pod_groups.groups import Group, Groups
 from protos.firmament.v1 import scheduler_pb2 as pb
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from poseidon.group_trees.spec.trees import ClusterTree
-    from poseidon.pod_groups.groups import Group, Groups
 
 BOUND, WAITING, FAILED = "Bound", "Waiting", "Failed"
 PREEMPTING, PREEMPTED = "Preempting", "Preempted"

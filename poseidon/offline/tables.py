@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 import click
 from rich.console import Console
@@ -14,12 +14,8 @@ from rich.tree import Tree
 
 from poseidon.explanations import PodExplanation, plain
 from poseidon.group_trees.status.placement import Placement, pods_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from poseidon.offline.plan import NodeUse, Plan
-    from poseidon.offline.planned_groups import PlannedGroup
+from poseidon.offline.plan import NodeUse, Plan
+from poseidon.offline.planned_groups import PlannedGroup
 
 _MOST_TEXTS = 10
 _UNWRAPPED = 10_000

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
+from poseidon.group_trees.spec.groups import GroupSpec
 from poseidon.group_trees.status.members import Member, admitted, member_of
-from poseidon.kube.watch.quarantine import Attempt, Quarantine
+from poseidon.kube.api.pods import Pod
+from poseidon.kube.quarantine import Attempt, Quarantine
 from poseidon.pod_groups.membership import (
     POD_GROUP,
     TOPOLOGY_GROUP,
@@ -23,16 +26,10 @@ from poseidon.pod_groups.membership import (
     progress_of,
 )
 from poseidon.pod_groups.sources import Demand, Described, Known, Source, Sources, places
+from poseidon.pod_rules.pod_affinity import ANYWHERE, Colocation
 from poseidon.pods import tasks as pod_translation
-from poseidon.pods.class_numbers import ANYWHERE, Colocation
+from poseidon.pods.tasks import Task
 from protos.firmament.v1 import scheduler_pb2 as pb
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from poseidon.group_trees.spec.groups import GroupSpec
-    from poseidon.kube.api.core import Pod
-    from poseidon.pods.tasks import Task
 
 _GroupKey: TypeAlias = tuple[ObjectKey, str, str]
 
@@ -120,15 +117,15 @@ class Groups:
 
     # --- pods ----------------------------------------------------------------------------------------------
 
-    def put_pod(self, uid: str, pod: Pod) -> None:
-        """Take a pod of ours as it is now, in a group or not."""
+    def put_pod(self, uid: str, pod: Pod) -> Group | None:
+        """Take a pod of ours as it is now, whatever has become of it; return its group, None for a pod by itself."""
         member = None if is_mirror(pod) else membership(pod)
         group = self._of_pod.get(uid)
         if group is not None and (member is None or _key(member) != group.key):
             self.remove_pod(uid)
             group = None
         if member is None:
-            return
+            return None
         if group is None:
             group = self._of_pod[uid] = self._group(member, pod)
         if member.share != group.member.share:
@@ -145,6 +142,7 @@ class Groups:
         if progress in (Progress.PLACED, Progress.RUNNING) and group.progress.get(uid) is not progress:
             group.first_placed = min(group.first_placed, placed_since(pod))
         self._count(group, uid, progress)
+        return group
 
     def remove_pod(self, uid: str) -> None:
         """Forget a pod; unknown ones are ignored."""
@@ -267,6 +265,11 @@ class Groups:
         leaving = sum(each.leaving for each in group.members.values())
         going = f", {leaving} of which are being deleted" if leaving else ""
         return f"beyond size: group {group.member.name} has its {spec.size} pods{going}"
+
+    @property
+    def has_news(self) -> bool:
+        """Whether there is something to take by ``take_changes`` or ``take_moved``."""
+        return bool(self._changed or self._moved or self._unsettled)
 
     def take_changes(self) -> list[GroupChange]:
         """Return the groups whose demand may have changed, once."""

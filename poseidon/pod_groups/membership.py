@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from poseidon.group_trees.spec.keys import GROUP_LABEL
-from poseidon.kube.parsing.times import seconds
+from poseidon.kube.api.metadata import seconds
+from poseidon.kube.api.pods import Pod
 from poseidon.pods.tasks import identity
-
-if TYPE_CHECKING:
-    from poseidon.kube.api.core import Pod
 
 POD_GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
 """Label with the name of a PodGroup in the pod's namespace (scheduler-plugins, coscheduling)."""

@@ -7,17 +7,14 @@ now. There Failed is final; here a group whose failed pods have been replaced is
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING
 
+from poseidon.kube.api.metadata import timestamp
 from poseidon.kube.api.pod_groups import PodGroup, PodGroupStatus
-from poseidon.kube.api.references import timestamp
-from poseidon.kube.watch.quarantine import Quarantine
+from poseidon.kube.quarantine import Quarantine
 from poseidon.kube.write.patch_writer import GroupStatusWrite
 from poseidon.pod_groups.groups import Group, Groups
 from poseidon.pod_groups.membership import Progress
-
-if TYPE_CHECKING:
-    from poseidon.pod_groups.sources import Source
+from poseidon.pod_groups.sources import Source
 
 PENDING, SCHEDULING, SCHEDULED = "Pending", "Scheduling", "Scheduled"
 RUNNING, FAILED, FINISHED = "Running", "Failed", "Finished"

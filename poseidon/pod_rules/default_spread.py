@@ -10,14 +10,12 @@ for which that comes to the same.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from sys import intern
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from poseidon.kube.api.core import Pod, Service
-    from poseidon.kube.watch.changes import Change
+from poseidon.kube.api.nodes import Service
+from poseidon.kube.api.pods import Pod
+from poseidon.kube.api.resource import Change
 
 _OWNERS = {
     "ReplicaSet": "apps/",

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
 
+from google.protobuf.message import Message
+
+from poseidon.kube.api.pod_rules import LabelSelector, LabelSelectorRequirement, NodeSelectorRequirement
 from poseidon.kube.parsing.defects import Defect
 from poseidon.kube.parsing.label_syntax import key_fault, label_defects, value_fault
 from protos.firmament.v1 import scheduler_pb2 as pb
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from google.protobuf.message import Message
-
-    from poseidon.kube.api.core import LabelSelector, LabelSelectorRequirement, NodeSelectorRequirement
 
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 

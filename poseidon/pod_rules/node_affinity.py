@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
+from poseidon.kube.api.nodes import Taint
+from poseidon.kube.api.pod_rules import (
+    NodeAffinity,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    Toleration,
+)
+from poseidon.kube.api.pods import PodSpec
 from poseidon.kube.parsing.defects import Defect
 from poseidon.kube.parsing.label_syntax import label_defects
 from poseidon.pod_rules.label_selectors import canonical, checked, one_of, requirement
 from protos.firmament.v1 import scheduler_pb2 as pb
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from poseidon.kube.api.core import (
-        NodeAffinity,
-        NodeSelectorRequirement,
-        NodeSelectorTerm,
-        PodSpec,
-        Taint,
-        Toleration,
-    )
 
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 FIELD_OPERATORS = ("In", "NotIn")

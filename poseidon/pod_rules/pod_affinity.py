@@ -1,16 +1,18 @@
-"""Affinity and anti-affinity between pods, as rules between tasks."""
+"""Affinity and anti-affinity between pods, and of groups to one domain, as rules between tasks."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
+from poseidon.kube.api.metadata import ObjectMeta
+from poseidon.kube.api.pod_rules import PodAffinity, PodAffinityTerm
 from poseidon.kube.parsing.defects import Defect
 from poseidon.kube.parsing.label_syntax import key_fault, namespace_fault
 from poseidon.pod_rules.label_selectors import canonical, distinct, label_key_requirements, requirements
 from protos.firmament.v1 import scheduler_pb2 as pb
 
-if TYPE_CHECKING:
-    from poseidon.kube.api.core import ObjectMeta, PodAffinity, PodAffinityTerm
+GROUP_LABEL = "group of pods"
+"""A label that classes bear for this alone. No pod can have one of this name: it has blanks."""
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -92,3 +94,26 @@ def _namespaces_by_label(
         return None
     labels = requirements(term.namespace_selector, f"{path}.namespaceSelector", defects)
     return pb.NamespaceSelector(labels=labels)
+
+
+class Colocation(NamedTuple):
+    """The pods of ``group`` go to nodes with one value of each of the labels ``topology_keys``.
+
+    As Kubernetes' ``schedulingConstraints.topology`` does; a required affinity of the pods to each other, so that the
+    first may go anywhere, nodes without the label take none, and those that come later follow those that run.
+    """
+
+    group: str
+    topology_keys: tuple[str, ...]
+
+    def add_to(self, message: pb.TaskClass) -> None:
+        """Let a class have it."""
+        message.labels[GROUP_LABEL] = self.group
+        own = pb.TaskSelector(
+            labels=[pb.Requirement(key=GROUP_LABEL, operator="In", values=[self.group])],
+            namespaces_by_label=pb.NamespaceSelector(),
+        )
+        message.affinity.extend(pb.TaskTerm(topology_key=key, selector=own) for key in self.topology_keys)
+
+
+ANYWHERE = Colocation("", ())

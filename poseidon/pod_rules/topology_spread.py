@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from poseidon.kube.api.metadata import ObjectMeta
+from poseidon.kube.api.pod_rules import TopologySpreadConstraint
+from poseidon.kube.api.pods import PodSpec
 from poseidon.kube.parsing.defects import Defect
 from poseidon.pod_rules.label_selectors import distinct, label_key_requirements, one_of, requirements
 from poseidon.pod_rules.pod_affinity import topology_key_defects
 from protos.firmament.v1 import scheduler_pb2 as pb
-
-if TYPE_CHECKING:
-    from poseidon.kube.api.core import ObjectMeta, PodSpec, TopologySpreadConstraint
 
 UNSATISFIABLE = ("DoNotSchedule", "ScheduleAnyway")
 POLICIES = ("Honor", "Ignore")

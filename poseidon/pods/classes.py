@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from sys import intern
-from typing import TYPE_CHECKING
+from typing import NamedTuple, TypeAlias
 from weakref import WeakValueDictionary
 
-from poseidon.pods.class_numbers import ANYWHERE, ClassKey, ClassNumbers, Colocation, shown
+from poseidon.kube.api.pods import Pod
+from poseidon.kube.parsing.defects import Defect
+from poseidon.pod_rules.pod_affinity import ANYWHERE, Colocation
 from poseidon.pods.daemon_sets import nobodys
-from poseidon.pods.templates import Template, TemplateTable
-from poseidon.pods.visibility import SelectorIndex, Visibility, VisibleLabels
-from poseidon.volumes.requirements import NO_NEEDS, VolumeNeeds
+from poseidon.pods.templates import Plain, Template, TemplateTable
+from poseidon.pods.visibility import SelectorIndex, Shown, Visibility, VisibleLabels, shown
+from poseidon.volumes.requirements import NO_NEEDS, VolumeNeeds, with_needs
 from protos.firmament.v1 import scheduler_pb2 as pb
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import TypeAlias
-
-    from poseidon.kube.api.core import Pod
-    from poseidon.kube.parsing.defects import Defect
+LEAST_SURPLUS = 256
+"""New classes after which it is worth looking which are still borne by a pod."""
 
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
@@ -47,6 +46,79 @@ class Traits:
     colocation: Colocation
     node: str
     task_class: int = 0
+
+
+class ClassKey(NamedTuple):
+    """What makes a class; ``node``: the only one for its pods, "" for any."""
+
+    plain: Plain
+    needs: VolumeNeeds
+    images: tuple[str, ...]
+    shown: Shown
+    colocation: Colocation
+    node: str
+
+
+class ClassNumbers:
+    """Classes by number, from 1. A number is given once, and stands for nothing after it was forgotten."""
+
+    def __init__(self) -> None:
+        self._last = 0
+        self._numbers: dict[ClassKey, int] = {}
+        self._keys: dict[int, ClassKey] = {}
+        self._messages: dict[int, pb.TaskClass] = {}
+        self._look_at = LEAST_SURPLUS
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    @property
+    def has_surplus(self) -> bool:
+        """Whether many classes have come since ``keep_only`` was last called: at least a fourth of them."""
+        return len(self._keys) >= self._look_at
+
+    def number(self, key: ClassKey) -> int:
+        """Return the number of a class, a new one for a class that is not known."""
+        number = self._numbers.get(key)
+        if number is None:
+            self._last += 1
+            number = self._numbers[key] = self._last
+            self._keys[number] = key
+        return number
+
+    def message(self, number: int) -> pb.TaskClass:
+        """Return the description of a class."""
+        message = self._messages.get(number)
+        if message is None:
+            plain, needs, images, borne, colocation, node = self._keys[number]
+            if needs == NO_NEEDS:
+                message = pb.TaskClass()
+                message.CopyFrom(plain.message)
+            else:
+                message = with_needs(plain.message, needs)
+            message.id = number
+            if node:
+                message.machine = node
+                message.never_preempts = True  # others need not leave: it may go elsewhere, too
+            message.images.extend(images)
+            borne.add_to(message)
+            if colocation.topology_keys and not message.invalid:
+                colocation.add_to(message)
+            self._messages[number] = message
+        return message
+
+    def defects(self, number: int) -> tuple[Defect, ...]:
+        """Return what is wrong with the spec of the class's pods, empty if nothing is."""
+        return self._keys[number].plain.defects
+
+    def keep_only(self, numbers: Collection[int]) -> list[int]:
+        """Forget all other classes; returns their numbers."""
+        gone = [number for number in self._keys if number not in numbers]
+        for number in gone:
+            del self._numbers[self._keys.pop(number)]
+            self._messages.pop(number, None)
+        self._look_at = len(self._keys) + max(LEAST_SURPLUS, len(self._keys) // 4)
+        return gone
 
 
 class ClassTable:
@@ -261,5 +333,4 @@ class ClassTable:
         )
 
 
-if TYPE_CHECKING:
-    _TraitsKey: TypeAlias = tuple[Template, Scene, tuple[str, ...], bool, VolumeNeeds, Colocation, str]
+_TraitsKey: TypeAlias = tuple[Template, Scene, tuple[str, ...], bool, VolumeNeeds, Colocation, str]

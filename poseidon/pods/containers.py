@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import Enum
 from ipaddress import ip_address
-from typing import TYPE_CHECKING
 
+from poseidon.kube.api.pods import Container, ContainerPort, PodSpec
 from poseidon.kube.parsing.defects import Defect
 from poseidon.pod_rules.label_selectors import one_of
 from protos.firmament.v1 import scheduler_pb2 as pb
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from poseidon.kube.api.core import Container, ContainerPort, PodSpec
 
 PROTOCOLS = ("TCP", "UDP", "SCTP")
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from poseidon.kube.api.core import ObjectMeta, OwnerReference, Pod
+from poseidon.kube.api.metadata import ObjectMeta, OwnerReference
+from poseidon.kube.api.pods import Pod
 
 DAEMON_SET = "DaemonSet"
 

@@ -6,12 +6,8 @@ priority, else the quality of service.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from poseidon.kube.api.pods import Pod
 from poseidon.pods.resources import BEST_EFFORT, quality_of_service
-
-if TYPE_CHECKING:
-    from poseidon.kube.api.core import Pod
 
 PRIORITY_CLASS_LABEL = "koordinator.sh/priority-class"
 QUALITY_LABEL = "koordinator.sh/qosClass"

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from poseidon.kube.parsing.times import seconds
-
-if TYPE_CHECKING:
-    from poseidon.kube.api.core import Pod
+from poseidon.kube.api.metadata import seconds
+from poseidon.kube.api.pods import Pod
 
 MOVE_TO = "firmament.io/move-to"
 """Annotation of a pod that runs: the node that its replacement is meant for."""

@@ -9,13 +9,10 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from poseidon.kube.parsing.times import seconds
+from poseidon.kube.api.metadata import seconds
+from poseidon.kube.api.pods import Pod
 from protos.firmament.v1 import scheduler_pb2 as pb
-
-if TYPE_CHECKING:
-    from poseidon.kube.api.core import Pod
 
 PROGRAM = "firmament.io/program"
 """The pod annotation that names the program."""

@@ -8,15 +8,11 @@ and a growth counts from the start. What is infeasible does not count: the kubel
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from msgspec.structs import replace
 
-from poseidon.kube.api.core import ResourceRequirements
+from poseidon.kube.api.metadata import Number, Resources
+from poseidon.kube.api.pods import Container, ContainerStatus, Pod, ResourceRequirements
 from poseidon.kube.parsing.quantities import QuantityError, amount
-
-if TYPE_CHECKING:
-    from poseidon.kube.api.core import Container, ContainerStatus, Number, Pod, Resources
 
 PENDING, INFEASIBLE = "PodResizePending", "Infeasible"
 _RESIZABLE = ("cpu", "memory")

@@ -7,18 +7,14 @@ that state nothing are assumed to need something (``assumed_requests``).
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
+from poseidon.kube.api.metadata import Resources
+from poseidon.kube.api.pods import Container, PodSpec, ResourceRequirements
 from poseidon.kube.parsing.defects import Defect
 from poseidon.kube.parsing.quantities import MAX_AMOUNT, QuantityError, amount
 from protos.firmament.v1 import scheduler_pb2 as pb
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from poseidon.kube.api.core import Container, PodSpec, ResourceRequirements, Resources
-    from poseidon.kube.parsing.defects import Defect
 
 Amounts = dict[str, int]
 

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from poseidon.kube.api.core import Container, ObjectMeta, Pod, PodSpec, PodStatus
-from poseidon.kube.parsing.times import seconds
+from poseidon.kube.api.metadata import ObjectMeta, seconds
+from poseidon.kube.api.nodes import PriorityClass
+from poseidon.kube.api.pods import Container, Pod, PodSpec, PodStatus
+from poseidon.pods.classes import ClassTable, Traits
 from poseidon.pods.resizes import as_counted
 from poseidon.pods.templates import NEVER
 from protos.firmament.v1 import scheduler_pb2 as pb
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from poseidon.kube.api.core import PriorityClass
-    from poseidon.pods.classes import ClassTable, Traits
 
 GATED_REASON = "Scheduling is blocked due to non-empty scheduling gates"
 """kube-scheduler's words for a pod with scheduling gates."""

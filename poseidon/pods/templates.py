@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
+from poseidon.kube.api.pods import Pod, PodSpec
 from poseidon.kube.parsing.defects import Defect, listed
 from poseidon.pod_rules import pod_affinity
 from poseidon.pod_rules.node_affinity import (
@@ -29,13 +31,8 @@ from poseidon.pods.resources import (
     quantities,
     with_annotated_bandwidth,
 )
+from poseidon.pods.visibility import Visibility
 from protos.firmament.v1 import scheduler_pb2 as pb
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
-
-    from poseidon.kube.api.core import Pod, PodSpec
-    from poseidon.pods.visibility import Visibility
 
 UNSUPPORTED_CLAIMS = (
     "spec.resourceClaims: dynamic resource allocation is not supported; leave the pod to kube-scheduler "

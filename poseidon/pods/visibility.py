@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
+from poseidon.kube.api.pods import Pod
 from poseidon.pods.estimates import NODE_ANNOTATIONS, POD_ANNOTATIONS
 from poseidon.pods.moves import MOVE_ANNOTATIONS
 from poseidon.pods.programs import PROGRAM, program
 from poseidon.pods.resources import BANDWIDTH_ANNOTATIONS
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
-
-    from poseidon.kube.api.core import Pod
-    from protos.firmament.v1 import scheduler_pb2 as pb
+from protos.firmament.v1 import scheduler_pb2 as pb
 
 ANNOTATION_PREFIX = "firmament.io/"
 """Annotations of pods and nodes that begin like this are meant for models."""
@@ -153,6 +150,36 @@ class VisibleLabels:
     namespace: bool = False
 
 
+class Shown(NamedTuple):
+    """What of a pod's own metadata its class bears."""
+
+    namespace: str
+    labels: tuple[tuple[str, str], ...]
+    ending: bool
+
+    def add_to(self, message: pb.TaskClass) -> None:
+        """Let a class bear it."""
+        message.namespace = self.namespace
+        message.labels.update(self.labels)
+        message.terminating = self.ending
+
+
+def shown(
+    visible: Visibility,
+    visible_labels: VisibleLabels,
+    namespace: str,
+    labels: Iterable[tuple[str, str]],
+    *,
+    ending: bool,
+) -> Shown:
+    """Choose what models or selectors look at; ``labels`` come sorted."""
+    return Shown(
+        namespace if visible_labels.namespace or visible.namespaces else "",
+        tuple([item for item in labels if item[0] in visible_labels.labels or item[0] in visible.labels]),
+        ending,
+    )
+
+
 class SelectorIndex:
     """Collects the looks of selectors; nothing is forgotten, so that what is seen only grows."""
 
@@ -179,13 +206,9 @@ class SelectorIndex:
             rules.preferred_anti_affinity,
         ):
             for term in terms:
-                self._add(term.selector)
+                self.watch(term.selector)
         for rule in rules.spread:
-            self._add(rule.selector)
-
-    def watch(self, selector: pb.TaskSelector) -> None:
-        """Take up a selector that is no pod's: that of a disruption budget."""
-        self._add(selector)
+            self.watch(rule.selector)
 
     def visible_labels(self, namespace: str, labels: frozenset[str]) -> VisibleLabels:
         """Return what is seen of pods with these labels (by name) in a namespace."""
@@ -211,7 +234,8 @@ class SelectorIndex:
                 for label in labels & filed.keys():
                     yield from filed[label]
 
-    def _add(self, selector: pb.TaskSelector) -> None:
+    def watch(self, selector: pb.TaskSelector) -> None:
+        """Take up a selector; also one that is no pod's, as that of a disruption budget."""
         if selector.nothing:
             return
         by_label = selector.HasField("namespaces_by_label")

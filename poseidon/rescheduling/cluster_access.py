@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from poseidon.kube.api.collections import NODES, PODS
 from poseidon.kube.api.decoding import decode_object, decode_page
-from poseidon.kube.api.references import PodRef, timestamp
-from poseidon.kube.client.errors import ApiError, KubeError
+from poseidon.kube.api.metadata import PodRef, timestamp
+from poseidon.kube.api.nodes import Node
+from poseidon.kube.api.pods import Pod
+from poseidon.kube.client.errors import ApiError
 from poseidon.kube.client.media_types import MERGE_PATCH
+from poseidon.kube.environment import Environment
 from poseidon.kube.write.evictor import is_budget_refusal, post_eviction
-from poseidon.kube.write.retrying import RetryOptions, Tries
+from poseidon.kube.write.workqueue import RetryOptions, Tries
 from poseidon.pods.moves import MOVE_TO, MOVE_UNTIL
-
-if TYPE_CHECKING:
-    from random import Random
-
-    from poseidon.kube.api.core import Node, Pod
-    from poseidon.kube.client.transport import Transport
 
 T = TypeVar("T")
 
@@ -47,11 +43,11 @@ class Eviction(NamedTuple):
 
 
 class ClusterAccess:
-    """Every method raises ``KubeError`` if there is no answer after several tries. ``random`` is for jitter."""
+    """Every method raises ``KubeError`` if there is no answer after several tries."""
 
-    def __init__(self, transport: Transport, random: Random) -> None:
-        self._transport = transport
-        self._random = random
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
+        self._transport = environment.transport
 
     async def pod(self, namespace: str, name: str) -> Pod | None:
         """Return a pod as it is, None for none of that name."""
@@ -130,13 +126,8 @@ class ClusterAccess:
         return list(decode_page(raw, PODS.kind).items)
 
     async def _tried(self, ask: Callable[[], Awaitable[T]]) -> T:
-        tries = Tries(RetryOptions(), self._random)
-        while True:
-            try:
-                return await ask()
-            except KubeError as error:
-                refused = isinstance(error, ApiError) and is_budget_refusal(error)
-                pause = None if refused else tries.pause(error)
-                if pause is None:
-                    raise
-            await asyncio.sleep(pause)
+        tries = Tries(RetryOptions(), self._environment.random)
+        # A budget that refuses now does so for a while: the caller has more patience.
+        return await tries.persist(
+            ask, self._environment.sleep, lambda error: False if is_budget_refusal(error) else None
+        )

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from poseidon.rescheduling.moves import MoveOutcome, Result
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from poseidon.rescheduling.planning import PlannedMoves
+from poseidon.rescheduling.planning import PlannedMoves
 
 
 class MoveMetrics:

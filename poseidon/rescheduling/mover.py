@@ -12,20 +12,17 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING
 
-from poseidon.kube.api.references import PodRef
+from poseidon.kube.api.metadata import PodRef, seconds
+from poseidon.kube.api.nodes import Node
+from poseidon.kube.api.pods import Pod
 from poseidon.kube.client.errors import ApiError
-from poseidon.kube.parsing.times import seconds
 from poseidon.pods.moves import announced_move
 from poseidon.pods.resources import amounts, effective_requests
 from poseidon.pods.tasks import qualified_name
+from poseidon.rescheduling.cluster_access import ClusterAccess
 from poseidon.rescheduling.moves import MoveOutcome, PlannedMove, Result, Waves
-
-if TYPE_CHECKING:
-    from poseidon.kube.api.core import Node, Pod
-    from poseidon.rescheduling.cluster_access import ClusterAccess
-    from poseidon.rescheduling.planning import PlannedMoves
+from poseidon.rescheduling.planning import PlannedMoves
 
 _FIRST_LOOK, _LAST_LOOK = 0.25, 2.0
 """Seconds between looks for a replacement, at first and at last."""

@@ -6,12 +6,10 @@ Each is made only when there is room for it, and never two of one controller's p
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
 
 from poseidon.embedding import EmbeddedTrials
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from poseidon.rescheduling.standing import Standing
-
+from poseidon.rescheduling.standing import Standing
 
 _LOAD = "load_threshold"
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from poseidon.configuration.document import BridgeConfiguration
+from poseidon.kube.api.pods import Pod
+from poseidon.manifests.loader import Manifests
 from poseidon.pods.resources import effective_requests
 from poseidon.rescheduling.cluster_access import FREED
 from poseidon.rescheduling.moves import PlannedMove, Waves, in_waves
 from poseidon.rescheduling.objectives import Objective, ObjectiveOptions, Wanted, choose
 from poseidon.rescheduling.standing import Standing, standing
-
-if TYPE_CHECKING:
-    from poseidon.configuration.document import BridgeConfiguration
-    from poseidon.kube.api.core import Pod
-    from poseidon.manifests.loader import Manifests
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from poseidon.bridge.watched_pods import ANY_SCHEDULER
+from poseidon.configuration.document import BridgeConfiguration
+from poseidon.embedding import EmbeddedScheduler
+from poseidon.kube.api.nodes import Namespace
+from poseidon.kube.api.pods import Pod
+from poseidon.manifests.loader import Manifests
 from poseidon.offline.cluster import build
 from poseidon.offline.movable import RunningPods, move_prices, running_pods
 from poseidon.offline.plan import Plan, plan_of
 from poseidon.pods.moves import announced_move
 from poseidon.pods.tasks import scheduler_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from poseidon.configuration.document import BridgeConfiguration
-    from poseidon.embedding import EmbeddedScheduler
-    from poseidon.kube.api.core import Namespace, Pod
-    from poseidon.manifests.loader import Manifests
-    from protos.firmament.v1 import scheduler_pb2 as pb
+from protos.firmament.v1 import scheduler_pb2 as pb
 
 RESCHEDULE = "firmament.io/reschedule"
 """Label of a namespace, and annotation of a pod, which goes before it."""

@@ -8,17 +8,13 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import msgspec
 
 from poseidon.testbed.objects import errors
-from poseidon.testbed.objects.store import time_text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from poseidon.testbed.objects.store import Store
+from poseidon.testbed.objects.store import Store, time_text
 
 Object = dict[str, Any]
 

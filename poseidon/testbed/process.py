@@ -7,9 +7,10 @@ import contextlib
 import signal
 import ssl
 import sys
+from collections.abc import Coroutine, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -23,18 +24,16 @@ from poseidon.testbed.api_server.reports import (
     run_reporters,
 )
 from poseidon.testbed.api_server.server import SimulatedCluster
-from poseidon.testbed.controllers.kubelet import KubeletSimulation, run_kubelets
-from poseidon.testbed.controllers.replacement import PodReplacement, run_replacement
+from poseidon.testbed.controllers.driving import drive
+from poseidon.testbed.controllers.kubelet import KubeletSimulation
+from poseidon.testbed.controllers.replacement import PodReplacement
 from poseidon.testbed.controllers.true_use import TrueUse
-from poseidon.testbed.controllers.volumes import VolumeSimulation, run_volumes
+from poseidon.testbed.controllers.volumes import VolumeSimulation
 from poseidon.testbed.kubeconfig import write_kubeconfig
 from poseidon.testbed.objects.resources import NODES, PODS
 from poseidon.testbed.seeding import create_nodes
+from protos.conventions import event_loop
 from protos.conventions.command_line import OneLineCommand
-
-if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterator
-
 
 _NODES, _POSITIVE, _AMOUNT = click.IntRange(0, 100_000), click.IntRange(1), click.FloatRange(0.0)
 _PEM, _FILE = click.Path(exists=True, dir_okay=False), click.Path(path_type=Path, dir_okay=False)
@@ -109,7 +108,7 @@ def main(host: str, port: int, history: int, token: str | None, seed: int | None
         raise click.UsageError(str(error)) from None
     tls = _tls(rest.pop("tls_cert"), rest.pop("tls_key"))
     try:
-        _run(_serve(options, host, port, tls=tls, **rest))
+        event_loop.run(_serve(options, host, port, tls=tls, **rest))
     except OSError as error:
         # Names the address that is taken, or the kubeconfig that cannot be written.
         click.echo(f"simulated cluster: {error}", err=True)
@@ -166,11 +165,11 @@ def _simulations(
     """Yield what runs beside the API server; each follows the store by itself."""
     operations, store = cluster.operations, cluster.operations.store
     if kubelets:
-        yield run_kubelets(KubeletSimulation(store, start_delay=start_delay), store)
+        yield drive(KubeletSimulation(store, start_delay=start_delay))
     if replace_pods:
-        yield run_replacement(PodReplacement(store, partial(operations.create, PODS)), store)
+        yield drive(PodReplacement(store, partial(operations.create, PODS)))
     if volumes:
-        yield run_volumes(VolumeSimulation(store))
+        yield drive(VolumeSimulation(store))
     reporters: list[Reporter] = []
     options = ReportOptions(report_interval, report_lag)
     if koordlets:
@@ -194,12 +193,3 @@ def _tls(certificate: str | None, key: str | None) -> ssl.SSLContext | None:
     except (OSError, ssl.SSLError) as error:
         raise click.UsageError(f"--tls-cert {certificate}: cannot be used with its key: {error}") from None
     return context
-
-
-def _run(coroutine: Coroutine[Any, Any, None]) -> None:
-    try:
-        import uvloop
-    except ImportError:
-        asyncio.run(coroutine)
-    else:
-        uvloop.run(coroutine)

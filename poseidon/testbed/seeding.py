@@ -9,12 +9,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from poseidon.testbed.api_server.bulk import create_object
-
-if TYPE_CHECKING:
-    from poseidon.testbed.api_server.operations import Operations
+from poseidon.testbed.api_server.operations import Operations
 
 Object = dict[str, Any]
 

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
-    from poseidon.kube.api.core import Node
-    from poseidon.kube.watch.changes import Change
+    from poseidon.kube.api.nodes import Node
+    from poseidon.kube.api.resource import Change
     from poseidon.pod_groups.sources import Source
 
     T = TypeVar("T")

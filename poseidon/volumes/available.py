@@ -10,14 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from poseidon.volumes.matching import HOSTNAME, Rules, hosts, implies, reaches, suits
 from poseidon.volumes.reach import ANYWHERE, Pair, Reach
+from poseidon.volumes.records import Profile, Volume
 from poseidon.volumes.requirements import NO_LIMIT
-
-if TYPE_CHECKING:
-    from poseidon.volumes.records import Profile, Volume
 
 
 @dataclass(eq=False, slots=True)

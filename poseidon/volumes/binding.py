@@ -7,17 +7,14 @@ server; whoever comes next finds them there and goes on.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from poseidon.kube.write.claim_writer import ClaimWrite, GiveVolume, SelectNode
+from poseidon.volumes.available import AvailableVolumes
+from poseidon.volumes.catalogue import Catalogue
 from poseidon.volumes.matching import reaches
+from poseidon.volumes.records import Claim
 from poseidon.volumes.requirements import NONE_TO_BIND
 from protos.conventions.configuration import PositiveDuration, Section
-
-if TYPE_CHECKING:
-    from poseidon.volumes.available import AvailableVolumes
-    from poseidon.volumes.catalogue import Catalogue
-    from poseidon.volumes.records import Claim
 
 
 @dataclass(slots=True)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, TypeVar
+from collections.abc import Set as AbstractSet
+from typing import Generic, TypeVar
 
 from poseidon.custom_records import NameIndex
+from poseidon.kube.api.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from poseidon.volumes.claims import Users
-from poseidon.volumes.records import Claim, Provision, Volume, volume_record
-
-if TYPE_CHECKING:
-    from collections.abc import Set as AbstractSet
-
-    from poseidon.kube.api.storage import PersistentVolume
-
+from poseidon.volumes.records import Claim, Provision, Volume, claim_record, provision_record, volume_record
 
 R = TypeVar("R")
 
@@ -85,11 +81,13 @@ class Catalogue:
 
     # --- changing ------------------------------------------------------------------------------------------
 
-    def put_claim(self, uid: str, record: Claim | None) -> str:
+    def put_claim(self, uid: str, found: PersistentVolumeClaim | None) -> str:
         """Take a claim, or its absence. Returns its key if anything that matters has changed, else ""."""
-        if record is None:
+        record: Claim | None = None
+        if found is None:
             key, known = self._claims.remove(uid)
         else:
+            record = claim_record(found)
             key, known = record.key, self._claims.put(uid, record.key, record)
         if known == record:
             return ""
@@ -122,10 +120,10 @@ class Catalogue:
             self._given.add(record.claim, name)
         return before, record
 
-    def put_provision(self, uid: str, name: str, record: Provision | None) -> str:
+    def put_provision(self, uid: str, found: StorageClass | None) -> str:
         """Take a storage class, or its absence. Returns its name if anything has changed, else ""."""
-        if record is None:
+        if found is None:
             name, known = self._provisions.remove(uid)
-        else:
-            known = self._provisions.put(uid, name, record)
-        return "" if known == record else name
+            return "" if known is None else name
+        name, record = found.metadata.name, provision_record(found)
+        return "" if self._provisions.put(uid, name, record) == record else name

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
+from poseidon.volumes.records import Condition, Offer, Profile
 from protos.firmament.v1 import scheduler_pb2 as pb
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from poseidon.volumes.records import Condition, Offer, Profile
 
 HOSTNAME = "kubernetes.io/hostname"
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from hashlib import blake2s
 from sys import intern
-from typing import TYPE_CHECKING
 
+from poseidon.kube.api.metadata import Number, ObjectMeta
+from poseidon.kube.api.pod_rules import LabelSelector
 from poseidon.kube.api.storage import (
     BIND_COMPLETED,
     LEGACY_CLASS,
@@ -21,12 +22,9 @@ from poseidon.kube.api.storage import (
     PersistentVolumeClaim,
     StorageClass,
 )
+from poseidon.kube.parsing.defects import Defect
 from poseidon.kube.parsing.quantities import QuantityError, amount
 from poseidon.volumes.requirements import AVAILABLE, driver_of, driver_of_class, topology_rule, volume_rules
-
-if TYPE_CHECKING:
-    from poseidon.kube.api.core import LabelSelector, Number, ObjectMeta
-    from poseidon.kube.parsing.defects import Defect
 
 FILESYSTEM = "Filesystem"
 _UNUSABLE_PHASES = ("Failed", "Released")

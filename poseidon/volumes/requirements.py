@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING
 
-from poseidon.kube.api.core import NodeAffinity
+from poseidon.custom_records import NameIndex
+from poseidon.kube.api.pod_rules import NodeAffinity
+from poseidon.kube.api.storage import CsiNode, PersistentVolume, StorageClass
+from poseidon.kube.parsing.defects import Defect
 from poseidon.pod_rules.node_affinity import NAME_FIELD, required_terms
 from protos.firmament.v1 import scheduler_pb2 as pb
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from poseidon.kube.api.storage import CsiNode, PersistentVolume, StorageClass
-    from poseidon.kube.parsing.defects import Defect
 
 ATTACHMENTS = "attachable-volumes-csi-"
 """Resources that begin like this count the volumes of a CSI driver that are attached to a machine."""
@@ -189,21 +186,26 @@ class AttachLimits:
     """
 
     def __init__(self) -> None:
+        self._names = NameIndex()
         self._limits: dict[str, dict[str, int]] = {}
         self._stated: Counter[str] = Counter()
 
-    def put(self, csi_node: CsiNode) -> frozenset[str]:
-        """Take what one machine states. Returns the drivers that have become, or ceased to be, limited."""
+    def put(self, uid: str, csi_node: CsiNode | None) -> tuple[str, frozenset[str]]:
+        """Take what one machine states, None for nothing any more.
+
+        Returns the machine, "" for one that is not known, and the drivers that have become, or ceased to be, limited.
+        """
+        if csi_node is None:
+            name = self._names.remove(uid)
+            return name, self._replace(name, {})
+        name = csi_node.metadata.name
+        self._names.put(uid, name)
         stated = {
             driver.name: min(max(0, driver.allocatable.count), NO_LIMIT)
             for driver in csi_node.spec.drivers
             if driver.name and driver.allocatable is not None and driver.allocatable.count is not None
         }
-        return self._replace(csi_node.metadata.name, stated)
-
-    def remove(self, name: str) -> frozenset[str]:
-        """A machine states nothing any more."""
-        return self._replace(name, {})
+        return name, self._replace(name, stated)
 
     def counts(self, driver: str) -> bool:
         """Whether volumes of a driver are counted."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from poseidon.kube.api.pods import PodClaim
+from poseidon.volumes.catalogue import Catalogue
+from poseidon.volumes.records import Claim, Profile
 from poseidon.volumes.requirements import (
     ABSENT_RULE,
     IN_USE,
@@ -15,13 +18,6 @@ from poseidon.volumes.requirements import (
     attachments,
     node_rule,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from poseidon.volumes.catalogue import Catalogue
-    from poseidon.volumes.claims import PodClaim
-    from poseidon.volumes.records import Claim, Profile
 
 UNBOUND_IMMEDIATE = "pod has unbound immediate PersistentVolumeClaims"
 

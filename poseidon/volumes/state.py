@@ -3,35 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from poseidon.custom_records import NameIndex
-from poseidon.kube.watch.quarantine import Quarantine
+from poseidon.kube.api.pods import PodClaim
+from poseidon.kube.api.resource import Change
+from poseidon.kube.api.storage import (
+    CsiDriver,
+    CsiNode,
+    CsiStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
+from poseidon.kube.quarantine import Quarantine
 from poseidon.volumes.available import AvailableVolumes
 from poseidon.volumes.binding import VolumeBindings, VolumeOptions
 from poseidon.volumes.catalogue import Catalogue
-from poseidon.volumes.claims import Holders, PodClaim, Rank, Users
+from poseidon.volumes.claims import Holders, Rank, Users
 from poseidon.volumes.matching import implies
-from poseidon.volumes.records import Profile, claim_record, provision_record
+from poseidon.volumes.records import Profile
 from poseidon.volumes.requirements import AttachLimits, attachments
 from poseidon.volumes.resolution import NOTHING, TAKEN, Resolution, needs_of, obstacle, without_volume
 from poseidon.volumes.storage_capacity import StorageCapacities
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from poseidon.kube.api.storage import (
-        CsiDriver,
-        CsiNode,
-        CsiStorageCapacity,
-        PersistentVolume,
-        PersistentVolumeClaim,
-        StorageClass,
-    )
-    from poseidon.kube.watch.changes import Change
-    from poseidon.kube.write.claim_writer import ClaimWrite
-    from protos.firmament.v1 import scheduler_pb2 as pb
 
 
 @dataclass(slots=True)
@@ -49,7 +43,8 @@ class VolumeState:
     """Claims, volumes, classes, CSI nodes, machines' labels, and the pods that use claims.
 
     Changes may come in any order and any number of times. After some, ``take_affected`` gives the pods for which
-    something else holds than before, and ``take_offers`` what machines offer now. What cannot be told of a pod or a
+    something else holds than before, and ``take_offers`` what machines offer now; ``bindings`` are those of claims that
+    are under way, ``capacities`` what volumes can be made. What cannot be told of a pod or a
     machine goes to ``quarantine``. Not thread-safe.
     """
 
@@ -57,11 +52,10 @@ class VolumeState:
         self._quarantine = quarantine if quarantine is not None else Quarantine()
         self._storage = Catalogue()
         self._limits = AttachLimits()
-        self._csi_names = NameIndex()
         self._available = AvailableVolumes()
         options = options or VolumeOptions()
-        self._bindings = VolumeBindings(self._storage, self._available, options)
-        self._capacities = StorageCapacities(scored=options.capacity_scoring)
+        self.bindings = VolumeBindings(self._storage, self._available, options)
+        self.capacities = StorageCapacities(scored=options.capacity_scoring)
         self._pods: dict[str, _Pod] = {}
         self._users = Users()
         self._holders = Holders()
@@ -74,8 +68,7 @@ class VolumeState:
     def claims_changed(self, changes: Sequence[Change[PersistentVolumeClaim]]) -> None:
         """Take claims as they are now."""
         for change in changes:
-            record = claim_record(change.object) if change.object is not None else None
-            key = self._storage.put_claim(change.uid, record)
+            key = self._storage.put_claim(change.uid, change.object)
             if key:
                 self._claim_changed(key)
 
@@ -95,11 +88,7 @@ class VolumeState:
     def storage_classes_changed(self, changes: Sequence[Change[StorageClass]]) -> None:
         """Take storage classes as they are now. Pods whose claims are not bound yet may be concerned."""
         for change in changes:
-            found = change.object
-            if found is None:
-                name = self._storage.put_provision(change.uid, "", None)
-            else:
-                name = self._storage.put_provision(change.uid, found.metadata.name, provision_record(found))
+            name = self._storage.put_provision(change.uid, change.object)
             if name:
                 concerned = (
                     uid
@@ -111,15 +100,9 @@ class VolumeState:
     def csi_nodes_changed(self, changes: Sequence[Change[CsiNode]]) -> None:
         """Take the limits of machines as they are now."""
         for change in changes:
-            if change.object is not None:
-                name = change.object.metadata.name
-                self._csi_names.put(change.uid, name)
-                drivers = self._limits.put(change.object)
-            elif name := self._csi_names.remove(change.uid):
-                drivers = self._limits.remove(name)
-            else:
-                continue
-            self._changed_nodes.add(name)
+            name, drivers = self._limits.put(change.uid, change.object)
+            if name:
+                self._changed_nodes.add(name)
             if drivers:
                 self._changed_nodes.update(self._available.machines)
                 self._affected.update(dict.fromkeys(self._pods))
@@ -135,22 +118,22 @@ class VolumeState:
     def storage_capacities_changed(self, changes: Sequence[Change[CsiStorageCapacity]]) -> None:
         """Take what volumes can be made as it is now."""
         for change in changes:
-            self._changed_nodes |= self._capacities.put(change.uid, change.object)
+            self._changed_nodes |= self.capacities.put(change.uid, change.object)
 
     def node_changed(self, name: str, labels: Mapping[str, str]) -> None:
         """Take a machine as it is now."""
         if name not in self._available.machines:
             self._changed_nodes.add(name)
         self._available.put_node(name, labels)
-        if self._capacities.put_node(name, labels):
+        if self.capacities.put_node(name, labels):
             self._changed_nodes.add(name)
 
     def node_gone(self, name: str) -> None:
         """A machine is gone."""
         self._available.remove_node(name)
-        self._capacities.remove_node(name)
+        self.capacities.remove_node(name)
         self._changed_nodes.discard(name)
-        self._bindings.node_gone(name)
+        self.bindings.node_gone(name)
 
     # --- pods ----------------------------------------------------------------------------------------------
 
@@ -173,7 +156,7 @@ class VolumeState:
             pod.rank = rank
             self._tell_rivals(pod)
         self.move_pod(uid, place)
-        if uid not in self._bindings:
+        if uid not in self.bindings:
             pod.resolution = self._resolve(uid, pod)
             self._affected.pop(uid, None)
         return pod.resolution
@@ -199,7 +182,7 @@ class VolumeState:
         """A pod, which may be one without claims, is gone or has ended."""
         if uid not in self._pods:
             return
-        self._bindings.abandon(uid)
+        self.bindings.abandon(uid)
         self.move_pod(uid, "")
         pod = self._pods.pop(uid)
         for each in pod.claims:
@@ -219,7 +202,7 @@ class VolumeState:
     def has_news(self) -> bool:
         """Whether one of those calls that return something once may return something."""
         changed = self._affected or self._changed_nodes or self._available.has_changed
-        return bool(changed) or self._bindings.has_news
+        return bool(changed) or self.bindings.has_news
 
     def take_affected(self) -> list[tuple[str, Resolution]]:
         """Return the pods for which something else holds than before, once. Those being bound stay as they are."""
@@ -228,7 +211,7 @@ class VolumeState:
             affected, self._affected = self._affected, {}
             for uid in affected:
                 pod = self._pods.get(uid)
-                if pod is None or uid in self._bindings:
+                if pod is None or uid in self.bindings:
                     continue
                 with self._quarantine.attempt("claims of pods", uid, name=pod.name):
                     resolution = self._resolve(uid, pod)
@@ -274,16 +257,12 @@ class VolumeState:
         """Return what a machine offers to volumes, by resource."""
         return dict(self._limits.amounts(node)) | dict(self._available.amounts(node))
 
-    def rooms(self, node: str) -> tuple[pb.StorageRoom, ...]:
-        """Return what volumes can be made where a machine reaches them, by storage class."""
-        return self._capacities.rooms(node)
-
     # --- binding claims ------------------------------------------------------------------------------------
 
     def begin(self, uid: str, node: str, now: float) -> str:
         """A pod has got a node: have its claims bound. Returns why that cannot be, "" if it can.
 
-        ``is_under_way`` tells whether there is something to wait for; its end is among ``take_settled``.
+        ``bindings`` have it while there is something to wait for; its end is among ``take_settled``.
         """
         pod = self._pods.get(uid)
         if pod is None:
@@ -292,32 +271,16 @@ class VolumeState:
             # Both were chosen before either was known to be.
             return TAKEN.refused
         unbound = pod.resolution.unbound
-        return self._bindings.begin(uid, node, unbound, now) if unbound else ""
-
-    def is_under_way(self, uid: str) -> bool:
-        """Whether a pod's claims are being bound."""
-        return uid in self._bindings
-
-    def refused(self, write: ClaimWrite, reason: str) -> None:
-        """A write has failed for good; without a reason, what it was to begin counts as done."""
-        self._bindings.refused(write, reason)
+        return self.bindings.begin(uid, node, unbound, now) if unbound else ""
 
     def abandon(self, uid: str) -> None:
         """A pod is not to be bound any more."""
-        self._bindings.abandon(uid)
+        self.bindings.abandon(uid)
         self._affected[uid] = None
-
-    def expire(self, now: float) -> None:
-        """Give up claims that have taken too long."""
-        self._bindings.expire(now)
-
-    def take_writes(self) -> list[ClaimWrite]:
-        """Return what has to be written to the API server, once."""
-        return self._bindings.take_writes()
 
     def take_settled(self) -> dict[str, str]:
         """Return the pods whose claims are no longer being bound, once: "" for success, else the reason."""
-        settled = self._bindings.take_settled()
+        settled = self.bindings.take_settled()
         self._affected.update(dict.fromkeys(settled))
         return settled
 
@@ -331,7 +294,7 @@ class VolumeState:
 
     def _claim_changed(self, key: str) -> None:
         self._sharing_changed(key)
-        self._bindings.claim_changed(key)
+        self.bindings.claim_changed(key)
 
     def _tell_rivals(self, pod: _Pod) -> None:
         """Another pod may use what only one at a time may."""
@@ -382,8 +345,3 @@ class VolumeState:
             if any(other.place or (other.rank < pod.rank and not by_placed) for other in others):
                 return True
         return False
-
-
-def ranked(priority: int, created: float, uid: str) -> Rank:
-    """Return the order of a pod among those that wait for the same thing."""
-    return (-priority, created, uid)

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from poseidon.kube.api.storage import CsiStorageCapacity
 from poseidon.volumes.matching import holds
 from poseidon.volumes.reach import ANYWHERE, Pair, Reach
 from poseidon.volumes.records import Condition, conditions_of, storage_bytes
 from protos.firmament.v1 import scheduler_pb2 as pb
-
-if TYPE_CHECKING:
-    from poseidon.kube.api.storage import CsiStorageCapacity
 
 LARGEST = 2**53
 """Bytes that are told at most; more makes no difference to any claim."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from poseidon.kube.api.core import ObjectMeta, SchedulingGroup, WorkloadReference
+from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.kube.api.pod_groups import (
     GangPolicy,
     GroupPolicy,
@@ -20,6 +20,7 @@ from poseidon.kube.api.pod_groups import (
     WorkloadPodGroup,
     WorkloadSpec,
 )
+from poseidon.kube.api.pods import SchedulingGroup, WorkloadReference
 from tests.bridge import objects
 
 LABEL = "scheduling.x-k8s.io/pod-group"

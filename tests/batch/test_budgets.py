@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 
 from poseidon.disruption_budgets import described
-from poseidon.kube.api.core import LabelSelector, LabelSelectorRequirement
 from poseidon.kube.api.pod_groups import (
     DisruptionBudget,
     DisruptionBudgetSpec,
     DisruptionBudgetStatus,
     GenerationMeta,
 )
+from poseidon.kube.api.pod_rules import LabelSelector, LabelSelectorRequirement
 
 
 def budget(selector, *, allowed=1, seen=1, generation=1):

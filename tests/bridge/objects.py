@@ -2,21 +2,10 @@
 
 from __future__ import annotations
 
-from poseidon.kube.api.core import (
-    Condition,
-    Container,
-    Node,
-    NodeSpec,
-    NodeStatus,
-    ObjectMeta,
-    OwnerReference,
-    Pod,
-    PodSpec,
-    PodStatus,
-    ResourceRequirements,
-    SchedulingGate,
-)
-from poseidon.kube.watch.changes import Change
+from poseidon.kube.api.metadata import Condition, ObjectMeta, OwnerReference
+from poseidon.kube.api.nodes import Node, NodeSpec, NodeStatus
+from poseidon.kube.api.pods import Container, Pod, PodSpec, PodStatus, ResourceRequirements, SchedulingGate
+from poseidon.kube.api.resource import Change
 
 
 def node(name, *, cpu="8", labels=None, uid=None, unschedulable=False):

@@ -8,9 +8,9 @@ import pytest
 
 from poseidon.bridge.state import BridgeState
 from poseidon.embedding import EmbeddedScheduler, load_configuration
-from poseidon.kube.api.core import Pod
 from poseidon.kube.api.decoding import convert_object
-from poseidon.kube.watch.changes import Change
+from poseidon.kube.api.pods import Pod
+from poseidon.kube.api.resource import Change
 from tests.bridge import objects
 
 

@@ -11,8 +11,9 @@ from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.client.media_types import MERGE_PATCH
 from poseidon.testbed.api_server.bulk import create_object
 from poseidon.testbed.api_server.server import SimulatedCluster
+from poseidon.testbed.controllers.driving import drive
 from poseidon.testbed.controllers.node_rules import SELECTED_NODE
-from poseidon.testbed.controllers.volumes import Provisioning, VolumeSimulation, run_volumes
+from poseidon.testbed.controllers.volumes import Provisioning, VolumeSimulation
 from poseidon.testbed.seeding import NodeShape, node
 from poseidon.volumes.binding import VolumeOptions
 from poseidon.volumes.requirements import IN_USE
@@ -48,7 +49,7 @@ async def cluster(provisioner):
     for obj in (node("n1", NodeShape(), zone="a"), node("n2", NodeShape(), zone="b"), storage_class()):
         create_object(cluster.operations, obj)
     volumes = VolumeSimulation(cluster.operations.store, provisioner=provisioner)
-    running = asyncio.create_task(run_volumes(volumes))
+    running = asyncio.create_task(drive(volumes))
     yield cluster
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)

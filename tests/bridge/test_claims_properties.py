@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from poseidon.bridge.state import BridgeState
 from poseidon.configuration.document import BridgeConfiguration
-from poseidon.kube.api.core import ClaimSource, PodVolume
+from poseidon.kube.api.pods import ClaimSource, PodVolume
+from poseidon.kube.api.resource import Change
 from poseidon.kube.api.storage import SELECTED_NODE
-from poseidon.kube.watch.changes import Change
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
 from poseidon.kube.write.claim_writer import GiveVolume, SelectNode
 from poseidon.lifecycle.actions import Bind

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from firmament.wire.events import events_from_proto
 from poseidon.bridge.state import BridgeState
-from poseidon.kube.api.core import LabelSelector, TopologySpreadConstraint
-from poseidon.pods.class_numbers import LEAST_SURPLUS
+from poseidon.kube.api.pod_rules import LabelSelector, TopologySpreadConstraint
+from poseidon.pods.classes import LEAST_SURPLUS
 from tests.bridge import objects
 from tests.bridge.solver_view import SolverView
 from tests.support.core import Clock, placed, scheduler

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from poseidon.bridge.state import BridgeState
-from poseidon.kube.api.core import Taint, Toleration
-from poseidon.kube.watch.changes import Change
+from poseidon.kube.api.nodes import Taint
+from poseidon.kube.api.pod_rules import Toleration
+from poseidon.kube.api.resource import Change
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
 from poseidon.lifecycle.actions import Bind
 from protos.firmament.v1 import scheduler_pb2 as pb

@@ -6,10 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from poseidon.bridge.state import BridgeState
-from poseidon.kube.api.core import Condition
+from poseidon.kube.api.metadata import Condition, timestamp
 from poseidon.kube.api.pod_groups import PodGroupStatus
-from poseidon.kube.api.references import timestamp
-from poseidon.kube.watch.changes import Change
+from poseidon.kube.api.resource import Change
 from poseidon.pod_groups.membership import POD_GROUP, WORKLOAD
 from tests.batch.objects import pod, pod_group, workload
 from tests.bridge.objects import node, present

@@ -8,12 +8,11 @@ import time
 from random import Random
 
 import pytest
-from prometheus_client import CollectorRegistry
 
-from poseidon.kube.api.references import PodRef
-from poseidon.kube.client.metrics import KubeMetrics
+from poseidon.kube.api.metadata import PodRef
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
+from poseidon.kube.environment import Environment
 from poseidon.kube.write.binder import BindResult
 from poseidon.kube.write.patch_writer import Nomination, PatchWriter
 from poseidon.lifecycle.actions import AnnounceScheduled
@@ -103,13 +102,7 @@ async def test_a_nomination_that_comes_too_late_is_no_fault(caplog, withdrawn):
         scripted(answer) as (api, url),
         Transport(ConnectionSettings(url), clock=time.monotonic) as transport,
     ):
-        writer = PatchWriter(
-            "nomination",
-            transport,
-            wait_quiet=wait_quiet,
-            metrics=KubeMetrics(CollectorRegistry()),
-            random=Random(1),
-        )
+        writer = PatchWriter("nomination", Environment(transport, random=Random(1)), wait_quiet)
         task = asyncio.create_task(writer.run())
         with caplog.at_level(logging.WARNING):
             writer.submit(Nomination(POD, "n1"))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from poseidon.kube.api.core import ObjectMeta, PriorityClass
-from poseidon.kube.watch.changes import Change
+from poseidon.kube.api.metadata import ObjectMeta
+from poseidon.kube.api.nodes import PriorityClass
+from poseidon.kube.api.resource import Change
 from poseidon.kube.write.binder import BindResult
 from poseidon.kube.write.patch_writer import GroupStatusWrite
 from poseidon.lifecycle.actions import AnnounceGroup, AnnounceUnschedulable, Bind

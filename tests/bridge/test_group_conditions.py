@@ -9,23 +9,22 @@ from random import Random
 import msgspec
 import pytest
 from msgspec.structs import replace
-from prometheus_client import CollectorRegistry
 
-from poseidon.kube.api.core import Condition
+from poseidon.kube.api.metadata import Condition
 from poseidon.kube.api.pod_groups import (
     GroupPolicy,
     NativePodGroupStatus,
     SchedulingConstraints,
     TopologyConstraint,
 )
-from poseidon.kube.client.metrics import KubeMetrics
+from poseidon.kube.api.resource import Change
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
-from poseidon.kube.watch.changes import Change
+from poseidon.kube.environment import Environment
 from poseidon.kube.write.patch_writer import GroupConditionWrite, GroupConditionWriter
 from poseidon.lifecycle.actions import AnnounceGroup
 from poseidon.pod_groups.membership import NATIVE_POD_GROUP
-from poseidon.pods.class_numbers import GROUP_LABEL
+from poseidon.pod_rules.pod_affinity import GROUP_LABEL
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.batch.objects import native, pod
 from tests.bridge.objects import present
@@ -119,10 +118,8 @@ async def test_the_condition_is_patched_and_others_are_left_alone():
     ):
         writer = GroupConditionWriter(
             lambda: "/apis/scheduling.k8s.io/v1alpha3/podgroups",
-            transport,
-            wait_quiet=quiet,
-            metrics=KubeMetrics(CollectorRegistry()),
-            random=Random(1),
+            Environment(transport, random=Random(1)),
+            quiet,
         )
         condition = Condition(
             "PodGroupScheduled", "False", "Unschedulable", "no room", "2026-01-01T00:00:00Z"

@@ -7,8 +7,8 @@ import json
 from msgspec.structs import replace
 
 from poseidon.bridge.state import BridgeState
-from poseidon.kube.api.core import ContainerState, ContainerStatus, Pod, Terminated
 from poseidon.kube.api.decoding import convert_object
+from poseidon.kube.api.pods import ContainerState, ContainerStatus, Pod, Terminated
 from poseidon.testbed.controllers.kubelet import RUN_SECONDS, KubeletSimulation
 from poseidon.testbed.objects.binding import bind, decode_binding
 from poseidon.testbed.objects.resources import PODS

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from poseidon.bridge.state import BridgeState
 from poseidon.configuration.document import BridgeConfiguration
-from poseidon.kube.api.references import timestamp
+from poseidon.kube.api.metadata import timestamp
 from poseidon.lifecycle.nominations import MoveOptions
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge.objects import gone, node, pod, present

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from poseidon.bridge.state import BridgeState
 from poseidon.configuration.document import BridgeConfiguration
-from poseidon.kube.api.core import Condition, ContainerState, ContainerStatus, OwnerReference, Running
-from poseidon.kube.api.references import PodRef
+from poseidon.kube.api.metadata import Condition, OwnerReference, PodRef
+from poseidon.kube.api.pods import ContainerState, ContainerStatus, Running
 from poseidon.lifecycle.actions import AnnounceRefused, AnnounceScheduled, DeleteRefused, RecreateRefused
 from poseidon.lifecycle.recovery import RECREATIONS, RecoveryOptions, may_have_run, refused
 from tests.bridge.objects import gone, node, pod, present

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from poseidon.bridge.solver_stream.refused_events import RefusedEvents
-from poseidon.kube.watch.quarantine import Quarantine
+from poseidon.kube.quarantine import Quarantine
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 pytestmark = pytest.mark.usefixtures("may_set_aside")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poseidon.bridge.rounds import parts_of
+from poseidon.lifecycle.placements import parts_of
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 

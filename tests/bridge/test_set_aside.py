@@ -9,8 +9,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from poseidon.kube.api.core import Toleration
-from poseidon.kube.watch.changes import Change
+from poseidon.kube.api.pod_rules import Toleration
+from poseidon.kube.api.resource import Change
 from poseidon.lifecycle.actions import AnnounceUnschedulable, Bind
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge.objects import gone, node, pod, present

@@ -7,9 +7,9 @@ import pytest
 
 from poseidon.bridge.state import BridgeState
 from poseidon.configuration.document import BridgeConfiguration
-from poseidon.kube.api.core import ObjectMeta, PriorityClass
-from poseidon.kube.api.references import PodRef
-from poseidon.kube.watch.changes import Change
+from poseidon.kube.api.metadata import ObjectMeta, PodRef
+from poseidon.kube.api.nodes import PriorityClass
+from poseidon.kube.api.resource import Change
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
 from poseidon.lifecycle.actions import AnnounceScheduled, AnnounceUnschedulable, Bind
 from protos.firmament.v1 import scheduler_pb2 as pb

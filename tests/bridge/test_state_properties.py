@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from poseidon.bridge.state import BridgeState
-from poseidon.kube.watch.changes import Change
+from poseidon.kube.api.resource import Change
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
 from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest
 from poseidon.lifecycle.actions import AnnounceUnschedulable, Bind, Evict, WithdrawEviction

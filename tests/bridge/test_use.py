@@ -5,7 +5,7 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry
 
 from poseidon.bridge.state import BridgeState
-from poseidon.kube.watch.changes import Change
+from poseidon.kube.api.resource import Change
 from poseidon.metrics_sources.intake import Intake, SourceMetrics
 from poseidon.metrics_sources.readings import NodeReading, PodReading
 from poseidon.testbed.api_server.reports import KoordletSimulation, ReportOptions

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from poseidon.bridge.state import BridgeState
-from poseidon.kube.api.core import Namespace, ObjectMeta
-from poseidon.kube.watch.changes import Change
+from poseidon.kube.api.metadata import ObjectMeta
+from poseidon.kube.api.nodes import Namespace
+from poseidon.kube.api.resource import Change
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
 from poseidon.lifecycle.actions import Bind
 from poseidon.pods.visibility import SelectorIndex

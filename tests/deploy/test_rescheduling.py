@@ -10,8 +10,9 @@ from click.testing import CliRunner
 
 from poseidon.cli import main
 from poseidon.commands.reschedule import reschedule
-from poseidon.testbed.controllers.kubelet import KubeletSimulation, run_kubelets
-from poseidon.testbed.controllers.replacement import PodReplacement, run_replacement
+from poseidon.testbed.controllers.driving import drive
+from poseidon.testbed.controllers.kubelet import KubeletSimulation
+from poseidon.testbed.controllers.replacement import PodReplacement
 from poseidon.testbed.kubeconfig import write_kubeconfig
 from poseidon.testbed.objects.resources import PODS
 from tests.deploy.installation import installed
@@ -38,8 +39,8 @@ async def test_its_account_may_do_what_it_does_and_nothing_more(tmp_path):
         store = made.operations.store
         replacement = PodReplacement(store, partial(made.operations.create, PODS))
         running = [
-            asyncio.create_task(run_kubelets(KubeletSimulation(store), store)),
-            asyncio.create_task(run_replacement(replacement, store)),
+            asyncio.create_task(drive(KubeletSimulation(store))),
+            asyncio.create_task(drive(replacement)),
         ]
         try:
             await made.start()

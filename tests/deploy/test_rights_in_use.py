@@ -17,8 +17,9 @@ from click.testing import CliRunner
 from poseidon.cli import main
 from poseidon.testbed.api_server.faults import Fault
 from poseidon.testbed.api_server.reports import MetricsServer, ReportOptions, run_reporters
+from poseidon.testbed.controllers.driving import drive
 from poseidon.testbed.controllers.true_use import TrueUse
-from poseidon.testbed.controllers.volumes import VolumeSimulation, run_volumes
+from poseidon.testbed.controllers.volumes import VolumeSimulation
 from poseidon.testbed.kubeconfig import write_kubeconfig
 from tests.deploy.installation import installed
 from tests.deploy.manifests import WITH_ROLES, everything, of_kind, rights_of
@@ -245,7 +246,7 @@ async def test_every_role_grants_what_is_made_use_of_and_no_verb_more(tmp_path):
                 Fault(f".*/{plural}/[^/]*", "PATCH", times=1, code=409, reason="Conflict")
             )
         background = [
-            asyncio.create_task(run_volumes(VolumeSimulation(store))),
+            asyncio.create_task(drive(VolumeSimulation(store))),
             asyncio.create_task(run_reporters([metrics_server], time.time)),
         ]
         await made.start()

@@ -10,8 +10,9 @@ import kubernetes
 import msgspec
 from kubernetes import client
 
-from poseidon.kube.api.core import Namespace, Node, Pod, PriorityClass
+from poseidon.kube.api.nodes import Namespace, Node, PriorityClass
 from poseidon.kube.api.pod_groups import DisruptionBudget, NativePodGroup
+from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.storage import (
     CsiDriver,
     CsiNode,

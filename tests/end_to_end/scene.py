@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from poseidon.demo.solver_client import SolverClient, SolverCounts
+from poseidon.demo.solver_client import SolverClient
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.testbed.api_server.operations import Operations
@@ -23,6 +23,7 @@ from poseidon.testbed.harness.stack import Stack, StackOptions
 from poseidon.testbed.kubeconfig import write_kubeconfig
 from poseidon.testbed.objects.resources import EVENTS, NODES, PODS, ResourceType
 from poseidon.testbed.seeding import NodeShape, create_nodes, create_pods
+from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.end_to_end.books import overcommitted, placements
 from tests.end_to_end.shared_solver import SharedSolvers
 from tests.support.cluster import binding, pod
@@ -127,11 +128,11 @@ class Scene:
             self.stack.solver_address = SOLVERS.address(self._folder, self._config)
         await self.stack.start_bridge()
 
-    async def solver_counts(self) -> SolverCounts:
+    async def solver_counts(self) -> pb.ListStateResponse:
         async with SolverClient(self.stack.solver_address, self._cluster_name) as client:
             return await client.counts()
 
-    async def until_solver(self, condition: Callable[[SolverCounts], bool]) -> SolverCounts:
+    async def until_solver(self, condition: Callable[[pb.ListStateResponse], bool]) -> pb.ListStateResponse:
         """Wait until the solver's counts satisfy the condition."""
         async with (
             SolverClient(self.stack.solver_address, self._cluster_name) as client,
@@ -139,7 +140,7 @@ class Scene:
         ):
             return await client.wait_for(condition)
 
-    async def until_solver_has_bound(self, count: int) -> SolverCounts:
+    async def until_solver_has_bound(self, count: int) -> pb.ListStateResponse:
         return await self.until_solver(lambda counts: counts.bound == count)
 
     def log(self, what: str) -> str:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from poseidon.testbed.api_server.faults import Fault
-from poseidon.testbed.controllers.kubelet import KubeletSimulation, run_kubelets
+from poseidon.testbed.controllers.driving import drive
+from poseidon.testbed.controllers.kubelet import KubeletSimulation
 from poseidon.testbed.objects.resources import NODES, PODS
 from poseidon.testbed.seeding import NodeShape
 from tests.end_to_end.books import overcommitted
@@ -26,7 +27,7 @@ SMALL = NodeShape("small", cpu="4", memory="16Gi")
 async def kubelets(s: Scene) -> AsyncIterator[None]:
     """Let bound pods run, or be refused."""
     store = s.operations.store
-    running = asyncio.create_task(run_kubelets(KubeletSimulation(store), store))
+    running = asyncio.create_task(drive(KubeletSimulation(store)))
     try:
         yield
     finally:

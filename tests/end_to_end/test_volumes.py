@@ -7,8 +7,9 @@ import signal
 from contextlib import asynccontextmanager
 
 from poseidon.testbed.api_server.bulk import create_object
+from poseidon.testbed.controllers.driving import drive
 from poseidon.testbed.controllers.node_rules import SELECTED_NODE
-from poseidon.testbed.controllers.volumes import VolumeSimulation, run_volumes
+from poseidon.testbed.controllers.volumes import VolumeSimulation
 from poseidon.testbed.objects.resources import EVENTS, PODS
 from tests.end_to_end.scene import SECONDS, names, scene
 from tests.support.cluster import pod
@@ -29,7 +30,7 @@ NODES, COUNT, LIMIT = 9, 100, 25
 @asynccontextmanager
 async def provisioning(s, delay):
     """Run the controllers of volumes."""
-    running = asyncio.create_task(run_volumes(VolumeSimulation(s.operations.store, delay=delay)))
+    running = asyncio.create_task(drive(VolumeSimulation(s.operations.store, delay=delay)))
     try:
         yield
     finally:

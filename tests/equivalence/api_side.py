@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from poseidon.kube.api.collections import NATIVE_POD_GROUPS
-from poseidon.kube.api.references import timestamp
+from poseidon.kube.api.metadata import timestamp
 from poseidon.kube.client.errors import ApiError
 from poseidon.manifests.loader import Manifests
 

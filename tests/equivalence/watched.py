@@ -17,14 +17,14 @@ from poseidon.kube.api import collections as feeds
 from poseidon.kube.api.resource import Resource
 from poseidon.kube.api.storage import SELECTED_NODE
 from poseidon.kube.client.metrics import KubeMetrics
-from poseidon.kube.watch.changes import Feed, ReflectorOptions
-from poseidon.kube.watch.quarantine import Quarantine
+from poseidon.kube.environment import Environment, ReflectorOptions
+from poseidon.kube.quarantine import Quarantine
 from poseidon.kube.watch.reflector import Reflector
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
 from poseidon.kube.write.claim_writer import GiveVolume, SelectNode
 from poseidon.lifecycle.actions import AnnounceUnschedulable, Bind, Evict
 from poseidon.metrics_sources.intake import Intake, SourceMetrics
-from poseidon.metrics_sources.koordinator import NODE_METRICS, NodeMetricHandler
+from poseidon.metrics_sources.koordinator import NODE_METRICS, NodeMetricTaker
 from poseidon.metrics_sources.metrics_server import MetricsServerSource
 from poseidon.metrics_sources.options import MetricsServerOptions
 from poseidon.metrics_sources.samples import METRICS_SERVER, NODE_METRIC
@@ -102,24 +102,26 @@ class WatchedCluster:
                 (each, state.custom_records.taker(custom, i)) for i, each in enumerate(custom.resources)
             ]
         for resource, take in takers:
-            yield resource.name, self._reflector(resource, Feed(take, lambda: None))
-        handler = NodeMetricHandler(self._intake(NODE_METRIC), lambda: self._now)
-        yield NODE_METRICS.name, self._reflector(NODE_METRICS, handler)
+            yield resource.name, self._reflector(resource, take)
+        handler = NodeMetricTaker(self._intake(NODE_METRIC), lambda: self._now)
+        yield NODE_METRICS.name, self._reflector(NODE_METRICS, handler.take)
 
     def _intake(self, source: str) -> Intake:
         metrics = SourceMetrics(CollectorRegistry())
         return Intake(source, self.state.samples, self.state, metrics=metrics, changed=lambda: None)
 
-    def _reflector(self, resource: Resource[Any], handler: Any) -> Reflector[Any]:
+    def _reflector(self, resource: Resource[Any], take: Any) -> Reflector[Any]:
         return Reflector(
-            self.api,  # type: ignore[arg-type]  # answers lists; lines of watches are handed in
+            Environment(
+                self.api,  # type: ignore[arg-type]  # answers lists; lines of watches are handed in
+                self._metrics,
+                Random(1),
+                clock=lambda: self._now,
+                quarantine=self.quarantine,
+                reflector=ReflectorOptions(page_size=7),
+            ),
             resource,
-            handler,
-            metrics=self._metrics,
-            random=Random(1),
-            clock=lambda: self._now,
-            options=ReflectorOptions(page_size=7),
-            quarantine=self.quarantine,
+            take,
         )
 
     def list_all(self) -> None:
@@ -135,14 +137,14 @@ class WatchedCluster:
     async def look_elsewhere(self) -> None:
         """Read what is not followed by a reflector of its own from the start: wanted ConfigMaps, and metrics.k8s.io."""
         book = self.state.applications
-        for namespace, name in book.wanted_config_maps() if book is not None else ():
+        for namespace, name in book.topologies.wanted_config_maps() if book is not None else ():
 
             def take(changes: Any, name: tuple[str, str] = (namespace, name)) -> None:
                 for change in changes:
                     assert book is not None
                     book.config_map_changed(name, change.object.data)
 
-            await self._reflector(feeds.config_map(namespace, name), Feed(take, lambda: None))._list()
+            await self._reflector(feeds.config_map(namespace, name), take)._list()
         source = MetricsServerSource(
             self.api,  # type: ignore[arg-type]  # answers lists
             self._intake(METRICS_SERVER),

@@ -24,14 +24,14 @@ from poseidon.kube.api import collections as feeds
 from poseidon.kube.api.collections import APP_GROUPS, GROUP_MAPS, NETWORK_TOPOLOGIES, tree_maps
 from poseidon.kube.api.resource import Resource
 from poseidon.kube.client.metrics import KubeMetrics
-from poseidon.kube.watch.changes import Feed, ReflectorOptions
-from poseidon.kube.watch.quarantine import Quarantine
+from poseidon.kube.environment import Environment
+from poseidon.kube.quarantine import Quarantine
 from poseidon.kube.watch.reflector import Reflector
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
 from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest
 from poseidon.lifecycle.actions import Action, Bind, Evict, WithdrawEviction
 from poseidon.metrics_sources.intake import Intake, SourceMetrics
-from poseidon.metrics_sources.koordinator import NODE_METRICS, NodeMetricHandler
+from poseidon.metrics_sources.koordinator import NODE_METRICS, NodeMetricTaker
 from poseidon.metrics_sources.samples import NODE_METRIC
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.hostile.objects import COMMONS
@@ -118,22 +118,17 @@ class House:
             metrics=SourceMetrics(CollectorRegistry()),
             changed=lambda: None,
         )
-        handlers: list[tuple[Resource[Any], Any]] = [
-            *((resource, Feed(take, lambda: None)) for resource, take in takers),
-            (NODE_METRICS, NodeMetricHandler(intake, lambda: self.now)),
-        ]
+        takers.append((NODE_METRICS, NodeMetricTaker(intake, lambda: self.now).take))
         found: dict[type, list[Reflector[Any]]] = {}
-        for resource, handler in handlers:
-            reflector = Reflector(
-                self,  # type: ignore[arg-type]  # lines are handed in, and lists answered, by hand
-                resource,
-                handler,
-                metrics=metrics,
-                random=Random(1),
-                clock=lambda: self.now,
-                options=ReflectorOptions(),
-                quarantine=self.quarantine,
-            )
+        environment = Environment(
+            self,  # type: ignore[arg-type]  # lines are handed in, and lists answered, by hand
+            metrics,
+            Random(1),
+            clock=lambda: self.now,
+            quarantine=self.quarantine,
+        )
+        for resource, take in takers:
+            reflector = Reflector(environment, resource, take)
             found.setdefault(resource.kind, []).append(reflector)
         return found
 

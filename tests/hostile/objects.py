@@ -26,7 +26,8 @@ from poseidon.group_trees.spec.keys import (
 )
 from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
 from poseidon.kube.api.collections import GROUP_MAP_LABEL, TREE_MAP_LABEL
-from poseidon.kube.api.core import Number, Pod
+from poseidon.kube.api.metadata import Number
+from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.storage import LEGACY_CLASS, SELECTED_NODE
 from poseidon.lifecycle.recovery import RECREATIONS
 from poseidon.pod_groups.membership import GANG_ANNOTATION, POD_GROUP_LABEL

@@ -11,7 +11,8 @@ from random import Random
 
 from firmament.configuration import document as solver
 from poseidon.configuration import document as bridge
-from poseidon.kube.api.core import Node, Pod
+from poseidon.kube.api.nodes import Node
+from poseidon.kube.api.pods import Pod
 from protos.conventions.configuration_file import ConfigurationError
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.hostile import documents

@@ -12,7 +12,8 @@ from random import Random, SystemRandom
 import pytest
 
 from poseidon.kube.api import collections as feeds
-from poseidon.kube.api.core import Node, Pod
+from poseidon.kube.api.nodes import Node
+from poseidon.kube.api.pods import Pod
 from tests.hostile import runs
 from tests.hostile.house import House
 from tests.hostile.objects import Mallory, fields

@@ -17,8 +17,15 @@ from poseidon.kube.client.errors import UnreachableError
 from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
-from poseidon.kube.write.binder import Binder, BinderOptions, BindOutcome, BindRequest, BindResult
-from poseidon.kube.write.worker_pool import ConcurrencyOptions
+from poseidon.kube.environment import Environment
+from poseidon.kube.write.binder import (
+    Binder,
+    BinderOptions,
+    BindOutcome,
+    BindRequest,
+    BindResult,
+    ConcurrencyOptions,
+)
 from tests.kube.scripted_api import json, scripted, status
 from tests.support.waiting import until
 
@@ -36,12 +43,8 @@ async def binding(url, options=None, slept=None, refusal=lambda _: "", clock=tim
 
     async with Transport(ConnectionSettings(url), clock=time.monotonic) as transport:
         binder = Binder(
-            transport,
+            Environment(transport, random=Random(1), clock=clock, sleep=sleep),
             outcomes.append,
-            metrics=KubeMetrics(CollectorRegistry()),
-            random=Random(1),
-            clock=clock,
-            sleep=sleep,
             refusal=refusal,
             options=options,
         )
@@ -295,12 +298,8 @@ async def test_it_is_quiet_only_a_while_after_the_last_binding():
         Transport(ConnectionSettings(url), clock=time.monotonic) as transport,
     ):
         binder = Binder(
-            transport,
+            Environment(transport, random=Random(1), clock=lambda: now[0], sleep=sleep),
             lambda _: None,
-            metrics=KubeMetrics(CollectorRegistry()),
-            random=Random(1),
-            clock=lambda: now[0],
-            sleep=sleep,
             options=BinderOptions(lull_seconds=0.3),
         )
         # Nothing has been bound: nothing to wait for.
@@ -340,12 +339,8 @@ async def test_an_idle_connection_that_the_server_closed_is_no_sign_of_overload(
         await asyncio.sleep(0)
 
     binder = Binder(
-        cast(Transport, Api()),
+        Environment(cast(Transport, Api()), KubeMetrics(registry), Random(1), lambda: 0.0, sleep=sleep),
         outcomes.append,
-        metrics=KubeMetrics(registry),
-        random=Random(1),
-        clock=lambda: 0.0,
-        sleep=sleep,
         options=BinderOptions(concurrency=ConcurrencyOptions(initial=64, shrink=0.5)),
     )
     running = asyncio.create_task(binder.run())

@@ -12,8 +12,9 @@ import pytest
 
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
+from poseidon.kube.environment import Environment
 from poseidon.kube.write.claim_writer import ClaimWriter, GiveVolume, SelectNode
-from poseidon.kube.write.retrying import RetryOptions
+from poseidon.kube.write.workqueue import RetryOptions
 from tests.kube.scripted_api import json, scripted, status
 from tests.support.waiting import until
 
@@ -32,11 +33,9 @@ async def writing(url):
 
     async with Transport(ConnectionSettings(url), clock=time.monotonic) as transport:
         writer = ClaimWriter(
-            transport,
+            Environment(transport, random=Random(1), sleep=sleep),
             lambda write, reason: refused.append((write, reason)),
-            random=Random(1),
-            sleep=sleep,
-            options=RetryOptions(attempts=3),
+            RetryOptions(attempts=3),
         )
         running = asyncio.create_task(writer.run())
         try:

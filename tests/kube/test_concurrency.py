@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from poseidon.kube.write.worker_pool import AdaptiveLimit, ConcurrencyOptions
+from poseidon.kube.write.binder import AdaptiveLimit, ConcurrencyOptions
 from tests.support.effort import examples
 
 OPTIONS = ConcurrencyOptions()

@@ -10,12 +10,13 @@ from random import Random
 import pytest
 from prometheus_client import CollectorRegistry
 
-from poseidon.kube.api.references import PodRef
+from poseidon.kube.api.metadata import PodRef
 from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
-from poseidon.kube.write.event_writer import EventWriter
-from poseidon.kube.write.write_behind import WriteBehindOptions
+from poseidon.kube.environment import Environment
+from poseidon.kube.write.event_writer import FAILED_SCHEDULING, REFUSED, EventWriter
+from poseidon.kube.write.workqueue import WriteBehindOptions
 from poseidon.testbed.api_server.faults import Fault
 from poseidon.testbed.objects.resources import EVENTS
 from poseidon.testbed.objects.store import decode
@@ -38,13 +39,10 @@ async def writing():
         Transport(ConnectionSettings(cluster.url), clock=time.monotonic) as transport,
     ):
         writer = EventWriter(
-            transport,
+            Environment(transport, KubeMetrics(registry), Random(1), wall=lambda: 1_767_268_800.0),
+            quiet,
             component="poseidon",
             instance="test",
-            wait_quiet=quiet,
-            metrics=KubeMetrics(registry),
-            random=Random(1),
-            wall=lambda: 1_767_268_800.0,
             options=QUICK,
         )
         running = asyncio.create_task(writer.run())
@@ -75,8 +73,10 @@ async def test_a_lost_answer_does_not_double_an_event(fault):
 
 async def test_refusals_are_warnings_of_their_own():
     async with writing() as (cluster, writer, _):
-        writer.failed_scheduling(POD, "0/1 nodes are available: 1 Insufficient cpu.")
-        writer.refused(POD, "Node n1 refused the pod: OutOfcpu: no room; its ReplicaSet web takes care of it")
+        writer.say(POD, FAILED_SCHEDULING, "0/1 nodes are available: 1 Insufficient cpu.")
+        writer.say(
+            POD, REFUSED, "Node n1 refused the pod: OutOfcpu: no room; its ReplicaSet web takes care of it"
+        )
         await writer.wait_drained()
         assert sorted((e["type"], e["reason"], e["count"]) for e in events(cluster)) == [
             ("Warning", "FailedScheduling", 1),

@@ -12,12 +12,13 @@ import msgspec
 import pytest
 from prometheus_client import CollectorRegistry
 
-from poseidon.kube.api.references import PodRef
+from poseidon.kube.api.metadata import PodRef
 from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
+from poseidon.kube.environment import Environment
 from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest, Evictor
-from poseidon.kube.write.retrying import RetryOptions
+from poseidon.kube.write.workqueue import RetryOptions
 from poseidon.testbed.api_server.faults import Fault
 from poseidon.testbed.api_server.options import ClusterOptions
 from tests.support.cluster import pod, running_cluster
@@ -33,13 +34,7 @@ class Scene:
         self.outcomes: asyncio.Queue[Any] = asyncio.Queue()
         self.registry = CollectorRegistry()
         self.evictor = Evictor(
-            transport,
-            self.outcomes.put_nowait,
-            metrics=KubeMetrics(self.registry),
-            random=Random(1),
-            clock=time.monotonic,
-            wall=time.time,
-            options=QUICK,
+            Environment(transport, KubeMetrics(self.registry), Random(1)), self.outcomes.put_nowait, QUICK
         )
 
     async def create(self, path, found):

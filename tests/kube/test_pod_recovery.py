@@ -10,10 +10,11 @@ from random import Random
 import pytest
 from prometheus_client import CollectorRegistry
 
-from poseidon.kube.api.references import PodRef
+from poseidon.kube.api.metadata import PodRef
 from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
+from poseidon.kube.environment import Environment
 from poseidon.kube.write.pod_recovery import PodRecovery, successor, without_environment
 from poseidon.testbed.api_server.faults import Fault
 from poseidon.testbed.objects.resources import NAMESPACES, PODS
@@ -73,9 +74,8 @@ async def recovering(slept=None):
         running_cluster() as cluster,
         Transport(ConnectionSettings(cluster.url), clock=time.monotonic, timeout=2.0) as transport,
     ):
-        recovery = PodRecovery(
-            transport, annotation=COUNT, metrics=KubeMetrics(registry), random=Random(1), sleep=sleep
-        )
+        environment = Environment(transport, KubeMetrics(registry), Random(1), sleep=sleep)
+        recovery = PodRecovery(environment, COUNT)
         running = asyncio.create_task(recovery.run())
         try:
             yield Scene(cluster, recovery, registry)

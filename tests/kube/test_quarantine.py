@@ -7,9 +7,10 @@ from collections import Counter
 
 import pytest
 
-from poseidon.kube.api.core import Node, ObjectMeta
-from poseidon.kube.watch.changes import Change
-from poseidon.kube.watch.quarantine import Quarantine
+from poseidon.kube.api.metadata import ObjectMeta
+from poseidon.kube.api.nodes import Node
+from poseidon.kube.api.resource import Change
+from poseidon.kube.quarantine import Quarantine
 
 pytestmark = pytest.mark.usefixtures("may_set_aside")
 

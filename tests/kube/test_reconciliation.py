@@ -11,12 +11,12 @@ from typing import Any
 import msgspec
 from prometheus_client import CollectorRegistry
 
-from poseidon.kube.api.core import Node
+from poseidon.kube.api.nodes import Node
 from poseidon.kube.api.resource import Resource
 from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
-from poseidon.kube.watch.changes import Feed, ReflectorOptions
+from poseidon.kube.environment import Environment, ReflectorOptions, WatchOptions
 from poseidon.kube.watch.reflector import Reflector
 from poseidon.testbed.api_server.server import SimulatedCluster
 from tests.kube.scripted_api import listing, node, scripted, status, watch
@@ -34,14 +34,15 @@ class Reconciling:
         self.registry = CollectorRegistry()
         self.transport = Transport(ConnectionSettings(url), clock=time.monotonic)
         self.reflector = Reflector(
-            self.transport,
+            Environment(
+                self.transport,
+                KubeMetrics(self.registry),
+                Random(1),
+                watch=WatchOptions(reconcile_period=seconds),
+                reflector=OPTIONS,
+            ),
             NODES,
-            Feed(self._take, lambda: None),
-            metrics=KubeMetrics(self.registry),
-            random=Random(1),
-            clock=time.monotonic,
-            options=OPTIONS,
-            reconcile_seconds=seconds,
+            self._take,
         )
 
     def _take(self, changes):

@@ -12,12 +12,12 @@ import pytest
 from aiohttp import web
 from prometheus_client import CollectorRegistry
 
-from poseidon.kube.api.core import Node
+from poseidon.kube.api.nodes import Node
 from poseidon.kube.api.resource import Resource
 from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
-from poseidon.kube.watch.changes import ReflectorOptions
+from poseidon.kube.environment import Environment, ReflectorOptions
 from poseidon.kube.watch.reflector import Reflector
 from poseidon.testbed.api_server.options import ClusterOptions
 from poseidon.testbed.api_server.server import SimulatedCluster
@@ -34,10 +34,9 @@ class Store:
     def __init__(self):
         self.objects = {}
         self.batches = []
-        self.synced = 0
         self.gone = []
 
-    def on_changes(self, changes):
+    def take(self, changes):
         self.batches.append(len(changes))
         for change in changes:
             if change.object is None:
@@ -45,9 +44,6 @@ class Store:
                 self.objects.pop(change.uid, None)
             else:
                 self.objects[change.uid] = change.object
-
-    def on_synced(self):
-        self.synced += 1
 
     @property
     def names(self):
@@ -62,13 +58,9 @@ class Watching:
         self.registry = CollectorRegistry()
         self.transport = Transport(ConnectionSettings(url), clock=time.monotonic)
         self.reflector = Reflector(
-            self.transport,
+            Environment(self.transport, KubeMetrics(self.registry), Random(1), reflector=options),
             resource,
-            self.store,
-            metrics=KubeMetrics(self.registry),
-            random=Random(1),
-            clock=time.monotonic,
-            options=options,
+            self.store.take,
         )
 
     def count(self, name, **labels):
@@ -114,7 +106,7 @@ async def test_pages_are_handed_on_as_they_come_and_the_watch_begins_at_their_ve
     async with scripted(answer) as (_, url), Watching(url) as watching:
         await until(lambda: watching.store.names == ["b", "c", "d"])
         assert watching.store.batches[:2] == [2, 1]
-        assert watching.store.synced == 1
+        assert watching.reflector.has_synced
         assert watching.reflector.has_synced
 
 
@@ -173,7 +165,7 @@ async def test_an_expired_watch_lists_anew_and_reports_what_vanished(how):
         assert watching.store.gone == ["a"]
         assert watches == ["10", "20"]
         assert watching.relists("expired") == 1
-        assert watching.store.synced == 1
+        assert watching.reflector.has_synced
 
 
 async def test_a_namesake_that_came_during_a_relist_replaces_the_old_object():
@@ -331,7 +323,7 @@ async def test_a_resource_that_is_installed_later_is_picked_up():
             client, resource.path, apiVersion="example.com/v1", kind="Widget", metadata={"name": "one"}
         )
         await until(lambda: watching.store.names == ["one"])
-        assert watching.store.synced == 1
+        assert watching.reflector.has_synced
 
 
 VERSIONS = Resource("nodes", "/new/nodes", Node, other_paths=("/newer/nodes", "/api/v1/nodes"))
@@ -369,7 +361,7 @@ async def test_a_resource_that_is_served_in_no_version_is_absent():
         return status(404, "NotFound", "the server could not find the requested resource")
 
     async with scripted(answer) as (api, url), Watching(url, VERSIONS) as watching:
-        await until(lambda: watching.store.synced)
+        await watching.reflector.wait_synced()
         assert [path.partition("?")[0] for _, path, _, _ in api.requests[:3]] == [
             VERSIONS.path,
             *VERSIONS.other_paths,

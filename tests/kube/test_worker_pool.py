@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager
 
-from poseidon.kube.write.worker_pool import WorkerPool
+from poseidon.kube.write.workqueue import WorkerPool
 from tests.support.waiting import until
 
 

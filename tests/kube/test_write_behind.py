@@ -5,14 +5,19 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager
 from random import Random
+from typing import TYPE_CHECKING, cast
 
 import pytest
 from prometheus_client import CollectorRegistry
 
 from poseidon.kube.client.errors import ApiError, UnreachableError
 from poseidon.kube.client.metrics import KubeMetrics
-from poseidon.kube.write.write_behind import WriteBehind, WriteBehindOptions
+from poseidon.kube.environment import Environment
+from poseidon.kube.write.workqueue import WriteBehind, WriteBehindOptions
 from tests.support.waiting import until
+
+if TYPE_CHECKING:
+    from poseidon.kube.client.transport import Transport
 
 
 class Target:
@@ -56,11 +61,9 @@ async def writing(target, **options):
     queue = WriteBehind(
         "note",
         target.perform,
+        Environment(cast("Transport", None), KubeMetrics(target.registry), Random(1), sleep=no_sleep),
         target.wait_quiet,
-        metrics=KubeMetrics(target.registry),
-        random=Random(1),
-        sleep=no_sleep,
-        options=WriteBehindOptions(**options),
+        WriteBehindOptions(**options),
     )
     running = asyncio.create_task(queue.run())
     try:

@@ -18,6 +18,7 @@ from poseidon.kube.client.errors import ApiError, NotLeaderError
 from poseidon.kube.client.media_types import MERGE_PATCH
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
+from poseidon.kube.environment import Environment
 from poseidon.leadership.election import FENCING, Role
 from poseidon.leadership.elector import Elector, LeadershipLostError, own_namespace
 from poseidon.leadership.options import LeaderElectionOptions
@@ -43,9 +44,7 @@ class Member:
     def __init__(self, name: str, url: str, port: int, stack: AsyncExitStack) -> None:
         settings = ConnectionSettings(url)
         self.free = Transport(settings, clock=time.monotonic, user_agent=f"{name}-free")
-        self.elector = Elector(
-            self.free, OPTIONS, name, random=Random(name), clock=time.monotonic, wall=time.time
-        )
+        self.elector = Elector(Environment(self.free, random=Random(name)), OPTIONS, name)
         self.fenced = Transport(
             settings, clock=time.monotonic, user_agent=name, permit=self.elector.may_write
         )

@@ -12,7 +12,7 @@ from firmament.core.configuration import RoundOptions
 from firmament.core.scheduler import Scheduler
 from firmament.wire import events_from_proto, reports_from_proto, round_to_proto
 from poseidon.bridge.state import BridgeState
-from poseidon.kube.api.core import Pod
+from poseidon.kube.api.pods import Pod
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
 from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest
 from poseidon.kube.write.patch_writer import Nomination

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from poseidon.kube.api.core import Condition, LabelSelector, ObjectMeta, Pod, PodSpec, PodStatus
+from poseidon.kube.api.metadata import Condition, ObjectMeta
 from poseidon.kube.api.pod_groups import (
     DisruptionBudget,
     DisruptionBudgetSpec,
     DisruptionBudgetStatus,
     GenerationMeta,
 )
+from poseidon.kube.api.pod_rules import LabelSelector
+from poseidon.kube.api.pods import Pod, PodSpec, PodStatus
 from poseidon.manifests.budgets import budget_defects, counted
 
 WEB = LabelSelector({"app": "web"})

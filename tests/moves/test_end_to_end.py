@@ -17,8 +17,9 @@ from click.testing import CliRunner
 from poseidon.cli import main
 from poseidon.testbed.api_server.bulk import create_object
 from poseidon.testbed.api_server.options import ClusterOptions
-from poseidon.testbed.controllers.kubelet import KubeletSimulation, run_kubelets
-from poseidon.testbed.controllers.replacement import PodReplacement, run_replacement
+from poseidon.testbed.controllers.driving import drive
+from poseidon.testbed.controllers.kubelet import KubeletSimulation
+from poseidon.testbed.controllers.replacement import PodReplacement
 from poseidon.testbed.objects.resources import EVENTS, NODES, PODS
 from poseidon.testbed.seeding import NodeShape
 from tests.end_to_end.scene import free_port, scene
@@ -42,9 +43,9 @@ async def crowded(tmp_path, *, nodes=2, pods=8, per_owner=8, replaced=True, conf
         for index in range(pods):
             create_object(s.operations, owned(f"p{index}", names[0], f"web{index // per_owner}"))
         store = s.operations.store
-        tasks = [run_kubelets(KubeletSimulation(store), store)]
+        tasks = [drive(KubeletSimulation(store))]
         if replaced:
-            tasks.append(run_replacement(PodReplacement(store, partial(s.operations.create, PODS)), store))
+            tasks.append(drive(PodReplacement(store, partial(s.operations.create, PODS))))
         running = [asyncio.create_task(each) for each in tasks]
         if own_solver:
             await s.start(own_solver=True)

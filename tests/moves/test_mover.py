@@ -10,8 +10,9 @@ from typing import cast
 import pytest
 from msgspec.structs import replace
 
-from poseidon.kube.api.core import Node, Pod
-from poseidon.kube.api.references import PodRef, timestamp
+from poseidon.kube.api.metadata import PodRef, timestamp
+from poseidon.kube.api.nodes import Node
+from poseidon.kube.api.pods import Pod
 from poseidon.pods.moves import MOVE_TO, MOVE_UNTIL
 from poseidon.rescheduling.cluster_access import ClusterAccess, Eviction
 from poseidon.rescheduling.mover import Mover

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from poseidon.cli import main
 from poseidon.embedding import load_configuration
-from poseidon.kube.parsing.times import seconds
+from poseidon.kube.api.metadata import seconds
 from poseidon.manifests.loader import load_manifests
 from poseidon.rescheduling.objectives import Objective, ObjectiveOptions
 from poseidon.rescheduling.planning import plan_moves

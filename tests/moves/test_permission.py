@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from poseidon.kube.api.core import Namespace, ObjectMeta
+from poseidon.kube.api.metadata import ObjectMeta
+from poseidon.kube.api.nodes import Namespace
 from poseidon.rescheduling.standing import Permission
 from tests.bridge.objects import pod
 

@@ -13,7 +13,7 @@ from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.client.media_types import MERGE_PATCH
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
-from poseidon.kube.watch.changes import ReflectorOptions
+from poseidon.kube.environment import ReflectorOptions
 from poseidon.testbed.api_server.server import SimulatedCluster
 from tests.bridge.scripted_solver import ScriptedSolver, running_solver
 from tests.bridge.test_bridge import bridging
@@ -109,11 +109,11 @@ class Scene:
     async def bridge(self, overlay=True, *, network=None, **options):
         """Run a bridge with a solver of its own, which starts without any knowledge."""
         self.solver = ScriptedSolver()
-        quick = ReflectorOptions(optional=True, absent_seconds=0.05)
+        quick = ReflectorOptions(absent_seconds=0.05)
         async with running_solver(self.solver) as port:
             self.solver.needs = needs = words_of("network_overhead") if overlay else frozenset()
             options["configuration"] = BridgeConfiguration(network=network or NetworkOptions())
-            async with bridging(self.cluster, port, needs=needs, optional_reflector=quick, **options):
+            async with bridging(self.cluster, port, needs=needs, reflector=quick, **options):
                 await until(lambda: self.solver.synced)
                 yield
 

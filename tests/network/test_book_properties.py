@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from poseidon.app_network.options import NetworkArguments, NetworkOptions
 from poseidon.app_network.state import NetworkBook
 from poseidon.kube.api.app_network import AppGroup, NetworkTopology
-from poseidon.kube.api.core import ObjectMeta, Pod, PodSpec, PodStatus
-from poseidon.kube.watch.changes import Change
+from poseidon.kube.api.metadata import ObjectMeta
+from poseidon.kube.api.pods import Pod, PodSpec, PodStatus
+from poseidon.kube.api.resource import Change
 from tests.network.test_app_group_controller import app_group
 
 REGION, ZONE = "topology.kubernetes.io/region", "topology.kubernetes.io/zone"
@@ -68,12 +69,12 @@ def tell(book, what, subject, value, turn=0):
     """Let a book know one thing; ``turn`` tells objects from namesakes that were there before."""
     if what == "node":
         if value is None:
-            book.node_gone(subject)
+            book.members.node_gone(subject)
         else:
-            book.node_changed(subject, value)
+            book.members.node_changed(subject, value)
     elif what == "pod":
         if value is None:
-            book.pod_gone(subject)
+            book.members.pod_gone(subject)
         else:
             labels, node, phase = value
             pod = Pod(
@@ -81,7 +82,7 @@ def tell(book, what, subject, value, turn=0):
                 spec=PodSpec(node_name=node),
                 status=PodStatus(phase=phase),
             )
-            book.pod_changed(subject, pod)
+            book.members.pod_changed(subject, pod)
     else:
         kind, take = (
             (AppGroup, book.app_groups_changed)

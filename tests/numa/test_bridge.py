@@ -11,10 +11,11 @@ from poseidon.bridge.state import BridgeState
 from poseidon.custom_records import CustomRecords, CustomResource, Reading
 from poseidon.kube.api.collections import NODE_TOPOLOGIES, NODE_TOPOLOGIES_ALPHA1
 from poseidon.kube.api.node_topology import NodeResourceTopology, TrackedMeta
+from poseidon.kube.api.resource import Change
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
+from poseidon.kube.environment import ReflectorOptions
 from poseidon.kube.parsing.defects import Defect
-from poseidon.kube.watch.changes import Change, ReflectorOptions
 from poseidon.testbed.api_server.server import SimulatedCluster
 from tests.bridge.objects import node, pod, present
 from tests.bridge.scripted_solver import ScriptedSolver, running_solver
@@ -76,9 +77,9 @@ async def test_objects_become_records_once_their_definition_is_there(cluster, ve
         api = Api(cluster.url)
         api.transport = transport
         await api.node("n1")
-        again = ReflectorOptions(optional=True, absent_seconds=0.05)
+        again = ReflectorOptions(absent_seconds=0.05)
         solver.needs = words_of("numa_fit")
-        async with bridging(cluster, port, needs=solver.needs, optional_reflector=again):
+        async with bridging(cluster, port, needs=solver.needs, reflector=again):
             await until(lambda: solver.synced)
             await api.create(CRDS, definition(*versions))
             path = f"/apis/{GROUP}/{versions[0]}/noderesourcetopologies"

@@ -10,7 +10,7 @@ import pytest
 from firmament.configuration.document import SchedulerConfiguration
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
-from poseidon.kube.watch.changes import ReflectorOptions
+from poseidon.kube.environment import ReflectorOptions
 from poseidon.numa.fingerprints import of_hashes, pod_hash
 from poseidon.testbed.api_server.server import SimulatedCluster
 from tests.bridge.test_bridge import Api, bridging
@@ -105,9 +105,9 @@ async def stage(version, **args):
             status = {"allocatable": resources, "conditions": [{"type": "Ready", "status": "True"}]}
             node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}, "status": status}
             await api.create("/api/v1/nodes", node)
-            again = ReflectorOptions(optional=True, absent_seconds=0.05)
+            again = ReflectorOptions(absent_seconds=0.05)
             async with bridging(
-                cluster, running.address.port, needs=words_of("numa_fit", "cpu_mem"), optional_reflector=again
+                cluster, running.address.port, needs=words_of("numa_fit", "cpu_mem"), reflector=again
             ):
                 yield Stage(api, transport, version)
     finally:

@@ -23,7 +23,7 @@ from poseidon.bridge.options import BridgeOptions
 from poseidon.bridge.runner import Bridge, BridgeProcess
 from poseidon.bridge.supervisor import Supervisor
 from poseidon.configuration.document import BridgeConfiguration
-from poseidon.kube.watch.changes import ReflectorOptions
+from poseidon.kube.environment import Environment, ReflectorOptions
 from poseidon.leadership.elector import Elector, LeadershipLostError
 from poseidon.leadership.options import LeaderElectionOptions
 from poseidon.lifecycle.phases import Stories
@@ -191,12 +191,14 @@ class BridgeProgram:
         transport = free
         if election is not None:
             self.elector = elector = Elector(
-                free,  # type: ignore[arg-type]  # has what is used of it
+                Environment(
+                    free,  # type: ignore[arg-type]  # has what is used of it
+                    random=Random(queue.random.random()),
+                    clock=queue.monotonic,
+                    wall=queue.wall,
+                ),
                 election,
                 name,
-                random=Random(queue.random.random()),
-                clock=queue.monotonic,
-                wall=queue.wall,
             )
             transport = SimulatedTransport(self.process, network, api, elector.may_write)
         self.process.on_kill.append(lambda: network.reset(name, SERVER))
@@ -265,7 +267,6 @@ def bridge_options(name: str, fencing: int, random: Random) -> BridgeOptions:
         client=name,
         instance=name,
         reflector=ReflectorOptions(page_size=page),
-        optional_reflector=ReflectorOptions(page_size=page, optional=True),
     )
 
 

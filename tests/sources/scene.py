@@ -16,15 +16,14 @@ from prometheus_client import CollectorRegistry
 from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
-from poseidon.kube.watch.changes import ReflectorOptions
-from poseidon.kube.watch.environment import Environment
+from poseidon.kube.environment import Environment, ReflectorOptions
 from poseidon.metrics_sources.all_sources import Utilisation
 from poseidon.metrics_sources.options import UtilisationOptions
 from poseidon.metrics_sources.samples import SOURCES, SampleBook
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.sources.objects import NOON, Pods
 
-PATIENCE = ReflectorOptions(optional=True, absent_seconds=0.01)
+PATIENCE = ReflectorOptions(absent_seconds=0.01)
 
 
 class Scene:
@@ -64,7 +63,7 @@ async def measuring(url: str, options: UtilisationOptions, view: Pods | None = N
     scene = Scene(view or Pods())
     async with Transport(ConnectionSettings(url), clock=time.monotonic) as transport:
         environment = Environment(
-            transport, KubeMetrics(scene.registry), Random(1), clock=time.monotonic, wall=lambda: NOON
+            transport, KubeMetrics(scene.registry), Random(1), wall=lambda: NOON, reflector=PATIENCE
         )
         scene.utilisation = Utilisation(
             environment,
@@ -73,7 +72,6 @@ async def measuring(url: str, options: UtilisationOptions, view: Pods | None = N
             scene.view,
             scene.changed,
             registry=scene.registry,
-            reflector=PATIENCE,
         )
         running = asyncio.create_task(scene.utilisation.run())
         try:

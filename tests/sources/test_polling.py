@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from random import Random
+from typing import TYPE_CHECKING, cast
 
 import pytest
 from prometheus_client import CollectorRegistry
 
 from poseidon.kube.client.errors import ApiError, UnreachableError
+from poseidon.kube.environment import Environment
 from poseidon.metrics_sources.intake import SourceMetrics
 from poseidon.metrics_sources.polling import Poller, PollerOptions
 
+NO_SERVER = cast("Transport", None)
 OPTIONS = PollerOptions(backoff_initial=1.0, backoff_cap=8.0, absent_seconds=60.0)
+
+if TYPE_CHECKING:
+    from poseidon.kube.client.transport import Transport
 
 
 class Source:
@@ -40,11 +46,9 @@ class Source:
         poller = Poller(
             "test",
             self.poll,
+            Environment(NO_SERVER, random=Random(1), clock=lambda: self.time, sleep=self.sleep),
             interval=interval,
             metrics=SourceMetrics(self.registry),
-            random=Random(1),
-            clock=lambda: self.time,
-            sleep=self.sleep,
             options=OPTIONS,
         )
         with pytest.raises(asyncio.CancelledError):

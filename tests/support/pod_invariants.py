@@ -53,7 +53,6 @@ def _of_record(state: BridgeState, record: PodRecord) -> list[str]:
         "it is on no node": phase not in UNPLACED and not record.place,
         "it waits for pods otherwise": state.pending_bindings.dependencies.holds(uid)
         is not (phase is Phase.WAITING),
-        "its claims are not being bound": phase is Phase.BINDING_CLAIMS
-        and not state.volumes.is_under_way(uid),
+        "its claims are not being bound": phase is Phase.BINDING_CLAIMS and uid not in state.volumes.bindings,
     }
     return [words for words, wrong in checks.items() if wrong]

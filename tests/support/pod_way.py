@@ -25,7 +25,7 @@ from poseidon.bridge.options import BridgeOptions
 from poseidon.bridge.runner import Bridge, BridgeProcess
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.client.transport import Transport
-from poseidon.kube.watch.changes import WatchOptions
+from poseidon.kube.environment import WatchOptions
 from poseidon.kube.watch.reflector import Reflector
 from poseidon.kube.write.binder import BinderOptions
 from tests.bridge.scripted_solver import ScriptedSolver, running_solver

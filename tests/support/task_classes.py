@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from poseidon.kube.api.core import Pod
+from poseidon.kube.api.pods import Pod
 from poseidon.kube.parsing.defects import Defect
-from poseidon.pods.class_numbers import shown
 from poseidon.pods.templates import describe
-from poseidon.pods.visibility import SelectorIndex, Visibility
+from poseidon.pods.visibility import SelectorIndex, Visibility, shown
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from poseidon.bridge.state import BridgeState
-from poseidon.kube.api.core import ObjectMeta, OwnerReference
+from poseidon.kube.api.metadata import ObjectMeta, OwnerReference
 from poseidon.kube.api.pod_groups import ScaledOwner
 from tests.bridge.objects import gone, node, pod, present
 from tests.support.needs import words_of

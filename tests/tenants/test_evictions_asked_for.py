@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from poseidon.bridge.state import BridgeState
 from poseidon.configuration.document import BridgeConfiguration
-from poseidon.kube.api.core import ObjectMeta
+from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.kube.api.pod_groups import PodGroup, PodGroupSpec
 from poseidon.lifecycle.actions import Bind, Evict
 from poseidon.lifecycle.eviction_review import EvictionLimits, EvictionRate

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from poseidon.kube.api.core import OwnerReference
+from poseidon.kube.api.metadata import OwnerReference
 from tests.batch.objects import owner, pod_group
 from tests.bridge.objects import present
 from tests.tenants.scene import Cluster, labelled, member, single

@@ -7,7 +7,7 @@ import json
 from msgspec.structs import replace
 
 from poseidon.kube.api.app_network import ConfigMap
-from poseidon.kube.api.core import ObjectMeta
+from poseidon.kube.api.metadata import ObjectMeta
 from tests.bridge import objects
 
 RACKS: dict[str, dict[str, dict[str, str]]] = {"rack-0": {"n1": {}, "n2": {}}, "rack-1": {"n3": {}, "n4": {}}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from poseidon.kube.watch.changes import Change
+from poseidon.kube.api.resource import Change
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge.objects import gone
 from tests.support.effort import examples

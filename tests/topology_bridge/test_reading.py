@@ -9,7 +9,7 @@ import pytest
 from poseidon.group_trees.spec.constraints import LevelRule, read_constraints
 from poseidon.group_trees.spec.groups import read_group, read_pod_group
 from poseidon.group_trees.spec.tree import read_tree
-from poseidon.kube.api.core import ObjectMeta
+from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.kube.api.pod_groups import PodGroup, PodGroupSpec
 
 

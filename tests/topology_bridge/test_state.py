@@ -8,7 +8,7 @@ import pytest
 
 from poseidon.bridge.state import BridgeState
 from poseidon.group_trees.spec.keys import TREE_RECORDS
-from poseidon.kube.watch.changes import Change
+from poseidon.kube.api.resource import Change
 from poseidon.kube.write.patch_writer import LabelWrite, MapWrite
 from poseidon.lifecycle.actions import AnnounceGroup
 from protos.firmament.v1 import scheduler_pb2 as pb

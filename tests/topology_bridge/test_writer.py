@@ -7,12 +7,11 @@ import time
 from random import Random
 
 import msgspec
-from prometheus_client import CollectorRegistry
 
-from poseidon.kube.api.references import PodRef
-from poseidon.kube.client.metrics import KubeMetrics
+from poseidon.kube.api.metadata import PodRef
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
+from poseidon.kube.environment import Environment
 from poseidon.kube.write.patch_writer import LabelWrite, MapWrite, PatchWriter
 from poseidon.testbed.api_server.server import SimulatedCluster
 from poseidon.testbed.objects.resources import PODS
@@ -48,13 +47,7 @@ async def test_what_waits_is_written_at_once_and_a_namesake_is_left_alone():
             await quiet.wait()
 
         async with Transport(ConnectionSettings(cluster.url), clock=time.monotonic) as transport:
-            writer = PatchWriter(
-                "topology group",
-                transport,
-                wait_quiet=wait_quiet,
-                metrics=KubeMetrics(CollectorRegistry()),
-                random=Random(1),
-            )
+            writer = PatchWriter("topology group", Environment(transport, random=Random(1)), wait_quiet)
             writer.submit(MapWrite(map_uid, "default", "g", {"status": "Ready", "rank": None}, {"note": "1"}))
             writer.submit(MapWrite(map_uid, "default", "g", {"status": "Bound"}, {}))
             writer.submit(LabelWrite(PodRef(pod_uid, "default", "a"), {"rank": "0", "status": "Ready"}))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from poseidon.kube.api.core import Node, Pod, PodSpec
 from poseidon.kube.api.decoding import convert_object
+from poseidon.kube.api.nodes import Node
+from poseidon.kube.api.pods import Pod, PodSpec
 
 
 def make_pod(name: str = "p", *, namespace: str = "default", phase: str = "", **spec: Any) -> Pod:

@@ -6,8 +6,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from poseidon.kube.api.core import Pod
 from poseidon.kube.api.decoding import convert_object
+from poseidon.kube.api.pods import Pod
 
 KEYS = ["app", "hash", "tier"]
 VALUES = ["1", "2"]

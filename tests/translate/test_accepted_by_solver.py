@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from firmament.wire import events_from_proto
 from poseidon.bridge.solver_stream import events
-from poseidon.kube.api.core import Node, Pod
 from poseidon.kube.api.decoding import convert_object
+from poseidon.kube.api.nodes import Node
+from poseidon.kube.api.pods import Pod
 from poseidon.nodes.machines import machine
 from poseidon.pods.classes import ClassTable
 from poseidon.pods.tasks import PriorityResolver, task

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from poseidon.kube.api.core import Container, ObjectMeta, Pod, PodSpec, ResourceRequirements
+from poseidon.kube.api.metadata import ObjectMeta
+from poseidon.kube.api.pods import Container, Pod, PodSpec, ResourceRequirements
 from poseidon.pods.classes import ClassTable
 from poseidon.pods.resources import BANDWIDTH, with_annotated_bandwidth
 from tests.support.needs import visible

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from poseidon.kube.api.core import Pod
 from poseidon.kube.api.decoding import convert_object
+from poseidon.kube.api.pods import Pod
 from poseidon.pods.classes import ClassTable
 from poseidon.pods.visibility import Visibility
 from tests.translate.builders import make_pod, requesting

@@ -7,7 +7,6 @@ import json
 import msgspec
 import pytest
 
-from poseidon.kube.api.core import Node, Pod, Status
 from poseidon.kube.api.decoding import (
     MalformedObjectError,
     convert_object,
@@ -16,6 +15,9 @@ from poseidon.kube.api.decoding import (
     decode_page,
     decode_watch_event,
 )
+from poseidon.kube.api.metadata import Status
+from poseidon.kube.api.nodes import Node
+from poseidon.kube.api.pods import Pod
 
 
 def test_unknown_fields_are_skipped_and_absent_ones_have_defaults():

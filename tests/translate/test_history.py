@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from poseidon.kube.api.core import Pod
 from poseidon.kube.api.decoding import convert_object
+from poseidon.kube.api.pods import Pod
 from poseidon.pods.programs import RuntimeHistory, program, runtime
 
 

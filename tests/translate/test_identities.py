@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poseidon.kube.api.core import ObjectMeta, OwnerReference
+from poseidon.kube.api.metadata import ObjectMeta, OwnerReference
 from poseidon.pod_groups.membership import (
     NATIVE_POD_GROUP,
     POD_GROUP,

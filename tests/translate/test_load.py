@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from poseidon.bridge.solver_stream.events import bound
-from poseidon.kube.api.core import Condition, Container, ObjectMeta, OwnerReference, Pod, PodSpec, PodStatus
-from poseidon.kube.api.core import ResourceRequirements as Resources
+from poseidon.kube.api.metadata import Condition, ObjectMeta, OwnerReference
+from poseidon.kube.api.pods import Container, Pod, PodSpec, PodStatus
+from poseidon.kube.api.pods import ResourceRequirements as Resources
 from poseidon.pods.classes import ClassTable
 from poseidon.pods.estimates import service_class
 from poseidon.pods.resources import effective_limits, quality_of_service
@@ -131,7 +132,7 @@ def test_classes_differ_by_service_class_and_owner_only_if_someone_looks():
 
 
 def test_a_class_named_by_the_priority_class_counts_as_resolved():
-    from poseidon.kube.api.core import PriorityClass
+    from poseidon.kube.api.nodes import PriorityClass
 
     priorities = PriorityResolver(
         [PriorityClass(metadata=ObjectMeta(name="batch"), value=5500, global_default=False)]

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from poseidon.bridge.state import BridgeState
-from poseidon.kube.api.core import Node, Pod
 from poseidon.kube.api.decoding import convert_object
-from poseidon.kube.watch.changes import Change
+from poseidon.kube.api.nodes import Node
+from poseidon.kube.api.pods import Pod
+from poseidon.kube.api.resource import Change
 from poseidon.nodes.images import LEAST_SUM, MOST_CONTAINERS, NodeImages
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge.solver_view import SolverView

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poseidon.kube.api.core import Pod
+from poseidon.kube.api.pods import Pod
 from poseidon.pods.classes import ClassTable
 from poseidon.pods.visibility import SelectorIndex, Visibility
 from protos.firmament.v1 import scheduler_pb2 as pb

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from poseidon.bridge.solver_stream import events
-from poseidon.kube.api.core import ObjectMeta, Pod, PriorityClass
 from poseidon.kube.api.decoding import convert_object
-from poseidon.kube.parsing.times import seconds
+from poseidon.kube.api.metadata import ObjectMeta, seconds
+from poseidon.kube.api.nodes import PriorityClass
+from poseidon.kube.api.pods import Pod
 from poseidon.pods.classes import ClassTable
 from poseidon.pods.tasks import (
     Disposition,

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from poseidon.kube.api.core import Pod
 from poseidon.kube.api.decoding import convert_object
+from poseidon.kube.api.pods import Pod
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.support.task_classes import class_content
 

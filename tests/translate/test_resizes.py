@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poseidon.kube.api.core import Pod
+from poseidon.kube.api.pods import Pod
 from poseidon.pods.resizes import as_counted
 from poseidon.pods.resources import effective_requests
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from firmament.core import model
 from firmament.core.selectors.taints import tolerates
-from poseidon.kube.api.core import Taint
+from poseidon.kube.api.nodes import Taint
 from poseidon.kube.api.pod_rules import Toleration
 from poseidon.pod_rules.node_affinity import decimal, tolerated
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from poseidon.kube.api.core import Pod
 from poseidon.kube.api.decoding import convert_object
+from poseidon.kube.api.pods import Pod
 from poseidon.nodes.machines import machine
 from poseidon.pods.classes import ClassTable
 from tests.support.needs import visible

@@ -7,8 +7,9 @@ from typing import Any
 
 import msgspec
 
-from poseidon.kube.api.core import Node, Pod
-from poseidon.kube.watch.changes import Change
+from poseidon.kube.api.nodes import Node
+from poseidon.kube.api.pods import Pod
+from poseidon.kube.api.resource import Change
 from poseidon.ui.cluster.records import PodRecord
 from poseidon.ui.cluster.store import ClusterStore
 from poseidon.ui.known import About, Capabilities, Known, SolverStanding

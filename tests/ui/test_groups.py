@@ -8,7 +8,7 @@ import pytest
 from poseidon.app_network.spec.keys import Domain
 from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
 from poseidon.kube.api.pod_groups import PodGroup
-from poseidon.kube.watch.changes import Change
+from poseidon.kube.api.resource import Change
 from poseidon.pod_groups.membership import POD_GROUP
 from poseidon.ui.views.groups.all_groups import groups
 from poseidon.ui.views.groups.applications import cost_between

@@ -11,10 +11,11 @@ import msgspec
 
 from poseidon.explanations import Verdict
 from poseidon.kube.api import collections
-from poseidon.kube.api.core import Node, Pod
 from poseidon.kube.api.decoding import MalformedObjectError, decode_object
-from poseidon.kube.watch.changes import Change
-from poseidon.kube.watch.quarantine import Quarantine
+from poseidon.kube.api.nodes import Node
+from poseidon.kube.api.pods import Pod
+from poseidon.kube.api.resource import Change
+from poseidon.kube.quarantine import Quarantine
 from poseidon.metrics_sources.koordinator import NODE_METRICS
 from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
 from poseidon.ui.cluster.records import BOUND

@@ -13,12 +13,10 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 from grpc import aio
-from prometheus_client import CollectorRegistry
 
-from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
-from poseidon.kube.watch.environment import Environment
+from poseidon.kube.environment import Environment
 from poseidon.testbed.api_server.bulk import create_object
 from poseidon.testbed.objects.resources import NODES
 from poseidon.testbed.seeding import NodeShape, create_nodes
@@ -105,14 +103,7 @@ class Following:
         self.now = 0.0
         self.audience = Audience(lambda: self.now)
         self.transport = Transport(ConnectionSettings(url), clock=time.monotonic)
-        environment = Environment(
-            self.transport,
-            KubeMetrics(CollectorRegistry()),
-            random.Random(1),
-            time.monotonic,
-            time.time,
-            self._sleep,
-        )
+        environment = Environment(self.transport, random=random.Random(1), sleep=self._sleep)
         made = LiveOptions(targets, "c", f"{base}/metrics", f"{base}/metrics", **options)
         self.source = LiveSource(environment, made, self.audience)
         self.known = self.source.known

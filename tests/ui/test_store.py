@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from poseidon.kube.watch.changes import Change
+from poseidon.kube.api.resource import Change
 from poseidon.ui.cluster import store as module
 from poseidon.ui.cluster.node_entry import CORDONED, NOT_READY, OVERCOMMITTED, RESERVED, TAINTED
 from poseidon.ui.cluster.records import BOUND, ENDED, GATED, PENDING

@@ -23,10 +23,11 @@ import psutil
 
 from benchmarks.free_ports import free_ports
 from poseidon.demo.seeding import create_in_bulk, ensure_namespace
-from poseidon.demo.solver_client import SolverClient, SolverCounts
+from poseidon.demo.solver_client import SolverClient
 from poseidon.kube.client.settings import load_settings
 from poseidon.kube.client.transport import Transport
 from poseidon.testbed.harness.stack import CLUSTER_NAME, Stack, StackOptions
+from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.ui_browser.browser import Browser
 from tests.ui_browser.measure import print_times
 from tests.ui_browser.running_pair import POD_GROUPS, Topology, nodes, pods
@@ -78,7 +79,7 @@ async def large_cluster(folder: Path, node_count: int, pod_count: int) -> AsyncI
             await _create(transport, _waiting(waiting))
             await stack.start_bridge()
 
-            def known(counts: SolverCounts) -> bool:
+            def known(counts: pb.ListStateResponse) -> bool:
                 return counts.bound == pod_count - waiting and counts.pending == waiting and counts.rounds > 0
 
             await solver.wait_for(known)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from poseidon.kube.api.decoding import convert_object
+from poseidon.kube.api.resource import Change
 from poseidon.kube.api.storage import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
-from poseidon.kube.watch.changes import Change
 from tests.support import storage
 
 KINDS: dict[str, Any] = {

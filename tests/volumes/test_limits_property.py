@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from poseidon.embedding import load_configuration
-from poseidon.kube.api.core import Node, Pod
 from poseidon.kube.api.decoding import convert_object
+from poseidon.kube.api.nodes import Node
+from poseidon.kube.api.pods import Pod
 from poseidon.manifests.loader import Manifests
 from poseidon.offline.plan import make_plan
 from tests.plan import objects

@@ -7,8 +7,9 @@ from itertools import permutations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from poseidon.volumes.claims import PodClaim
-from poseidon.volumes.state import VolumeState, ranked
+from poseidon.kube.api.pods import PodClaim
+from poseidon.volumes.claims import ranked
+from poseidon.volumes.state import VolumeState
 from tests.support.effort import examples
 from tests.support.storage import HOSTNAME
 from tests.volumes.objects import claim, storage_class, volume

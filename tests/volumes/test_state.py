@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from poseidon.kube.watch.changes import Change
+from poseidon.kube.api.pods import PodClaim
+from poseidon.kube.api.resource import Change
 from poseidon.kube.write.claim_writer import GiveVolume, SelectNode, patch_of
 from poseidon.volumes.binding import VolumeOptions
-from poseidon.volumes.claims import PodClaim
+from poseidon.volumes.claims import ranked
 from poseidon.volumes.requirements import IN_USE, NO_SUCH_VOLUME, NONE_TO_BIND
 from poseidon.volumes.resolution import NOTHING, TAKEN
-from poseidon.volumes.state import VolumeState, ranked
+from poseidon.volumes.state import VolumeState
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.support.storage import HOSTNAME, ZONE
 from tests.volumes.objects import claim, csi_node, storage_class, volume
@@ -195,12 +196,12 @@ def test_a_dynamic_claim_gets_its_node_written(cluster):
     cluster.claims_changed([claim("c")])
     cluster.pod("p", "c")
     assert cluster.begin("p", "n1", 0.0) == ""
-    [write] = cluster.take_writes()
+    [write] = cluster.bindings.take_writes()
     assert write == SelectNode("p", "default", "c", "c", "n1")
     path, body = patch_of(write)
     assert path == "/api/v1/namespaces/default/persistentvolumeclaims/c"
     assert body == (b'{"metadata":{"uid":"c","annotations":{"volume.kubernetes.io/selected-node":"n1"}}}')
-    assert cluster.is_under_way("p")
+    assert "p" in cluster.bindings
     cluster.move_pod("p", "n1")
     assert cluster.affected() == set(), "a pod whose claims are being bound stays as it is"
     cluster.volumes_changed([volume("v", to="default/c", at=(ZONE, ["a"]))])
@@ -233,7 +234,7 @@ def test_a_volume_out_of_reach_is_a_failure(cluster):
     ("event", "reason"),
     [
         (lambda c: c.node_gone("n1"), "node n1 is gone"),
-        (lambda c: c.expire(60.0), "volumes were not bound within 60 s: c"),
+        (lambda c: c.bindings.expire(60.0), "volumes were not bound within 60 s: c"),
         (lambda c: c.claims_changed([Change("c", None)]), 'persistentvolumeclaim "c" not found'),
         (
             lambda c: c.claims_changed(
@@ -247,20 +248,20 @@ def test_what_ends_a_binding(cluster, event, reason):
     cluster.claims_changed([claim("c")])
     cluster.pod("p", "c")
     cluster.begin("p", "n1", 0.0)
-    cluster.expire(59.0)
+    cluster.bindings.expire(59.0)
     assert cluster.take_settled() == {}
     event(cluster)
     assert cluster.take_settled() == {"p": reason}
-    assert not cluster.is_under_way("p")
+    assert "p" not in cluster.bindings
 
 
 def test_a_refused_write_ends_a_binding(cluster):
     cluster.claims_changed([claim("c")])
     cluster.pod("p", "c")
     cluster.begin("p", "n1", 0.0)
-    [write] = cluster.take_writes()
-    cluster.refused(write, "no")
-    cluster.refused(write, "no, again")
+    [write] = cluster.bindings.take_writes()
+    cluster.bindings.refused(write, "no")
+    cluster.bindings.refused(write, "no, again")
     assert cluster.take_settled() == {"p": "no"}
 
 
@@ -276,7 +277,7 @@ def test_the_smallest_volume_that_fits_is_given_once(cluster):
     for uid, name in (("p", "c"), ("q", "d"), ("r", "e")):
         cluster.pod(uid, name)
     assert [cluster.begin(uid, "n1", 0.0) for uid in "pqr"] == ["", "", NONE_TO_BIND]
-    writes = cluster.take_writes()
+    writes = cluster.bindings.take_writes()
     assert [(write.claim, write.volume) for write in writes if isinstance(write, GiveVolume)] == [
         ("c", "small"),
         ("d", "large"),
@@ -294,7 +295,7 @@ def test_a_pod_reserves_all_its_volumes_or_none(cluster):
     cluster.pod("p", "c", "d")
     cluster.pod("q", "e")
     assert cluster.begin("p", "n1", 0.0) == NONE_TO_BIND
-    assert cluster.take_writes() == []
+    assert cluster.bindings.take_writes() == []
     assert cluster.begin("q", "n1", 0.0) == ""
 
 

@@ -8,9 +8,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from poseidon.kube.watch.changes import Change
-from poseidon.volumes.claims import PodClaim
-from poseidon.volumes.state import VolumeState, ranked
+from poseidon.kube.api.pods import PodClaim
+from poseidon.kube.api.resource import Change
+from poseidon.volumes.claims import ranked
+from poseidon.volumes.state import VolumeState
 from tests.support import storage
 from tests.support.effort import examples
 from tests.volumes.objects import present

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poseidon.kube.api.core import LabelSelector, LabelSelectorRequirement, ObjectMeta
+from poseidon.kube.api.metadata import ObjectMeta
+from poseidon.kube.api.pod_rules import LabelSelector, LabelSelectorRequirement
 from poseidon.kube.api.storage import CsiStorageCapacity
 from poseidon.volumes.storage_capacity import StorageCapacities
 

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from poseidon.app_network.spec.keys import KAHN_SORT
 from poseidon.app_network.spec.reading import Object, Reader
-
-if TYPE_CHECKING:
-    from poseidon.kube.parsing.defects import Defect
+from poseidon.kube.parsing.defects import Defect
 
 LARGEST_COST = 10_000
 """The most that the CRD allows for ``maxNetworkCost``."""

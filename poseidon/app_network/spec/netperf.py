@@ -15,13 +15,11 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from poseidon.app_network.spec.keys import REGION, ZONE, Domain
+from poseidon.app_network.spec.topologies import Levels
 from poseidon.kube.parsing.defects import Defect
-
-if TYPE_CHECKING:
-    from poseidon.app_network.spec.topologies import Levels
 
 DEFAULT_PERCENTILE = "p90"
 

@@ -7,16 +7,14 @@ ties to the order of a Go map, the order of declaration decides.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TypeAlias
 
+from poseidon.app_network.spec.app_groups import AppGroupSpec
 from poseidon.app_network.spec.keys import KAHN_SORT
-
-if TYPE_CHECKING:
-    from poseidon.app_network.spec.app_groups import AppGroupSpec
+from poseidon.kube.parsing.strict_json import compact
 
 Graph: TypeAlias = Mapping[str, Sequence[str]]
 
@@ -179,8 +177,3 @@ def app_group_payload(spec: AppGroupSpec, order: TopologyOrder) -> bytes:
         for each in spec.workloads
     ]
     return compact({"algorithm": order.algorithm, "workloads": workloads})
-
-
-def compact(value: Any) -> bytes:
-    """Return JSON that is the same for equal values."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()

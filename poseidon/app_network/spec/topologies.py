@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from poseidon.app_network.spec.keys import LEVEL_OF_KEY, NETPERF_COSTS, REGION, ZONE
-from poseidon.app_network.spec.ordering import compact
 from poseidon.app_network.spec.reading import Object, Reader
+from poseidon.kube.parsing.defects import Defect
 from poseidon.kube.parsing.label_syntax import object_name_fault
-
-if TYPE_CHECKING:
-    from poseidon.kube.parsing.defects import Defect
+from poseidon.kube.parsing.strict_json import compact
 
 Pairs: TypeAlias = Mapping[str, Mapping[str, int]]
 """Figures by origin and destination; a pair says nothing of the way back."""

@@ -2,41 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from poseidon.bridge.groups.notes import GroupConditions
+from poseidon.bridge.groups.notes import GroupConditions, TopologyRecords
 from poseidon.bridge.groups.tree_groups import TopologyGroups
 from poseidon.group_trees.spec.described_maps import DescribedMap
+from poseidon.group_trees.spec.trees import TreeArguments
+from poseidon.kube.api.app_network import ConfigMap
+from poseidon.kube.api.metadata import ObjectRef
 from poseidon.kube.api.pod_groups import PodGroup
-from poseidon.kube.api.references import ObjectRef
+from poseidon.kube.api.resource import Change
+from poseidon.kube.quarantine import Quarantine
 from poseidon.lifecycle.actions import Action, AnnounceGroup
-from poseidon.lifecycle.pending_reasons import reasons_of
+from poseidon.lifecycle.jobs import Jobs
+from poseidon.lifecycle.pending_reasons import PendingReasons, reasons_of
+from poseidon.lifecycle.placements import Placements
+from poseidon.lifecycle.pods import Tasks
+from poseidon.nodes.machines import Machines
 from poseidon.pod_groups.groups import Group, GroupChange, Groups
 from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
 from poseidon.pod_groups.sources import Source
 from poseidon.pod_groups.statuses import FormerWholeness, PodGroupStatuses
+from poseidon.pods.classes import ClassTable
+from poseidon.pods.tasks import Task
+from protos.conventions.configuration_shared import GangSection
 from protos.firmament.v1 import scheduler_pb2 as pb
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from poseidon.bridge.groups.notes import TopologyRecords
-    from poseidon.group_trees.spec.trees import TreeArguments
-    from poseidon.kube.api.app_network import ConfigMap
-    from poseidon.kube.api.core import Pod
-    from poseidon.kube.watch.changes import Change
-    from poseidon.kube.watch.quarantine import Quarantine
-    from poseidon.lifecycle.jobs import Jobs
-    from poseidon.lifecycle.pending_reasons import PendingReasons
-    from poseidon.lifecycle.placements import Placements
-    from poseidon.lifecycle.pods import Tasks
-    from poseidon.nodes.machines import Machines
-    from poseidon.pod_groups.groups import Group, Groups
-    from poseidon.pods.classes import ClassTable
-    from poseidon.pods.tasks import Task
-    from protos.conventions.configuration_shared import GangSection
 
 _VERSIONS = {
     POD_GROUP: ("scheduling.x-k8s.io/v1alpha1", "PodGroup"),
@@ -124,11 +116,6 @@ class Gangs:
         self.topology.group_maps_changed(changes)
         self.apply()
 
-    def pod_changed(self, uid: str, pod: Pod) -> Group | None:
-        """Take a pod of ours as it is now, whatever has become of it; return its group, None for a pod by itself."""
-        self.groups.put_pod(uid, pod)
-        return self.groups.group_of(uid)
-
     def pod_gone(self, uid: str) -> None:
         """A pod exists no longer, or is not ours any more."""
         self.groups.remove_pod(uid)
@@ -177,8 +164,7 @@ class Gangs:
 
     def on_round(self, result: pb.RoundResult) -> None:
         """Say on the objects of groups where they stand, if that is new and people should know."""
-        if result.gangs or self.topology.lives:
-            self.topology.on_round(result)
+        self.topology.on_round(result)
         slots = self._machines.total("pods") if result.gangs else 0
         for state in result.gangs:
             with self._quarantine.attempt("gangs", state.job):

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from poseidon.custom_records import CustomRecords
+from poseidon.group_trees.spec.described_maps import DescribedMap
+from poseidon.group_trees.spec.groups import GroupSpec
 from poseidon.group_trees.spec.keys import GROUP_RECORD, TREE_NAME, TREE_RECORD
-from poseidon.group_trees.status.group_status import gist
+from poseidon.group_trees.spec.tree import TreeSpec
+from poseidon.group_trees.status.group_status import Outlook, gist
+from poseidon.group_trees.status.members import Member
 from poseidon.group_trees.status.written import Told, Values
-from poseidon.kube.api.core import Condition
+from poseidon.kube.api.metadata import Condition, ObjectRef, timestamp
 from poseidon.kube.api.pod_groups import NativePodGroup
-from poseidon.kube.api.references import ObjectRef, timestamp
 from poseidon.kube.write.patch_writer import GroupConditionWrite
 from poseidon.lifecycle.actions import Action, AnnounceGroup
 from poseidon.lifecycle.pending_reasons import reasons_of
-from poseidon.pod_groups.sources import ignored_by_native
+from poseidon.pod_groups.sources import Known, ignored_by_native
 from protos.firmament.v1 import scheduler_pb2 as pb
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from poseidon.group_trees.spec.described_maps import DescribedMap
-    from poseidon.group_trees.spec.groups import GroupSpec
-    from poseidon.group_trees.spec.tree import TreeSpec
-    from poseidon.group_trees.status.group_status import Outlook
-    from poseidon.group_trees.status.members import Member
-    from poseidon.pod_groups.sources import Known
 
 COUNTS_SECONDS = 60.0
 """How long figures in a message may be out of date."""

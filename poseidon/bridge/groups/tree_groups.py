@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from poseidon.bridge.groups.notes import TopologyNotes, TopologyRecords
 from poseidon.group_trees.spec.described_maps import DescribedMap
 from poseidon.group_trees.spec.groups import MAX_SIZE, GroupMaps, GroupName, GroupSpec, remarks_on
-from poseidon.group_trees.spec.trees import Trees
+from poseidon.group_trees.spec.trees import TreeArguments, Trees
 from poseidon.group_trees.status.group_status import GroupLife, Outlook, Situation, State
-from poseidon.kube.watch.quarantine import Quarantine
+from poseidon.kube.api.app_network import ConfigMap
+from poseidon.kube.api.resource import Change
+from poseidon.kube.quarantine import Quarantine
+from poseidon.lifecycle.actions import Action
+from poseidon.pod_groups.groups import Group, Groups
 from poseidon.pod_groups.membership import POD_GROUP, TOPOLOGY_GROUP, Membership, ObjectKey, Progress
 from poseidon.pods.tasks import parts_of
 from protos.firmament.v1 import scheduler_pb2 as pb
-
-if TYPE_CHECKING:
-    from poseidon.group_trees.spec.trees import TreeArguments
-    from poseidon.kube.api.app_network import ConfigMap
-    from poseidon.kube.watch.changes import Change
-    from poseidon.lifecycle.actions import Action
-    from poseidon.pod_groups.groups import Group, Groups
 
 BAD_GROUP, BAD_TREE = "InvalidGroup", "InvalidTopology"
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from protos.firmament.v1 import scheduler_pb2 as pb
-
-if TYPE_CHECKING:
-    from protos.firmament.v1 import scheduler_pb2 as pb
 
 T = TypeVar("T")
 

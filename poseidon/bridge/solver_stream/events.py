@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 from poseidon.app_network.spec.keys import APPLICATION_RECORDS
 from poseidon.bridge.solver_stream.refused_events import RefusedEvents
-from poseidon.kube.watch.quarantine import Attempt
+from poseidon.bridge.stores import Stores
+from poseidon.kube.quarantine import Attempt
+from poseidon.pods.tasks import Task
 from protos.firmament.v1 import scheduler_pb2 as pb
 
-if TYPE_CHECKING:
-    from typing import TypeAlias
-
-    from poseidon.bridge.stores import Stores
-    from poseidon.pods.tasks import Task
-
-    _Where: TypeAlias = tuple[str, bool]
+_Where: TypeAlias = tuple[str, bool]
 
 
 class EventStream:
@@ -80,7 +76,8 @@ class EventStream:
         with self._attempt("applications"):
             self._tell_applications()
         yield from self._events("records", stores.custom_records.take)
-        yield from self._events("samples", lambda: stores.samples.take(stores.machines.__contains__))
+        if stores.samples.changed:
+            yield from self._events("samples", lambda: stores.samples.take(stores.machines.__contains__))
         ended = stores.jobs.take_ended() if stores.jobs.ended else []
         yield from self._events("ended jobs", lambda: (pb.Event(job_removed=job_id) for job_id in ended))
         yield from self._events("ended classes", self._ended_classes)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from poseidon.kube.parsing.defects import shortened
-from poseidon.kube.watch.quarantine import Quarantine
+from poseidon.kube.quarantine import Quarantine
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 KIND = "events refused by the solver"

@@ -12,11 +12,12 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import grpc
 from grpc import aio
 
+from poseidon.bridge.metrics import BridgeMetrics
 from poseidon.bridge.solver_stream.batches import AnswerTimes, Window, batched, cut
 from poseidon.bridge.solver_stream.stream import (
     Call,
@@ -39,9 +40,6 @@ from poseidon.kube.client.backoff import Backoff
 from protos.conventions.tls import TlsContents, TlsFiles
 from protos.firmament.v1 import scheduler_pb2 as pb
 from protos.firmament.v1 import scheduler_pb2_grpc as pb_grpc
-
-if TYPE_CHECKING:
-    from poseidon.bridge.metrics import BridgeMetrics
 
 _log = logging.getLogger(__name__)
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
-from poseidon.group_trees.spec.json_text import Reading, compact
+from poseidon.group_trees.spec.json_text import Reading
 from poseidon.group_trees.spec.keys import LAST_GOOD
+from poseidon.kube.api.app_network import ConfigMap
 from poseidon.kube.parsing.defects import listed
-from poseidon.kube.parsing.strict_json import JsonError, loads
-
-if TYPE_CHECKING:
-    from poseidon.kube.api.app_network import ConfigMap
+from poseidon.kube.parsing.strict_json import JsonError, compact, loads
 
 _LARGEST_ANNOTATION = 100_000
 _MOST_SHOWN = 5

@@ -5,18 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from poseidon.group_trees.spec.constraints import Constraints, read_constraints, size_defects
 from poseidon.group_trees.spec.described_maps import DescribedMaps
-from poseidon.group_trees.spec.json_text import Reading, compact
+from poseidon.group_trees.spec.json_text import Reading
 from poseidon.group_trees.spec.keys import CONSTRAINTS_ANNOTATION
+from poseidon.kube.api.app_network import ConfigMap
 from poseidon.kube.api.collections import GROUP_MAP_LABEL
+from poseidon.kube.api.pod_groups import PodGroup
 from poseidon.kube.parsing.defects import Defect
-
-if TYPE_CHECKING:
-    from poseidon.kube.api.app_network import ConfigMap
-    from poseidon.kube.api.pod_groups import PodGroup
+from poseidon.kube.parsing.strict_json import compact
 
 DEFAULT_NAME = "default-group"
 

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from poseidon.group_trees.spec.json_text import Reading, compact, names, parsed, shown
+from poseidon.group_trees.spec.json_text import Reading, names, parsed, shown
 from poseidon.group_trees.spec.keys import NODE_LEVEL, RACK_LEVEL
 from poseidon.kube.parsing.defects import Defect
+from poseidon.kube.parsing.strict_json import compact
 
 DEFAULT_TREE_NAME = "default-tree"
 DEFAULT_LEVELS = (RACK_LEVEL, NODE_LEVEL)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 from pydantic import ConfigDict, Field, StrictStr
 
 from poseidon.group_trees.spec.described_maps import DescribedMap, DescribedMaps
 from poseidon.group_trees.spec.keys import NODE_LEVEL, RACK_LABEL, RACK_LEVEL, TREE_RECORDS
 from poseidon.group_trees.spec.tree import TREE_KEYS, Path, TreeSpec, read_tree
+from poseidon.kube.api.app_network import ConfigMap
 from poseidon.kube.api.collections import TREE_MAP_LABEL
 from protos.conventions.configuration import Section
-
-if TYPE_CHECKING:
-    from poseidon.kube.api.app_network import ConfigMap
 
 _TREE: Final = "the tree"
 """There is one tree, whatever the ConfigMaps call theirs."""

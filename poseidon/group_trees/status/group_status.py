@@ -7,17 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from poseidon.group_trees.spec.keys import RANK_LABEL, RETRIES_LABEL, STATUS_LABEL
+from poseidon.group_trees.spec.trees import ClusterTree
 from poseidon.group_trees.status.members import Member, number
 from poseidon.group_trees.status.placement import placement_text, rank_text, ranks
-from poseidon.kube.parsing.times import seconds
+from poseidon.group_trees.status.written import Values
+from poseidon.kube.api.metadata import seconds
 from protos.firmament.v1 import scheduler_pb2 as pb
-
-if TYPE_CHECKING:
-    from poseidon.group_trees.spec.trees import ClusterTree
-    from poseidon.group_trees.status.written import Values
 
 _RESULTS = ("placement", "rank", "schedEndTime", "schedTotalTimeMilli", "schedSolverTimeMilli")
 """Keys that say how a group was placed."""

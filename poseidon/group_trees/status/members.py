@@ -5,14 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from poseidon.group_trees.spec.keys import RANK_LABEL, RETRIES_LABEL, STATUS_LABEL
 from poseidon.group_trees.status.placement import natural
-from poseidon.kube.api.references import PodRef
-
-if TYPE_CHECKING:
-    from poseidon.kube.api.core import Pod
+from poseidon.kube.api.metadata import PodRef
+from poseidon.kube.api.pods import Pod
 
 _LABELS = (RANK_LABEL, STATUS_LABEL, RETRIES_LABEL)
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from poseidon.group_trees.spec.described_maps import DescribedMap
 from poseidon.group_trees.spec.keys import LAST_GOOD
+from poseidon.group_trees.status.members import Member
 from poseidon.kube.write.patch_writer import LabelWrite, MapWrite
-
-if TYPE_CHECKING:
-    from poseidon.group_trees.spec.described_maps import DescribedMap
-    from poseidon.group_trees.status.members import Member
 
 Values = Mapping[str, str | None]
 """Texts by key; None: the key is not there."""

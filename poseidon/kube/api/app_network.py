@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import field
 
-from poseidon.kube.api.core import KubeStruct, ObjectMeta
+from poseidon.kube.api.metadata import KubeStruct, ObjectMeta
 from poseidon.kube.parsing.readable import MAX_DEPTH
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
-from poseidon.kube.api.core import Namespace, Node, Pod, PriorityClass, Service
 from poseidon.kube.api.node_topology import NodeResourceTopology
+from poseidon.kube.api.nodes import Namespace, Node, PriorityClass, Service
 from poseidon.kube.api.pod_groups import (
     DisruptionBudget,
     NativePodGroup,
@@ -12,6 +12,7 @@ from poseidon.kube.api.pod_groups import (
     ScaledOwner,
     Workload,
 )
+from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.resource import Resource
 from poseidon.kube.api.storage import (
     CsiDriver,
@@ -22,10 +23,10 @@ from poseidon.kube.api.storage import (
     StorageClass,
 )
 
-NODES = Resource("nodes", "/api/v1/nodes", Node)
+NODES = Resource("nodes", "/api/v1/nodes", Node, required=True)
 NAMESPACES = Resource("namespaces", "/api/v1/namespaces", Namespace)
 SERVICES = Resource("services", "/api/v1/services", Service)
-PODS = Resource("pods", "/api/v1/pods", Pod)
+PODS = Resource("pods", "/api/v1/pods", Pod, required=True)
 NODE_TOPOLOGIES = Resource(
     "noderesourcetopologies",
     "/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies",

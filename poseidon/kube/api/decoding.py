@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 from msgspec import Struct
 
-from poseidon.kube.api.core import KubeStruct, ListMeta, ObjectMeta
+from poseidon.kube.api.metadata import KubeStruct, ListMeta, ObjectMeta
 from poseidon.kube.parsing.readable import readable
 
 T = TypeVar("T", bound=KubeStruct)

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Raw, field
 
-from poseidon.kube.api.core import Integer, KubeStruct, ObjectMeta
+from poseidon.kube.api.metadata import Integer, KubeStruct, ObjectMeta
 
 # --- slo.koordinator.sh -------------------------------------------------------------------------------------
 

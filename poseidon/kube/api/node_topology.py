@@ -5,7 +5,7 @@ The group has no spec or status: everything stands at the top level.
 
 from __future__ import annotations
 
-from poseidon.kube.api.core import KubeStruct, Number, ObjectMeta
+from poseidon.kube.api.metadata import KubeStruct, Number, ObjectMeta
 
 
 class ManagedFields(KubeStruct, frozen=True):

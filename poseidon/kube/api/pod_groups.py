@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from poseidon.kube.api.core import Condition, Integer, KubeStruct, LabelSelector, Number, ObjectMeta
+from poseidon.kube.api.metadata import Condition, Integer, KubeStruct, Number, ObjectMeta
+from poseidon.kube.api.pod_rules import LabelSelector
 
 
 class PodGroupSpec(KubeStruct, frozen=True):

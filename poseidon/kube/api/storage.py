@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from msgspec import field
 
-from poseidon.kube.api.core import (
-    Integer,
-    KubeStruct,
-    LabelSelector,
-    NodeSelector,
-    ObjectMeta,
-    ResourceRequirements,
-    Resources,
-)
+from poseidon.kube.api.metadata import Integer, KubeStruct, ObjectMeta, Resources
+from poseidon.kube.api.pod_rules import LabelSelector, NodeSelector
+from poseidon.kube.api.pods import ResourceRequirements
 
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 """Annotation of a claim: the volume controller has finished binding it."""

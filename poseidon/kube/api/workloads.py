@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from poseidon.kube.api.core import Condition, KubeStruct, ObjectMeta, PodSpec
+from poseidon.kube.api.metadata import Condition, KubeStruct, ObjectMeta
+from poseidon.kube.api.pods import PodSpec
 from poseidon.kube.api.storage import PersistentVolumeClaim
 
 

@@ -20,8 +20,8 @@ from urllib.parse import urlencode, urlsplit
 import aiohttp
 from yarl import URL
 
-from poseidon.kube.api.core import Status
 from poseidon.kube.api.decoding import MalformedObjectError, decode_object
+from poseidon.kube.api.metadata import Status
 from poseidon.kube.client.connections import (
     Address,
     ConnectionPool,

@@ -25,6 +25,11 @@ _TOKENS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
 Pairs = Callable[[list[tuple[str, Any]]], Any]
 
 
+def compact(value: Any) -> bytes:
+    """Return JSON that is the same for equal values."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
 class JsonError(ValueError):
     """A text that is not read; the message says why, to be put behind the name of its field."""
 

@@ -7,8 +7,8 @@ from collections.abc import AsyncGenerator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from poseidon.kube.api.core import KubeStruct
 from poseidon.kube.api.decoding import MalformedObjectError, MetadataOnly, Page, decode_page
+from poseidon.kube.api.metadata import KubeStruct
 from poseidon.kube.client.errors import UnreachableError
 from poseidon.kube.client.media_types import JSON, METADATA
 

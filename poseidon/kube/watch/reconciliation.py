@@ -9,16 +9,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from poseidon.kube.api.resource import Resource
 from poseidon.kube.client.errors import ApiError, KubeError
+from poseidon.kube.environment import Environment
 from poseidon.kube.watch.listing import versions_at
-
-if TYPE_CHECKING:
-    from poseidon.kube.api.resource import Resource
-    from poseidon.kube.client.metrics import KubeMetrics
-    from poseidon.kube.client.transport import Transport
 
 _log = logging.getLogger(__name__)
 
@@ -34,36 +30,31 @@ class Known(NamedTuple):
 
 
 async def reconcile(
-    transport: Transport,
-    known: Callable[[], Known | None],
-    list_anew: Callable[[], None],
-    *,
-    limit: int,
-    seconds: float,
-    metrics: KubeMetrics,
-    random: Random,
+    environment: Environment, known: Callable[[], Known | None], list_anew: Callable[[], None]
 ) -> None:
-    """Compare for ever, every ``seconds``, a quarter earlier or later, ``limit`` objects a page.
+    """Compare for ever, every period, a quarter of it earlier or later.
 
     ``known`` returns what is known, None while that is of no one version; ``list_anew`` is called where it differs.
     """
+    metrics = environment.metrics
     while True:
-        await asyncio.sleep(seconds * (0.75 + 0.5 * random.random()))
+        await asyncio.sleep(environment.watch.reconcile_period * (0.75 + 0.5 * environment.random.random()))
         ours = known()
         if ours is None:
             continue
-        result, differing = await _compare(transport, ours, limit)
+        result, differing = await _compare(environment, ours)
         metrics.reconciliations.labels(ours.resource.name, result).inc()
         if differing:
             metrics.drifted_objects.labels(ours.resource.name).inc(differing)
             list_anew()
 
 
-async def _compare(transport: Transport, known: Known, limit: int) -> tuple[str, int]:
+async def _compare(environment: Environment, known: Known) -> tuple[str, int]:
     """Return how it went, in the words of the metric, and how many objects differ."""
     name = known.resource.name
     try:
-        there = await versions_at(transport, known.resource, limit, known.version)
+        limit = environment.reflector.page_size
+        there = await versions_at(environment.transport, known.resource, limit, known.version)
     except KubeError as error:
         if isinstance(error, ApiError) and error.expired:
             return "skipped", 0

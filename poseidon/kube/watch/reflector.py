@@ -1,4 +1,4 @@
-"""Keeps a handler informed of all objects of one resource: list, watch, recover from whatever breaks.
+"""Tells of all objects of one resource: list, watch, recover from whatever breaks.
 
 A list comes in pages, each handed on as it arrives. The watch starts at the list's version and asks for
 bookmarks, so that after a broken stream it resumes where it stopped. When the server has forgotten that
@@ -12,14 +12,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import aclosing, suppress
 from http import HTTPStatus
-from random import Random
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from poseidon.kube.api.core import KubeStruct, ObjectMeta, Status
 from poseidon.kube.api.decoding import (
     MalformedObjectError,
     WatchEvent,
@@ -27,17 +24,13 @@ from poseidon.kube.api.decoding import (
     decode_object,
     decode_watch_event,
 )
-from poseidon.kube.api.resource import Resource
+from poseidon.kube.api.metadata import KubeStruct, ObjectMeta, Status
+from poseidon.kube.api.resource import Change, Resource
 from poseidon.kube.client.backoff import Backoff
 from poseidon.kube.client.errors import ApiError, KubeError, UnreachableError
-from poseidon.kube.watch.changes import Change, Handler, ReflectorOptions
+from poseidon.kube.environment import Environment
 from poseidon.kube.watch.listing import pages
-from poseidon.kube.watch.quarantine import Quarantine
 from poseidon.kube.watch.reconciliation import Known, reconcile
-
-if TYPE_CHECKING:
-    from poseidon.kube.client.metrics import KubeMetrics
-    from poseidon.kube.client.transport import Transport
 
 T = TypeVar("T", bound=KubeStruct)
 
@@ -47,37 +40,31 @@ _log = logging.getLogger(__name__)
 class Reflector(Generic[T]):
     """Lists and watches one resource until cancelled.
 
-    ``random`` draws time-outs and jitter, ``clock`` is monotonic. A change at which the handler raises
-    goes to ``quarantine``. ``reconcile_seconds`` pass between comparisons, infinitely many if there are none.
-    ``run`` returns only by cancellation.
+    ``take`` is given changes batch by batch, in the order of the server, from the event loop's thread; it must not
+    block. An object may come again unchanged; an absence may come for an unknown uid. A change at which it raises goes
+    to quarantine. ``changed`` is called after each batch, and when the first list is complete, or the resource turns
+    out not to be served at all. ``run`` returns only by cancellation.
     """
 
     def __init__(
         self,
-        transport: Transport,
+        environment: Environment,
         resource: Resource[T],
-        handler: Handler[T],
-        *,
-        metrics: KubeMetrics,
-        random: Random,
-        clock: Callable[[], float],
-        options: ReflectorOptions | None = None,
-        quarantine: Quarantine | None = None,
-        reconcile_seconds: float = math.inf,
+        take: Callable[[Sequence[Change[T]]], None],
+        changed: Callable[[], None] | None = None,
     ) -> None:
-        self._transport = transport
+        self._environment = environment
+        self._transport = environment.transport
         self._resource = resource
         self._served = resource
-        self._handler = handler
-        self._metrics = metrics
-        self._random = random
-        self._clock = clock
-        self._options = options or ReflectorOptions()
-        self._quarantine = quarantine or Quarantine()
-        self._backoff = Backoff(random, self._options.backoff_initial, self._options.backoff_cap)
+        self._take_changes = take
+        self._changed = changed
+        self._metrics = environment.metrics
+        self._random = environment.random
+        self._options = environment.reflector
+        self._backoff = Backoff(self._random, self._options.backoff_initial, self._options.backoff_cap)
         self._version = ""
         self._relist_reason = "start"
-        self._reconcile_seconds = reconcile_seconds
         self._known: dict[str, str] = {}  # versions by uid
         self._watched = asyncio.Timeout(None)
         self._broken_in_a_row = 0
@@ -86,7 +73,7 @@ class Reflector(Generic[T]):
 
     @property
     def has_synced(self) -> bool:
-        """Whether the handler has been given a complete list, or the resource is known not to be served."""
+        """Whether a complete list has been handed over, or the resource is known not to be served."""
         return self._synced.is_set()
 
     @property
@@ -98,19 +85,13 @@ class Reflector(Generic[T]):
         """Wait until ``has_synced``."""
         await self._synced.wait()
 
-    async def run(self) -> None:
-        """Keep the handler informed for ever."""
+    async def run(self, after: Iterable[Reflector[Any]] = ()) -> None:
+        """Tell for ever, once those before are known."""
+        for each in after:
+            await each.wait_synced()
         async with asyncio.TaskGroup() as parts:
-            if math.isfinite(self._reconcile_seconds):
-                comparing = reconcile(
-                    self._transport,
-                    self._as_known,
-                    self._list_anew,
-                    limit=self._options.page_size,
-                    seconds=self._reconcile_seconds,
-                    metrics=self._metrics,
-                    random=self._random,
-                )
+            if self._environment.watch.reconcile_period:
+                comparing = reconcile(self._environment, self._as_known, self._list_anew)
                 parts.create_task(comparing, name=f"reconciliation of {self._resource.name}")
             await self._follow()
 
@@ -179,7 +160,7 @@ class Reflector(Generic[T]):
             resourceVersion=self._version,
             timeoutSeconds=str(max(1, seconds)),
         )
-        started = self._clock()
+        started = self._environment.clock()
         heard = False
         lines = self._transport.lines(self.path, query, seconds + self._options.read_margin)
         self._watched = asyncio.Timeout(None)
@@ -188,12 +169,13 @@ class Reflector(Generic[T]):
                 async for batch in stream:
                     self._take(batch)
                     heard = True
-                    self._backoff.reset()
+                    if self._backoff.failures:
+                        self._backoff.reset()
                     self._broken_in_a_row = 0
         except TimeoutError:
             self._relist("drift")
             return
-        if not heard and self._clock() - started < 1.0:
+        if not heard and self._environment.clock() - started < 1.0:
             # A proxy that ends streams at once would otherwise be asked in a tight loop.
             raise UnreachableError(f"watch of {self.path}: ended at once")
 
@@ -266,7 +248,7 @@ class Reflector(Generic[T]):
                 self._backoff.next()
         elif error.not_found and self._version and self._resource.other_paths:
             self._relist("served")  # perhaps in another version by now
-        elif error.not_found or (self._options.optional and error.status == HTTPStatus.FORBIDDEN):
+        elif error.not_found or (not self._resource.required and error.status == HTTPStatus.FORBIDDEN):
             await self._wait_until_served(error)
         else:
             self._metrics.watch_errors.labels(self._resource.name, "api").inc()
@@ -317,12 +299,18 @@ class Reflector(Generic[T]):
             self._deliver(batch)
 
     def _deliver(self, batch: Sequence[Change[T]]) -> None:
-        self._quarantine.deliver(self._resource.name, self._handler.on_changes, batch)
+        self._environment.quarantine.deliver(self._resource.name, self._tell, batch)
+
+    def _tell(self, batch: Sequence[Change[T]]) -> None:
+        self._take_changes(batch)
+        if self._changed is not None:
+            self._changed()
 
     def _mark_synced(self) -> None:
         if not self._synced.is_set():
             self._synced.set()
-            self._handler.on_synced()
+            if self._changed is not None:
+                self._changed()
 
     def _reject(self, metadata: ObjectMeta, problem: str) -> None:
         self._metrics.rejected_objects.labels(self._resource.name).inc()

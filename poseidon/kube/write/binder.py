@@ -1,4 +1,5 @@
-"""Posts bindings in parallel over kept-open connections, and says what became of each.
+"""Posts bindings in parallel over kept-open connections, as many at a time as the server can do with, and says what
+became of each.
 
 A binding carries the pod's uid as a precondition: a namesake that was created meanwhile is
 never bound.
@@ -6,24 +7,18 @@ never bound.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from random import Random
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from poseidon.kube.client.errors import ApiError, KubeError, UnreachableError
-from poseidon.kube.write.retrying import RetryOptions, Tries
-from poseidon.kube.write.worker_pool import AdaptiveLimit, ConcurrencyOptions, WorkerPool
-
-if TYPE_CHECKING:
-    from poseidon.kube.client.metrics import KubeMetrics
-    from poseidon.kube.client.transport import Transport
+from poseidon.kube.environment import Environment
+from poseidon.kube.write.workqueue import RetryOptions, Tries, WorkerPool
 
 _log = logging.getLogger(__name__)
 _ASSIGNED = re.compile(r'already assigned to node "([^"]*)"')
@@ -61,6 +56,87 @@ class BindOutcome(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class ConcurrencyOptions:
+    """A limit between ``least`` and ``most``, at first ``initial``.
+
+    Rates are compared over periods of at least ``period_seconds``. A step up multiplies the limit by ``growth``, and
+    is kept if the rate grows by at least the share ``worth``; after one that was not, ``hold_periods`` pass. A server
+    that turns requests away has the limit multiplied by ``shrink``.
+    """
+
+    initial: int = 64
+    least: int = 8
+    most: int = 256
+    period_seconds: float = 0.5
+    growth: float = 1.25
+    worth: float = 0.05
+    shrink: float = 0.7
+    hold_periods: int = 8
+
+
+class AdaptiveLimit:
+    """Climbs as long as more requests in flight are answered at a higher rate, and backs off when told to.
+
+    ``clock`` is monotonic. What a server does best with is not known beforehand: over a long way hundreds in flight
+    hide the latency, and a busy server gains nothing from more than a few dozen. Only periods in which work always
+    waited say anything.
+    """
+
+    def __init__(self, clock: Callable[[], float], options: ConcurrencyOptions | None = None) -> None:
+        self._clock = clock
+        self._options = options or ConcurrencyOptions()
+        self._limit = self._options.initial
+        self._before: tuple[int, float] | None = None  # limit and rate that a step up is to be compared with
+        self._hold = 0
+        self._may_shrink_at = float("-inf")
+        self._begin()
+
+    def __call__(self) -> int:
+        """Return the limit at present."""
+        return self._limit
+
+    def answered(self, waiting: int) -> None:
+        """A request has been carried out, and so many others wait at that moment."""
+        if not waiting:
+            self._begin()
+            return
+        self._answers += 1
+        seconds = self._clock() - self._begun
+        if seconds >= self._options.period_seconds and self._answers >= 2 * self._limit:
+            self._judge(self._answers / seconds)
+            self._begin()
+
+    def turned_away(self) -> None:
+        """The server was too busy for a request, or in trouble; at most once per period that makes a difference."""
+        now = self._clock()
+        if now < self._may_shrink_at:
+            return
+        self._may_shrink_at = now + self._options.period_seconds
+        self._limit = max(self._options.least, int(self._limit * self._options.shrink))
+        self._before = None
+        self._hold = self._options.hold_periods
+        self._begin()
+
+    def _begin(self) -> None:
+        self._begun = self._clock()
+        self._answers = 0
+
+    def _judge(self, rate: float) -> None:
+        """Go on climbing, step back, or hold, after a period with this rate."""
+        before, self._before = self._before, None
+        if before is not None and rate < before[1] * (1 + self._options.worth):
+            self._limit = before[0]
+            self._hold = self._options.hold_periods
+        elif self._hold:
+            self._hold -= 1
+        elif self._limit < self._options.most:
+            self._before = (self._limit, rate)
+            self._limit = min(
+                self._options.most, max(self._limit + 1, int(self._limit * self._options.growth))
+            )
+
+
+@dataclass(frozen=True, slots=True)
 class BinderOptions(RetryOptions):
     """``concurrency`` bounds the number of bindings in flight.
 
@@ -82,25 +158,21 @@ class Binder(WorkerPool[BindRequest]):
 
     def __init__(
         self,
-        transport: Transport,
+        environment: Environment,
         on_outcome: Callable[[BindOutcome], None],
         *,
-        metrics: KubeMetrics,
-        random: Random,
-        clock: Callable[[], float],
         refusal: Callable[[BindRequest], str] = lambda _: "",
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         options: BinderOptions | None = None,
     ) -> None:
-        self._transport = transport
+        self._transport = environment.transport
         self._on_outcome = on_outcome
         self._refusal = refusal
-        self._metrics = metrics
-        self._random = random
-        self._clock = clock
-        self._sleep = sleep
+        self._metrics = metrics = environment.metrics
+        self._random = environment.random
+        self._clock = environment.clock
+        self._sleep = environment.sleep
         self._options = options or BinderOptions()
-        self._adaptive = AdaptiveLimit(clock, self._options.concurrency)
+        self._adaptive = AdaptiveLimit(self._clock, self._options.concurrency)
         metrics.bind_concurrency.set_function(self._adaptive)
         super().__init__(self._carry_out, self._adaptive)
         self._ended_at = float("-inf")

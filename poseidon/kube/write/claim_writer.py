@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
 from poseidon.kube.api.storage import BOUND_BY_CONTROLLER, SELECTED_NODE
 from poseidon.kube.client.errors import ApiError, KubeError
 from poseidon.kube.client.media_types import MERGE_PATCH
-from poseidon.kube.write.retrying import RetryOptions, Tries
-from poseidon.kube.write.worker_pool import WorkerPool
-
-if TYPE_CHECKING:
-    from poseidon.kube.client.transport import Transport
+from poseidon.kube.environment import Environment
+from poseidon.kube.write.workqueue import RetryOptions, Tries, WorkerPool
 
 _log = logging.getLogger(__name__)
 _AT_A_TIME = 16
@@ -58,18 +53,13 @@ class ClaimWriter(WorkerPool[ClaimWrite]):
 
     def __init__(
         self,
-        transport: Transport,
+        environment: Environment,
         on_refused: Callable[[ClaimWrite, str], None],
-        *,
-        random: Random,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         options: RetryOptions | None = None,
     ) -> None:
         super().__init__(self._carry_out, lambda: _AT_A_TIME)
-        self._transport = transport
+        self._environment = environment
         self._on_refused = on_refused
-        self._random = random
-        self._sleep = sleep
         self._options = options or RetryOptions()
 
     async def _carry_out(self, write: ClaimWrite) -> None:
@@ -84,9 +74,10 @@ class ClaimWriter(WorkerPool[ClaimWrite]):
     async def _write(self, write: ClaimWrite) -> str:
         """Write with retries; returns why it cannot be done, "" if it is done."""
         path, body = patch_of(write)
-        tries = Tries(self._options, self._random)
+        transport = self._environment.transport
+        tries = Tries(self._options, self._environment.random)
         try:
-            await tries.persist(lambda: self._transport.patch(path, body, MERGE_PATCH), self._sleep)
+            await tries.persist(lambda: transport.patch(path, body, MERGE_PATCH), self._environment.sleep)
         except KubeError as error:
             return _refusal(write, error) if isinstance(error, ApiError) else str(error)
         return ""

@@ -10,25 +10,24 @@ from __future__ import annotations
 import hashlib
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
-from poseidon.kube.api.references import ObjectRef, PodRef, timestamp
+from poseidon.kube.api.metadata import ObjectRef, PodRef, timestamp
 from poseidon.kube.client.errors import ApiError
 from poseidon.kube.client.media_types import MERGE_PATCH
-from poseidon.kube.write.write_behind import WriteBehind, WriteBehindOptions
-
-if TYPE_CHECKING:
-    from poseidon.kube.client.metrics import KubeMetrics
-    from poseidon.kube.client.transport import Transport
+from poseidon.kube.environment import Environment
+from poseidon.kube.write.workqueue import WriteBehind, WriteBehindOptions
 
 SCHEDULED = "Scheduled"
 FAILED_SCHEDULING = "FailedScheduling"
 REFUSED = "Refused"
+"""A kubelet refused a pod; the message says what becomes of it."""
 PREEMPTED = "Preempted"
+"""A pod has been evicted for the sake of others."""
 MOVED = "Moved"
+"""A pod leaves its node to come up elsewhere, or is the one that has."""
 
 _ACTIONS = {SCHEDULED: "Binding", PREEMPTED: "Preempting", MOVED: "Rescheduling"}
 _NORMAL = (SCHEDULED, PREEMPTED, MOVED)
@@ -57,55 +56,32 @@ class EventWriter(WriteBehind[_Write]):
     """Writes events behind bindings. ``kind`` is what metrics call them.
 
     ``component`` is the name that the events report as their source, ``instance`` that of this process.
-    ``wall`` tells seconds since the epoch. ``wait_quiet`` returns once no binding waits.
+    ``wait_quiet`` returns once no binding waits.
     """
 
     def __init__(
         self,
-        transport: Transport,
+        environment: Environment,
+        wait_quiet: Callable[[], Awaitable[None]],
         *,
         component: str,
         instance: str,
-        wait_quiet: Callable[[], Awaitable[None]],
-        metrics: KubeMetrics,
-        random: Random,
-        wall: Callable[[], float],
         options: WriteBehindOptions | None = None,
         kind: str = "event",
     ) -> None:
-        super().__init__(kind, self._send, wait_quiet, metrics=metrics, random=random, options=options)
-        self._transport = transport
+        super().__init__(kind, self._send, environment, wait_quiet, options)
+        self._transport = environment.for_events or environment.transport
         self._component = component
         self._instance = instance
-        self._wall = wall
-        self._serial = int(wall() * 1e9)
+        self._wall = environment.wall
+        self._serial = int(self._wall() * 1e9)
         # The failure events of pods that still wait, oldest first; forgetting one only costs a second object.
         self._posted: OrderedDict[str, _Posted] = OrderedDict()
 
     def scheduled(self, pod: PodRef, node: str) -> None:
         """Say that a pod has been bound."""
         self.withdraw((pod.uid, FAILED_SCHEDULING))
-        self._submit(pod, SCHEDULED, f"Successfully assigned {pod.namespace}/{pod.name} to {node}")
-
-    def failed_scheduling(self, pod: PodRef, message: str) -> None:
-        """Say why a pod stays pending. Callers report changes only."""
-        self._submit(pod, FAILED_SCHEDULING, message)
-
-    def refused(self, pod: PodRef, message: str) -> None:
-        """Say that a kubelet refused a pod, and what becomes of it."""
-        self._submit(pod, REFUSED, message)
-
-    def preempted(self, pod: PodRef, message: str) -> None:
-        """Say that a pod has been evicted for the sake of others."""
-        self._submit(pod, PREEMPTED, message)
-
-    def moved(self, pod: PodRef, message: str) -> None:
-        """Say that a pod leaves its node to come up elsewhere, or that it is the one that has."""
-        self._submit(pod, MOVED, message)
-
-    def about_group(self, group: ObjectRef, reason: str, message: str) -> None:
-        """Say how a group stands. Callers report changes only."""
-        self._submit(group, reason, message)
+        self.say(pod, SCHEDULED, f"Successfully assigned {pod.namespace}/{pod.name} to {node}")
 
     def warn(self, about: ObjectRef, reason: str, message: str) -> None:
         """Say what is wrong with an object, or renew the event that says so."""
@@ -118,7 +94,8 @@ class EventWriter(WriteBehind[_Write]):
         """Forget a failure that still waits: the pod is being bound."""
         self.withdraw((uid, FAILED_SCHEDULING))
 
-    def _submit(self, about: ObjectRef | PodRef, reason: str, message: str) -> None:
+    def say(self, about: ObjectRef | PodRef, reason: str, message: str) -> None:
+        """Say something about a pod or a group, such as why it stays pending. Callers report changes only."""
         if isinstance(about, PodRef):
             about = ObjectRef("v1", "Pod", about.uid, about.namespace, about.name)
         # Named here, so that a try whose answer is lost is not followed by a second event.

@@ -6,23 +6,20 @@ condition that says why, and the pod's own grace period.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable
-from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from poseidon.kube.api.references import PodRef, timestamp
+from poseidon.kube.api.metadata import PodRef, timestamp
 from poseidon.kube.client.errors import ApiError, KubeError
 from poseidon.kube.client.media_types import STRATEGIC_MERGE_PATCH
-from poseidon.kube.write.retrying import RetryOptions, Tries
-from poseidon.kube.write.worker_pool import WorkerPool
+from poseidon.kube.write.workqueue import RetryOptions, Tries, WorkerPool
 
 if TYPE_CHECKING:
-    from poseidon.kube.client.metrics import KubeMetrics
     from poseidon.kube.client.transport import Transport
+    from poseidon.kube.environment import Environment
 
 _log = logging.getLogger(__name__)
 
@@ -60,28 +57,19 @@ class EvictionOutcome(NamedTuple):
 class Evictor(WorkerPool[EvictionRequest]):
     """Evicts until cancelled. ``on_outcome`` is called once per request, from the event loop's thread.
 
-    Every request names the pod's uid, so that a namesake is left alone; asking twice does no harm. ``wall`` tells
-    seconds since the epoch, ``clock`` is monotonic.
+    Every request names the pod's uid, so that a namesake is left alone; asking twice does no harm.
     """
 
     def __init__(
         self,
-        transport: Transport,
+        environment: Environment,
         on_outcome: Callable[[EvictionOutcome], None],
-        *,
-        metrics: KubeMetrics,
-        random: Random,
-        clock: Callable[[], float],
-        wall: Callable[[], float],
         options: RetryOptions | None = None,
     ) -> None:
         super().__init__(self._carry_out, lambda: _AT_A_TIME)
-        self._transport = transport
+        self._environment = environment
+        self._transport = environment.transport
         self._on_outcome = on_outcome
-        self._metrics = metrics
-        self._random = random
-        self._clock = clock
-        self._wall = wall
         self._options = options or RetryOptions()
         self._requested: set[str] = set()
 
@@ -100,12 +88,12 @@ class Evictor(WorkerPool[EvictionRequest]):
         except Exception as error:  # noqa: BLE001 - one eviction that cannot be made must not end the others
             outcome = EvictionOutcome(request, f"cannot be evicted: {error!r}")
         self._requested.discard(request.uid)
-        self._metrics.evictions.labels(_label(outcome)).inc()
+        self._environment.metrics.evictions.labels(_label(outcome)).inc()
         self._on_outcome(outcome)
 
     async def _evict(self, request: EvictionRequest) -> EvictionOutcome:
         """Ask until there is an answer that asking again would not change."""
-        tries = Tries(self._options, self._random, self._clock)
+        tries = Tries(self._options, self._environment.random, self._environment.clock)
         delete = request.beyond_budget
         while True:
             if request.uid not in self._requested:
@@ -131,7 +119,7 @@ class Evictor(WorkerPool[EvictionRequest]):
                     return EvictionOutcome(request, str(error))
             else:
                 return EvictionOutcome(request)
-            await asyncio.sleep(pause)
+            await self._environment.sleep(pause)
 
     async def _delete(self, request: EvictionRequest) -> None:
         pod = request.pod
@@ -140,7 +128,7 @@ class Evictor(WorkerPool[EvictionRequest]):
             "status": "True",
             "reason": "PreemptionByScheduler",
             "message": request.message,
-            "lastTransitionTime": timestamp(self._wall()),
+            "lastTransitionTime": timestamp(self._environment.wall()),
         }
         told = {"metadata": {"uid": pod.uid}, "status": {"conditions": [condition]}}
         await self._transport.patch(f"{pod.path}/status", msgspec.json.encode(told), STRATEGIC_MERGE_PATCH)

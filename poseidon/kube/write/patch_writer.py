@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
 from poseidon.kube.api.collections import NATIVE_POD_GROUPS
-from poseidon.kube.api.core import Condition
+from poseidon.kube.api.metadata import Condition, PodRef, timestamp
 from poseidon.kube.api.pod_groups import PodGroupStatus
-from poseidon.kube.api.references import PodRef, timestamp
 from poseidon.kube.client.errors import ApiError
 from poseidon.kube.client.media_types import MERGE_PATCH, STRATEGIC_MERGE_PATCH
-from poseidon.kube.write.write_behind import WriteBehind, WriteBehindOptions
-
-if TYPE_CHECKING:
-    from poseidon.kube.client.metrics import KubeMetrics
-    from poseidon.kube.client.transport import Transport
+from poseidon.kube.environment import Environment
+from poseidon.kube.write.workqueue import WriteBehind, WriteBehindOptions
 
 _INVALID = 422
 _ALREADY_BOUND = "already bound to a node"
@@ -53,24 +48,17 @@ class PatchWriter(WriteBehind[PatchWrite]):
     def __init__(
         self,
         kind: str,
-        transport: Transport,
-        *,
+        environment: Environment,
         wait_quiet: Callable[[], Awaitable[None]],
-        metrics: KubeMetrics,
-        random: Random,
         options: WriteBehindOptions | None = None,
     ) -> None:
-        super().__init__(kind, self._send, wait_quiet, metrics=metrics, random=random, options=options)
-        self._transport = transport
+        super().__init__(kind, self._send, environment, wait_quiet, options)
+        self._transport = environment.transport
 
     def submit(self, write: PatchWrite) -> None:
         """Queue a write."""
-        match write, self.waiting(write.uid):
-            case MapWrite() as news, MapWrite() as earlier:
-                write = news.over(earlier)
-            case LabelWrite() as labels, LabelWrite() as others:
-                write = labels.over(others)
-        self.put(write.uid, write)
+        earlier = self.waiting(write.uid)
+        self.put(write.uid, write if earlier is None else over(write, earlier))
 
     async def _send(self, write: PatchWrite) -> None:
         patch = self._patch(write)
@@ -113,12 +101,16 @@ class ConditionWriter(PatchWriter):
     """Writes ``PodScheduled=False`` with kube-scheduler's reasons, for people and autoscalers.
 
     ``Unschedulable`` has autoscalers add nodes; ``SchedulerError``, for what has not been decided, does not.
-    ``wall`` tells seconds since the epoch.
     """
 
-    def __init__(self, transport: Transport, *, wall: Callable[[], float], **more: Any) -> None:
-        super().__init__("condition", transport, **more)
-        self._wall = wall
+    def __init__(
+        self,
+        environment: Environment,
+        wait_quiet: Callable[[], Awaitable[None]],
+        options: WriteBehindOptions | None = None,
+    ) -> None:
+        super().__init__("condition", environment, wait_quiet, options)
+        self._wall = environment.wall
 
     def unschedulable(
         self, pod: PodRef, message: str, *, was_unschedulable: bool, undecided: bool = False
@@ -193,6 +185,14 @@ class MapWrite(NamedTuple):
         return Patch(f"/api/v1/namespaces/{self.namespace}/configmaps/{self.name}", body)
 
 
+def over(write: Any, earlier: object) -> Any:
+    """Return a write, or another action, with what an ``earlier`` one adds, of the same object, which was not made."""
+    match write, earlier:
+        case (MapWrite(), MapWrite()) | (LabelWrite(), LabelWrite()):
+            return write.over(earlier)
+    return write
+
+
 class GroupStatusWrite(NamedTuple):
     """A PodGroup's new status."""
 
@@ -238,8 +238,14 @@ class GroupConditionWriter(PatchWriter):
     ``served`` tells under which path all PodGroups are at present.
     """
 
-    def __init__(self, served: Callable[[], str], transport: Transport, **more: Any) -> None:
-        super().__init__("pod group", transport, **more)
+    def __init__(
+        self,
+        served: Callable[[], str],
+        environment: Environment,
+        wait_quiet: Callable[[], Awaitable[None]],
+        options: WriteBehindOptions | None = None,
+    ) -> None:
+        super().__init__("pod group", environment, wait_quiet, options)
         self._served = served
 
     def _patch(self, write: PatchWrite) -> Patch:

@@ -10,22 +10,19 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
-from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import msgspec
 
-from poseidon.kube.api.references import PodRef
+from poseidon.kube.api.metadata import PodRef
 from poseidon.kube.client.backoff import Backoff
 from poseidon.kube.client.errors import ApiError, KubeError
+from poseidon.kube.environment import Environment
 from poseidon.kube.write.evictor import post_eviction
-from poseidon.kube.write.retrying import RetryOptions, Tries, outrun
-
-if TYPE_CHECKING:
-    from poseidon.kube.client.metrics import KubeMetrics
-    from poseidon.kube.client.transport import Transport
+from poseidon.kube.write.workqueue import RetryOptions, Tries, outrun
 
 Object = dict[str, Any]
+T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
@@ -41,20 +38,12 @@ class PodRecovery:
     ``annotation`` is where a recreated pod says how often that has happened to it.
     """
 
-    def __init__(
-        self,
-        transport: Transport,
-        *,
-        annotation: str,
-        metrics: KubeMetrics,
-        random: Random,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    ) -> None:
-        self._transport = transport
+    def __init__(self, environment: Environment, annotation: str) -> None:
+        self._transport = environment.transport
         self._annotation = annotation
-        self._metrics = metrics
-        self._random = random
-        self._sleep = sleep
+        self._metrics = environment.metrics
+        self._random = environment.random
+        self._sleep = environment.sleep
         self._waiting: asyncio.Queue[Coroutine[Any, Any, None]] = asyncio.Queue()
         self._urgent = 0
         self._settled = asyncio.Event()
@@ -121,9 +110,7 @@ class PodRecovery:
 
     async def _find(self, pod: PodRef) -> Object | None:
         """Return the pod if it is still there, failed, and not being deleted."""
-        raw = await Tries(_RETRIES, self._random).persist(
-            lambda: self._transport.find(pod.path), self._sleep, outrun
-        )
+        raw = await self._persist(lambda: self._transport.find(pod.path))
         if raw is None:
             return None
         found: Object = msgspec.json.decode(raw)
@@ -184,7 +171,7 @@ class PodRecovery:
                 _log.info("refused pod created again pod=%s", pod)
                 return "recreated"
 
-    async def _persist(self, attempt: Callable[[], Awaitable[bytes]]) -> bytes:
+    async def _persist(self, attempt: Callable[[], Awaitable[T]]) -> T:
         """Make a request, a few times if the server is in trouble. Raises ``KubeError``."""
         return await Tries(_RETRIES, self._random).persist(attempt, self._sleep, outrun)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from poseidon.app_network.good_state import LAST_GOOD
 from poseidon.app_network.spec.app_groups import read_app_group
@@ -12,13 +12,9 @@ from poseidon.app_network.spec.netperf import DEFAULT_PERCENTILE, read_measureme
 from poseidon.app_network.spec.ordering import topology_order
 from poseidon.app_network.spec.topologies import read_topology
 from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
+from poseidon.kube.api.metadata import KubeStruct
+from poseidon.kube.parsing.defects import Defect
 from poseidon.pods.tasks import qualified_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from poseidon.kube.api.core import KubeStruct
-    from poseidon.kube.parsing.defects import Defect
 
 
 @dataclass(frozen=True, slots=True)

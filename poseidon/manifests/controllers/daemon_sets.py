@@ -5,28 +5,23 @@ Scheduling proper happens in the solver; this is only about which DaemonSet pods
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from poseidon.kube.api.core import (
+from poseidon.kube.api.nodes import Node
+from poseidon.kube.api.pod_rules import (
     Affinity,
-    Node,
     NodeAffinity,
     NodeSelector,
     NodeSelectorRequirement,
     NodeSelectorTerm,
-    Pod,
-    PodSpec,
     Toleration,
 )
+from poseidon.kube.api.pods import Pod, PodSpec
+from poseidon.kube.api.workloads import PodTemplate
 from poseidon.pod_rules.node_affinity import NAME_FIELD, tolerated
 from poseidon.volumes.matching import holds
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from poseidon.kube.api.workloads import PodTemplate
 
 _TOLERATED = (
     ("node.kubernetes.io/not-ready", "NoExecute"),

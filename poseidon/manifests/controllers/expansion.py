@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from poseidon.kube.api.core import ClaimSource, ObjectMeta, OwnerReference, Pod, PodVolume
+from poseidon.kube.api.metadata import ObjectMeta, OwnerReference
 from poseidon.kube.api.pod_groups import ScaledOwner, ScaleSpec, ScaleStatus
+from poseidon.kube.api.pods import ClaimSource, Pod, PodVolume
 from poseidon.kube.api.storage import PersistentVolumeClaim
 from poseidon.kube.api.workloads import DaemonSet, Job, PodTemplate, ReplicaWorkload
 from poseidon.manifests.controllers.daemon_sets import daemon_template, node_of, nodes_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from poseidon.manifests.inventory import Inventory, Workload
+from poseidon.manifests.inventory import Inventory, Workload
 
 _HASH_LABEL = "pod-template-hash"
 

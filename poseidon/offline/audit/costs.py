@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from poseidon.embedding import EmbeddedTrials
 from poseidon.offline.movable import PaidMove
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from poseidon.embedding import EmbeddedTrials
 
 _POINTS = 20
 """Of the frontier."""

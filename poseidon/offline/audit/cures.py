@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from poseidon.embedding import EmbeddedTrials
 from poseidon.offline.audit.findings import Cure, CureStep, Move, quantity
-
-if TYPE_CHECKING:
-    from poseidon.embedding import EmbeddedTrials
-    from poseidon.offline.audit.on_objects import Objects
+from poseidon.offline.audit.on_objects import Objects
 
 _TRIES = 40
 """Changes that are tried for each class of pods that wait."""

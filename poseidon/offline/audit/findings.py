@@ -6,11 +6,10 @@ Nothing is changed. Works for clusters that use any scheduler: what runs is take
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from poseidon.offline.audit.costs import Costs
-    from poseidon.offline.plan import NodeUse, Pending
+from poseidon.offline.audit.costs import Costs
+from poseidon.offline.plan import NodeUse, Pending
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable, Mapping
 
+from poseidon.configuration.document import BridgeConfiguration
 from poseidon.embedding import EmbeddedTrials
+from poseidon.manifests.loader import Manifests
 from poseidon.offline.audit.costs import find_costs
 from poseidon.offline.audit.cures import find_cures
 from poseidon.offline.audit.findings import Audit, Cure, Hot, Misplaced, Move, Staying
@@ -12,14 +14,7 @@ from poseidon.offline.audit.on_objects import Objects
 from poseidon.offline.cluster import build
 from poseidon.offline.movable import RunningPods, move_prices, running_pods
 from poseidon.offline.plan import Plan, node_uses, plan_of
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
-
-    from poseidon.configuration.document import BridgeConfiguration
-    from poseidon.manifests.loader import Manifests
-    from protos.firmament.v1 import scheduler_pb2 as pb
-
+from protos.firmament.v1 import scheduler_pb2 as pb
 
 _TRIES = 40
 """Of rounds, for the cures of a single pod."""

@@ -10,15 +10,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from poseidon.kube.api.pod_rules import Affinity, PodAffinity
+from poseidon.kube.api.pods import Pod, claims_of
 from poseidon.kube.api.storage import CsiStorageCapacity, PersistentVolume, StorageClass
 from poseidon.pod_rules.label_selectors import canonical
 from poseidon.pod_rules.pod_affinity import required_terms
 from poseidon.pods.resources import amounts
-from poseidon.volumes.claims import claims_of
 
 if TYPE_CHECKING:
     from poseidon.kube.api.metadata import KubeStruct
-    from poseidon.kube.api.pods import Pod
     from poseidon.manifests.loader import Manifests
     from poseidon.offline.audit.findings import CureStep
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator
+from typing import Any
 
+from poseidon.testbed.api_server.operations import Operations
 from poseidon.testbed.objects.errors import ApiError, bad_request, decode_as
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from poseidon.testbed.api_server.operations import Operations
 
 PATH = "/simulated/v1/bulk"
 _ERRORS_SHOWN = 100

@@ -6,10 +6,9 @@ apply`` leaves validation to the server.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from poseidon.testbed.objects.resources import ResourceRegistry, ResourceType
+from poseidon.testbed.objects.resources import ResourceRegistry, ResourceType
 
 Object = dict[str, Any]
 

@@ -5,19 +5,17 @@ Semantics and messages follow ``EvictionREST`` in ``pkg/registry/core/pod/storag
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
+from poseidon.testbed.api_server.operations import Operations
 from poseidon.testbed.api_server.requests import DeleteOptions
 from poseidon.testbed.objects import errors
+from poseidon.testbed.objects.history import Record
 from poseidon.testbed.objects.pods import condition_of
 from poseidon.testbed.objects.resources import PODS
 from poseidon.testbed.objects.store import decode
-
-if TYPE_CHECKING:
-    from poseidon.testbed.api_server.operations import Operations
-    from poseidon.testbed.objects.history import Record
 
 Object = dict[str, Any]
 

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import base64
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from poseidon.testbed.objects import errors
+from poseidon.testbed.objects.collection import Collection, View
 from poseidon.testbed.objects.history import ExpiredRevisionError, Record
-from poseidon.testbed.objects.resources import list_item
-
-if TYPE_CHECKING:
-    from poseidon.testbed.objects.collection import Collection, View
-    from poseidon.testbed.objects.resources import ResourceType
-    from poseidon.testbed.objects.selectors import Selection
-    from poseidon.testbed.objects.store import Store
+from poseidon.testbed.objects.resources import ResourceType, list_item
+from poseidon.testbed.objects.selectors import Selection
+from poseidon.testbed.objects.store import Store
 
 _NEWEST = -1
 """Revision in a token that continues inconsistently, from whatever is there now."""

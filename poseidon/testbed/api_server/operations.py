@@ -7,12 +7,15 @@ collector runs.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
 from poseidon.testbed.controllers.disruption import DisruptionController
 from poseidon.testbed.objects import custom_resources, errors, patches, pods, strategies
+from poseidon.testbed.objects.collection import Collection
+from poseidon.testbed.objects.history import Record, Saved
 from poseidon.testbed.objects.resources import (
     BUILTIN,
     CUSTOM_RESOURCE_DEFINITIONS,
@@ -25,14 +28,8 @@ from poseidon.testbed.objects.resources import (
     from_storage,
     to_storage,
 )
+from poseidon.testbed.objects.selectors import Selection
 from poseidon.testbed.objects.store import Preconditions, Store, decode
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from poseidon.testbed.objects.collection import Collection
-    from poseidon.testbed.objects.history import Record, Saved
-    from poseidon.testbed.objects.selectors import Selection
 
 Object = dict[str, Any]
 

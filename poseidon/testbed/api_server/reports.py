@@ -6,25 +6,21 @@ Both are free of I/O and of time, as the kubelets are: told the time, they tell 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import msgspec
 
+from poseidon.testbed.api_server.operations import Operations
+from poseidon.testbed.api_server.requests import Target
 from poseidon.testbed.controllers.driving import Agenda
 from poseidon.testbed.controllers.true_use import TrueUse, Use
 from poseidon.testbed.objects import errors
 from poseidon.testbed.objects.custom_resources import definition
-from poseidon.testbed.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, builtin
+from poseidon.testbed.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, ResourceType, builtin
 from poseidon.testbed.objects.store import decode
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from poseidon.testbed.api_server.operations import Operations
-    from poseidon.testbed.api_server.requests import Target
-    from poseidon.testbed.objects.resources import ResourceType
 
 Object = dict[str, Any]
 

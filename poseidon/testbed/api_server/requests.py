@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -12,9 +12,6 @@ from poseidon.testbed.api_server.listing import ListOptions, parse_revision
 from poseidon.testbed.api_server.watching import WatchOptions
 from poseidon.testbed.objects import errors
 from poseidon.testbed.objects.store import Preconditions
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from aiohttp import web
 
+from poseidon.testbed.access import Accounts
 from poseidon.testbed.api_server import discovery, requests
 from poseidon.testbed.api_server.eviction import decode_eviction, evict
 from poseidon.testbed.api_server.listing import list_page, render
-from poseidon.testbed.api_server.reports import METRICS
+from poseidon.testbed.api_server.operations import Operations
+from poseidon.testbed.api_server.options import ClusterOptions
+from poseidon.testbed.api_server.reports import METRICS, MetricsServer
+from poseidon.testbed.api_server.requests import Target
 from poseidon.testbed.api_server.tables import table, wants_table
 from poseidon.testbed.api_server.watching import WatchCursor, stream
 from poseidon.testbed.objects import errors
 from poseidon.testbed.objects.binding import bind, decode_binding
-from poseidon.testbed.objects.resources import from_storage
+from poseidon.testbed.objects.history import Record
+from poseidon.testbed.objects.resources import ResourceType, from_storage
 from poseidon.testbed.objects.selectors import Selection, select
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from poseidon.testbed.access import Accounts
-    from poseidon.testbed.api_server.operations import Operations
-    from poseidon.testbed.api_server.options import ClusterOptions
-    from poseidon.testbed.api_server.reports import MetricsServer
-    from poseidon.testbed.api_server.requests import Target
-    from poseidon.testbed.objects.history import Record
-    from poseidon.testbed.objects.resources import ResourceType
 
 _JSON = {"Content-Type": "application/json", "Cache-Control": "no-cache, private"}
 _HEALTH_CHECKS = frozenset({"healthz", "readyz", "livez"})

@@ -8,30 +8,25 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ssl
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from aiohttp import web
 
 from poseidon.testbed.access import ACCESS_PATH, ADMINISTRATOR, Accounts, RoleBasedAccess
 from poseidon.testbed.api_server import bulk, requests
-from poseidon.testbed.api_server.faults import FaultPlan
+from poseidon.testbed.api_server.faults import Fault, FaultPlan
 from poseidon.testbed.api_server.flow_control import FlowControl
 from poseidon.testbed.api_server.operations import Operations
 from poseidon.testbed.api_server.options import ClusterOptions
-from poseidon.testbed.api_server.reports import METRICS
+from poseidon.testbed.api_server.reports import METRICS, MetricsServer
 from poseidon.testbed.api_server.routes import Router
-from poseidon.testbed.controllers.disruption import run_disruption
+from poseidon.testbed.controllers.driving import drive
 from poseidon.testbed.objects import errors
 from poseidon.testbed.objects.history import Journal
 from poseidon.testbed.objects.store import Store
-
-if TYPE_CHECKING:
-    import ssl
-
-    from poseidon.testbed.api_server.faults import Fault
-    from poseidon.testbed.api_server.reports import MetricsServer
 
 Observer = Callable[[str, str, int], None]
 
@@ -105,7 +100,7 @@ class SimulatedCluster:
             await runner.cleanup()
             raise
         self._runner = runner
-        controller = run_disruption(self.operations.disruptions, self.operations.store)
+        controller = drive(self.operations.disruptions)
         self._controllers = asyncio.create_task(controller, name="disruption")
         scheme = "https" if tls else "http"
         self._url = f"{scheme}://[{host}]" if ":" in host else f"{scheme}://{host}"

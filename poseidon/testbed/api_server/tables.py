@@ -8,15 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
+from poseidon.testbed.objects.history import Record
 from poseidon.testbed.objects.pods import condition_of
 from poseidon.testbed.objects.store import decode
-
-if TYPE_CHECKING:
-    from poseidon.testbed.objects.history import Record
 
 Object = dict[str, Any]
 Reader = Callable[[Object, float], Any]

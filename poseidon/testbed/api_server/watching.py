@@ -7,22 +7,17 @@ than the history reaches is ended with a 410 event. ``WatchCursor`` is free of I
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from poseidon.testbed.objects import errors
+from poseidon.testbed.objects.collection import Collection
 from poseidon.testbed.objects.history import Change, ExpiredRevisionError, Record
-from poseidon.testbed.objects.resources import from_storage
+from poseidon.testbed.objects.resources import ResourceType, from_storage
+from poseidon.testbed.objects.selectors import Selection
 from poseidon.testbed.objects.store import Store, decode, make_record
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from poseidon.testbed.objects.collection import Collection
-    from poseidon.testbed.objects.resources import ResourceType
-    from poseidon.testbed.objects.selectors import Selection
 
 _BATCH = 500
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"

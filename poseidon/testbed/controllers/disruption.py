@@ -10,15 +10,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from poseidon.testbed.controllers.driving import Follower, drive
+from poseidon.testbed.controllers.driving import Follower
 from poseidon.testbed.controllers.node_rules import selects
+from poseidon.testbed.objects.history import Record
 from poseidon.testbed.objects.pods import condition_of
 from poseidon.testbed.objects.store import Store, decode
-
-if TYPE_CHECKING:
-    from poseidon.testbed.objects.history import Record
 
 Object = dict[str, Any]
 
@@ -57,10 +55,15 @@ class DisruptionController:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._collection = store.collection(BUDGETS)
-        self._followed_pods = Follower(store.collection("pods"))
+        self.follows = store.collection("pods"), self._collection
+        self._followed_pods = Follower(self.follows[0])
         self._followed_budgets = Follower(self._collection)
         self._pods: dict[str, _Pod] = {}
         self._budgets: dict[str, _Budget] = {}
+
+    def advance(self, now: float) -> None:  # noqa: ARG002 - driven as what has to wait is
+        """Bring all statuses up to date."""
+        self.refresh()
 
     def refresh(self) -> None:
         """Bring all statuses up to date with the store. Costs next to nothing while there is no budget."""
@@ -170,13 +173,6 @@ class DisruptionController:
             replicas = (decode(record).get("spec") or {}).get("replicas", 1) if record is not None else count
             expected += int(replicas)
         return expected
-
-
-async def run_disruption(controller: DisruptionController, store: Store) -> None:
-    """Keep statuses up to date until cancelled."""
-    await drive(
-        lambda _: controller.refresh(), [store.collection(name).history for name in ("pods", BUDGETS)]
-    )
 
 
 def _share(value: int | str, whole: int) -> int:

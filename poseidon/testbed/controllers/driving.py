@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Generic, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import Generic, Protocol, TypeVar
 
-from poseidon.testbed.objects.history import ExpiredRevisionError
-
-if TYPE_CHECKING:
-    from poseidon.testbed.objects.collection import Collection
-    from poseidon.testbed.objects.history import History, Record
+from poseidon.testbed.objects.collection import Collection
+from poseidon.testbed.objects.history import ExpiredRevisionError, Record
 
 W = TypeVar("W")
 
@@ -66,20 +63,28 @@ class Agenda(Generic[W]):
             yield when, what
 
 
-async def drive(advance: Callable[[float], float | None], histories: Iterable[History]) -> None:
-    """Call ``advance`` with the loop's time whenever something is due or a history grows, until cancelled.
+class Simulation(Protocol):
+    """What is free of I/O and of time."""
 
-    ``advance`` does what is due, and returns when something is due next, None for never.
-    """
+    @property
+    def follows(self) -> Sequence[Collection]:
+        """The collections whose changes matter to it."""
+
+    def advance(self, now: float) -> float | None:
+        """Do what is due at ``now``; return when something is due next, None for never."""
+
+
+async def drive(simulation: Simulation) -> None:
+    """Advance a simulation by the loop's time whenever something is due or has changed, until cancelled."""
     loop = asyncio.get_running_loop()
     changed = asyncio.Event()
-    followed = list(histories)
+    followed = [each.history for each in simulation.follows]
     for history in followed:
         history.subscribe(changed.set)
     try:
         while True:
             changed.clear()
-            due = advance(loop.time())
+            due = simulation.advance(loop.time())
             # Pausing lets writes gather, and requests be served, between two looks.
             await asyncio.sleep(0)
             try:

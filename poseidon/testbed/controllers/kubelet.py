@@ -1,22 +1,20 @@
 """Kubelets for all nodes at once: bound pods are let in or refused, run, finish if they say so, and are removed.
 
 ``KubeletSimulation`` is free of I/O and of time: it is told the time and tells when it wants to be called next.
-``run_kubelets`` drives it from an event loop.
+``drive`` advances it from an event loop.
 """
 
 from __future__ import annotations
 
 import ipaddress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from poseidon.testbed.controllers.admission import KubeletAdmission, Refusal
-from poseidon.testbed.controllers.driving import Agenda, Follower, drive
+from poseidon.testbed.controllers.driving import Agenda, Follower
 from poseidon.testbed.controllers.node_rules import annotations_of, claim_names, is_bound, is_reached
+from poseidon.testbed.objects.history import Record
 from poseidon.testbed.objects.pods import set_conditions
 from poseidon.testbed.objects.store import Store, decode
-
-if TYPE_CHECKING:
-    from poseidon.testbed.objects.history import Record
 
 Object = dict[str, Any]
 
@@ -44,6 +42,7 @@ class KubeletSimulation:
             raise ValueError(f"kubelet simulation: start_delay: {start_delay} is negative")
         self._store = store
         self._pods = store.collection("pods")
+        self.follows = (self._pods,)
         self._start_delay = start_delay
         self._admission = KubeletAdmission(store)
         self._changes = Follower(self._pods)
@@ -188,11 +187,6 @@ class KubeletSimulation:
             self._schedule_end(record, pod, now)
         else:
             self._admission.leave(record.uid)
-
-
-async def run_kubelets(kubelets: KubeletSimulation, store: Store) -> None:
-    """Drive ``kubelets`` by the event loop's clock until cancelled."""
-    await drive(kubelets.advance, [store.collection("pods").history])
 
 
 def _seconds(text: Any) -> float | None:

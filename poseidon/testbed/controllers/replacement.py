@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
-from poseidon.testbed.controllers.driving import Follower, drive
+from poseidon.testbed.controllers.driving import Follower
 from poseidon.testbed.objects.errors import ApiError
+from poseidon.testbed.objects.history import Record
 from poseidon.testbed.objects.resources import PODS
-from poseidon.testbed.objects.store import decode
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from poseidon.testbed.objects.history import Record
-    from poseidon.testbed.objects.store import Store
+from poseidon.testbed.objects.store import Store, decode
 
 Object = dict[str, Any]
 
@@ -29,7 +25,8 @@ class PodReplacement:
 
     def __init__(self, store: Store, create: Callable[[str, Object], object]) -> None:
         self._create = create
-        self._changes = Follower(store.collection(PODS.collection))
+        self.follows = (store.collection(PODS.collection),)
+        self._changes = Follower(*self.follows)
         self._changes.take()
         self._created = 0
         self._replaced: set[str] = set()
@@ -65,8 +62,3 @@ class PodReplacement:
 def _is_replaced_early(pod: Object, owner: Object) -> bool:
     """Whether a pod that is being deleted is replaced before it has ended: names are free only afterwards."""
     return "deletionTimestamp" in pod["metadata"] and owner["kind"] != _KEEPS_NAMES
-
-
-async def run_replacement(replacement: PodReplacement, store: Store) -> None:
-    """Replace pods until cancelled."""
-    await drive(replacement.advance, [store.collection(PODS.collection).history])

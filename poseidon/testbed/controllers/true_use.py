@@ -13,18 +13,15 @@ pods, is given by the same annotation on the node. Pods use nothing before they 
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import msgspec
 
 from poseidon.testbed.controllers.driving import Follower
 from poseidon.testbed.controllers.node_rules import amount, quantity
+from poseidon.testbed.objects.history import Record
 from poseidon.testbed.objects.store import Store, decode
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from poseidon.testbed.objects.history import Record
 
 Object = dict[str, Any]
 

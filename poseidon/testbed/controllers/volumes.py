@@ -1,15 +1,15 @@
 """The controllers around volumes: claims are bound, volumes provisioned, and taken back when claims go.
 
-``VolumeSimulation`` is free of I/O and of time, as ``KubeletSimulation`` is; ``run_volumes`` drives it.
+``VolumeSimulation`` is free of I/O and of time, as ``KubeletSimulation`` is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from poseidon.testbed.controllers.driving import Agenda, Follower, drive
+from poseidon.testbed.controllers.driving import Agenda, Follower
 from poseidon.testbed.controllers.node_rules import (
     BIND_COMPLETED,
     BOUND_BY_CONTROLLER,
@@ -21,11 +21,8 @@ from poseidon.testbed.controllers.node_rules import (
     is_for,
     size,
 )
+from poseidon.testbed.objects.history import Record
 from poseidon.testbed.objects.store import Store, decode
-
-if TYPE_CHECKING:
-    from poseidon.testbed.objects.collection import Collection
-    from poseidon.testbed.objects.history import Record
 
 Object = dict[str, Any]
 
@@ -72,6 +69,7 @@ class VolumeSimulation:
         self._volumes = store.collection("persistentvolumes")
         self._classes = store.collection("storageclasses.storage.k8s.io")
         self._nodes = store.collection("nodes")
+        self.follows = self._claims, self._volumes, self._classes
         self._claim_changes = Follower(self._claims)
         self._volume_changes = Follower(self._volumes)
         self._class_changes = Follower(self._classes)
@@ -82,10 +80,6 @@ class VolumeSimulation:
         self._unbound: set[str] = set()
         self._free: set[str] = set()
         self._given: dict[str, str] = {}
-
-    def collections(self) -> tuple[Collection, ...]:
-        """Return the collections whose changes matter here."""
-        return self._claims, self._volumes, self._classes
 
     def advance(self, now: float) -> float | None:
         """Take in what has changed and do what is due at ``now``; returns when something is due next."""
@@ -238,8 +232,3 @@ class VolumeSimulation:
         else:
             volume["status"] = {**(volume.get("status") or {}), "phase": "Released"}
             self._store.replace(self._volumes, record, volume)
-
-
-async def run_volumes(volumes: VolumeSimulation) -> None:
-    """Drive ``volumes`` by the event loop's clock until cancelled."""
-    await drive(volumes.advance, [collection.history for collection in volumes.collections()])

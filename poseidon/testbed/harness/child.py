@@ -6,12 +6,9 @@ import asyncio
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _ATTACHED = str(Path(__file__).with_name("attached.py"))
 _ANNOUNCEMENT = "listening on "

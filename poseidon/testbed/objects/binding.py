@@ -6,16 +6,14 @@ exists or has room is not checked there either: that is the scheduler's responsi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from poseidon.testbed.objects import errors
+from poseidon.testbed.objects.history import Record
 from poseidon.testbed.objects.pods import set_conditions
 from poseidon.testbed.objects.store import Preconditions, Store, decode
-
-if TYPE_CHECKING:
-    from poseidon.testbed.objects.history import Record
 
 _RESOURCE = "pods/binding"
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from poseidon.testbed.objects.history import Change, History, Record
+from poseidon.testbed.objects.history import Change, History, Record
 
 FieldReader = Callable[[dict[str, Any]], str]
 

@@ -5,13 +5,11 @@ Messages follow apimachinery's ``pkg/api/errors``, because clients and people ma
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 T = TypeVar("T")
 

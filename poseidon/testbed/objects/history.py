@@ -7,14 +7,12 @@ the revision of the first page. Whoever asks for more than it remembers gets ``E
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable, Iterator
 from operator import attrgetter
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from pathlib import Path
+from typing import Literal, NamedTuple
 
 import msgspec
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
 

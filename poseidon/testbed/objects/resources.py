@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
-from poseidon.testbed.objects.collection import CollectionSpec
+from poseidon.testbed.objects.collection import Collection, CollectionSpec
+from poseidon.testbed.objects.history import Record
 from poseidon.testbed.objects.selectors import selectable_fields
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from poseidon.testbed.objects.collection import Collection
-    from poseidon.testbed.objects.history import Record
-
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 

@@ -9,13 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from poseidon.testbed.objects.collection import FieldReader
 from poseidon.testbed.objects.errors import bad_request
-
-if TYPE_CHECKING:
-    from poseidon.testbed.objects.collection import FieldReader
-    from poseidon.testbed.objects.history import Record
+from poseidon.testbed.objects.history import Record
 
 LabelTest = Callable[[Mapping[str, str]], bool]
 

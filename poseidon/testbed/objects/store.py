@@ -8,19 +8,15 @@ from __future__ import annotations
 
 import random
 import uuid
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from poseidon.testbed.objects import errors
 from poseidon.testbed.objects.collection import Collection, CollectionSpec
-from poseidon.testbed.objects.history import Change, History, Record
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from poseidon.testbed.objects.history import Journal
+from poseidon.testbed.objects.history import Change, History, Journal, Record
 
 Object = dict[str, Any]
 

@@ -9,15 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from poseidon.testbed.objects import custom_resources, errors, pods
-
-if TYPE_CHECKING:
-    from poseidon.testbed.objects.resources import ResourceType
-    from poseidon.testbed.objects.store import Store
+from poseidon.testbed.objects.resources import ResourceType
+from poseidon.testbed.objects.store import Store
 
 Object = dict[str, Any]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from poseidon.group_trees.spec.keys import RANK_LABEL
-from poseidon.kube.parsing.times import seconds
+from poseidon.kube.api.metadata import seconds
 from poseidon.pod_groups.membership import Membership, membership
 from poseidon.pods.resizes import as_counted
 from poseidon.pods.resources import amounts, effective_requests
@@ -24,7 +24,8 @@ from poseidon.pods.visibility import APP_GROUP_LABEL, WORKLOAD_LABEL
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from poseidon.kube.api.core import Node, Pod
+    from poseidon.kube.api.nodes import Node
+    from poseidon.kube.api.pods import Pod
     from poseidon.kube.parsing.defects import Defect
 
 PENDING, GATED, BOUND, ENDED, GONE = "pending", "gated", "bound", "ended", "gone"

@@ -15,8 +15,9 @@ from poseidon.ui.cluster.records import BOUND, NOT_LOOKED_AT, NodeFacts, PodReco
 from poseidon.ui.cluster.requested_history import RequestedHistory
 
 if TYPE_CHECKING:
-    from poseidon.kube.api.core import Node, Pod
-    from poseidon.kube.watch.changes import Change
+    from poseidon.kube.api.nodes import Node
+    from poseidon.kube.api.pods import Pod
+    from poseidon.kube.api.resource import Change
     from poseidon.ui.versions import Versions
 
 GONE_SECONDS = 900.0

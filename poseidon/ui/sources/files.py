@@ -12,10 +12,10 @@ from msgspec.structs import replace
 
 from poseidon.explanations import verdicts
 from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
-from poseidon.kube.api.core import Condition, KubeStruct
+from poseidon.kube.api.metadata import Condition, KubeStruct
 from poseidon.kube.api.node_topology import NodeResourceTopology
 from poseidon.kube.api.pod_groups import NativePodGroup, PodGroup, Workload
-from poseidon.kube.watch.changes import Change
+from poseidon.kube.api.resource import Change
 from poseidon.offline.feeding import as_created
 from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
 from poseidon.ui.cluster.evictions import PREEMPTED, Eviction
@@ -35,7 +35,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 if TYPE_CHECKING:
     from poseidon.configuration.document import BridgeConfiguration
     from poseidon.explanations import Verdict
-    from poseidon.kube.api.core import Pod
+    from poseidon.kube.api.pods import Pod
     from poseidon.manifests.loader import Manifests
     from poseidon.ui.cluster.records import PodRecord
     from poseidon.ui.work.inputs import ClusterInput

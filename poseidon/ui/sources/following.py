@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from poseidon.kube.api import collections
-from poseidon.kube.watch.changes import Feed, ReflectorOptions
+from poseidon.kube.watch.reflector import Reflector
 from poseidon.metrics_sources.koordinator import NODE_METRICS
 from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
 
 if TYPE_CHECKING:
-    from poseidon.kube.api.core import Node
     from poseidon.kube.api.node_topology import NodeResourceTopology
-    from poseidon.kube.api.resource import Resource
-    from poseidon.kube.watch.changes import Change
-    from poseidon.kube.watch.environment import Environment
-    from poseidon.kube.watch.reflector import Reflector
+    from poseidon.kube.api.nodes import Node
+    from poseidon.kube.api.resource import Change, Resource
+    from poseidon.kube.environment import Environment
     from poseidon.ui.known import Known
     from poseidon.ui.sources.measured import MeasuredUse
 
-_NEEDED, _OPTIONAL = ReflectorOptions(), ReflectorOptions(optional=True)
+_Take: TypeAlias = "Callable[[Sequence[Change[Any]]], None]"
 
 
 def followers(environment: Environment, known: Known, measured: MeasuredUse) -> list[Reflector[Any]]:
@@ -32,27 +30,26 @@ def followers(environment: Environment, known: Known, measured: MeasuredUse) -> 
         store.nodes_changed(changes)
         groups.nodes_changed(changes)
 
-    def of_groups(take: Callable[[Sequence[Change[Any]]], None]) -> Feed[Any]:
-        return Feed(take, partial(known.versions.mark, "groups"))
-
-    takers: list[tuple[Resource[Any], Feed[Any], ReflectorOptions]] = [
-        (collections.NODES, Feed(nodes_changed, _nothing), _NEEDED),
-        (collections.PODS, Feed(store.pods_changed, _nothing), _NEEDED),
-        (collections.NODE_TOPOLOGIES, Feed(zones_taker(known), _nothing), _OPTIONAL),
-        (NODE_METRICS, Feed(measured.node_metrics_changed, _nothing), _OPTIONAL),
-        (collections.POD_GROUPS, of_groups(partial(groups.groups_changed, POD_GROUP)), _OPTIONAL),
-        (collections.WORKLOADS, of_groups(partial(groups.groups_changed, WORKLOAD)), _OPTIONAL),
-        (
-            collections.NATIVE_POD_GROUPS,
-            of_groups(partial(groups.groups_changed, NATIVE_POD_GROUP)),
-            _OPTIONAL,
-        ),
-        (collections.GROUP_MAPS, of_groups(groups.maps_changed), _OPTIONAL),
-        (collections.tree_maps(groups.trees.namespace), of_groups(groups.tree_maps_changed), _OPTIONAL),
-        (collections.APP_GROUPS, of_groups(groups.app_groups_changed), _OPTIONAL),
-        (collections.NETWORK_TOPOLOGIES, of_groups(groups.topologies_changed), _OPTIONAL),
+    mark_groups = partial(known.versions.mark, "groups")
+    own: list[tuple[Resource[Any], _Take]] = [
+        (collections.NODES, nodes_changed),
+        (collections.PODS, store.pods_changed),
+        (collections.NODE_TOPOLOGIES, zones_taker(known)),
+        (NODE_METRICS, measured.node_metrics_changed),
     ]
-    return [environment.reflector(resource, feed, options) for resource, feed, options in takers]
+    of_groups: list[tuple[Resource[Any], _Take]] = [
+        (collections.POD_GROUPS, partial(groups.groups_changed, POD_GROUP)),
+        (collections.WORKLOADS, partial(groups.groups_changed, WORKLOAD)),
+        (collections.NATIVE_POD_GROUPS, partial(groups.groups_changed, NATIVE_POD_GROUP)),
+        (collections.GROUP_MAPS, groups.maps_changed),
+        (collections.tree_maps(groups.trees.namespace), groups.tree_maps_changed),
+        (collections.APP_GROUPS, groups.app_groups_changed),
+        (collections.NETWORK_TOPOLOGIES, groups.topologies_changed),
+    ]
+    return [
+        *(Reflector(environment, *each) for each in own),
+        *(Reflector(environment, *each, mark_groups) for each in of_groups),
+    ]
 
 
 def zones_taker(known: Known) -> Callable[[Sequence[Change[NodeResourceTopology]]], None]:
@@ -68,7 +65,3 @@ def zones_taker(known: Known) -> Callable[[Sequence[Change[NodeResourceTopology]
                 known.zones.pop(names.pop(uid), None)
 
     return take
-
-
-def _nothing() -> None:
-    """What follows has been marked already."""

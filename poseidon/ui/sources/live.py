@@ -22,7 +22,7 @@ from poseidon.ui.versions import Versions
 if TYPE_CHECKING:
     from poseidon.configuration.document import BridgeConfiguration
     from poseidon.explanations import Verdict
-    from poseidon.kube.watch.environment import Environment
+    from poseidon.kube.environment import Environment
     from poseidon.ui.cluster.records import PodRecord
     from protos.conventions.tls import TlsFiles
     from protos.firmament.v1 import scheduler_pb2 as pb

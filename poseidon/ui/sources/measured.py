@@ -12,8 +12,8 @@ from poseidon.metrics_sources.koordinator import reading
 from poseidon.metrics_sources.metrics_server import NODES_PATH, node_reading
 
 if TYPE_CHECKING:
+    from poseidon.kube.api.resource import Change
     from poseidon.kube.client.transport import Transport
-    from poseidon.kube.watch.changes import Change
     from poseidon.metrics_sources.readings import NodeReading
     from poseidon.ui.cluster.store import ClusterStore
 

@@ -1,4 +1,4 @@
-"""Writes that may wait: one per key at a time, only the latest of a key, and after more urgent work.
+"""Queues of requests that change something: workers that carry them out, tries of each, and writes that may wait.
 
 Events and conditions inform people and autoscalers; bindings start pods. On a busy API server the former must
 not cost the latter anything, so workers let urgent work go first, but not for ever.
@@ -8,23 +8,168 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Awaitable, Callable, Hashable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from random import Random
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
+from poseidon.kube.client.backoff import Backoff
 from poseidon.kube.client.errors import ApiError, KubeError
-from poseidon.kube.write.retrying import RetryOptions, Tries, outrun
-from poseidon.kube.write.worker_pool import WorkerPool
+from poseidon.kube.environment import Environment
 
-if TYPE_CHECKING:
-    from poseidon.kube.client.metrics import KubeMetrics
-
+T = TypeVar("T")
 W = TypeVar("W")
 
 _log = logging.getLogger(__name__)
 _RESULTS = ("written", "obsolete", "failed", "dropped")
+
+
+@dataclass(frozen=True, slots=True)
+class RetryOptions:
+    """``attempts`` is how often a request is made at most; pauses grow from the first back-off (seconds) to the cap.
+
+    Answers of a server that is too busy (429) are not counted as attempts for ``throttled_seconds``.
+    """
+
+    attempts: int = 5
+    throttled_seconds: float = 30.0
+    backoff_initial: float = 0.1
+    backoff_cap: float = 5.0
+
+
+class Tries:
+    """The tries of one request, which began ``since`` (None: now). ``random`` draws jitter, ``clock`` is monotonic.
+
+    Without a clock answers of a busy server are counted from the first.
+    """
+
+    def __init__(
+        self,
+        options: RetryOptions,
+        random: Random,
+        clock: Callable[[], float] | None = None,
+        *,
+        since: float | None = None,
+    ) -> None:
+        self._left = options.attempts
+        self._backoff = Backoff(random, options.backoff_initial, options.backoff_cap)
+        self._clock = clock
+        begun = since if since is not None else clock() if clock is not None else 0.0
+        self._patient_until = begun + options.throttled_seconds
+
+    def pause(self, error: KubeError, *, may_help: bool | None = None) -> float | None:
+        """Count a try that ended with ``error``; return the seconds to wait before the next, None if none is due.
+
+        ``may_help`` says whether another try may end otherwise; by default the kind of the error does. The pause is
+        at least what the server asks for.
+        """
+        answer = error if isinstance(error, ApiError) else None
+        patient = self._clock is not None and self._clock() < self._patient_until
+        if answer is None or not answer.throttled or not patient:
+            self._left -= 1
+        if may_help is None:
+            may_help = answer is None or answer.transient
+        if not may_help or self._left <= 0:
+            return None
+        at_least = answer.retry_after or 0.0 if answer is not None else 0.0
+        return max(self._backoff.next(), at_least)
+
+    async def persist(
+        self,
+        attempt: Callable[[], Awaitable[T]],
+        sleep: Callable[[float], Awaitable[None]],
+        may_help: Callable[[ApiError], bool | None] = lambda _: None,
+    ) -> T:
+        """Make a request until it succeeds; raises the ``KubeError`` after which no other try is due.
+
+        ``may_help`` decides about a refusal as ``pause`` has it.
+        """
+        while True:
+            try:
+                return await attempt()
+            except KubeError as error:
+                helps = may_help(error) if isinstance(error, ApiError) else None
+                pause = self.pause(error, may_help=helps)
+                if pause is None:
+                    raise
+            await sleep(pause)
+
+
+def outrun(error: ApiError) -> bool | None:
+    """Let a request be made again that another write came in between of; all others as their kind has it."""
+    return True if error.outrun else None
+
+
+class WorkerPool(Generic[W]):
+    """Carries out requests, oldest first, until cancelled.
+
+    ``perform`` carries out one; what it raises ends the pool. ``limit`` tells how many may be in flight at present; it
+    is asked again after each request. Ten thousand requests are ten thousand entries of a queue, and not as many tasks.
+    """
+
+    def __init__(self, perform: Callable[[W], Awaitable[None]], limit: Callable[[], int]) -> None:
+        self._perform = perform
+        self._limit = limit
+        self._waiting: deque[W] = deque()
+        self._workers = 0
+        self._in_flight = 0
+        self._wanted = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    @property
+    def unfinished(self) -> int:
+        """How many requests wait or are in flight."""
+        return len(self._waiting) + self._in_flight
+
+    @property
+    def waiting(self) -> int:
+        """How many requests are not being carried out yet."""
+        return len(self._waiting)
+
+    def submit(self, request: W) -> None:
+        """Queue a request."""
+        self._waiting.append(request)
+        self._idle.clear()
+        self._wanted.set()
+
+    def discard_waiting(self) -> int:
+        """Drop the requests that are not being carried out yet. Returns how many."""
+        count = len(self._waiting)
+        self._waiting.clear()
+        self._note_if_idle()
+        return count
+
+    async def wait_idle(self) -> None:
+        """Wait until nothing waits or is in flight."""
+        await self._idle.wait()
+
+    async def run(self) -> None:
+        """Work on the queue for ever."""
+        async with asyncio.TaskGroup() as group:
+            while True:
+                await self._wanted.wait()
+                self._wanted.clear()
+                for _ in range(min(len(self._waiting), self._limit() - self._workers)):
+                    self._workers += 1
+                    group.create_task(self._work())
+
+    async def _work(self) -> None:
+        while self._waiting and self._workers <= self._limit():
+            request = self._waiting.popleft()
+            self._in_flight += 1
+            await self._perform(request)
+            self._in_flight -= 1
+            self._note_if_idle()
+            if self._waiting and self._workers < self._limit():
+                self._wanted.set()
+        self._workers -= 1
+
+    def _note_if_idle(self) -> None:
+        if not self._waiting and not self._in_flight:
+            self._idle.set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,20 +211,18 @@ class WriteBehind(Generic[W]):
         self,
         kind: str,
         perform: Callable[[W], Awaitable[None]],
+        environment: Environment,
         wait_quiet: Callable[[], Awaitable[None]],
-        *,
-        metrics: KubeMetrics,
-        random: Random,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         options: WriteBehindOptions | None = None,
     ) -> None:
         self._kind = kind
         self._perform = perform
         self._wait_quiet = wait_quiet
+        metrics = environment.metrics
         # Looked up once: finding a series by its labels takes longer than counting in it.
         self._counts = {result: metrics.writes.labels(kind, result) for result in _RESULTS}
-        self._random = random
-        self._sleep = sleep
+        self._random = environment.random
+        self._sleep = environment.sleep
         self._options = options or WriteBehindOptions()
         self._waiting: dict[Hashable, _Waiting[W]] = {}
         metrics.writes_waiting.labels(kind).set_function(lambda: len(self._waiting))

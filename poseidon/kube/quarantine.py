@@ -12,13 +12,12 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import Self, TypeVar
 
-if TYPE_CHECKING:
-    from poseidon.kube.api.core import KubeStruct
-    from poseidon.kube.watch.changes import Change
+from poseidon.kube.api.metadata import KubeStruct
+from poseidon.kube.api.resource import Change
 
-    T = TypeVar("T", bound=KubeStruct)
+T = TypeVar("T", bound=KubeStruct)
 
 _log = logging.getLogger(__name__)
 
