@@ -84,7 +84,7 @@ class EmbeddedTrials:
     ) -> None:
         from firmament.core.cures.search import Waiting
         from firmament.core.rescheduling.trials import Trials
-        from firmament.wire import events_from_proto
+        from firmament.wire.events import events_from_proto
 
         known = [part for each in events_from_proto(events) for part in _with_placed(each, placed or {})]
         self._scheduler = _scheduler(_core(configuration), clock)
@@ -167,7 +167,7 @@ class EmbeddedScheduler:
 
     def apply(self, events: Iterable[pb.Event]) -> None:
         """Apply events as one step; raises ``ValueError`` for a malformed one, a fault of the translation."""
-        from firmament.wire import events_from_proto
+        from firmament.wire.events import events_from_proto
 
         self._scheduler.apply(events_from_proto(events))
 
@@ -177,7 +177,7 @@ class EmbeddedScheduler:
 
     def run_round(self) -> pb.RoundResult:
         """Run one round; its placements are assumed until they are reported."""
-        from firmament.wire import round_to_proto
+        from firmament.wire.rounds import round_to_proto
 
         opened = self._scheduler.open_round()
         placement = opened.solve()
@@ -202,14 +202,14 @@ class EmbeddedScheduler:
 
     def report(self, reports: Iterable[pb.BindingReport]) -> None:
         """Report what has become of decisions."""
-        from firmament.wire import reports_from_proto
+        from firmament.wire.events import reports_from_proto
         from protos.firmament.v1.scheduler_pb2 import BindingReports
 
         self._scheduler.report(reports_from_proto(BindingReports(reports=reports)))
 
     def explain(self, uid: str) -> pb.Explanation:
         """Return the verdicts on one task; raises ``KeyError`` for an unknown one."""
-        from firmament.wire import explanation_to_proto
+        from firmament.wire.rounds import explanation_to_proto
 
         explanation = self._scheduler.explain(uid)
         self.notes.extend(note for note in explanation.notes if note not in self.notes)
@@ -242,13 +242,13 @@ class EmbeddedScheduler:
 
     def tasks(self) -> Iterator[pb.TaskState]:
         """Yield every task and where it stands."""
-        from firmament.wire import task_state_to_proto
+        from firmament.wire.rounds import task_state_to_proto
 
         return map(task_state_to_proto, self._scheduler.task_states())
 
     def machines(self) -> Iterator[pb.MachineState]:
         """Yield every machine and what is free on it."""
-        from firmament.wire import machine_state_to_proto
+        from firmament.wire.rounds import machine_state_to_proto
 
         return map(machine_state_to_proto, self._scheduler.machine_states())
 

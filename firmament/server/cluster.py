@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from firmament.core.results import Counts, Explanation, MachineState, RoundResult, TaskState
     from firmament.core.round_flow.view import RoundFlow, RoundSummary
     from firmament.core.scheduler import Scheduler
-    from firmament.wire import EncodedRound
+    from firmament.wire.rounds import EncodedRound
 
 
 GRACE_SECONDS = 10.0

@@ -18,12 +18,12 @@ from firmament.core.intake.validation import QuotaExceededError
 from firmament.server.cluster import OrderError, ServedCluster, StaleDriverError, SupersededError
 from firmament.server.driving.loop import DriverLoop, RoundRunner
 from firmament.server.outbox import EVERY, Ending, Outbox, SignsOfLife
-from firmament.wire import events_from_proto, reports_from_proto
+from firmament.wire.events import events_from_proto, reports_from_proto
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
     from firmament.server.registry import ClusterRegistry
-    from firmament.wire import EncodedRound
+    from firmament.wire.rounds import EncodedRound
 
 log = logging.getLogger(__name__)
 

@@ -22,7 +22,7 @@ from firmament.server.service import SchedulerService
 from firmament.server.session import SessionSettings
 from firmament.solvers.base import FlowProblem, FlowSolution
 from firmament.solvers.ortools_solver import OrToolsSolver
-from firmament.wire import EncodedRound
+from firmament.wire.rounds import EncodedRound
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.support.core import Clock, machine, tasks
 

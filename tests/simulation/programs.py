@@ -36,7 +36,7 @@ from tests.simulation.streams import Monitor, Stream, serve
 
 if TYPE_CHECKING:
     from firmament.server.cluster import ServedCluster
-    from firmament.wire import EncodedRound
+    from firmament.wire.rounds import EncodedRound
 
 CLUSTER = "simulated"
 GANG_SECONDS = 45.0

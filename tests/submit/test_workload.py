@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from firmament.submit.messages import index_of, job_events, snapshot_events, task_events, task_uid
 from firmament.submit.workload import MachineShape, WorkloadOptions, generate
-from firmament.wire import events_from_proto
+from firmament.wire.events import events_from_proto
 
 OPTIONS = WorkloadOptions(nodes=50, tasks=1000, classes=7, fill=0.5, rate=100.0, task_seconds=3.0, seed=4)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from firmament.server.cluster import NoStateError
 from firmament.server.driving.batching import BatchingWindow
-from firmament.wire import EncodedRound, encode_round
+from firmament.wire.rounds import EncodedRound, encode_round
 
 if TYPE_CHECKING:
     from firmament.core.results import RoundResult
