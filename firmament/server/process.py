@@ -19,6 +19,7 @@ from firmament.configuration.document import SchedulerConfiguration, build_core
 from firmament.core.scheduler import Scheduler
 from firmament.memory import keep_freed_memory, relax_garbage_collection
 from firmament.server.address import PING_SECONDS, Address, check_free, server_options
+from firmament.server.cluster import ServedCluster
 from firmament.server.credentials import Clients, server_credentials
 from firmament.server.driving.loop import RoundRunner
 from firmament.server.metrics import Metrics
@@ -101,14 +102,10 @@ class SolverServer:
         self._core = build_core(configuration)
         self._clock = clock
         self.metrics = Metrics()
-        self._solver = ProcessSolver(options.solver, on_restart=self.metrics.solver_restarted)
+        self._solver = ProcessSolver(options.solver, on_restart=self.metrics.solver_restarts.inc)
         self._artefacts = ArtefactWriter(options.artefacts, self._core) if options.artefacts else None
         self._service = SchedulerService(
-            ClusterRegistry(
-                self._new_scheduler,
-                recorder=self._artefacts.record if self._artefacts else None,
-                most=configuration.limits.clusters,
-            ),
+            ClusterRegistry(self._new_cluster, most=configuration.limits.clusters),
             RoundRunner(self.metrics, traces=RoundTraces(options.tracer) if options.tracer else None),
             SessionSettings(
                 batching_window=configuration.round.batching_window,
@@ -162,6 +159,9 @@ class SolverServer:
         if self._server is not None:
             await self._server.stop(grace=0.2)
             self._server = None
+
+    def _new_cluster(self, name: str) -> ServedCluster:
+        return ServedCluster(name, self._new_scheduler, self._artefacts.record if self._artefacts else None)
 
     def _new_scheduler(self) -> Scheduler:
         clock = self._clock or SteadyClock(time.time, time.monotonic)

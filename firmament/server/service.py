@@ -175,12 +175,11 @@ class SchedulerService:
     def _open(self, session: DriverSession) -> Iterator[None]:
         """Count a session as open meanwhile."""
         self._sessions.add(session)
-        self._metrics.session_opened()
         try:
-            yield
+            with self._metrics.sessions.track_inprogress():
+                yield
         finally:
             self._sessions.discard(session)
-            self._metrics.session_closed()
 
     async def Schedule(self, request: pb.ScheduleRequest, context: Any) -> bytes:  # noqa: N802
         """See the protocol."""

@@ -88,7 +88,9 @@ class SubmitClient:
         """Run to the end; False if the time-out came first. Raises ``TargetError`` or ``TlsError``."""
         async with _channel(self._options) as channel:
             await self._connect(channel)
-            self._stream, self._stub = _open_session(channel), scheduler_pb2_grpc.SchedulerStub(channel)
+            # The stubs know only calls that are given an iterator of requests; this one is written to.
+            self._stub = cast("Any", scheduler_pb2_grpc.SchedulerStub(channel))
+            self._stream = self._stub.Session()
             try:
                 await self._greet()
                 return await self._work()
@@ -286,11 +288,3 @@ def _channel(options: SubmitOptions) -> grpc.aio.Channel:
         return grpc.aio.insecure_channel(options.target, options=_CHANNEL_OPTIONS)
     shown = options.tls.read().channel_credentials()
     return grpc.aio.secure_channel(options.target, shown, options=_CHANNEL_OPTIONS)
-
-
-def _open_session(channel: grpc.aio.Channel) -> Any:
-    """Open the stream.
-
-    The stubs know only calls that are given an iterator of requests; this one is written to.
-    """
-    return cast("Any", scheduler_pb2_grpc.SchedulerStub(channel).Session)()

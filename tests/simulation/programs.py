@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from firmament.configuration.document import SchedulerConfiguration, build_core
 from firmament.core.scheduler import Scheduler
-from firmament.server.cluster import Fencing
+from firmament.server.cluster import Fencing, ServedCluster
 from firmament.server.driving.loop import RoundRunner
 from firmament.server.metrics import Metrics
 from firmament.server.process import SteadyClock
@@ -35,7 +35,6 @@ from tests.simulation.process import Process
 from tests.simulation.streams import Monitor, Stream, serve
 
 if TYPE_CHECKING:
-    from firmament.server.cluster import ServedCluster
     from firmament.wire.rounds import EncodedRound
 
 CLUSTER = "simulated"
@@ -113,11 +112,10 @@ class SolverProgram:
             clock = SteadyClock(queue.wall, queue.monotonic)
             return Scheduler(configuration=core, solver=solver, clock=clock)
 
-        self.registry = ClusterRegistry(
-            new_scheduler,
-            most=configuration.limits.clusters,
-            new_fencing=lambda: Fencing(queue.wall, queue.monotonic),
-        )
+        def new_cluster(name: str) -> ServedCluster:
+            return ServedCluster(name, new_scheduler, fencing=Fencing(queue.wall, queue.monotonic))
+
+        self.registry = ClusterRegistry(new_cluster, most=configuration.limits.clusters)
         metrics = Metrics()
         self.service = SchedulerService(
             self.registry,
