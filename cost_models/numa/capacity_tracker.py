@@ -9,14 +9,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from cost_models.api.arrays import Arrays, Layout, layout_faults
+from cost_models.api.arrays import Arrays, Layout, MalformedArraysError, layout_faults
 from cost_models.interface import Bool, Int32, Int64
 from cost_models.numa.arguments import MODEL_NAME
 from cost_models.numa.containers import UNLIMITED
 from cost_models.numa.records import POLICIES
 from cost_models.numa.requests import Requests
 from cost_models.numa.room import ZoneRoom
-from cost_models.saved_ledgers import MalformedLedgerError
 
 REASON = "cannot align pod"
 """Why a machine is refused whose zones are full once the round's placements are there."""
@@ -154,25 +153,25 @@ def read_room(arrays: Arrays, shapes: int, machines: int) -> ZoneRoom:
     """Return what ``room_arrays`` was given.
 
     It may know more than ``shapes``: those of tasks that were on the machines. Raises ``KeyError`` for a missing array,
-    ``MalformedLedgerError`` for one that makes no sense.
+    ``MalformedArraysError`` for one that makes no sense.
     """
     given = []
     for name, (kind, layout) in {**_ROOM, **_REQUESTS}.items():
         if arrays[name].dtype != kind:
-            raise MalformedLedgerError(f"{name} is {arrays[name].dtype}, not {np.dtype(kind)}")
+            raise MalformedArraysError(f"{name} is {arrays[name].dtype}, not {np.dtype(kind)}")
         given.append((name, arrays[name], layout))
     sizes = {"M": machines}
     for fault in layout_faults(given, sizes):
-        raise MalformedLedgerError(fault)
+        raise MalformedArraysError(fault)
     if sizes["S"] < shapes:
-        raise MalformedLedgerError(f"apps knows {sizes['S']} shapes, not {shapes}")
+        raise MalformedArraysError(f"apps knows {sizes['S']} shapes, not {shapes}")
     requests: dict[str, Any] = {name: arrays[name] for name in _REQUESTS}
     for name, count in (("resources", sizes["R"]), ("names", sizes["S"]), ("init_names", sizes["S"])):
         try:
             read = json.loads(str(arrays[name]))
             requests[name] = tuple(each if name == "resources" else tuple(each) for each in read)
         except (ValueError, TypeError) as error:
-            raise MalformedLedgerError(f"{name} is not what was saved") from error
+            raise MalformedArraysError(f"{name} is not what was saved") from error
         if len(requests[name]) != count:
-            raise MalformedLedgerError(f"{name} has {len(requests[name])} entries, not {count}")
+            raise MalformedArraysError(f"{name} has {len(requests[name])} entries, not {count}")
     return ZoneRoom(Requests(**requests), *(arrays[name] for name in _ROOM))

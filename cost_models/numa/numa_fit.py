@@ -105,7 +105,7 @@ class NumaFit(BaseModel):
 
     @staticmethod
     def restore_ledger(arrays: Arrays, shapes: int, machines: int) -> ZoneLedger:
-        """Return the ledger of a saved round; see ``saved_ledgers``."""
+        """Return the ledger of a saved round; see ``SavableLedger``."""
         return ZoneLedger(read_room(arrays, shapes, machines))
 
 

@@ -16,27 +16,24 @@ import math
 import zipfile
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, TypeVar, get_args, get_origin
+from typing import Any, get_args, get_origin
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.api.arrays import Arrays, MalformedArraysError
+from cost_models.api.assessment import SavableLedger
 from cost_models.interface import Ledger, ModelDeclarationError
-from cost_models.registry import UnknownModelError
-from cost_models.saved_ledgers import SavableLedger, restore_ledger
-from cost_models.task_constraints import restore_constraint
+from cost_models.registry import UnknownModelError, reader_of
 from firmament.artefacts import ArtefactError
 from firmament.artefacts.layouts import faults
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.rules.ruleset import RuleSet
 
 FILE = "problem.npz"
-
-T = TypeVar("T")
 
 _STRUCTURE = "structure"
 _UNREADABLE = (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile, zlib.error, NotImplementedError)
@@ -189,8 +186,8 @@ class _Reader:
                 "it cannot be run again, but its other files can be read"
             )
         if kind is Ledger:
-            return _restored(restore_ledger, "counted with a ledger", saved)
-        return _restored(restore_constraint, "has a constraint", saved)
+            return _restored("restore_ledger", "counted with a ledger", saved)
+        return _restored("restore_constraint", "has a constraint", saved)
 
     def _array(self, kind: Any, reference: Any) -> NDArray[Any]:
         if not isinstance(reference, list):
@@ -206,10 +203,10 @@ class _Reader:
         return array
 
 
-def _restored(restore: Callable[[str, Arrays, int, int], T], what: str, saved: SavedByModel) -> T:
-    """What a model makes of its arrays; ``what``: what the round did with it. Raises as ``_Reader.content``."""
+def _restored(reader: str, what: str, saved: SavedByModel) -> Any:
+    """What a model's ``reader`` makes of its arrays; ``what``: what the round did with it. Raises as ``content``."""
     try:
-        return restore(saved.model, saved.arrays, *saved.sizes)
+        return reader_of(saved.model, reader)(saved.arrays, *saved.sizes)
     except KeyError as error:
         raise KeyError(f"{error.args[0]} of {saved.model}") from error
     except MalformedArraysError as error:

@@ -13,10 +13,6 @@ from firmament.core.flow.dimacs import ARC_BLOCKS, to_dimacs
 from firmament.core.flow.outcome import FlowOutcome
 from firmament.core.flow.reduction import AlikeMachines
 
-NETWORK_DIMACS = "network.dimacs"
-NETWORK_JSON = "network.json"
-FLOW = "flow.dimacs"
-
 
 def encode_network(
     outcome: FlowOutcome,
@@ -26,13 +22,13 @@ def encode_network(
 ) -> dict[str, bytes]:
     """Return ``network.dimacs``, ``network.json`` and ``flow.dimacs``; nodes have the same numbers in all three."""
     return {
-        NETWORK_DIMACS: to_dimacs(outcome.network).encode(),
-        NETWORK_JSON: (json.dumps(network_document(outcome, alike, classes, machine_names)) + "\n").encode(),
-        FLOW: flow_text(outcome).encode(),
+        "network.dimacs": to_dimacs(outcome.network).encode(),
+        "network.json": (json.dumps(_document(outcome, alike, classes, machine_names)) + "\n").encode(),
+        "flow.dimacs": _flow_text(outcome).encode(),
     }
 
 
-def flow_text(outcome: FlowOutcome) -> str:
+def _flow_text(outcome: FlowOutcome) -> str:
     """``s COST``, then ``f TAIL HEAD FLOW`` for every arc that carries any: DIMACS' format for answers."""
     problem = outcome.network.problem
     used = np.flatnonzero(outcome.flows)
@@ -42,7 +38,7 @@ def flow_text(outcome: FlowOutcome) -> str:
     return "\n".join(lines) + "\n"
 
 
-def network_document(
+def _document(
     outcome: FlowOutcome,
     alike: AlikeMachines | None,
     classes: Sequence[Sequence[int]] | None,
