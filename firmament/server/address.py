@@ -63,9 +63,6 @@ PING_SECONDS = 5.0
 """Clients may probe an idle connection this often; bridges do so every 20 s. gRPC's own least is five minutes, and
 whoever probes more often is disconnected."""
 
-HELLO_SECONDS = 10.0
-"""Until when a new connection must have said what it speaks."""
-
 _IDLE_MS = 60_000
 """How long a connection may go without a call: those that only stand there take memory and descriptors from others."""
 
@@ -75,11 +72,7 @@ _IDENTITY = 1
 Options: TypeAlias = Sequence[tuple[str, int]]
 
 
-def server_options(
-    message_bytes: int = MESSAGE_BYTES,
-    ping_seconds: float = PING_SECONDS,
-    hello_seconds: float = HELLO_SECONDS,
-) -> Options:
+def server_options(message_bytes: int, ping_seconds: float, hello_seconds: float) -> Options:
     """Return the options of the server.
 
     ``message_bytes``: the largest message that is taken; one that is compressed is refused, since a few bytes of it may

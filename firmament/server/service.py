@@ -196,9 +196,10 @@ class SchedulerService:
 
     async def Explain(self, request: pb.ExplainRequest, context: Any) -> bytes:  # noqa: N802
         """See the protocol."""
-        cluster = await self._cluster(request.cluster, context)
         try:
-            return await self._ask(context, lambda: explanation_to_proto(cluster.explain(request.task)))
+            return await self._ask(
+                request, context, lambda it: explanation_to_proto(it.explain(request.task))
+            )
         except UnknownTaskError:
             message = f"task {request.task!r} is not known in cluster {request.cluster!r}"
             await _abort(context, grpc.StatusCode.NOT_FOUND, message)
@@ -209,24 +210,22 @@ class SchedulerService:
         if not request.cluster:
             live = [each for each in self._registry.live() if each in names]
             return pb.ListStateResponse(clusters=names, live_clusters=live).SerializeToString()
-        cluster = await self._cluster(request.cluster, context)
-        return await self._ask(context, lambda: _listing(cluster, names, with_tasks=request.with_tasks))
+        return await self._ask(
+            request, context, lambda it: _listing(it, names, with_tasks=request.with_tasks)
+        )
 
     async def ExportNetwork(self, request: pb.ExportNetworkRequest, context: Any) -> bytes:  # noqa: N802
         """See the protocol."""
-        cluster = await self._cluster(request.cluster, context)
-        return await self._ask(context, lambda: _network(cluster))
+        return await self._ask(request, context, _network)
 
     async def ListRounds(self, request: pb.ListRoundsRequest, context: Any) -> bytes:  # noqa: N802
         """See the protocol."""
-        cluster = await self._cluster(request.cluster, context)
-        return await self._ask(context, lambda: rounds_to_proto(cluster.rounds(request.after)))
+        return await self._ask(request, context, lambda it: rounds_to_proto(it.rounds(request.after)))
 
     async def DescribeFlow(self, request: pb.DescribeFlowRequest, context: Any) -> bytes:  # noqa: N802
         """See the protocol."""
-        cluster = await self._cluster(request.cluster, context)
         return await self._ask(
-            context, lambda: flow_to_proto(cluster.flow(request.after, with_tasks=request.with_tasks))
+            request, context, lambda it: flow_to_proto(it.flow(request.after, with_tasks=request.with_tasks))
         )
 
     async def DeleteCluster(  # noqa: N802
@@ -260,10 +259,11 @@ class SchedulerService:
             self._metrics.refused("client")
             await _abort(context, grpc.StatusCode.PERMISSION_DENIED, self._clients.refusal(context, cluster))
 
-    async def _ask(self, context: Any, question: Callable[[], Message]) -> bytes:
-        """Put a question to a cluster, and serialise the answer, which may be large: both off the event loop."""
+    async def _ask(self, request: Any, context: Any, question: Callable[[ServedCluster], Message]) -> bytes:
+        """Put a question to the request's cluster, and serialise the answer, which may be large: off the event loop."""
+        cluster = await self._cluster(request.cluster, context)
         async with self._answering(context):
-            return await self._questions.ask(lambda: question().SerializeToString())
+            return await self._questions.ask(lambda: question(cluster).SerializeToString())
 
     @asynccontextmanager
     async def _answering(self, context: Any) -> AsyncIterator[None]:
