@@ -66,9 +66,6 @@ class SimulatedSolver:
             raise SolverError("the solver's process died twice over one problem")
         return self._solver.solve(problem)
 
-    def close(self) -> None:
-        """Nothing is open."""
-
 
 class _Runner(RoundRunner):
     """Rounds one after another: who would wait for the lock of rounds is not run before it is free."""
