@@ -41,8 +41,8 @@ from cost_models.load_aware.arguments import MODEL, read_settings
 from cost_models.load_aware.machine_use import machine_use
 from cost_models.load_aware.risk import with_margins
 from cost_models.load_aware.room import rooms, verdicts
-from cost_models.load_aware.scores import percent_per_unit, used_growth
-from cost_models.load_aware.scoring import Scorer, weights_of
+from cost_models.load_aware.scores import Weights, percent_per_unit, used_growth
+from cost_models.load_aware.scoring import Scorer
 from cost_models.load_aware.task_use import estimates, scaled
 from cost_models.load_aware.thresholds import allocatable_amounts, thresholds
 
@@ -118,7 +118,7 @@ class LoadThreshold(BaseModel):
             return np.zeros(machines.count)
         allocatable = allocatable_amounts(machines, settings, {})
         amounts = scaled(request, machines.resources, settings.factors, settings.known)
-        return used_growth(amounts, percent_per_unit(allocatable.T), weights_of(settings))
+        return used_growth(amounts, percent_per_unit(allocatable.T), Weights.of(settings))
 
 
 def _figures(score: Int8, excess: Mapping[int, Float64]) -> NDArray[Any]:

@@ -61,7 +61,8 @@ def machine_use(
     """
     tasks = RunningTasks.of(machines, load, settings)
     measured = any_of_row(~np.isnan(machines.usage)) & load.reported
-    fresh = _fresh(machines, settings)
+    time = machines.usage_time
+    fresh = (time > 0) & (machines.now - time < settings.expiration)
     late = np.flatnonzero(tasks.estimated)
     guessed = ALL if alone else np.flatnonzero(~(measured & fresh).take(load.assigned.machine))
     delta, estimated, prod_use, prod_estimated = (
@@ -144,12 +145,6 @@ def whole(amounts: Float64) -> Int64:
 def _known(there: Bool, amounts: Float64) -> Float64:
     """``amounts`` (float64[M, R]) of the machines that are ``there`` (bool[M]), 0 of others."""
     return amounts if there.all() else np.where(there[:, None], amounts, 0.0)
-
-
-def _fresh(machines: MachineColumns, settings: Settings) -> Bool:
-    """bool[M]: the last report has a time, and is younger than the expiration."""
-    time = machines.usage_time
-    return (time > 0) & (machines.now - time < settings.expiration)
 
 
 def _chosen(amounts: Float64, columns: Sequence[int | None]) -> Float64:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from cost_models.api.arrays import Int8
 from cost_models.interface import Float64, Int64
-from cost_models.load_aware.arguments import Percentages, Strategy
+from cost_models.load_aware.arguments import Settings, Strategy
 
 EXACT = 2**45
 """Below this, a quotient of 100 x amount and amount is never rounded up to a whole number in floating point."""
@@ -33,9 +33,10 @@ class Weights:
     worst: int
 
     @classmethod
-    def of(cls, weights: Percentages, worst: int, known: Sequence[str]) -> Weights:
-        """Weights in the order of ``known``."""
-        return cls(np.array([weights.get(name, 0) for name in known], dtype=np.int64), worst)
+    def of(cls, settings: Settings) -> Weights:
+        """Those of the resources that count, in their order."""
+        weights = [settings.weights.get(name, 0) for name in settings.known]
+        return cls(np.array(weights, dtype=np.int64), settings.dominant_weight)
 
     @property
     def total(self) -> int:

@@ -20,35 +20,10 @@ from cost_models.numa.room import ZoneRoom
 REASON = "cannot align pod"
 """Why a machine is refused whose zones are full once the round's placements are there."""
 
+EXACT, ROUGH = range(2)
 UNKNOWN = -1
 ANY = np.int32(2**31 - 1)
 """Stands for ``UNLIMITED`` in what is remembered."""
-
-
-@dataclass(slots=True)
-class _Answers:
-    """Answers that still hold, ``UNKNOWN`` elsewhere: a network is built several times between two bookings.
-
-    ``exact``: int32[S, M] of ``ZoneRoom.room``; ``rough``: int32[S, M] of ``ZoneRoom.room_of``.
-    """
-
-    exact: Int32
-    rough: Int32
-
-    @classmethod
-    def nothing(cls, zones: ZoneRoom) -> _Answers:
-        """Nothing is remembered yet."""
-        shape = zones.requests.count, len(zones.policy)
-        return cls(*(np.full(shape, UNKNOWN, dtype=np.int32) for _ in range(2)))
-
-    def copy(self) -> _Answers:
-        """Return an independent copy."""
-        return _Answers(self.exact.copy(), self.rough.copy())
-
-    def forget(self, machines: Int64) -> None:
-        """Something was booked on ``machines``."""
-        self.exact[:, machines] = UNKNOWN
-        self.rough[:, machines] = UNKNOWN
 
 
 @dataclass(slots=True)
@@ -57,12 +32,15 @@ class ZoneLedger:
 
     The kubelet sees tasks in the order in which they are bound and gives each the lowest zone that fits, so the order
     of admission has to be that of bindings wherever it aligns.
+
+    ``_answers``: int32[2, S, M], those of ``ZoneRoom.room`` (``EXACT``) and ``ZoneRoom.room_of`` (``ROUGH``) that still
+    hold, ``UNKNOWN`` elsewhere; None: nothing is remembered. A network is built several times between two bookings.
     """
 
     zones: ZoneRoom
     reason: str = REASON
     model: ClassVar[str] = MODEL_NAME
-    _answers: _Answers | None = field(default=None, compare=False)
+    _answers: Int32 | None = field(default=None, compare=False)
 
     def ordered(self, shapes: Int64, machines: Int64) -> Bool:
         """bool[A]: the machine's kubelet aligns tasks of ``shapes[i]``."""
@@ -70,7 +48,7 @@ class ZoneLedger:
 
     def room(self, shape: int) -> Int64:
         """int64[M]: how many more tasks of a shape each machine takes by themselves."""
-        told = self._memory().rough[shape]
+        told = self._memory()[ROUGH, shape]
         unknown = np.flatnonzero(told == UNKNOWN)
         if 2 * len(unknown) > len(told):
             told[:] = np.minimum(self.zones.room_of(shape), ANY)
@@ -80,7 +58,7 @@ class ZoneLedger:
 
     def room_at(self, shapes: Int64, machines: Int64) -> Int64:
         """int64[A]: how many more tasks of ``shapes[i]`` machine ``machines[i]`` takes by themselves."""
-        exact = self._memory().exact
+        exact = self._memory()[EXACT]
         told = exact[shapes, machines]
         unknown = np.flatnonzero(told == UNKNOWN)
         if len(unknown):
@@ -92,7 +70,7 @@ class ZoneLedger:
     def take(self, shapes: Int64, machines: Int64, counts: Int64) -> Int64:
         """Book up to ``counts[i]`` tasks of ``shapes[i]`` on ``machines[i]``; int64[A] of how many each took."""
         if self._answers is not None:
-            self._answers.forget(np.unique(machines))
+            self._answers[:, :, np.unique(machines)] = UNKNOWN
         return self.zones.take(shapes, machines, counts)
 
     def copy(self) -> ZoneLedger:
@@ -105,9 +83,10 @@ class ZoneLedger:
         """What the zones have and what shapes ask of them; not what is remembered of it."""
         return room_arrays(self.zones)
 
-    def _memory(self) -> _Answers:
+    def _memory(self) -> Int32:
         if self._answers is None:
-            self._answers = _Answers.nothing(self.zones)
+            shape = 2, self.zones.requests.count, len(self.zones.policy)
+            self._answers = np.full(shape, UNKNOWN, dtype=np.int32)
         return self._answers
 
 
