@@ -15,13 +15,13 @@ bits per second:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 from cost_models.api.parsed_records import BadRecordError, RecordParser, json_object, whole
-from cost_models.network_aware.arguments import MODEL_NAME, NetworkOptions
 
+MODEL_NAME = "network_overhead"
 APP_GROUP, TOPOLOGY = "AppGroup", "NetworkTopology"
 REGION, ZONE = "region", "zone"
 LARGEST = 2**53
@@ -145,22 +145,25 @@ class NetworkRecords:
 
 
 class NetworkReader:
-    """Reads the records, each payload once as long as it stays as it is."""
+    """Reads the records, each payload once as long as it stays as it is.
 
-    def __init__(self, options: NetworkOptions) -> None:
-        self._options = options
+    ``namespaces``: where objects are looked for; ``topology``: the name of the NetworkTopology, ``weights``: of the
+    list of its costs that counts.
+    """
+
+    def __init__(self, namespaces: Sequence[str], topology: str, weights: str) -> None:
+        self._namespaces, self._topology, self.weights = namespaces, topology, weights
         self._groups = RecordParser(parse_app_group)
         self._topologies = RecordParser(parse_topology)
 
     def read(self, records: Mapping[str, Mapping[str, bytes]]) -> NetworkRecords:
-        """What is known; of objects with one name in several namespaces the first of the arguments' counts."""
-        options = self._options
+        """What is known; of objects with one name in several namespaces that in the first one counts."""
         applications = self._groups.read(records.get(APP_GROUP, {}))
         topologies = self._topologies.read(records.get(TOPOLOGY, {}))
-        named = [f"{namespace}/{options.topology_name}" for namespace in options.namespaces]
+        named = [f"{namespace}/{self._topology}" for namespace in self._namespaces]
         topology = next((topologies.good.get(name) for name in named if name in topologies.payloads), None)
         groups: dict[str, AppGroupRecord] = {}
-        for namespace in options.namespaces:
+        for namespace in self._namespaces:
             prefix = f"{namespace}/"
             for name, record in applications.good.items():
                 if name.startswith(prefix):
@@ -168,11 +171,10 @@ class NetworkReader:
         faults = [(APP_GROUP, *each) for each in sorted(applications.faults.items())]
         faults += [(TOPOLOGY, *each) for each in sorted(topologies.faults.items())]
         notes = [f"{MODEL_NAME}: {kind} {name}: {fault}; it is ignored" for kind, name, fault in faults]
-        what = f"{MODEL_NAME}: NetworkTopology {options.topology_name}"
+        what = f"{MODEL_NAME}: NetworkTopology {self._topology}"
         if groups and topology is None:
-            notes.append(
-                f"{what}: not found in namespace {', '.join(options.namespaces)}; all machines are alike"
-            )
-        elif topology is not None and options.weights_name not in topology.weights:
-            notes.append(f"{what}: no weights named {options.weights_name}; all costs are unknown")
+            where = ", ".join(self._namespaces)
+            notes.append(f"{what}: not found in namespace {where}; all machines are alike")
+        elif topology is not None and self.weights not in topology.weights:
+            notes.append(f"{what}: no weights named {self.weights}; all costs are unknown")
         return NetworkRecords(topology, dict(sorted(groups.items())), tuple(notes))
