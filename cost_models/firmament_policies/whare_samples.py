@@ -59,10 +59,10 @@ class Program:
         """The lowest mean of all: what 100 stands for."""
         return min(mean.value for mean in (*self.psi.values(), *self.xi.values()))
 
-    @property
-    def worst(self) -> float:
-        """The highest mean of a machine type."""
-        return max(mean.value for mean in self.psi.values())
+    def mean(self, co_runners: CoRunners, machine_type: str) -> float:
+        """The mean beside these co-runners, or else of the machine type, or else the highest of a machine type."""
+        found = self.xi.get((co_runners, machine_type)) or self.psi.get(machine_type)
+        return max(mean.value for mean in self.psi.values()) if found is None else found.value
 
 
 @dataclass(frozen=True, slots=True)
