@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 Command = Callable[..., None]
 
 
-def _target(command: Command) -> Command:
+def target_options(command: Command) -> Command:
+    """Add the options that say which solver, and what certificates to show to it."""
     option = click.option("--target", default="127.0.0.1:9090", show_default=True, metavar="HOST:PORT")
     return option(tls_options(command))
 
@@ -37,12 +38,12 @@ _timeout = click.option(
 
 def connection_options(command: Command) -> Command:
     """Add the options that say which solver, and how long to wait for an answer."""
-    return _target(_timeout(command))
+    return target_options(_timeout(command))
 
 
 def solver_options(command: Command) -> Command:
     """Add the options that say which solver, which cluster, and how long to wait for an answer."""
-    return _target(_cluster(_timeout(command)))
+    return target_options(_cluster(_timeout(command)))
 
 
 output_option = click.option(

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from protos.conventions.tls import TlsError, chosen_tls, tls_options
+from firmament.commands.inspection_options import output_option, target_options
+from protos.conventions.tls import TlsError, chosen_tls
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -51,7 +52,7 @@ class RangeType(click.ParamType[tuple[int, int]]):
 
 
 @click.command()
-@click.option("--target", default="127.0.0.1:9090", show_default=True, metavar="HOST:PORT")
+@target_options
 @click.option("--nodes", type=click.IntRange(0, 1_000_000), required=True, help="Simulated machines.")
 @click.option(
     "--tasks", type=click.IntRange(0, 10_000_000), help="Tasks to submit; or give --rate and --duration."
@@ -101,8 +102,7 @@ class RangeType(click.ParamType[tuple[int, int]]):
     show_default=True,
     help="Seconds to wait for the solver to answer.",
 )
-@tls_options
-@click.option("-o", "--output", type=click.Choice(("table", "json")), default="table", show_default=True)
+@output_option
 def submit(
     *,
     target: str,

@@ -67,14 +67,9 @@ class Metrics:
     def round_done(self, result: RoundResult, seconds: float) -> None:
         """Record a round that took ``seconds`` in all."""
         stats = result.stats
-        for stage, spent in (
-            ("snapshot", stats.snapshot_seconds),
-            ("network", stats.network_seconds),
-            ("solve", stats.solve_seconds),
-            ("admit", stats.admit_seconds),
-            ("total", seconds),
-        ):
-            self._stages.labels(stage).observe(spent)
+        for stage in ("snapshot", "network", "solve", "admit"):
+            self._stages.labels(stage).observe(getattr(stats, f"{stage}_seconds"))
+        self._stages.labels("total").observe(seconds)
         self._tasks.labels("placed").inc(stats.placed)
         self._tasks.labels("pending").inc(stats.pending)
         self._arcs.set(stats.arcs)
