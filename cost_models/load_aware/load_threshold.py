@@ -89,14 +89,13 @@ class LoadThreshold(BaseModel):
             prod=settings.score_prod or bool(limits.prod.any()),
             alone=any(each.kind for each in (*limits.aggregations, settings.score_aggregation)),
         )
-        space = rooms(machines, load, use, limits, settings)
-        space, charged = with_margins(space, use, expected.amounts, shapes.counts, settings)
+        space, charged = with_margins(rooms(use, limits), use, expected.amounts, shapes.counts)
         daemons = np.array([row.daemon for row in shapes.rows], dtype=np.bool_)
         eligible = _eligible(machines, shapes) if settings.hot == "leastLoaded" else None
         running = None if settings.risk.deviation else use.tasks  # margins do not add up over tasks
         kinds = expected.prod, ~daemons
         judged = verdicts(space, expected.amounts, charged, kinds, running, eligible, settings)
-        scored = Scorer(machines, load, use, space.allocatable, settings).scores(shapes, expected)
+        scored = Scorer(use, space.allocatable).scores(shapes, expected)
         return Assessment(
             raw=_figures(scored.score, judged.excess),
             feasible=judged.feasible,

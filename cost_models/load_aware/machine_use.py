@@ -21,7 +21,7 @@ FIGURE_DRAWS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """Use of each machine in the resources of ``Settings.known``: int64[M, R] each.
+    """Use of each of ``machines``, by ``load``, in the resources of ``Settings.known``: int64[M, R] each.
 
     ``reported``: the last figures; ``delta``: by how much estimates exceed them; ``estimated``: estimates of all
     tasks alone; ``prod``: use of tasks of class koord-prod, estimates included; ``prod_estimated``: their estimates
@@ -29,6 +29,9 @@ class Use:
     ``spread``: how far tasks may be off, if that counts. ``tasks``: what of it is whose.
     """
 
+    machines: MachineColumns
+    load: Load
+    settings: Settings
     reported: Int64
     delta: Int64
     estimated: Int64
@@ -38,6 +41,23 @@ class Use:
     fresh: Bool
     spread: UseVariances
     tasks: RunningTasks
+
+    def aggregated(self, aggregation: Aggregation) -> Int64:
+        """Use of each machine, all tasks together, by an aggregation: int64[M, R].
+
+        Where a period was asked for and there are no figures of it, the estimates of all tasks; where any period would
+        do and there is none, the last figures.
+        """
+        plain = self.reported + self.delta
+        if not aggregation.kind:
+            return plain
+        otherwise = plain if aggregation.seconds == 0 else self.estimated
+        if aggregation.kind not in AGGREGATIONS:  # an annotation may name anything
+            return otherwise
+        window = self.load.windows.usage(aggregation.kind, aggregation.seconds)
+        there = any_of_row(~np.isnan(window))
+        figures = whole(_known(there, _chosen(window, self.tasks.columns))) + self.delta
+        return np.where(there[:, None], figures, otherwise)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +97,9 @@ def machine_use(
     if prod and settings.prod_includes_system:
         prod_use += whole(_chosen(load.system, tasks.columns))
     return Use(
+        machines,
+        load,
+        settings,
         reported=whole(_known(measured, _chosen(machines.usage, tasks.columns))),
         delta=delta,
         estimated=estimated,
@@ -115,26 +138,6 @@ def _add_variances(spread: UseVariances, tasks: RunningTasks, position: int, dev
         (spread.prod_estimated, guess * prod),
     ):
         found[:, position] = np.bincount(assigned.machine, weights=variance, minlength=len(found))
-
-
-def aggregated(
-    machines: MachineColumns, load: Load, use: Use, settings: Settings, aggregation: Aggregation
-) -> Int64:
-    """Use of each machine, all tasks together, by an aggregation: int64[M, R].
-
-    Where a period was asked for and there are no figures of it, the estimates of all tasks; where any period would
-    do and there is none, the last figures.
-    """
-    plain = use.reported + use.delta
-    if not aggregation.kind:
-        return plain
-    if aggregation.kind not in AGGREGATIONS:  # an annotation may name anything
-        return plain if aggregation.seconds == 0 else use.estimated
-    window = load.windows.usage(aggregation.kind, aggregation.seconds)
-    there = any_of_row(~np.isnan(window))
-    columns = [machines.column(name) for name in settings.known]
-    figures = whole(_known(there, _chosen(window, columns))) + use.delta
-    return np.where(there[:, None], figures, plain if aggregation.seconds == 0 else use.estimated)
 
 
 def whole(amounts: Float64) -> Int64:

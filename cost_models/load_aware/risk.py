@@ -73,17 +73,15 @@ def full_deviation(variance: Float64, left: Int64, amounts: Int64, counts: Int64
     return float(np.median(deviation)) if len(deviation) else 0.0
 
 
-def with_margins(
-    space: Rooms, use: Use, amounts: Int64, counts: Int64, settings: Settings
-) -> tuple[Rooms, Int64]:
+def with_margins(space: Rooms, use: Use, amounts: Int64, counts: Int64) -> tuple[Rooms, Int64]:
     """The room that is left beside margins, and what a task of each shape takes of it: int64[S, R].
 
     ``amounts``: int64[S, R], expected use of the waiting tasks, of which ``counts`` (int64[S]) wait. Without a
     configured deviation both are returned as they are.
     """
+    settings, spread = use.settings, use.spread
     if not settings.risk.deviation:
         return space, amounts
-    spread = use.spread
     whole = np.where(space.whole.estimated[:, None], spread.estimated, spread.reported).T
     prod = np.where(space.prod.estimated[:, None], spread.prod_estimated, spread.prod).T
     prod = np.where(space.separate, prod, whole)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.api.arrays import Int8
-from cost_models.interface import Bool, Float64, Heights, Int64, Load, MachineColumns, ShapeBatch, ShapeRow
-from cost_models.load_aware.arguments import Settings, Strategy
-from cost_models.load_aware.machine_use import Use, aggregated
+from cost_models.interface import Bool, Float64, Heights, Int64, ShapeBatch, ShapeRow
+from cost_models.load_aware.arguments import Strategy
+from cost_models.load_aware.machine_use import Use
 from cost_models.load_aware.scores import (
     UsedScores,
     Weights,
@@ -40,18 +40,14 @@ class Scored:
 class Scorer:
     """Scores for one state of the machines. One without fresh figures has 0, unless estimates stand for them."""
 
-    def __init__(
-        self, machines: MachineColumns, load: Load, use: Use, allocatable: Int64, settings: Settings
-    ) -> None:
+    def __init__(self, use: Use, allocatable: Int64) -> None:
         """``allocatable``: int64[R, M]."""
-        self._machines = machines
-        self._load = load
         self._use = use
+        self._machines, self._load, self._settings = use.machines, use.load, use.settings
         self._allocatable = allocatable
-        self._settings = settings
         self._known: Bool = use.measured & use.fresh
-        self._scored = np.ones_like(self._known) if settings.missing == "estimate" else self._known
-        figures = aggregated(machines, load, use, settings, settings.score_aggregation)
+        self._scored = np.ones_like(self._known) if use.settings.missing == "estimate" else self._known
+        figures = use.aggregated(use.settings.score_aggregation)
         # Use of all tasks, by estimates alone where there are no fresh figures: int64[M, R].
         self._estimated: Int64 = np.where(self._known[:, None], figures, use.estimated)
 
