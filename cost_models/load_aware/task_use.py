@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TypeAlias
 
 import numpy as np
@@ -31,23 +30,19 @@ from cost_models.load_aware.arguments import Percentages, Settings
 
 PROD = "koord-prod"
 
-_EXTENDED: Mapping[str, Mapping[str, str]] = MappingProxyType(
-    {
-        "koord-batch": {"cpu": "kubernetes.io/batch-cpu", "memory": "kubernetes.io/batch-memory"},
-        "koord-mid": {"cpu": "kubernetes.io/mid-cpu", "memory": "kubernetes.io/mid-memory"},
-        "koord-free": {},
-    }
-)
+_EXTENDED: Mapping[str, Mapping[str, str]] = {
+    "koord-batch": {"cpu": "kubernetes.io/batch-cpu", "memory": "kubernetes.io/batch-memory"},
+    "koord-mid": {"cpu": "kubernetes.io/mid-cpu", "memory": "kubernetes.io/mid-memory"},
+    "koord-free": {},
+}
 """Names of resources by service class; a class that is not listed asks for the resources themselves."""
 
-_LEAST: Mapping[str, int] = MappingProxyType(
-    {
-        "cpu": 250,
-        "kubernetes.io/batch-cpu": 250,
-        "memory": 200 * 2**20,
-        "kubernetes.io/batch-memory": 200 * 2**20,
-    }
-)
+_LEAST: Mapping[str, int] = {
+    "cpu": 250,
+    "kubernetes.io/batch-cpu": 250,
+    "memory": 200 * 2**20,
+    "kubernetes.io/batch-memory": 200 * 2**20,
+}
 """Estimates of pods that say nothing, in milli-cores and bytes."""
 
 

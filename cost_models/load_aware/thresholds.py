@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import numpy as np
 
@@ -116,9 +115,10 @@ def _largest_rounding_down(percent: Int64, allocatable: Int64) -> Int64:
     return total
 
 
-_LARGEST: Mapping[Rounding, Callable[[Int64, Int64], Int64]] = MappingProxyType(
-    {"exact": _largest_below, "upstream": _largest_rounding_down}
-)
+_LARGEST: Mapping[Rounding, Callable[[Int64, Int64], Int64]] = {
+    "exact": _largest_below,
+    "upstream": _largest_rounding_down,
+}
 
 
 def _vector(percentages: Percentages, settings: Settings) -> Int64:

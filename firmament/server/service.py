@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, asynccontextmanager, contextmanager
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import grpc
@@ -39,14 +38,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_CODES: Mapping[type[Exception], grpc.StatusCode] = MappingProxyType(
-    {
-        NoStateError: grpc.StatusCode.FAILED_PRECONDITION,
-        ClusterInUseError: grpc.StatusCode.FAILED_PRECONDITION,
-        UnknownClusterError: grpc.StatusCode.NOT_FOUND,
-        DecodeError: grpc.StatusCode.INVALID_ARGUMENT,
-    }
-)
+_CODES: Mapping[type[Exception], grpc.StatusCode] = {
+    NoStateError: grpc.StatusCode.FAILED_PRECONDITION,
+    ClusterInUseError: grpc.StatusCode.FAILED_PRECONDITION,
+    UnknownClusterError: grpc.StatusCode.NOT_FOUND,
+    DecodeError: grpc.StatusCode.INVALID_ARGUMENT,
+}
 """How calls end over errors that say why."""
 
 
