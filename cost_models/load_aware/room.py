@@ -144,8 +144,7 @@ def _open_to_all(room: Room) -> Int64:
     """Up to which amounts every machine takes a task: int64[R], less than 0 if some machine takes none."""
     if (room.refused >= 0).any() or not room.left.shape[1]:
         return np.full(len(room.left), -1, dtype=np.int64)
-    least: Int64 = room.left.min(axis=1)
-    return least
+    return room.left.min(axis=1)
 
 
 def _causes(room: Room, amounts: Int64) -> Int16:
@@ -163,5 +162,4 @@ def _excess(room: Room, amounts: Int64, allocatable: Int64) -> Float64:
     total = (room.used + amounts[:, None]) * 100.0
     share = np.divide(total, allocatable, out=np.zeros_like(total), where=allocatable > 0)
     over = np.where((room.percent > 0) & (allocatable > 0), share - room.percent, 0.0)
-    worst: Float64 = np.maximum(over.max(axis=0, initial=0.0), 0.0)
-    return worst
+    return np.maximum(over.max(axis=0, initial=0.0), 0.0)

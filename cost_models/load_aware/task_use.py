@@ -184,8 +184,7 @@ class RunningTasks:
     def active(self, places: Places) -> Bool:
         """bool[N]: prod tasks that the report takes for such."""
         assigned = self.assigned
-        active: Bool = self.prod[assigned.kind[places]] & assigned.reported[places] & assigned.prod[places]
-        return active
+        return self.prod[assigned.kind[places]] & assigned.reported[places] & assigned.prod[places]
 
     def summed(self, amounts: Float64, places: Places, machines: int) -> Int64:
         """Sum of ``amounts`` (float64[N]) per machine: int64[machines]."""

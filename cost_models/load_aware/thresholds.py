@@ -104,8 +104,7 @@ def _largest_rounding_down(percent: Int64, allocatable: Int64) -> Int64:
 
     def exceeds(total: Int64) -> Bool:
         share = total.astype(np.float64) / allocatable.astype(np.float64) * 100.0
-        exceeded: Bool = share >= percent + 0.5  # rounding halves away from zero
-        return exceeded
+        return share >= percent + 0.5  # rounding halves away from zero
 
     total = ((2 * percent + 1) * allocatable - 1) // 200
     for _ in range(2):

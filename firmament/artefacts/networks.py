@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from cost_models.interface import Int64
 from firmament.core.flow.dimacs import ARC_BLOCKS, to_dimacs
 from firmament.core.flow.outcome import FlowOutcome
 from firmament.core.flow.reduction import AlikeMachines
@@ -80,14 +79,11 @@ def _arcs(outcome: FlowOutcome, block: slice) -> list[list[int]]:
         problem.costs[block],
         outcome.flows[block],
     )
-    rows: list[list[int]] = np.stack([column.astype(np.int64) for column in columns], axis=1).tolist()
-    return rows
+    return np.stack([column.astype(np.int64) for column in columns], axis=1).tolist()
 
 
 def _members(row: int, alike: AlikeMachines | None) -> list[int]:
     """Rows of the machines that a machine row of the network stands for."""
     if alike is None:
         return [row]
-    members: Int64 = alike.members[alike.first[row] : alike.first[row + 1]]
-    rows: list[int] = members.tolist()
-    return rows
+    return alike.members[alike.first[row] : alike.first[row + 1]].tolist()
