@@ -84,7 +84,7 @@ class _Zones:
             left=available.take(machines, axis=1),
             listed=listed,
             anywhere=anywhere,
-            there=np.arange(listed.shape[2]) < table.zones[machines][:, None],
+            there=table.there[machines],
             distance=distance,
             local=np.diagonal(distance, axis1=1, axis2=2).copy(),
         )

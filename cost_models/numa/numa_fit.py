@@ -19,7 +19,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cost_models.api.arrays import Arrays
 from cost_models.interface import (
@@ -72,12 +71,12 @@ class NumaFit(BaseModel):
         if table is None:
             return _without_records(machines, pods, options, notes)
         arrivals = uncounted(machines.arrivals, table, options)
-        kinds = _kinds(machines.arrivals if options.evicting else arrivals)
-        every = [*pods, *_described(kinds, machines, options)]
+        kinds, described = _kinds(machines.arrivals if options.evicting else arrivals, machines, options)
+        every = [*pods, *described]
         table = table.with_resources(resources_of(every))
         requests = compile_requests(every, table.resources, options)
         table, invalid = _fresh(table, arrivals, machines.now, options)
-        room = zone_room(table, requests, _policies(table, options), _absent(machines, table.resources))
+        room = zone_room(table, requests, machines, options)
         available = _replayed(room, table, arrivals, kinds, len(pods))
         verdicts = filter_rows(room, len(pods), table.known, invalid, refuse_unknown=options.refuse_unknown)
         if options.strategy in STRATEGIES:
@@ -130,31 +129,14 @@ def _without_records(
     )
 
 
-def _kinds(arrivals: Arrivals | None) -> Int64:
-    """Numbers of the kinds of ``arrivals``, ascending."""
-    return np.empty(0, dtype=np.int64) if arrivals is None else np.unique(arrivals.kind)
-
-
-def _described(kinds: Int64, machines: MachineColumns, options: NumaOptions) -> list[Pod]:
-    """What ``kinds`` of arrivals ask for."""
-    if machines.arrivals is None or not len(kinds):
-        return []
-    known = machines.arrivals.kinds
-    return pods_of(known.rows(kinds), known.requests(kinds), machines.resources, options)
-
-
-def _policies(table: ZoneTable, options: NumaOptions) -> NDArray[np.int8]:
-    """int8[M]: the policies under which machines are looked at, 0 for those that are not."""
-    looked_at = np.isin(table.policy, [SINGLE, *sorted(options.modelled)])
-    return np.where(looked_at, table.policy, np.int8(0)).astype(np.int8)
-
-
-def _absent(machines: MachineColumns, resources: tuple[str, ...]) -> Bool:
-    """bool[R, M]: machines that have nothing of a resource at all."""
-    columns = [machines.column(name) for name in resources]
-    everywhere = np.ones(machines.count, dtype=np.bool_)
-    rows = [everywhere if column is None else machines.capacity[:, column] == 0 for column in columns]
-    return np.array(rows, dtype=np.bool_).reshape(len(resources), machines.count)
+def _kinds(
+    arrivals: Arrivals | None, machines: MachineColumns, options: NumaOptions
+) -> tuple[Int64, list[Pod]]:
+    """Numbers of the kinds of ``arrivals``, ascending, and what they ask for."""
+    if arrivals is None:
+        return np.empty(0, dtype=np.int64), []
+    kinds, known = np.unique(arrivals.kind), arrivals.kinds
+    return kinds, pods_of(known.rows(kinds), known.requests(kinds), machines.resources, options)
 
 
 def _fresh(

@@ -61,7 +61,7 @@ def zone_values(table: ZoneTable, available: Int64, options: NumaOptions) -> Zon
     return ZoneValues(
         available=values_of(table.resources, available, axis=0),
         listed=table.listed,
-        there=np.arange(table.listed.shape[2]) < table.zones[:, None],
+        there=table.there,
         weights=np.array([options.weights.get(name, 1) for name in table.resources], dtype=np.int64),
     )
 
