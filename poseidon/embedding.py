@@ -191,7 +191,7 @@ class EmbeddedScheduler:
         """Return what the flow of the last round with tasks came to, with uids, as ``DescribeFlow`` does."""
         from firmament.core.round_flow.assembly import first_tasks, snapshot_flow
         from firmament.core.round_flow.view import RoundSummary
-        from firmament.wire.flow import flow_to_proto
+        from firmament.wire.rounds import flow_to_proto
 
         if self._last is None:
             return flow_to_proto(None)
@@ -259,7 +259,7 @@ def saved_round_flow(files: Mapping[str, bytes]) -> pb.RoundFlow:
     from firmament.artefacts.replaying import saved_flow
     from firmament.artefacts.saving import decode_round
     from firmament.solvers.ortools_solver import OrToolsSolver
-    from firmament.wire.flow import flow_to_proto
+    from firmament.wire.rounds import flow_to_proto
 
     try:
         saved = decode_round(files)

@@ -24,8 +24,13 @@ from firmament.server.registry import (
 from firmament.server.session import ProtocolError, SessionSettings, check_hello
 from firmament.server.session import Session as DriverSession
 from firmament.solvers.base import SolverClosedError
-from firmament.wire.flow import flow_to_proto, rounds_to_proto
-from firmament.wire.rounds import explanation_to_proto, machine_state_to_proto, task_state_to_proto
+from firmament.wire.rounds import (
+    explanation_to_proto,
+    flow_to_proto,
+    machine_state_to_proto,
+    rounds_to_proto,
+    task_state_to_proto,
+)
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
