@@ -25,7 +25,7 @@ _COMMANDS = {
     cls=LazyGroup,
     commands_in="firmament.commands",
     helps=_COMMANDS,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )
 @click.version_option(firmament.__version__, prog_name="firmament")
 def main() -> None:

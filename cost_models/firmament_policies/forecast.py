@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 
 from cost_models.firmament_policies.task_types import TYPES
-from cost_models.interface import Bool, Float64, Int64, MachineColumns, ShapeBatch
+from cost_models.interface import Float64, Int64, MachineColumns, ShapeBatch
 
 Group: TypeAlias = tuple[int, ...]
 
@@ -41,7 +41,10 @@ class Forecast:
         """
         waiting = np.bincount(types, weights=shapes.counts, minlength=TYPES).astype(np.float64)
         expected = np.zeros((TYPES, machines.count))
-        free = _with_room(machines)
+        column = machines.column(
+            "pods"
+        )  # machines that take at least one more pod; all, if pods are not counted
+        free = np.ones(machines.count, np.bool_) if column is None else machines.free[:, column] > 0
         if np.count_nonzero(waiting) < 2:
             return cls(expected)
         groups, quotas = best_grouping(waiting, _needs(machines, shapes, types), int(free.sum()), table)
@@ -109,12 +112,6 @@ def _partitions(kinds: Sequence[int]) -> Iterator[list[Group]]:
         yield [(first,), *partition]
         for index, group in enumerate(partition):
             yield [*partition[:index], (first, *group), *partition[index + 1 :]]
-
-
-def _with_room(machines: MachineColumns) -> Bool:
-    """bool[M]: machines that take at least one more pod; all, if pods are not counted."""
-    column = machines.column("pods")
-    return np.ones(machines.count, dtype=np.bool_) if column is None else machines.free[:, column] > 0
 
 
 def _needs(machines: MachineColumns, shapes: ShapeBatch, types: Int64) -> Float64:

@@ -79,7 +79,10 @@ def allocation_scores(
     def machine_scores(request: Int64) -> Int64:
         key = request.tobytes()
         if key not in by_request:
-            by_request[key] = _worst_zone(strategy(zones, request), zones.there)
+            found = strategy(zones, request)
+            # The least score of each machine's zones that is not 0, 0 if all are.
+            worst = np.where(zones.there & (found > 0), found, PERFECT + 1).min(axis=1, initial=PERFECT + 1)
+            by_request[key] = np.where(worst > PERFECT, 0, worst)
         return by_request[key]
 
     for shape in range(shapes):
@@ -131,10 +134,3 @@ STRATEGIES: dict[str, Strategy] = {
 """By the names that upstream gives them: scores of a request (int64[R]) in each zone: int64[M, Z]. LeastNUMANodes works
 otherwise.
 """
-
-
-def _worst_zone(scores: Int64, there: Bool) -> Int64:
-    """The least score of each machine's zones that is not 0, 0 if all are: int64[M]."""
-    counting = there & (scores > 0)
-    worst = np.where(counting, scores, PERFECT + 1).min(axis=1, initial=PERFECT + 1)
-    return np.where(worst > PERFECT, 0, worst)

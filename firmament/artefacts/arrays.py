@@ -102,24 +102,24 @@ def _storable(problem: PlacementProblem) -> PlacementProblem:
     """The problem without what is left out, and with what stands for models' own."""
     changes: dict[str, Any] = {"openings": (), "held": None}
     changes["joint"] = tuple(replace(rows, returned=None) for rows in problem.joint)
-    changes["ledgers"] = tuple(_saved_ledger(ledger, problem) for ledger in problem.ledgers)
+    sizes = len(problem.requests), problem.machines
+    changes["ledgers"] = tuple(
+        SavedByModel(ledger.model, sizes, ledger.saved(), ledger.reason)
+        if isinstance(ledger, SavableLedger)
+        else SavedByModel("", sizes, reason=ledger.reason)
+        for ledger in problem.ledgers
+    )
     if problem.rules is not None and problem.rules.modelled:
-        sizes = _constraint_sizes(problem.rules, problem.machines)
         saved: list[Any] = [
             SavedByModel(each.model, size, each.constraint.saved())
-            for each, size in zip(problem.rules.modelled, sizes, strict=True)
+            for each, size in zip(
+                problem.rules.modelled, _constraint_sizes(problem.rules, problem.machines), strict=True
+            )
         ]
         pairs = zip(problem.rules.modelled, saved, strict=True)
         modelled = tuple(replace(each, constraint=constraint) for each, constraint in pairs)
         changes["rules"] = replace(problem.rules, modelled=modelled)
     return replace(problem, **changes)
-
-
-def _saved_ledger(ledger: Ledger, problem: PlacementProblem) -> SavedByModel:
-    sizes = len(problem.requests), problem.machines
-    if isinstance(ledger, SavableLedger):
-        return SavedByModel(ledger.model, sizes, ledger.saved(), ledger.reason)
-    return SavedByModel("", sizes, reason=ledger.reason)
 
 
 def _constraint_sizes(rules: RuleSet, machines: int) -> list[tuple[int, int]]:

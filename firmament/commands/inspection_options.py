@@ -20,7 +20,7 @@ Command = Callable[..., None]
 
 def target_options(command: Command) -> Command:
     """Add the options that say which solver, and what certificates to show to it."""
-    option = click.option("--target", default="127.0.0.1:9090", show_default=True, metavar="HOST:PORT")
+    option = click.option("--target", default="127.0.0.1:9090", metavar="HOST:PORT")
     return option(tls_options(command))
 
 
@@ -31,7 +31,6 @@ _timeout = click.option(
     "--timeout",
     type=click.FloatRange(0, min_open=True),
     default=30.0,
-    show_default=True,
     help="Seconds to wait for an answer.",
 )
 
@@ -46,9 +45,7 @@ def solver_options(command: Command) -> Command:
     return target_options(_cluster(_timeout(command)))
 
 
-output_option = click.option(
-    "-o", "--output", type=click.Choice(("table", "json")), default="table", show_default=True
-)
+output_option = click.option("-o", "--output", type=click.Choice(("table", "json")), default="table")
 
 
 @contextmanager

@@ -22,7 +22,6 @@ from protos.conventions.tracing import TracingError, tracer_of, tracing_option
 @click.option(
     "--listen",
     default="127.0.0.1:9090",
-    show_default=True,
     metavar="HOST:PORT",
     help="Where to serve gRPC; port 0 lets the system choose one.",
 )
@@ -49,7 +48,6 @@ from protos.conventions.tracing import TracingError, tracer_of, tracing_option
     "--artefacts-rounds",
     type=click.IntRange(1, 1_000_000),
     default=ROUNDS_KEPT,
-    show_default=True,
     metavar="N",
     help="How many saved rounds to keep.",
 )

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from firmament.submit.report import Report
     from firmament.submit.workload import WorkloadOptions
 
+POSITIVE = click.FloatRange(0, min_open=True)
 _UNITS = {"": 1, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 _RANGE_PART = re.compile(r"(\d{1,15})(Ki|Mi|Gi|Ti|m)?")
 
@@ -57,50 +58,27 @@ class RangeType(click.ParamType[tuple[int, int]]):
 @click.option(
     "--tasks", type=click.IntRange(0, 10_000_000), help="Tasks to submit; or give --rate and --duration."
 )
+@click.option("--classes", type=click.IntRange(1, 100_000), default=10, help="Task classes.")
+@click.option("--rate", type=POSITIVE, help="Tasks per second; default: all at once.")
+@click.option("--duration", type=POSITIVE, help="Seconds to submit for, with --rate.")
+@click.option("--sizes", type=RangeType(), default="10-100", help="Tasks per job.")
+@click.option("--cpu", type=RangeType(("m",)), default="100m-500m", help="Milli-cores per task.")
 @click.option(
-    "--classes", type=click.IntRange(1, 100_000), default=10, show_default=True, help="Task classes."
-)
-@click.option(
-    "--rate", type=click.FloatRange(0, min_open=True), help="Tasks per second; default: all at once."
-)
-@click.option(
-    "--duration", type=click.FloatRange(0, min_open=True), help="Seconds to submit for, with --rate."
-)
-@click.option("--sizes", type=RangeType(), default="10-100", show_default=True, help="Tasks per job.")
-@click.option(
-    "--cpu", type=RangeType(("m",)), default="100m-500m", show_default=True, help="Milli-cores per task."
-)
-@click.option(
-    "--memory",
-    type=RangeType(("Ki", "Mi", "Gi", "Ti")),
-    default="64Mi-512Mi",
-    show_default=True,
-    help="Bytes per task.",
+    "--memory", type=RangeType(("Ki", "Mi", "Gi", "Ti")), default="64Mi-512Mi", help="Bytes per task."
 )
 @click.option(
     "--fill",
     type=click.FloatRange(0, 1),
     default=0.0,
-    show_default=True,
     help="Mean share of each machine that is taken from the start.",
 )
+@click.option("--task-seconds", type=POSITIVE, help="Mean life of a task; default: for ever.")
+@click.option("--seed", type=click.IntRange(0), default=0)
+@click.option("--samples/--no-samples", default=True, help="Send usage samples of machines.")
+@click.option("--cluster", default="simulated", help="Cluster name to drive.")
+@click.option("--timeout", type=POSITIVE, default=300.0, help="Seconds.")
 @click.option(
-    "--task-seconds", type=click.FloatRange(0, min_open=True), help="Mean life of a task; default: for ever."
-)
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
-@click.option(
-    "--samples/--no-samples", default=True, show_default=True, help="Send usage samples of machines."
-)
-@click.option("--cluster", default="simulated", show_default=True, help="Cluster name to drive.")
-@click.option(
-    "--timeout", type=click.FloatRange(0, min_open=True), default=300.0, show_default=True, help="Seconds."
-)
-@click.option(
-    "--connect-timeout",
-    type=click.FloatRange(0, min_open=True),
-    default=5.0,
-    show_default=True,
-    help="Seconds to wait for the solver to answer.",
+    "--connect-timeout", type=POSITIVE, default=5.0, help="Seconds to wait for the solver to answer."
 )
 @output_option
 def submit(

@@ -47,9 +47,7 @@ def check_free(address: Address) -> None:
     """
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     try:
-        with socket.socket(family, socket.SOCK_STREAM) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind((address.host, address.port))
+        socket.create_server((address.host, address.port), family=family).close()
     except OSError as error:
         reason = os.strerror(error.errno).lower() if error.errno and error.errno > 0 else error.strerror
         raise AddressError(f"cannot listen on {address}: {reason}; choose another address") from error

@@ -168,17 +168,12 @@ class SolverServer:
         return Scheduler(configuration=self._core, solver=self._solver, clock=clock, timer=time.perf_counter)
 
 
-def allow_all_descriptors() -> None:
-    """Let this process open as many descriptors as it may ask for: each connection of a client takes one."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-
-
 async def serve(configuration: SchedulerConfiguration, options: ServeOptions) -> None:
     """Serve until SIGTERM or SIGINT, then drain. Raises ``AddressError`` if an address cannot be used."""
     if options.metrics is not None:
         check_free(options.metrics)
-    allow_all_descriptors()
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # each connection of a client takes one
     relax_garbage_collection()
     keep_freed_memory()
     stopping = asyncio.Event()
