@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any, Literal, TypeAlias
 
@@ -34,21 +34,15 @@ class Strategy:
 
 def read_strategy(read: Arguments) -> Strategy:
     """Check ``scoringStrategy``; parameters of other strategies are refused. Raises ``ModelArgumentError``."""
-    name = read.choice("type", STRATEGIES)
-    strategy = Strategy(name)
-    if name == "TargetLoadPacking":
-        strategy = Strategy(
-            name,
-            target=read.number("targetUtilization", 40, least=1, most=99),
-            default_cpu=_default_cpu(read),
-            multiplier=_multiplier(read),
+    strategy = Strategy(read.choice("type", STRATEGIES))
+    if strategy.name == "TargetLoadPacking":
+        target = read.number("targetUtilization", 40, least=1, most=99)
+        strategy = replace(
+            strategy, target=target, default_cpu=_default_cpu(read), multiplier=_multiplier(read)
         )
-    elif name == "LoadVariationRiskBalancing":
-        strategy = Strategy(
-            name,
-            margin=read.number("safeVarianceMargin", 1),
-            sensitivity=read.number("safeVarianceSensitivity", 1),
-        )
+    elif strategy.name == "LoadVariationRiskBalancing":
+        margin, sensitivity = (read.number(f"safeVariance{each}", 1) for each in ("Margin", "Sensitivity"))
+        strategy = replace(strategy, margin=margin, sensitivity=sensitivity)
     read.finish()
     return strategy
 

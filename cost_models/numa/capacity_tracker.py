@@ -81,7 +81,10 @@ class ZoneLedger:
 
     def saved(self) -> Arrays:
         """What the zones have and what shapes ask of them; not what is remembered of it."""
-        return room_arrays(self.zones)
+        room, requests = self.zones, self.zones.requests
+        found = {name: getattr(room, name) for name in _ROOM}
+        found |= {name: getattr(requests, name) for name in _REQUESTS}
+        return found | {name: np.array(json.dumps(getattr(requests, name))) for name in _TEXTS}
 
     def _memory(self) -> Int32:
         if self._answers is None:
@@ -121,15 +124,8 @@ _TEXTS = ("resources", "names", "init_names")
 """As JSON."""
 
 
-def room_arrays(room: ZoneRoom) -> Arrays:
-    """Return the arrays by name."""
-    found = {name: getattr(room, name) for name in _ROOM}
-    found |= {name: getattr(room.requests, name) for name in _REQUESTS}
-    return found | {name: np.array(json.dumps(getattr(room.requests, name))) for name in _TEXTS}
-
-
 def read_room(arrays: Arrays, shapes: int, machines: int) -> ZoneRoom:
-    """Return what ``room_arrays`` was given.
+    """Return the room in the zones of the ledger that was saved.
 
     It may know more than ``shapes``: those of tasks that were on the machines. Raises ``KeyError`` for a missing array,
     ``MalformedArraysError`` for one that makes no sense.

@@ -41,7 +41,7 @@ from cost_models.numa.records import RECORD_KIND
 from cost_models.numa.requests import Pod, bad_hints, compile_requests, pods_of, resources_of
 from cost_models.numa.room import SINGLE, ZoneRoom
 from cost_models.numa.room_after_eviction import ZoneOpening, residing
-from cost_models.numa.scores import PERFECT, STRATEGIES, allocation_scores, zone_values
+from cost_models.numa.scores import PERFECT, STRATEGIES, allocation_scores
 from cost_models.numa.zones import ZoneReader, ZoneTable, uncounted, zone_room
 
 LOCAL_DISTANCE = 10
@@ -80,8 +80,7 @@ class NumaFit(BaseModel):
         available = _replayed(room, table, arrivals, kinds, len(pods))
         verdicts = filter_rows(room, len(pods), table.known, invalid, refuse_unknown=options.refuse_unknown)
         if options.strategy in STRATEGIES:
-            zones = zone_values(table, available, options)
-            score = allocation_scores(table, zones, requests, len(pods), STRATEGIES[options.strategy])
+            score = allocation_scores(table, available, requests, len(pods), options)
         else:
             score = least_zones_scores(table, available, requests, len(pods))
         raw = score

@@ -56,20 +56,20 @@ class ZoneValues:
     weights: Int64
 
 
-def zone_values(table: ZoneTable, available: Int64, options: NumaOptions) -> ZoneValues:
-    """``available``: int64[R, M, Z], what is left in the zones of ``table``."""
-    return ZoneValues(
+def allocation_scores(
+    table: ZoneTable, available: Int64, requests: Requests, shapes: int, options: NumaOptions
+) -> Float64:
+    """Scores of the first ``shapes`` shapes on every machine: float64[shapes, M].
+
+    ``available``: int64[R, M, Z], what is left in the zones of ``table``.
+    """
+    zones = ZoneValues(
         available=values_of(table.resources, available, axis=0),
         listed=table.listed,
         there=table.there,
         weights=np.array([options.weights.get(name, 1) for name in table.resources], dtype=np.int64),
     )
-
-
-def allocation_scores(
-    table: ZoneTable, zones: ZoneValues, requests: Requests, shapes: int, strategy: Strategy
-) -> Float64:
-    """Scores of the first ``shapes`` shapes on every machine: float64[shapes, M]."""
+    strategy = STRATEGIES[options.strategy]
     values = values_of(requests.resources, requests.amounts[:shapes], axis=2)
     init_values = values_of(requests.resources, requests.init_amounts[:shapes], axis=2)
     scored = table.policy == SINGLE

@@ -25,7 +25,7 @@ from firmament.server.driving.loop import RoundRunner
 from firmament.server.metrics import Metrics
 from firmament.server.registry import ClusterRegistry
 from firmament.server.round_traces import RoundTraces
-from firmament.server.saving import ArtefactOptions, ArtefactWriter
+from firmament.server.saving import ArtefactFolder, ArtefactWriter
 from firmament.server.service import SchedulerService, add_service
 from firmament.server.session import SessionSettings
 from firmament.solvers.process_solver import DEFAULT_SOLVER, ProcessSolver
@@ -58,7 +58,7 @@ class ServeOptions:
 
     listen: Address
     metrics: Address | None = None
-    artefacts: ArtefactOptions | None = None
+    artefacts: ArtefactFolder | None = None
     solver: str = DEFAULT_SOLVER
     ping_seconds: float = PING_SECONDS
     tls: TlsFiles | None = None
@@ -87,7 +87,7 @@ class SolverServer:
 
     ``start`` and ``stop`` in one event loop; usable in tests without signals. ``clock``: seconds since the epoch, by
     default those of the system as each snapshot began, and from then on steady. The constructor raises
-    ``ConfigurationError`` and ``ArtefactFolderError``. ``serving``: whether it takes sessions; may be asked from any
+    ``ConfigurationError``. ``serving``: whether it takes sessions; may be asked from any
     thread, as may ``metrics``.
     """
 
