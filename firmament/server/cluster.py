@@ -240,7 +240,9 @@ class ServedCluster:
         """
         with self._round_lock:
             with self._lock:
-                scheduler = self._current()
+                if self._driver is not None and not self._in_sync:
+                    raise NoStateError(f"the snapshot of cluster {self.name!r} is not complete yet")
+                scheduler = self._known()
                 opened = scheduler.open_round()
             placement = opened.solve()
             self._failing.succeeded()
@@ -353,9 +355,3 @@ class ServedCluster:
         if self._scheduler is None:
             raise NoStateError(f"cluster {self.name!r} has no complete snapshot yet")
         return self._scheduler
-
-    def _current(self) -> Scheduler:
-        """Return the state for a round; while a driver's first snapshot is on its way there is none."""
-        if self._driver is not None and not self._in_sync:
-            raise NoStateError(f"the snapshot of cluster {self.name!r} is not complete yet")
-        return self._known()

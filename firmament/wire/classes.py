@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
-from firmament.core.model import Disk, HostPort, NewStorage, TaskClass
+from firmament.core.model import QOS_CLASSES, Disk, HostPort, NewStorage, TaskClass
 from firmament.wire import class_rules as rules
-from firmament.wire.checks import Decoder, distinct, each, node_term, refuse, sorted_quantities
+from firmament.wire.checks import Decoder, distinct, each, node_term, one_of, refuse, sorted_quantities
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 _OF_NO_USE_BEYOND = ("images", "containers", "limits")
@@ -72,7 +72,7 @@ _FIELDS: Mapping[str, Decoder[Any]] = {
     "new_storage": rules.storage(NewStorage, "total"),
     "disks": distinct(rules.disk, Disk),
     "containers": each(rules.container),
-    "qos": rules.qos,
+    "qos": partial(one_of, allowed=QOS_CLASSES, what="a QoS class", more=", or none"),
     "overhead": sorted_quantities,
     "limits": sorted_quantities,
     "service_class": _plain,
