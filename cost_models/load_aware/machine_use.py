@@ -15,9 +15,6 @@ from cost_models.interface import Bool, Float64, Int64, Load, MachineColumns
 from cost_models.load_aware.arguments import AGGREGATIONS, Aggregation, Settings
 from cost_models.load_aware.task_use import ALL, RunningTasks
 
-FIGURE_DRAWS = 2.0
-"""Variances by which the use of a task differs from its last figure."""
-
 
 @dataclass(frozen=True, slots=True)
 class Use:
@@ -26,7 +23,7 @@ class Use:
     ``reported``: the last figures; ``delta``: by how much estimates exceed them; ``estimated``: estimates of all
     tasks alone; ``prod``: use of tasks of class koord-prod, estimates included; ``prod_estimated``: their estimates
     alone. ``measured``: bool[M], there are last figures. ``fresh``: bool[M], the last report is not expired.
-    ``spread``: how far tasks may be off, if that counts. ``tasks``: what of it is whose.
+    ``tasks``: what of it is whose.
     """
 
     machines: MachineColumns
@@ -39,7 +36,6 @@ class Use:
     prod_estimated: Int64
     measured: Bool
     fresh: Bool
-    spread: UseVariances
     tasks: RunningTasks
 
     def aggregated(self, aggregation: Aggregation) -> Int64:
@@ -58,18 +54,6 @@ class Use:
         there = any_of_row(~np.isnan(window))
         figures = whole(_known(there, _chosen(window, self.tasks.columns))) + self.delta
         return np.where(there[:, None], figures, otherwise)
-
-
-@dataclass(frozen=True, slots=True)
-class UseVariances:
-    """Variance of what the tasks of each machine use, by the configured deviation: float64[M, R] each, 0 if there is
-    none. ``reported``: about figures and estimates, ``estimated``: about estimates alone; of prod tasks likewise.
-    """
-
-    reported: Float64
-    estimated: Float64
-    prod: Float64
-    prod_estimated: Float64
 
 
 def machine_use(
@@ -107,37 +91,8 @@ def machine_use(
         prod_estimated=prod_estimated,
         measured=measured,
         fresh=fresh,
-        spread=_spread(tasks, machines.count, settings),
         tasks=tasks,
     )
-
-
-def _spread(tasks: RunningTasks, machines: int, settings: Settings) -> UseVariances:
-    """How far the tasks of each machine may be off together."""
-    spread = UseVariances(*(np.zeros((machines, len(settings.known))) for _ in range(4)))
-    for position, name in enumerate(settings.known):
-        deviation = settings.risk.deviation.get(name, 0.0)
-        if deviation:
-            _add_variances(spread, tasks, position, deviation)
-    return spread
-
-
-def _add_variances(spread: UseVariances, tasks: RunningTasks, position: int, deviation: float) -> None:
-    """Fill in one resource."""
-    assigned = tasks.assigned
-    excess = tasks.beyond(position, ALL)
-    by_figure = assigned.reported & (excess == 0)
-    guess = (deviation * tasks.alone(position, ALL)) ** 2
-    known = (deviation * (tasks.used(position, ALL) + excess)) ** 2 * np.where(by_figure, FIGURE_DRAWS, 1.0)
-    known = np.where(assigned.reported, known, guess)
-    prod = tasks.prod[assigned.kind]
-    for found, variance in (
-        (spread.reported, known),
-        (spread.estimated, guess),
-        (spread.prod, np.where(tasks.active(ALL), known, guess) * prod),
-        (spread.prod_estimated, guess * prod),
-    ):
-        found[:, position] = np.bincount(assigned.machine, weights=variance, minlength=len(found))
 
 
 def whole(amounts: Float64) -> Int64:

@@ -41,7 +41,7 @@ class SharedRegion:
             return cls(os.dup(file.fileno()))
 
     def views(self, arcs: int, nodes: int) -> tuple[FlowProblem, Int64]:
-        """Lay a problem of this size, and its flows (int64[A]), over the start of the region, which grows to hold them."""
+        """Lay a problem of this size, and its flows (int64[A]), over the start of the region, which may grow for it."""
         memory = self._mapped(8 * (3 * arcs + nodes) + 4 * 2 * arcs)
         offset = 0
 
