@@ -26,10 +26,12 @@ checked here and has no effect on the model.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from cost_models.api.parsed_records import RecordParser
 from cost_models.arguments import Arguments
 from cost_models.interface import (
     Assessment,
@@ -42,7 +44,14 @@ from cost_models.interface import (
     ShapeRow,
 )
 from cost_models.network_aware.domains import costs_between, domains_of, links_between
-from cost_models.network_aware.records import APP_GROUP, MODEL_NAME, TOPOLOGY, AppGroupRecord, NetworkReader
+from cost_models.network_aware.records import (
+    APP_GROUP,
+    TOPOLOGY,
+    AppGroupRecord,
+    TopologyRecord,
+    parse_app_group,
+    parse_topology,
+)
 from cost_models.network_aware.verdict import indifferent, judge_against_placed
 from cost_models.pairs import PairTerms, PairVerdict, PlacedKinds
 
@@ -56,22 +65,30 @@ EXCEEDED = "node(s) exceeded the maxNetworkCost of a workload dependency"
 LINK_FULL = "node(s) lacked bandwidth between zones or regions for workload dependencies"
 
 
+@dataclass(frozen=True, slots=True)
+class NetworkRecords:
+    """``topology``: None if there is none; ``groups``: by name, in that order; ``notes``: what is wrong or missed."""
+
+    topology: TopologyRecord | None
+    groups: Mapping[str, AppGroupRecord]
+    notes: tuple[str, ...]
+
+
 class NetworkOverhead(BaseModel):
     """Says what dependencies between workloads cost; see the module for its arguments."""
 
-    name = MODEL_NAME
+    name = "network_overhead"
     kind = "overlay"
     range = Range(best=0.0, worst=100.0, bounded=False)
     needs = Needs(kind_labels=(GROUP_LABEL, WORKLOAD_LABEL), qos=True, records=(APP_GROUP, TOPOLOGY))
     promises = Promises(pairs=True)
 
     def __init__(self, **args: Any) -> None:
-        given = Arguments(MODEL_NAME, args)
-        self._reader = NetworkReader(
-            namespaces=given.texts("namespaces", ("default",)),
-            topology=given.text("networkTopologyName", "nt-default"),
-            weights=given.text("weightsName", "UserDefined"),
-        )
+        self._groups, self._topologies = RecordParser(parse_app_group), RecordParser(parse_topology)
+        given = Arguments(self.name, args)
+        self._namespaces = given.texts("namespaces", ("default",))
+        self._topology = given.text("networkTopologyName", "nt-default")
+        self._weights = given.text("weightsName", "UserDefined")
         self._how = {
             "both_ways": given.flag("bothDirections", default=True),
             "improve": given.flag("jointImprovement", default=True),
@@ -84,11 +101,11 @@ class NetworkOverhead(BaseModel):
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
         """Return 0: what a task costs depends on where others are; what is wrong with the records is told here."""
-        return Assessment(raw=np.zeros((shapes.count, 1)), notes=self._reader.read(machines.records).notes)
+        return Assessment(raw=np.zeros((shapes.count, 1)), notes=self._read(machines.records).notes)
 
     def pair_terms(self, machines: MachineColumns, kinds: Sequence[ShapeRow]) -> PairTerms | None:
         """Return the dependencies between ``kinds``; None without a NetworkTopology or any dependency."""
-        known = self._reader.read(machines.records)
+        known = self._read(machines.records)
         topology = known.topology
         if topology is None or not machines.count:
             return None
@@ -97,7 +114,7 @@ class NetworkOverhead(BaseModel):
             return None
         rows = np.array(pairs, dtype=np.int64)
         domains = domains_of(machines.labels)
-        cost, rating = costs_between(domains, topology.weights.get(self._reader.weights, {}))
+        cost, rating = costs_between(domains, topology.weights.get(self._weights, {}))
         link, link_limit = links_between(domains, topology)
         return PairTerms(
             domain=domains.of,
@@ -125,6 +142,29 @@ class NetworkOverhead(BaseModel):
         if terms is None or kind < 0 or terms.group[kind] < 0:
             return indifferent(machines.count)
         return judge_against_placed(terms, kind, placed)
+
+    def _read(self, records: Mapping[str, Mapping[str, bytes]]) -> NetworkRecords:
+        """What is known; of objects with one name in several namespaces that in the first one counts."""
+        applications = self._groups.read(records.get(APP_GROUP, {}))
+        topologies = self._topologies.read(records.get(TOPOLOGY, {}))
+        named = [f"{namespace}/{self._topology}" for namespace in self._namespaces]
+        topology = next((topologies.good.get(name) for name in named if name in topologies.payloads), None)
+        groups: dict[str, AppGroupRecord] = {}
+        for namespace in self._namespaces:
+            prefix = f"{namespace}/"
+            for name, record in applications.good.items():
+                if name.startswith(prefix):
+                    groups.setdefault(name[len(prefix) :], record)
+        faults = [(APP_GROUP, *each) for each in sorted(applications.faults.items())]
+        faults += [(TOPOLOGY, *each) for each in sorted(topologies.faults.items())]
+        notes = [f"{self.name}: {kind} {name}: {fault}; it is ignored" for kind, name, fault in faults]
+        what = f"{self.name}: NetworkTopology {self._topology}"
+        if groups and topology is None:
+            where = ", ".join(self._namespaces)
+            notes.append(f"{what}: not found in namespace {where}; all machines are alike")
+        elif topology is not None and self._weights not in topology.weights:
+            notes.append(f"{what}: no weights named {self._weights}; all costs are unknown")
+        return NetworkRecords(topology, dict(sorted(groups.items())), tuple(notes))
 
 
 def _pairs(

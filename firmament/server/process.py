@@ -24,7 +24,6 @@ from firmament.server.credentials import Clients, server_credentials
 from firmament.server.driving.loop import RoundRunner
 from firmament.server.metrics import Metrics
 from firmament.server.registry import ClusterRegistry
-from firmament.server.round_traces import RoundTraces
 from firmament.server.saving import ArtefactFolder, ArtefactWriter
 from firmament.server.service import SchedulerService, add_service
 from firmament.server.session import SessionSettings
@@ -106,7 +105,7 @@ class SolverServer:
         self._artefacts = ArtefactWriter(options.artefacts, self._core) if options.artefacts else None
         self._service = SchedulerService(
             ClusterRegistry(self._new_cluster, most=configuration.limits.clusters),
-            RoundRunner(self.metrics, traces=RoundTraces(options.tracer) if options.tracer else None),
+            RoundRunner(self.metrics, tracer=options.tracer),
             SessionSettings(
                 batching_window=configuration.round.batching_window,
                 limits=configuration.limits,
