@@ -131,18 +131,6 @@ def used_growth(amounts: Float64, per_unit: Float64, weights: Weights) -> Float6
     return growth / weights.total
 
 
-def used_rates(per_unit: Float64, weights: Weights) -> Float64:
-    """By how much ``LeastUsed`` falls per unit of each resource, the worst one apart: float64[R, M]."""
-    return per_unit * (weights.resources[:, None] / max(1, weights.total))
-
-
-def used_percent(use: Int64, per_unit: Float64) -> Float64:
-    """Percentages of use, at most 100, which is also what stands for nothing to use: float64[R, M]."""
-    percent = np.minimum(use * per_unit, 100.0)
-    percent[per_unit == 0] = 100.0
-    return percent
-
-
 def packing_score(percent: Float64, target: float) -> Float64:
     """``TargetLoadPacking`` for a percentage of use after the placement: whole numbers, 0 above 100 percent."""
     score = np.where(

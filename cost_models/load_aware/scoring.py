@@ -16,8 +16,6 @@ from cost_models.load_aware.scores import (
     packing_score,
     percent_per_unit,
     used_growth,
-    used_percent,
-    used_rates,
     variation_score,
 )
 from cost_models.load_aware.task_use import Estimates, rounded
@@ -82,8 +80,11 @@ class Scorer:
         """None where the worst resource counts, or prod pods see another use: neither is one sum per machine."""
         if self._settings.score_prod or weights.worst or not weights.total:
             return None
-        rate = used_rates(per_unit, weights)
-        start = weights.resources @ used_percent(self._estimated.T, per_unit) / weights.total
+        # By how much the score falls per unit of each resource, and has fallen by the percentages of use: at most 100,
+        # which is also what stands for nothing to use.
+        rate = per_unit * (weights.resources[:, None] / weights.total)
+        percent = np.where(per_unit == 0, 100.0, np.minimum(self._estimated.T * per_unit, 100.0))
+        start = weights.resources @ percent / weights.total
         return Heights(np.where(self._scored, start, 100.0), rate, expected.amounts.astype(np.float64))
 
     def _packing(self, shapes: ShapeBatch, strategy: Strategy) -> Scored:

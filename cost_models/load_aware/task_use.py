@@ -25,7 +25,7 @@ from typing import TypeAlias
 import numpy as np
 
 from cost_models.interface import Assigned, Bool, Float64, Int64, Load, MachineColumns, ShapeRow
-from cost_models.load_aware.annotations import pod_annotations, stands_for_reservation
+from cost_models.load_aware.annotations import RESERVE_POD, pod_annotations
 from cost_models.load_aware.arguments import Percentages, Settings
 
 PROD = "koord-prod"
@@ -146,7 +146,9 @@ class RunningTasks:
         """The tasks on ``machines``."""
         assigned = load.assigned
         kinds = estimates(assigned.kinds, assigned.requests, machines.resources, settings)
-        counted = np.array([not stands_for_reservation(row) for row in assigned.kinds], dtype=np.bool_)
+        # Those that only hold a place for others use nothing themselves.
+        holding = [row.annotations.get(RESERVE_POD) == "true" for row in assigned.kinds]
+        counted = ~np.array(holding, dtype=np.bool_)
         return cls(
             assigned=assigned,
             expected=kinds.amounts.T.astype(np.float64) * counted,

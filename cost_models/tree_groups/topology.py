@@ -55,7 +55,7 @@ class Topology(BaseModel):
 
     def __init__(self, **args: Any) -> None:
         given = Arguments(MODEL_NAME, args)
-        self.namespace = given.text("topologyConfigMapNameSpace", "default")
+        given.text("topologyConfigMapNameSpace", "default")  # for the driver
         self._labels = given.texts("nodeLabels", ()) if "nodeLabels" in args else ()
         self._choice = given.choice("domainChoice", CHOICES)
         given.finish()
@@ -88,10 +88,8 @@ class Topology(BaseModel):
         """The tree, None if there is no record of one that can be read; rules by the id of the job, in that order,
         those that cannot be read being a soft pack; and what cannot be read, a line each.
         """
-        trees, groups = (
-            self._trees.read(records.get(TREE_RECORD, {})),
-            self._groups.read(records.get(GROUP_RECORD, {})),
-        )
+        trees = self._trees.read(records.get(TREE_RECORD, {}))
+        groups = self._groups.read(records.get(GROUP_RECORD, {}))
         faults = [(TREE_RECORD, *each, "it is ignored") for each in sorted(trees.faults.items())]
         faults += [(GROUP_RECORD, *each, "its rules are ignored") for each in sorted(groups.faults.items())]
         unreadable = {name: GroupRules(name) for name in groups.faults}

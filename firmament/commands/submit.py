@@ -6,11 +6,12 @@ import asyncio
 import re
 import sys
 from contextlib import suppress
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from firmament.commands.inspection_options import output_option, target_options
+from firmament.commands.inspection_options import echo_json, output_option, target_options
 from protos.conventions.tls import TlsError, chosen_tls
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def submit(
 
     from firmament.server.address import AddressError, parse_address
     from firmament.submit.client import SubmitOptions, TargetError
-    from firmament.submit.report import print_json, print_table
+    from firmament.submit.report import print_table
     from firmament.submit.workload import WorkloadOptions
 
     try:
@@ -121,7 +122,10 @@ def submit(
     except KeyboardInterrupt:
         click.echo("interrupted", err=True)
         sys.exit(130)
-    (print_json if output == "json" else print_table)(report, Console())
+    if output == "json":
+        echo_json(asdict(report))
+    else:
+        print_table(report, Console())
     sys.exit(0 if report.complete else 1)
 
 

@@ -6,7 +6,6 @@ import os
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 
 class AddressError(ValueError):
@@ -67,10 +66,10 @@ _IDLE_MS = 60_000
 _IDENTITY = 1
 """The one bit of gRPC's set of algorithms that stands for no compression."""
 
-Options: TypeAlias = Sequence[tuple[str, int]]
 
-
-def server_options(message_bytes: int, ping_seconds: float, hello_seconds: float) -> Options:
+def server_options(
+    message_bytes: int, ping_seconds: float, hello_seconds: float
+) -> Sequence[tuple[str, int]]:
     """Return the options of the server.
 
     ``message_bytes``: the largest message that is taken; one that is compressed is refused, since a few bytes of it may

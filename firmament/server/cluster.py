@@ -70,6 +70,8 @@ Recorder = Callable[[RoundRecord], None]
 class Fencing:
     """The fencing number that a newcomer has to reach; see ``admits``. Told the time by ``wall`` and ``monotonic``.
 
+    ``number``: of the driver that is attached, or was the last one.
+
     It protects the driver that is attached from an older one that has not noticed. Once none is attached there is
     nobody to protect: what a stale driver knows comes from the same API server, which refuses a second binding.
     """
@@ -77,13 +79,8 @@ class Fencing:
     def __init__(self, wall: Callable[[], float], monotonic: Callable[[], float]) -> None:
         self._wall = wall
         self._monotonic = monotonic
-        self._number = 0
+        self.number = 0
         self._lapses = float("-inf")
-
-    @property
-    def number(self) -> int:
-        """The number of the driver that is attached, or was the last one."""
-        return self._number
 
     def admits(self, number: int) -> bool:
         """Whether a driver with this number may take over.
@@ -95,11 +92,11 @@ class Fencing:
         if self._monotonic() >= self._lapses:
             return True
         latest = (self._wall() + AHEAD_SECONDS) * 1000
-        return (number <= latest, number) >= (self._number <= latest, self._number)
+        return (number <= latest, number) >= (self.number <= latest, self.number)
 
     def attached(self, number: int) -> None:
         """Note that a driver with this number drives."""
-        self._number = number
+        self.number = number
         self._lapses = float("inf")
 
     def detached(self) -> None:

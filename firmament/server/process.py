@@ -65,20 +65,14 @@ class ServeOptions:
     tracer: Tracer | None = None
 
 
-class SteadyClock:
-    """Tells what ``wall`` told when this was made, and the seconds since then by ``monotonic``.
+def steady_clock(wall: Callable[[], float], monotonic: Callable[[], float]) -> Callable[[], float]:
+    """A clock that tells what ``wall`` tells now, and the seconds since by ``monotonic``: seconds since the epoch.
 
     Waits, back-offs and time-outs are differences: were the system's clock turned back by an hour, a task whose binding
     had failed would wait that hour; were it turned forward, gangs would be given up that are just being bound.
     """
-
-    def __init__(self, wall: Callable[[], float], monotonic: Callable[[], float]) -> None:
-        self._monotonic = monotonic
-        self._offset = wall() - monotonic()
-
-    def __call__(self) -> float:
-        """Seconds since the epoch."""
-        return self._offset + self._monotonic()
+    offset = wall() - monotonic()
+    return lambda: offset + monotonic()
 
 
 class SolverServer:
@@ -163,7 +157,7 @@ class SolverServer:
         return ServedCluster(name, self._new_scheduler, self._artefacts.record if self._artefacts else None)
 
     def _new_scheduler(self) -> Scheduler:
-        clock = self._clock or SteadyClock(time.time, time.monotonic)
+        clock = self._clock or steady_clock(time.time, time.monotonic)
         return Scheduler(configuration=self._core, solver=self._solver, clock=clock, timer=time.perf_counter)
 
 

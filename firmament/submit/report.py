@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -70,11 +69,6 @@ def summarise(ledger: SubmissionLog, nodes: int, *, complete: bool) -> Report:
         complete=complete,
         unplaced_reasons=ledger.reasons(),
     )
-
-
-def print_json(report: Report, console: Console) -> None:
-    """Print the report as one JSON object."""
-    console.file.write(json.dumps(asdict(report), indent=2) + "\n")
 
 
 def print_table(report: Report, console: Console) -> None:

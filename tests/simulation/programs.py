@@ -13,7 +13,7 @@ from firmament.core.scheduler import Scheduler
 from firmament.server.cluster import Fencing, ServedCluster
 from firmament.server.driving.loop import RoundRunner
 from firmament.server.metrics import Metrics
-from firmament.server.process import SteadyClock
+from firmament.server.process import steady_clock
 from firmament.server.registry import ClusterRegistry
 from firmament.server.service import SchedulerService
 from firmament.server.session import SessionSettings
@@ -106,7 +106,7 @@ class SolverProgram:
         core = build_core(configuration)
 
         def new_scheduler() -> Scheduler:
-            clock = SteadyClock(queue.wall, queue.monotonic)
+            clock = steady_clock(queue.wall, queue.monotonic)
             return Scheduler(configuration=core, solver=solver, clock=clock)
 
         def new_cluster(name: str) -> ServedCluster:
