@@ -40,7 +40,7 @@ from cost_models.numa.least_zones import least_zones_scores
 from cost_models.numa.records import RECORD_KIND
 from cost_models.numa.requests import Pod, bad_hints, compile_requests, pods_of, resources_of
 from cost_models.numa.room import SINGLE, ZoneRoom
-from cost_models.numa.room_after_eviction import ZoneOpening, residing
+from cost_models.numa.room_after_eviction import ZoneOpening
 from cost_models.numa.scores import PERFECT, STRATEGIES, allocation_scores
 from cost_models.numa.zones import ZoneReader, ZoneTable, uncounted, zone_room
 
@@ -148,9 +148,9 @@ def _fresh(
     invalid = np.zeros(table.machines, dtype=np.bool_)
     if arrivals is not None:
         invalid[arrivals.machine[arrivals.displacing]] = True
-    if options.discard_reserved and arrivals is not None:
-        invalid[arrivals.machine] = True
-        invalid &= table.known
+        if options.discard_reserved:
+            invalid[arrivals.machine] = True
+            invalid &= table.known
     if options.stale_after > 0 and options.stale != "use":
         stale = table.known & ~(
             now - table.updated <= options.stale_after
@@ -190,6 +190,7 @@ def _opening(
     counted = (room.policy == SINGLE) & valid
     if uncounted_yet is not None:
         counted[uncounted_yet.machine] = False
+    order = np.argsort(arrivals.machine, kind="stable")
     return ZoneOpening(
         held=~verdicts.feasible & verdicts.unaligned,
         open_to_it=counted,
@@ -197,7 +198,9 @@ def _opening(
         pod_scope=room.pod_scope,
         left=room.left,
         given=np.where(table.listed, table.amounts[1] - table.amounts[0], 0),
-        residing=residing(arrivals, kinds, room.requests.count - len(kinds)),
+        machine=arrivals.machine[order],
+        task=arrivals.task[order],
+        shape=room.requests.count - len(kinds) + np.searchsorted(kinds, arrivals.kind[order]),
     )
 
 

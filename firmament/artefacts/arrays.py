@@ -93,9 +93,13 @@ def decode_arrays(content: bytes) -> tuple[PlacementProblem, Assignments]:
         raise ArtefactError(f"{FILE}: {error}") from error
     for fault in faults(read.problem, read.placed):
         raise ArtefactError(f"{FILE}: {fault}; save the round again")
-    if reader.sizes != _model_sizes(read.problem):
+    problem = read.problem
+    expected = [(len(problem.requests), problem.machines)] * len(problem.ledgers)
+    if problem.rules is not None:
+        expected += _constraint_sizes(problem.rules, problem.machines)
+    if reader.sizes != expected:
         raise ArtefactError(f"{FILE}: a model saved something for another problem; save the round again")
-    return read.problem, read.placed
+    return problem, read.placed
 
 
 def _storable(problem: PlacementProblem) -> PlacementProblem:
@@ -124,12 +128,6 @@ def _storable(problem: PlacementProblem) -> PlacementProblem:
 
 def _constraint_sizes(rules: RuleSet, machines: int) -> list[tuple[int, int]]:
     return [(int(each.kind.max(initial=-1)) + 1, machines) for each in rules.modelled]
-
-
-def _model_sizes(problem: PlacementProblem) -> list[tuple[int, int]]:
-    """The sizes of all that models saved, in order."""
-    found = [(len(problem.requests), problem.machines)] * len(problem.ledgers)
-    return found + ([] if problem.rules is None else _constraint_sizes(problem.rules, problem.machines))
 
 
 class _Writer:
