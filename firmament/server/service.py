@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, asynccontextmanager, contextmanager
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import grpc
@@ -300,11 +301,7 @@ def _listing(cluster: ServedCluster, names: list[str], *, with_tasks: bool) -> p
     counts, tasks, machines = cluster.listing(with_tasks=with_tasks)
     return pb.ListStateResponse(
         clusters=names,
-        machines=counts.machines,
-        pending=counts.pending,
-        assumed=counts.assumed,
-        bound=counts.bound,
-        rounds=counts.rounds,
+        **asdict(counts),
         tasks=map(task_state_to_proto, tasks),
         machine_states=map(machine_state_to_proto, machines),
     )

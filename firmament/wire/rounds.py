@@ -263,15 +263,5 @@ def flow_to_proto(found: tuple[RoundSummary, RoundFlow] | None) -> pb.RoundFlow:
 
 
 def _flow_class(told: FlowClass) -> pb.FlowClass:
-    return pb.FlowClass(
-        name=told.name,
-        job=told.job,
-        namespace=told.namespace,
-        priority=told.priority,
-        tasks=told.tasks,
-        placed=told.placed,
-        price=told.price,
-        requests=[pb.Quantity(resource=name, amount=amount) for name, amount in told.requests],
-        refusals=_reasons(told.refusals),
-        open=told.open,
-    )
+    requests = [pb.Quantity(resource=name, amount=amount) for name, amount in told.requests]
+    return pb.FlowClass(**{**asdict(told), "requests": requests, "refusals": _reasons(told.refusals)})
