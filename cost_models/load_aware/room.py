@@ -54,7 +54,9 @@ def rooms(use: Use, limits: Thresholds) -> Rooms:
     if not separate.any():
         return Rooms(whole, whole, separate, allocatable)
     prod = _room(use, limits.prod, limits.allocatable, (use.prod, use.prod_estimated))
-    return Rooms(whole, _merged(separate, prod, whole), separate, allocatable)
+    names = ("left", "refused", "percent", "used", "aggregated")
+    merged = {name: np.where(separate, getattr(prod, name), getattr(whole, name)) for name in names}
+    return Rooms(whole, replace(prod, **merged), separate, allocatable)
 
 
 def verdicts(
@@ -132,12 +134,6 @@ def _room(use: Use, percent: Int64, allocatable: Int64, used: tuple[Int64, Int64
         aggregated=np.zeros(len(percent), dtype=np.bool_),
         estimated=estimated,
     )
-
-
-def _merged(where: Bool, one: Room, other: Room) -> Room:
-    """``one`` for the machines in ``where``, ``other`` for the rest."""
-    names = ("left", "refused", "percent", "used", "aggregated")
-    return replace(one, **{name: np.where(where, getattr(one, name), getattr(other, name)) for name in names})
 
 
 def _open_to_all(room: Room) -> Int64:

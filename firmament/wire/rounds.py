@@ -49,14 +49,8 @@ def encode_round(result: RoundResult) -> EncodedRound:
         stats=pb.RoundStats(**asdict(result.stats)),
     )
     for gang in result.gangs:
-        rest.gangs.add(
-            job=gang.job,
-            state=pb.GangState.State.Value(gang.phase.value),
-            message=gang.message,
-            members=gang.members,
-            running=gang.running,
-            needed=gang.needed,
-        )
+        told = asdict(gang)
+        rest.gangs.add(state=pb.GangState.State.Value(told.pop("phase").value), **told)
     # Fields stand in order of their numbers, as protobuf writes them: round, deltas, and all others after these.
     parts = [pb.RoundResult(round=result.round).SerializeToString()]
     parts += _encode_deltas(result.deltas)
@@ -225,17 +219,7 @@ def _quantities(amounts: Mapping[str, int]) -> list[pb.Quantity]:
 
 def rounds_to_proto(rounds: Iterable[RoundSummary]) -> pb.ListRoundsResponse:
     """Encode figures of rounds."""
-    return pb.ListRoundsResponse(
-        rounds=[
-            pb.RoundSummary(
-                round=each.round,
-                ended=each.ended,
-                stats=pb.RoundStats(**asdict(each.stats)),
-                evictions=each.evictions,
-            )
-            for each in rounds
-        ]
-    )
+    return pb.ListRoundsResponse(rounds=[pb.RoundSummary(**asdict(each)) for each in rounds])
 
 
 def flow_to_proto(found: tuple[RoundSummary, RoundFlow] | None) -> pb.RoundFlow:
