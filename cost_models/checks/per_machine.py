@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -95,5 +96,7 @@ def _plain(answer: Assessment, size: tuple[int, int]) -> Assessment:
 def _of(answer: Assessment, shapes: Int64, machines: Int64) -> Assessment:
     """The part of an answer about some shapes and machines."""
     whole = {name: getattr(answer, name) for name in PAIRWISE}
-    parts = {name: each if each is None else each[shapes][:, machines] for name, each in whole.items()}
+    parts: dict[str, Any] = {
+        name: each if each is None else each[shapes][:, machines] for name, each in whole.items()
+    }
     return replace(answer, **parts)
