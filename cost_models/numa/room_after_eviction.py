@@ -31,7 +31,7 @@ MOST_WORLDS = 2_000
 """Steps of one search for a world without room; beyond that a machine counts as one that does not open."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class ZoneOpening:
     """What machines would take behind the scheduler's ``Opening``; see there for what the methods guarantee.
 
