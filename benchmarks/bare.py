@@ -43,10 +43,6 @@ class RecordingSolver:
         self._networks, self._seconds = [], 0.0
         return taken
 
-    def close(self) -> None:
-        """Close the other solver."""
-        self._solver.close()
-
 
 def bare_seconds(
     networks: Iterable[FlowProblem], solver: Solver, timer: Callable[[], float] = time.process_time

@@ -26,7 +26,7 @@ from firmament.core.model import (
 )
 from firmament.core.scheduler import Scheduler
 from firmament.solvers.ortools_solver import OrToolsSolver
-from firmament.wire import events_from_proto
+from firmament.wire.events import events_from_proto
 from poseidon.kube.api.pods import Pod
 from poseidon.pods.classes import ClassTable
 from protos.firmament.v1 import scheduler_pb2 as pb

@@ -28,7 +28,7 @@ from firmament.core.events import BindingReport, ClassDefined, Event, MachineUps
 from firmament.core.scheduler import Scheduler
 from firmament.memory import keep_freed_memory, relax_garbage_collection
 from firmament.solvers.process_solver import ProcessSolver
-from firmament.wire import events_from_proto
+from firmament.wire.events import events_from_proto
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 CLASS = "koord-prod"

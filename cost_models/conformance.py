@@ -22,17 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from cost_models.checks.model_answers import (
-    check_crowding,
-    check_figures,
-    check_filter,
-    check_growth,
-    check_heights,
-    check_joint,
-    check_notes,
-    check_shapes,
-    check_sparse,
-)
+from cost_models.checks.model_answers import ANSWER_CHECKS
 from cost_models.checks.per_machine import check_per_machine
 from cost_models.checks.probing import Check, Probe, equal, require
 from cost_models.checks.sample_inputs import (
@@ -45,27 +35,6 @@ from cost_models.checks.sample_inputs import (
 from cost_models.declarations import declaration_faults
 from cost_models.interface import CostModel
 from cost_models.registry import available
-
-__all__ = [
-    "CHECKS",
-    "Check",
-    "check_crowding",
-    "check_crowding_follows_requests",
-    "check_declaration",
-    "check_figures",
-    "check_filter",
-    "check_fuller_is_not_cheaper",
-    "check_growth",
-    "check_heights",
-    "check_joint",
-    "check_model",
-    "check_notes",
-    "check_per_machine",
-    "check_purity",
-    "check_registration",
-    "check_shapes",
-    "check_sparse",
-]
 
 
 def check_model(model: CostModel, more: Sequence[Case] = ()) -> None:
@@ -112,19 +81,7 @@ def _answers(model: CostModel, case: Case) -> list[Any]:
     return answers
 
 
-CHECKS: tuple[Check, ...] = (
-    check_shapes,
-    check_figures,
-    check_filter,
-    check_sparse,
-    check_joint,
-    check_crowding,
-    check_growth,
-    check_heights,
-    check_notes,
-    check_purity,
-    check_per_machine,
-)
+CHECKS: tuple[Check, ...] = (*ANSWER_CHECKS, check_purity, check_per_machine)
 """All checks on inputs; the most telling messages come first."""
 
 

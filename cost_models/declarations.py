@@ -7,29 +7,24 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from itertools import chain
-from types import MappingProxyType
 
 from cost_models.interface import CostModel, Needs, Promises, Range
 
-METHODS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "expires": ("lasts_until",),
-        "pairs": ("pair_terms", "pair_verdict"),
-        "groups": ("topology_terms",),
-        "constraints": ("constraint", "restore_constraint"),
-    }
-)
+METHODS: Mapping[str, tuple[str, ...]] = {
+    "expires": ("lasts_until",),
+    "pairs": ("pair_terms", "pair_verdict"),
+    "groups": ("topology_terms",),
+    "constraints": ("constraint", "restore_constraint"),
+}
 """What a model has besides ``assess`` and ``crowding``, by the promise that has it called."""
 
-FORMER: Mapping[str, str] = MappingProxyType(
-    {
-        "label_keys": "needs = Needs(labels=...)",
-        "record_kinds": "needs = Needs(records=...)",
-        "pair_keys": "needs = Needs(kind_labels=...) and promises = Promises(pairs=True)",
-        "constraint_keys": "needs = Needs(kind_labels=...) and promises = Promises(constraints=True)",
-        "plans_groups": "promises = Promises(groups=True)",
-    }
-)
+FORMER: Mapping[str, str] = {
+    "label_keys": "needs = Needs(labels=...)",
+    "record_kinds": "needs = Needs(records=...)",
+    "pair_keys": "needs = Needs(kind_labels=...) and promises = Promises(pairs=True)",
+    "constraint_keys": "needs = Needs(kind_labels=...) and promises = Promises(constraints=True)",
+    "plans_groups": "promises = Promises(groups=True)",
+}
 """Attributes that said the same before there were ``needs`` and ``promises``, besides ``uses_...``; and what does."""
 
 NEAR, VERY_NEAR = 0.83, 0.87

@@ -71,13 +71,11 @@ class PairTerms:
 
     def exceeding(self, limit: float) -> Bool:
         """bool[D, D]: pairs of domains that exceed a limit."""
-        exceeding: Bool = self.rating > limit
-        return exceeding
+        return self.rating > limit
 
     def keeping(self, limit: float) -> Bool:
         """bool[D, D]: pairs of domains that keep a limit."""
-        keeping: Bool = self.rating <= limit
-        return keeping
+        return self.rating <= limit
 
 
 @dataclass(frozen=True, slots=True)

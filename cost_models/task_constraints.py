@@ -14,7 +14,6 @@ from typing import Protocol, TypeGuard, runtime_checkable
 from cost_models.api.arrays import Arrays, Bool, Int64, MalformedArraysError
 from cost_models.api.columns import ShapeRow
 from cost_models.interface import CostModel
-from cost_models.registry import reader_of
 
 
 class MalformedConstraintError(MalformedArraysError):
@@ -72,12 +71,3 @@ class ConstrainingModel(CostModel, Protocol):
 def constrains(model: CostModel) -> TypeGuard[ConstrainingModel]:
     """Whether a model has a constraint between tasks."""
     return model.promises.constraints
-
-
-def restore_constraint(model: str, arrays: Arrays, kinds: int, machines: int) -> TaskConstraint:
-    """A constraint that says what the saved one said.
-
-    Raises ``UnknownModelError`` if no such model is installed or it saves no constraints, and what the model raises.
-    """
-    restored: TaskConstraint = reader_of(model, "restore_constraint")(arrays, kinds, machines)
-    return restored

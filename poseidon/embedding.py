@@ -84,7 +84,7 @@ class EmbeddedTrials:
     ) -> None:
         from firmament.core.cures.search import Waiting
         from firmament.core.rescheduling.trials import Trials
-        from firmament.wire import events_from_proto
+        from firmament.wire.events import events_from_proto
 
         known = [part for each in events_from_proto(events) for part in _with_placed(each, placed or {})]
         self._scheduler = _scheduler(_core(configuration), clock)
@@ -167,7 +167,7 @@ class EmbeddedScheduler:
 
     def apply(self, events: Iterable[pb.Event]) -> None:
         """Apply events as one step; raises ``ValueError`` for a malformed one, a fault of the translation."""
-        from firmament.wire import events_from_proto
+        from firmament.wire.events import events_from_proto
 
         self._scheduler.apply(events_from_proto(events))
 
@@ -177,7 +177,7 @@ class EmbeddedScheduler:
 
     def run_round(self) -> pb.RoundResult:
         """Run one round; its placements are assumed until they are reported."""
-        from firmament.wire import round_to_proto
+        from firmament.wire.rounds import round_to_proto
 
         opened = self._scheduler.open_round()
         placement = opened.solve()
@@ -190,7 +190,7 @@ class EmbeddedScheduler:
     def round_flow(self) -> pb.RoundFlow:
         """Return what the flow of the last round with tasks came to, with uids, as ``DescribeFlow`` does."""
         from firmament.core.round_flow.assembly import RoundSummary, first_tasks, snapshot_flow
-        from firmament.wire.flow import flow_to_proto
+        from firmament.wire.rounds import flow_to_proto
 
         if self._last is None:
             return flow_to_proto(None)
@@ -201,14 +201,14 @@ class EmbeddedScheduler:
 
     def report(self, reports: Iterable[pb.BindingReport]) -> None:
         """Report what has become of decisions."""
-        from firmament.wire import reports_from_proto
+        from firmament.wire.events import reports_from_proto
         from protos.firmament.v1.scheduler_pb2 import BindingReports
 
         self._scheduler.report(reports_from_proto(BindingReports(reports=reports)))
 
     def explain(self, uid: str) -> pb.Explanation:
         """Return the verdicts on one task; raises ``KeyError`` for an unknown one."""
-        from firmament.wire import explanation_to_proto
+        from firmament.wire.rounds import explanation_to_proto
 
         explanation = self._scheduler.explain(uid)
         self.notes.extend(note for note in explanation.notes if note not in self.notes)
@@ -241,13 +241,13 @@ class EmbeddedScheduler:
 
     def tasks(self) -> Iterator[pb.TaskState]:
         """Yield every task and where it stands."""
-        from firmament.wire import task_state_to_proto
+        from firmament.wire.rounds import task_state_to_proto
 
         return map(task_state_to_proto, self._scheduler.task_states())
 
     def machines(self) -> Iterator[pb.MachineState]:
         """Yield every machine and what is free on it."""
-        from firmament.wire import machine_state_to_proto
+        from firmament.wire.rounds import machine_state_to_proto
 
         return map(machine_state_to_proto, self._scheduler.machine_states())
 
@@ -258,7 +258,7 @@ def saved_round_flow(files: Mapping[str, bytes]) -> pb.RoundFlow:
     from firmament.artefacts.replaying import saved_flow
     from firmament.artefacts.saving import decode_round
     from firmament.solvers.ortools_solver import OrToolsSolver
-    from firmament.wire.flow import flow_to_proto
+    from firmament.wire.rounds import flow_to_proto
 
     try:
         saved = decode_round(files)

@@ -36,6 +36,3 @@ class HighsSolver:
         if result.x is None or result.status != 0:
             raise SolverError(f"HiGHS: {result.message}")
         return FlowSolution(np.rint(result.x).astype(np.int64), time.perf_counter() - begin)
-
-    def close(self) -> None:
-        """Nothing to release."""

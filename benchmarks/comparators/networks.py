@@ -12,6 +12,7 @@ from functools import partial
 import numpy as np
 
 from benchmarks.comparators.base import Comparator, Contest, NotMeasuredError, Outcome
+from benchmarks.comparators.networkx_solver import NetworkxSolver
 from cost_models.interface import Int64
 from firmament.core.flow.network.arc_columns import ArcColumns
 from firmament.core.flow.network.network import (
@@ -25,7 +26,6 @@ from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProb
 from firmament.core.placement.admission import admit
 from firmament.core.placement.passes import place_greedily
 from firmament.solvers.base import FlowProblem, FlowSolution, Solver
-from firmament.solvers.networkx_solver import NetworkxSolver
 from firmament.solvers.ortools_solver import OrToolsSolver
 
 MOST_ARCS = {"ortools": 8_000_000, "networkx": 20_000, "highs": 400_000}

@@ -16,7 +16,8 @@ from firmament.core.scheduler import Scheduler
 from firmament.memory import keep_freed_memory, relax_garbage_collection
 from firmament.solvers.base import Solver
 from firmament.solvers.ortools_solver import OrToolsSolver
-from firmament.wire import events_from_proto, reports_from_proto, round_to_proto
+from firmament.wire.events import events_from_proto, reports_from_proto
+from firmament.wire.rounds import round_to_proto
 from poseidon.demo.tracker import PodName
 from protos.firmament.v1 import scheduler_pb2 as pb
 

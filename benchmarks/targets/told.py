@@ -9,7 +9,7 @@ from benchmarks.targets.base import Figures, TargetError
 from benchmarks.targets.books import Books
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.events import Event
-from firmament.wire import events_from_proto
+from firmament.wire.events import events_from_proto
 from poseidon.demo.tracker import PodName
 
 

@@ -34,8 +34,7 @@ class Layout(NamedTuple):
 
 def any_of_row(flags: Bool) -> Bool:
     """bool[N]: rows of ``flags`` (bool[N, K]) in which some holds; along many short rows numpy is ten times as slow."""
-    found: Bool = np.logical_or.reduce(np.ascontiguousarray(flags.T), axis=0)
-    return found
+    return np.logical_or.reduce(np.ascontiguousarray(flags.T), axis=0)
 
 
 def layout_faults(given: Sequence[tuple[str, NDArray[Any], Layout]], sizes: dict[str, int]) -> Iterator[str]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cost_models.api.arrays import Bool, Float64, Int64
+from cost_models.api.arrays import Arrays, Bool, Float64, Int64
 
 PAIRWISE = ("raw", "feasible", "causes", "score")
 """Fields of an answer that have a figure per shape and machine."""
@@ -111,6 +111,22 @@ class Ledger(Protocol):
 
     def copy(self) -> Ledger:
         """Return an independent copy."""
+        ...
+
+
+@runtime_checkable
+class SavableLedger(Ledger, Protocol):
+    """A ledger with its content as arrays, so that a round that counted with it can be run again.
+
+    ``model``: name of the entry point that reads them. The class behind it has a static method ``restore_ledger``,
+    which takes them with the numbers of shapes and machines, and raises ``KeyError`` for a missing array,
+    ``MalformedArraysError`` for one that makes no sense. Ledgers that offer nothing of this are as good in a round.
+    """
+
+    model: ClassVar[str]
+
+    def saved(self) -> Arrays:
+        """What the ledger says now, as arrays of numbers, truth values or text: no objects."""
         ...
 
 

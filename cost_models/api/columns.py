@@ -98,12 +98,9 @@ class Residents:
 
     def take(self, rows: Int64) -> Residents:
         """Return the residents of the machines in ``rows`` (ascending), which are numbered from 0 then; kinds stay."""
-        if len(rows) == 0:
-            there = np.zeros(len(self.machine), dtype=np.bool_)
-            return replace(self, machine=self.machine[there], kind=self.kind[there], count=self.count[there])
-        place = np.minimum(np.searchsorted(rows, self.machine), len(rows) - 1)
-        there = rows[place] == self.machine
-        return replace(self, machine=place[there], kind=self.kind[there], count=self.count[there])
+        there = np.isin(self.machine, rows)
+        place = np.searchsorted(rows, self.machine[there])
+        return replace(self, machine=place, kind=self.kind[there], count=self.count[there])
 
 
 @dataclass(frozen=True, slots=True)

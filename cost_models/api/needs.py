@@ -82,9 +82,7 @@ class Needs(_Declared):
         for each in fields(cls):
             column = [getattr(needs, each.name) for needs in given]
             flag = isinstance(each.default, bool)
-            values[each.name] = (
-                any(column) if flag else tuple(sorted({text for texts in column for text in texts}))
-            )
+            values[each.name] = any(column) if flag else tuple(sorted(set().union(*column)))
         return cls(**values)
 
     def words(self) -> list[str]:

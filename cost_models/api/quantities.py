@@ -13,14 +13,12 @@ LARGEST = 2**53
 
 _QUANTITY = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+))(?:[eE]([+-]?\d{1,3})|([numkMGTPE]|[KMGTPE]i)?)")
 
-_SUFFIX: Mapping[str, Fraction] = MappingProxyType(
-    {
-        "": Fraction(1),
-        **{suffix: Fraction(1, 1000**power) for power, suffix in enumerate("mun", start=1)},
-        **{suffix: Fraction(1000**power) for power, suffix in enumerate("kMGTPE", start=1)},
-        **{f"{suffix}i": Fraction(1024**power) for power, suffix in enumerate("KMGTPE", start=1)},
-    }
-)
+_SUFFIX: Mapping[str, Fraction] = {
+    "": Fraction(1),
+    **{suffix: Fraction(1, 1000**power) for power, suffix in enumerate("mun", start=1)},
+    **{suffix: Fraction(1000**power) for power, suffix in enumerate("kMGTPE", start=1)},
+    **{f"{suffix}i": Fraction(1024**power) for power, suffix in enumerate("KMGTPE", start=1)},
+}
 
 
 def whole_amount(resource: str, value: object) -> int | None:

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from cost_models.checks.probing import Probe, described, for_each_answer
+from cost_models.checks.probing import Check, Probe, described, for_each_answer
 from cost_models.interface import Assessment, Bool, JointRows, Returned
 
 SLACK = 1e-9
@@ -171,3 +171,16 @@ def check_notes(probe: Probe, answer: Assessment) -> None:
     for note in answer.notes:
         single = isinstance(note, str) and bool(note.strip()) and len(note.splitlines()) == 1
         probe.require(single, f"the note {note!r} must be one line of text")
+
+
+ANSWER_CHECKS: tuple[Check, ...] = (
+    check_shapes,
+    check_figures,
+    check_filter,
+    check_sparse,
+    check_joint,
+    check_crowding,
+    check_growth,
+    check_heights,
+    check_notes,
+)

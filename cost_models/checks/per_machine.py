@@ -97,6 +97,6 @@ def _of(answer: Assessment, shapes: Int64, machines: Int64) -> Assessment:
     """The part of an answer about some shapes and machines."""
     whole = {name: getattr(answer, name) for name in PAIRWISE}
     parts: dict[str, Any] = {
-        name: None if figures is None else figures[shapes][:, machines] for name, figures in whole.items()
+        name: each if each is None else each[shapes][:, machines] for name, each in whole.items()
     }
     return replace(answer, **parts)

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from cost_models.arguments import Arguments
-from cost_models.firmament_policies.forecast import Forecast
+from cost_models.firmament_policies.forecast import expected_tasks
 from cost_models.firmament_policies.task_types import LABEL, TYPES, TaskType, resident_counts, types_of
 from cost_models.interface import (
     Assessment,
@@ -79,19 +79,19 @@ class Coco(BaseModel):
         residents = resident_counts(machines)
         penalties = PENALTIES.T @ residents
         alike = PENALTIES.sum(axis=1) @ residents * _fullness(machines) + self._load(machines)
-        expected = Forecast.of(machines, shapes, types, penalties, PENALTIES).penalties(PENALTIES)
+        waiting = expected_tasks(machines, shapes, types, penalties, PENALTIES)
+        # Of neighbours of other types alone: the cost of those of its own grows with every task that is placed.
+        expected = (PENALTIES * (1.0 - np.eye(TYPES))).T @ waiting
         raw = (penalties + expected + alike)[types]
-        return Assessment(raw=raw, growth=self._growth(machines, shapes, types), notes=notes)
+        # Growth is that for the mean request and the mixture of types of the batch.
+        growth = self._grown(machines, shapes.mean(shapes.demand), shapes.mean(np.eye(TYPES)[types]))
+        return Assessment(raw=raw, growth=growth, notes=notes)
 
     def crowding(self, machines: MachineColumns, request: Int64) -> Float64:
         """Return the growth for sheep, which tasks are by default."""
         mixture = np.zeros(TYPES)
         mixture[TaskType.SHEEP] = 1.0
         return self._grown(machines, request.astype(np.float64), mixture)
-
-    def _growth(self, machines: MachineColumns, shapes: ShapeBatch, types: Int64) -> Float64:
-        """Growth for the mean request and the mixture of types of the batch."""
-        return self._grown(machines, shapes.mean(shapes.demand), shapes.mean(np.eye(TYPES)[types]))
 
     def _grown(self, machines: MachineColumns, request: Float64, mixture: Float64) -> Float64:
         """What one more task adds for the next of its type: its share of load, its part of S, and its penalty."""

@@ -25,8 +25,7 @@ the original had a flag that chose one of the two for all machines. Whether a ta
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import islice, repeat
+from itertools import islice
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -95,8 +94,8 @@ class CpuMem(BaseModel):
         number that it equals; and floor(floor(x) / 250) is floor(x / 250).
         """
         needs = shapes.demand
-        cpus, memories = self._fractions(machines, "cpu"), self._fractions(machines, "memory", TWICE_NEUTRAL)
-        after = zip(cpus.after_each(needs), memories.after_each(needs), strict=True)
+        cpus = self._after_each(needs, machines, "cpu")
+        after = zip(cpus, self._after_each(needs, machines, "memory", TWICE_NEUTRAL), strict=True)
         raw = np.empty((shapes.count, machines.count), dtype=np.int16)
         height = max(1, IN_CACHE // max(1, machines.count))
         size = min(height, shapes.count), machines.count
@@ -105,9 +104,9 @@ class CpuMem(BaseModel):
             # No figure is negative or above 4095, so they are the same with and without a sign.
             rows = raw[begin : begin + height].view(np.uint16)
             square, level = squares[: len(rows)], levels[: len(rows)]
-            for row, (cpu, memory) in enumerate(islice(after, len(rows))):
-                np.subtract(cpu.fourths, memory.fourths, out=square[row])
-                np.add(cpu.whole, memory.whole, out=level[row])
+            for row, ((cpu, whole_cpu), (memory, whole_memory)) in enumerate(islice(after, len(rows))):
+                np.subtract(cpu, memory, out=square[row])
+                np.add(whole_cpu, whole_memory, out=level[row])
             # 1000 * ((fc - fr) / 2)^2 is a 250th of the squared difference of fourths of thousandths.
             np.multiply(square, square, out=square)
             np.copyto(rows, square, casting="unsafe")  # at most 62,500 and not negative: this is their floor
@@ -132,59 +131,38 @@ class CpuMem(BaseModel):
         """Return when the last report about each machine will have expired; see ``taken_until``."""
         return taken_until(machines, self._availability, self._expiration)
 
-    def _fractions(self, machines: MachineColumns, resource: str, added: int = 0) -> _Fractions:
-        """Fractions of ``resource``; a machine without any of it counts as full. ``added``: see ``_Thousandths``."""
+    def _after_each(
+        self, needs: Int64, machines: MachineColumns, resource: str, added: int = 0
+    ) -> Iterator[tuple[Float64, NDArray[np.uint16]]]:
+        """What is taken of a resource on each machine, in thousandths, once a task with each of ``needs`` (int64[S, K])
+        is there: fourths of it, float64[M], and its floor, to which ``added`` is added; at most 1000.
+
+        A machine without any of it counts as full. Shapes ask for few different amounts, so what is taken after each is
+        computed once.
+        """
         column = machines.column(resource)
         if column is None:
-            return _Fractions(np.full(machines.count, 1000.0), np.ones(machines.count), None, added)
-        capacity = machines.capacity[:, column]
-        used = taken(machines, column, self._availability, self._expiration)
-        thousandths = np.where(capacity > 0, 1000.0 * used, 1000.0)
-        return _Fractions(thousandths, np.maximum(capacity, 1).astype(np.float64), column, added)
-
-
-@dataclass(frozen=True, slots=True)
-class _Thousandths:
-    """Thousandths of a resource per machine, at most 1000: fourths of them (float64[M]), and their floors ``whole``, to
-    which something is added that all machines have in common.
-    """
-
-    fourths: Float64
-    whole: NDArray[np.uint16]
-
-
-class _Fractions:
-    """Thousandths of one resource that are taken, per machine, before and after one more task.
-
-    Shapes ask for few different amounts, so what is taken after each is computed once.
-    """
-
-    def __init__(self, taken: Float64, capacity: Float64, column: int | None, added: int) -> None:
-        self._taken = taken
-        self._capacity = capacity
-        self._column = column
-        self._added = added
-        self._after: dict[int, _Thousandths] = {}
-
-    def after_each(self, requests: Int64) -> Iterator[_Thousandths]:
-        """Thousandths taken once a task with each of ``requests`` (int64[S, K]) is there."""
-        column = self._column
-        return map(self._with, repeat(0, len(requests)) if column is None else requests[:, column].tolist())
-
-    def _with(self, amount: int) -> _Thousandths:
-        """Thousandths taken once a task that asks for ``amount`` is there."""
-        found = self._after.get(amount)
-        if found is None:
-            if len(self._after) >= KEPT_AMOUNTS:
-                self._after.clear()
-            fractions = self._taken + 1000.0 * amount
-            fractions /= self._capacity
-            np.minimum(fractions, 1000.0, out=fractions)
-            whole = fractions.astype(np.uint16)
-            whole += self._added
-            fractions *= 0.25
-            found = self._after[amount] = _Thousandths(fractions, whole)
-        return found
+            before, offered = np.full(machines.count, 1000.0), np.ones(machines.count)
+            amounts = [0] * len(needs)
+        else:
+            capacity = machines.capacity[:, column]
+            used = taken(machines, column, self._availability, self._expiration)
+            before = np.where(capacity > 0, 1000.0 * used, 1000.0)
+            offered, amounts = np.maximum(capacity, 1).astype(np.float64), needs[:, column].tolist()
+        known: dict[int, tuple[Float64, NDArray[np.uint16]]] = {}
+        for amount in amounts:
+            found = known.get(amount)
+            if found is None:
+                if len(known) >= KEPT_AMOUNTS:
+                    known.clear()
+                fractions = before + 1000.0 * amount
+                fractions /= offered
+                np.minimum(fractions, 1000.0, out=fractions)
+                whole = fractions.astype(np.uint16)
+                whole += added
+                fractions *= 0.25
+                found = known[amount] = fractions, whole
+            yield found
 
 
 # --- How much of a machine's resources counts as taken.

@@ -9,13 +9,12 @@ those keep a group from its machines, tasks pay for neighbours that do not come,
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
 from cost_models.firmament_policies.task_types import TYPES
-from cost_models.interface import Bool, Float64, Int64, MachineColumns, ShapeBatch
+from cost_models.interface import Float64, Int64, MachineColumns, ShapeBatch
 
 Group: TypeAlias = tuple[int, ...]
 
@@ -23,44 +22,33 @@ GOLDEN_RATIO = 0.6180339887498949
 """Multiples of it, modulo 1, are spread evenly: neighbouring rows, often alike, go to different groups."""
 
 
-@dataclass(frozen=True, slots=True)
-class Forecast:
-    """``expected``: float64[TYPES, M], how many of the waiting tasks of each type will go to each machine."""
+def expected_tasks(
+    machines: MachineColumns, shapes: ShapeBatch, types: Int64, present: Float64, table: Float64
+) -> Float64:
+    """How many of the waiting tasks of each type will go to each machine: float64[TYPES, M].
 
-    expected: Float64
+    Machines with room are shared out among groups of the types that wait.
 
-    @classmethod
-    def of(
-        cls, machines: MachineColumns, shapes: ShapeBatch, types: Int64, present: Float64, table: Float64
-    ) -> Forecast:
-        """Share machines with room out among groups of the types that wait.
-
-        ``types``: int64[S]; ``present``: float64[TYPES, M], what a task of a type pays for residents: each group
-        chooses machines where its types pay least. ``table``: float64[TYPES, TYPES], what a newcomer (column) pays for
-        a neighbour (row). If a single type waits there is nothing to keep apart.
-        """
-        waiting = np.bincount(types, weights=shapes.counts, minlength=TYPES).astype(np.float64)
-        expected = np.zeros((TYPES, machines.count))
-        free = _with_room(machines)
-        if np.count_nonzero(waiting) < 2:
-            return cls(expected)
-        groups, quotas = best_grouping(waiting, _needs(machines, shapes, types), int(free.sum()), table)
-        spread = np.arange(machines.count) * GOLDEN_RATIO % 1.0
-        for group, quota in zip(groups, quotas, strict=True):
-            members = np.array(group, dtype=np.int64)
-            left = np.flatnonzero(free)
-            paid = waiting[members] @ present[members][:, left]
-            chosen = left[np.lexsort((spread[left], paid))[:quota]]
-            free[chosen] = False
-            expected[np.ix_(members, chosen)] = (waiting[members] / max(1, quota))[:, None]
-        return cls(expected)
-
-    def penalties(self, table: Float64) -> Float64:
-        """What a task of each type pays on each machine for expected neighbours of other types: float64[TYPES, M].
-
-        Neighbours of its own type are left out: their cost grows with every task that is placed.
-        """
-        return (table * (1.0 - np.eye(TYPES))).T @ self.expected
+    ``types``: int64[S]; ``present``: float64[TYPES, M], what a task of a type pays for residents: each group
+    chooses machines where its types pay least. ``table``: float64[TYPES, TYPES], what a newcomer (column) pays for
+    a neighbour (row). If a single type waits there is nothing to keep apart.
+    """
+    waiting = np.bincount(types, weights=shapes.counts, minlength=TYPES).astype(np.float64)
+    expected = np.zeros((TYPES, machines.count))
+    column = machines.column("pods")  # machines that take at least one more pod; all, if pods are not counted
+    free = np.ones(machines.count, np.bool_) if column is None else machines.free[:, column] > 0
+    if np.count_nonzero(waiting) < 2:
+        return expected
+    groups, quotas = best_grouping(waiting, _needs(machines, shapes, types), int(free.sum()), table)
+    spread = np.arange(machines.count) * GOLDEN_RATIO % 1.0
+    for group, quota in zip(groups, quotas, strict=True):
+        members = np.array(group, dtype=np.int64)
+        left = np.flatnonzero(free)
+        paid = waiting[members] @ present[members][:, left]
+        chosen = left[np.lexsort((spread[left], paid))[:quota]]
+        free[chosen] = False
+        expected[np.ix_(members, chosen)] = (waiting[members] / max(1, quota))[:, None]
+    return expected
 
 
 def best_grouping(
@@ -109,12 +97,6 @@ def _partitions(kinds: Sequence[int]) -> Iterator[list[Group]]:
         yield [(first,), *partition]
         for index, group in enumerate(partition):
             yield [*partition[:index], (first, *group), *partition[index + 1 :]]
-
-
-def _with_room(machines: MachineColumns) -> Bool:
-    """bool[M]: machines that take at least one more pod; all, if pods are not counted."""
-    column = machines.column("pods")
-    return np.ones(machines.count, dtype=np.bool_) if column is None else machines.free[:, column] > 0
 
 
 def _needs(machines: MachineColumns, shapes: ShapeBatch, types: Int64) -> Float64:

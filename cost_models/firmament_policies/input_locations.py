@@ -80,7 +80,7 @@ class Racks:
     size: Int64
     start: Int64
     order: Int64
-    row: Mapping[str, int]
+    row: Mapping[str | int, int]
 
     @property
     def count(self) -> int:
@@ -90,19 +90,12 @@ class Racks:
     @classmethod
     def build(cls, machines: MachineColumns, labels: Sequence[str]) -> Racks:
         """Racks by the first of ``labels`` that a machine has."""
-        row: dict[str, int] = {}
-        rack_of: list[int] = []
-        racks = 0
-        for given in machines.labels:
-            name = next((given[label] for label in labels if given.get(label)), "")
-            rack = row.get(name, racks) if name else racks
-            if rack == racks:
-                racks += 1
-                if name:
-                    row[name] = rack
-            rack_of.append(rack)
-        of = np.array(rack_of, dtype=np.int64)
-        size = np.bincount(of, minlength=racks).astype(np.int64)
+        row: dict[str | int, int] = {}  # those without a name by machine
+        names = (
+            next((given[label] for label in labels if given.get(label)), "") for given in machines.labels
+        )
+        of = np.array([row.setdefault(name or at, len(row)) for at, name in enumerate(names)], dtype=np.int64)
+        size = np.bincount(of, minlength=len(row)).astype(np.int64)
         return cls(of, size, np.cumsum(size) - size, np.argsort(of, kind="stable"), row)
 
 

@@ -28,7 +28,7 @@ wait and priority) stands in its place, and the capacities of machine types, sin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,6 @@ from cost_models.arguments import Arguments
 from cost_models.firmament_policies.task_types import LABEL, resident_counts, types_of
 from cost_models.firmament_policies.whare_samples import (
     RECORD_KIND,
-    CoRunners,
     Program,
     known_programs,
     parse_sample,
@@ -94,11 +93,10 @@ class WhareMap(BaseModel):
         names = [row.annotations.get(PROGRAM_ANNOTATION, "") for row in shapes.rows]
         known = {name: programs[name] for name in names if name in programs}
         if known and machines.count:
-            places = _Places(machines, self._type_labels)
-            figures = {name: places.figures(program) - BEST for name, program in known.items()}
+            figures = _figures(machines, self._type_labels, known)
             for shape, name in enumerate(names):
                 if name in figures:
-                    raw[shape] += figures[name]
+                    raw[shape] += figures[name] - BEST
         return Assessment(raw=raw, notes=notes)
 
     def crowding(self, machines: MachineColumns, request: Int64) -> Float64:  # noqa: ARG002 - interface
@@ -113,28 +111,24 @@ class WhareMap(BaseModel):
         return CORES / np.maximum(machines.capacity[:, column], 1)
 
 
-class _Places:
-    """Machines grouped by type and residents, of which a cluster has few, so that figures are found per group."""
+def _figures(
+    machines: MachineColumns, labels: Sequence[str], programs: Mapping[str, Program]
+) -> dict[str, Float64]:
+    """100 x mean / best of each machine for each program: float64[M], 100 or more.
 
-    def __init__(self, machines: MachineColumns, labels: Sequence[str]) -> None:
-        types: dict[str, int] = {}
-        codes = [types.setdefault(name, len(types)) for name in _type_names(machines, labels)]
-        self._type_names = list(types)
-        rows = np.column_stack([codes, resident_counts(machines).T]).astype(np.int64)
-        groups, of_machine = np.unique(rows, axis=0, return_inverse=True)
-        self._of_machine = of_machine.reshape(-1)
-        self._groups: list[tuple[CoRunners, str]] = [
-            (tuple(group[1:]), self._type_names[group[0]]) for group in groups.tolist()
-        ]
-
-    def figures(self, program: Program) -> Float64:
-        """100 x mean / best of each machine: float64[M], 100 or more."""
-        unknown = program.worst
-        means = []
-        for group in self._groups:
-            mean = program.xi.get(group) or program.psi.get(group[1])
-            means.append(unknown if mean is None else mean.value)
-        return (BEST * (np.array(means) / program.best))[self._of_machine]
+    Found per type and residents of machines, of which a cluster has few different ones.
+    """
+    types: dict[str, int] = {}
+    codes = [types.setdefault(name, len(types)) for name in _type_names(machines, labels)]
+    type_names = list(types)
+    rows = np.column_stack([codes, resident_counts(machines).T]).astype(np.int64)
+    groups, of_machine = np.unique(rows, axis=0, return_inverse=True)
+    kinds = [(tuple(group[1:]), type_names[group[0]]) for group in groups.tolist()]
+    figures = {}
+    for name, program in programs.items():
+        means = [program.mean(co_runners, of_type) for co_runners, of_type in kinds]
+        figures[name] = (BEST * (np.array(means) / program.best))[of_machine.reshape(-1)]
+    return figures
 
 
 def _type_names(machines: MachineColumns, labels: Sequence[str]) -> list[str]:

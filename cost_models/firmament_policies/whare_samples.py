@@ -12,9 +12,9 @@ choice.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from cost_models.api.parsed_records import BadRecordError, json_object, number, whole
 from cost_models.firmament_policies.task_types import TaskType
@@ -23,46 +23,29 @@ RECORD_KIND = "WhareMapSample"
 PICO = 1e12
 MOST = 10**9
 
+Key = TypeVar("Key")
 CoRunners = tuple[int, ...]
 """Tasks by type, in order of ``TaskType``."""
 
 _KEYS = {"program", "machineType", "runtimeSeconds", "instructions", "coRunners", "count"}
 
 
-@dataclass(slots=True)
-class Mean:
-    """A mean over runs."""
-
-    total: float = 0.0
-    runs: int = 0
-
-    def add(self, figure: float, runs: int) -> None:
-        """Count ``runs`` runs of the given mean figure."""
-        self.total += figure * runs
-        self.runs += runs
-
-    @property
-    def value(self) -> float:
-        """The mean over all runs added."""
-        return self.total / self.runs
-
-
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Picoseconds per instruction of one program: ``psi`` by machine type, ``xi`` by co-runners and machine type."""
+    """Mean picoseconds per instruction of a program: ``psi`` by machine type, ``xi`` by co-runners and machine type."""
 
-    psi: dict[str, Mean] = field(default_factory=dict)
-    xi: dict[tuple[CoRunners, str], Mean] = field(default_factory=dict)
+    psi: Mapping[str, float]
+    xi: Mapping[tuple[CoRunners, str], float]
 
     @property
     def best(self) -> float:
         """The lowest mean of all: what 100 stands for."""
-        return min(mean.value for mean in (*self.psi.values(), *self.xi.values()))
+        return min([*self.psi.values(), *self.xi.values()])
 
-    @property
-    def worst(self) -> float:
-        """The highest mean of a machine type."""
-        return max(mean.value for mean in self.psi.values())
+    def mean(self, co_runners: CoRunners, machine_type: str) -> float:
+        """The mean beside these co-runners, or else of the machine type, or else the highest of a machine type."""
+        found = self.xi.get((co_runners, machine_type), self.psi.get(machine_type))
+        return max(self.psi.values()) if found is None else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +64,27 @@ def known_programs(samples: Mapping[str, Sample]) -> dict[str, Program]:
 
     Samples are added in order of name, so that equal records give equal means to the last digit.
     """
-    programs: dict[str, Program] = {}
+    by_program: dict[str, list[Sample]] = {}
     for _, sample in sorted(samples.items()):
-        program = programs.setdefault(sample.program, Program())
-        program.psi.setdefault(sample.machine_type, Mean()).add(sample.figure, sample.runs)
-        if sample.co_runners is not None:
-            key = (sample.co_runners, sample.machine_type)
-            program.xi.setdefault(key, Mean()).add(sample.figure, sample.runs)
-    return programs
+        by_program.setdefault(sample.program, []).append(sample)
+    return {
+        name: Program(
+            _means((each.machine_type, each) for each in found),
+            _means(
+                ((each.co_runners, each.machine_type), each) for each in found if each.co_runners is not None
+            ),
+        )
+        for name, found in by_program.items()
+    }
+
+
+def _means(samples: Iterable[tuple[Key, Sample]]) -> dict[Key, float]:
+    """Mean over the runs of the samples of each key."""
+    totals: dict[Key, tuple[float, int]] = {}
+    for key, sample in samples:
+        total, runs = totals.get(key, (0.0, 0))
+        totals[key] = total + sample.figure * sample.runs, runs + sample.runs
+    return {key: total / runs for key, (total, runs) in totals.items()}
 
 
 def parse_sample(payload: bytes) -> Sample:

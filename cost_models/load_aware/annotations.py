@@ -109,11 +109,6 @@ def _read(
         return None
 
 
-def stands_for_reservation(row: ShapeRow) -> bool:
-    """Whether the pods of a shape only hold a place for others, and so use nothing themselves."""
-    return row.annotations.get(RESERVE_POD) == "true"
-
-
 # --- single annotations: pure functions of the text, remembered because thousands of nodes share a few texts ---------
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
-from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 from cost_models.api.quantities import seconds_of, whole_amount
@@ -35,21 +34,15 @@ class Strategy:
 
 def read_strategy(read: Arguments) -> Strategy:
     """Check ``scoringStrategy``; parameters of other strategies are refused. Raises ``ModelArgumentError``."""
-    name = read.choice("type", STRATEGIES)
-    strategy = Strategy(name)
-    if name == "TargetLoadPacking":
-        strategy = Strategy(
-            name,
-            target=read.number("targetUtilization", 40, least=1, most=99),
-            default_cpu=_default_cpu(read),
-            multiplier=_multiplier(read),
+    strategy = Strategy(read.choice("type", STRATEGIES))
+    if strategy.name == "TargetLoadPacking":
+        target = read.number("targetUtilization", 40, least=1, most=99)
+        strategy = replace(
+            strategy, target=target, default_cpu=_default_cpu(read), multiplier=_multiplier(read)
         )
-    elif name == "LoadVariationRiskBalancing":
-        strategy = Strategy(
-            name,
-            margin=read.number("safeVarianceMargin", 1),
-            sensitivity=read.number("safeVarianceSensitivity", 1),
-        )
+    elif strategy.name == "LoadVariationRiskBalancing":
+        margin, sensitivity = (read.number(f"safeVariance{each}", 1) for each in ("Margin", "Sensitivity"))
+        strategy = replace(strategy, margin=margin, sensitivity=sensitivity)
     read.finish()
     return strategy
 
@@ -84,9 +77,9 @@ Rounding: TypeAlias = Literal["exact", "upstream"]
 Missing: TypeAlias = Literal["upstream", "failOpen", "failClosed", "estimate"]
 Hot: TypeAlias = Literal["reject", "leastLoaded"]
 
-DEFAULT_THRESHOLDS: Percentages = MappingProxyType({"cpu": 65, "memory": 95})
-DEFAULT_FACTORS: Percentages = MappingProxyType({"cpu": 85, "memory": 70})
-NONE: Percentages = MappingProxyType({})
+DEFAULT_THRESHOLDS: Percentages = {"cpu": 65, "memory": 95}
+DEFAULT_FACTORS: Percentages = {"cpu": 85, "memory": 70}
+NONE: Percentages = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +155,7 @@ def read_settings(args: Mapping[str, Any]) -> Settings:
     factors = {**DEFAULT_FACTORS, **_percentages(read, "estimatedScalingFactors", least=1)}
     weights = _percentages(read, "resourceWeights", least=1)
     if not weights and dominant == 0:
-        weights = MappingProxyType({"cpu": 1, "memory": 1})
+        weights = {"cpu": 1, "memory": 1}
     for name in sorted(set(weights) - set(factors)):
         raise read.error(
             f"resourceWeights.{name}", weights[name], "for a resource in estimatedScalingFactors"
@@ -218,7 +211,7 @@ def _percentages(read: Arguments, name: str, *, least: int = 0) -> Percentages:
     for resource, value in given.items():
         if not resource or not _is_whole(value, least, 100):
             raise read.error(f"{name}.{resource}", value, f"a whole number from {least} to 100")
-    return MappingProxyType(dict(given))
+    return dict(given)
 
 
 def _kind(read: Arguments, name: str) -> str:

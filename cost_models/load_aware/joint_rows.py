@@ -74,48 +74,37 @@ def joint_rows(
     reasons = refusal_reasons(settings)
     every = np.arange(len(space.separate), dtype=np.int64)
     rows = []
-    for part in _parts(space, prod):
-        if not part.machines.any():
+    for room, machines, shapes, period, of_prod in _parts(space, prod):
+        if not machines.any():
             continue
-        for position, left in enumerate(part.room.left):
-            amount = np.where(part.shapes, amounts[:, position], 0)
-            limited = part.machines & (left < NO_LIMIT // 2)
-            exceeded = part.machines & (left < 0)
-            barred = part.shapes & held & (running is not None) & bool(exceeded.any())
+        for position, left in enumerate(room.left):
+            amount = np.where(shapes, amounts[:, position], 0)
+            limited = machines & (left < NO_LIMIT // 2)
+            exceeded = machines & (left < 0)
+            barred = shapes & held & (running is not None) & bool(exceeded.any())
             if not (limited.any() and (amount.any() or barred.any())):
                 continue
             back = None
             if running is not None:
                 owed = np.where(exceeded, -left, 0)
-                leaving = _Leaving(running, position, part.room.estimated, part.prod)
+                leaving = _Leaving(running, position, room.estimated, of_prod)
                 back = Returned(owed, by_task=leaving, barred=barred)
             limit = np.where(limited, np.maximum(left, 0), 0)
-            reason = reasons[EXCEEDED + 2 * position + part.period]
+            reason = reasons[EXCEEDED + 2 * position + period]
             rows.append(JointRows(np.where(limited, every, -1), amount, limit, reason, back))
     return tuple(rows)
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """``machines`` (bool[M]) that hold ``shapes`` (bool[S]) to ``room``, of ``prod`` tasks alone or of all; ``period``:
-    1 for use over a period.
+def _parts(space: Rooms, prod: Bool) -> Iterator[tuple[UsageRoom, Bool, Bool, int, bool]]:
+    """Rooms, machines (bool[M]) that hold shapes to them, these shapes (bool[S]), 1 for use over a period, else 0, and
+    whether it is the use of prod tasks alone. Each shape is held to at most one room of a machine.
     """
-
-    room: UsageRoom
-    machines: Bool
-    shapes: Bool
-    period: int
-    prod: bool
-
-
-def _parts(space: Rooms, prod: Bool) -> Iterator[_Part]:
-    """Who is held to what, where; each shape to at most one room of a machine."""
     all_shapes = np.ones_like(prod)
     for period in (0, 1):
         alike = space.whole.aggregated == bool(period)
-        yield _Part(space.whole, ~space.separate & alike, all_shapes, period, prod=False)
-        yield _Part(space.whole, space.separate & alike, ~prod, period, prod=False)
-    yield _Part(space.prod, space.separate, prod, 0, prod=True)
+        yield space.whole, ~space.separate & alike, all_shapes, period, False
+        yield space.whole, space.separate & alike, ~prod, period, False
+    yield space.prod, space.separate, prod, 0, True
 
 
 @dataclass(frozen=True, slots=True)

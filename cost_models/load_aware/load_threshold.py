@@ -41,8 +41,8 @@ from cost_models.load_aware.arguments import MODEL, read_settings
 from cost_models.load_aware.machine_use import machine_use
 from cost_models.load_aware.risk import with_margins
 from cost_models.load_aware.room import rooms, verdicts
-from cost_models.load_aware.scores import percent_per_unit, used_growth
-from cost_models.load_aware.scoring import Scorer, weights_of
+from cost_models.load_aware.scores import Weights, percent_per_unit, used_growth
+from cost_models.load_aware.scoring import Scorer
 from cost_models.load_aware.task_use import estimates, scaled
 from cost_models.load_aware.thresholds import allocatable_amounts, thresholds
 
@@ -89,14 +89,13 @@ class LoadThreshold(BaseModel):
             prod=settings.score_prod or bool(limits.prod.any()),
             alone=any(each.kind for each in (*limits.aggregations, settings.score_aggregation)),
         )
-        space = rooms(machines, load, use, limits, settings)
-        space, charged = with_margins(space, use, expected.amounts, shapes.counts, settings)
+        space, charged = with_margins(rooms(use, limits), use, expected.amounts, shapes.counts)
         daemons = np.array([row.daemon for row in shapes.rows], dtype=np.bool_)
         eligible = _eligible(machines, shapes) if settings.hot == "leastLoaded" else None
         running = None if settings.risk.deviation else use.tasks  # margins do not add up over tasks
         kinds = expected.prod, ~daemons
         judged = verdicts(space, expected.amounts, charged, kinds, running, eligible, settings)
-        scored = Scorer(machines, load, use, space.allocatable, settings).scores(shapes, expected)
+        scored = Scorer(use, space.allocatable).scores(shapes, expected)
         return Assessment(
             raw=_figures(scored.score, judged.excess),
             feasible=judged.feasible,
@@ -118,7 +117,7 @@ class LoadThreshold(BaseModel):
             return np.zeros(machines.count)
         allocatable = allocatable_amounts(machines, settings, {})
         amounts = scaled(request, machines.resources, settings.factors, settings.known)
-        return used_growth(amounts, percent_per_unit(allocatable.T), weights_of(settings))
+        return used_growth(amounts, percent_per_unit(allocatable.T), Weights.of(settings))
 
 
 def _figures(score: Int8, excess: Mapping[int, Float64]) -> NDArray[Any]:

@@ -15,20 +15,20 @@ from cost_models.interface import Bool, Float64, Int64, Load, MachineColumns
 from cost_models.load_aware.arguments import AGGREGATIONS, Aggregation, Settings
 from cost_models.load_aware.task_use import ALL, RunningTasks
 
-FIGURE_DRAWS = 2.0
-"""Variances by which the use of a task differs from its last figure."""
-
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """Use of each machine in the resources of ``Settings.known``: int64[M, R] each.
+    """Use of each of ``machines``, by ``load``, in the resources of ``Settings.known``: int64[M, R] each.
 
     ``reported``: the last figures; ``delta``: by how much estimates exceed them; ``estimated``: estimates of all
     tasks alone; ``prod``: use of tasks of class koord-prod, estimates included; ``prod_estimated``: their estimates
     alone. ``measured``: bool[M], there are last figures. ``fresh``: bool[M], the last report is not expired.
-    ``spread``: how far tasks may be off, if that counts. ``tasks``: what of it is whose.
+    ``tasks``: what of it is whose.
     """
 
+    machines: MachineColumns
+    load: Load
+    settings: Settings
     reported: Int64
     delta: Int64
     estimated: Int64
@@ -36,20 +36,24 @@ class Use:
     prod_estimated: Int64
     measured: Bool
     fresh: Bool
-    spread: UseVariances
     tasks: RunningTasks
 
+    def aggregated(self, aggregation: Aggregation) -> Int64:
+        """Use of each machine, all tasks together, by an aggregation: int64[M, R].
 
-@dataclass(frozen=True, slots=True)
-class UseVariances:
-    """Variance of what the tasks of each machine use, by the configured deviation: float64[M, R] each, 0 if there is
-    none. ``reported``: about figures and estimates, ``estimated``: about estimates alone; of prod tasks likewise.
-    """
-
-    reported: Float64
-    estimated: Float64
-    prod: Float64
-    prod_estimated: Float64
+        Where a period was asked for and there are no figures of it, the estimates of all tasks; where any period would
+        do and there is none, the last figures.
+        """
+        plain = self.reported + self.delta
+        if not aggregation.kind:
+            return plain
+        otherwise = plain if aggregation.seconds == 0 else self.estimated
+        if aggregation.kind not in AGGREGATIONS:  # an annotation may name anything
+            return otherwise
+        window = self.load.windows.usage(aggregation.kind, aggregation.seconds)
+        there = any_of_row(~np.isnan(window))
+        figures = whole(_known(there, _chosen(window, self.tasks.columns))) + self.delta
+        return np.where(there[:, None], figures, otherwise)
 
 
 def machine_use(
@@ -61,7 +65,8 @@ def machine_use(
     """
     tasks = RunningTasks.of(machines, load, settings)
     measured = any_of_row(~np.isnan(machines.usage)) & load.reported
-    fresh = _fresh(machines, settings)
+    time = machines.usage_time
+    fresh = (time > 0) & (machines.now - time < settings.expiration)
     late = np.flatnonzero(tasks.estimated)
     guessed = ALL if alone else np.flatnonzero(~(measured & fresh).take(load.assigned.machine))
     delta, estimated, prod_use, prod_estimated = (
@@ -76,6 +81,9 @@ def machine_use(
     if prod and settings.prod_includes_system:
         prod_use += whole(_chosen(load.system, tasks.columns))
     return Use(
+        machines,
+        load,
+        settings,
         reported=whole(_known(measured, _chosen(machines.usage, tasks.columns))),
         delta=delta,
         estimated=estimated,
@@ -83,57 +91,8 @@ def machine_use(
         prod_estimated=prod_estimated,
         measured=measured,
         fresh=fresh,
-        spread=_spread(tasks, machines.count, settings),
         tasks=tasks,
     )
-
-
-def _spread(tasks: RunningTasks, machines: int, settings: Settings) -> UseVariances:
-    """How far the tasks of each machine may be off together."""
-    spread = UseVariances(*(np.zeros((machines, len(settings.known))) for _ in range(4)))
-    for position, name in enumerate(settings.known):
-        deviation = settings.risk.deviation.get(name, 0.0)
-        if deviation:
-            _add_variances(spread, tasks, position, deviation)
-    return spread
-
-
-def _add_variances(spread: UseVariances, tasks: RunningTasks, position: int, deviation: float) -> None:
-    """Fill in one resource."""
-    assigned = tasks.assigned
-    excess = tasks.beyond(position, ALL)
-    by_figure = assigned.reported & (excess == 0)
-    guess = (deviation * tasks.alone(position, ALL)) ** 2
-    known = (deviation * (tasks.used(position, ALL) + excess)) ** 2 * np.where(by_figure, FIGURE_DRAWS, 1.0)
-    known = np.where(assigned.reported, known, guess)
-    prod = tasks.prod[assigned.kind]
-    for found, variance in (
-        (spread.reported, known),
-        (spread.estimated, guess),
-        (spread.prod, np.where(tasks.active(ALL), known, guess) * prod),
-        (spread.prod_estimated, guess * prod),
-    ):
-        found[:, position] = np.bincount(assigned.machine, weights=variance, minlength=len(found))
-
-
-def aggregated(
-    machines: MachineColumns, load: Load, use: Use, settings: Settings, aggregation: Aggregation
-) -> Int64:
-    """Use of each machine, all tasks together, by an aggregation: int64[M, R].
-
-    Where a period was asked for and there are no figures of it, the estimates of all tasks; where any period would
-    do and there is none, the last figures.
-    """
-    plain = use.reported + use.delta
-    if not aggregation.kind:
-        return plain
-    if aggregation.kind not in AGGREGATIONS:  # an annotation may name anything
-        return plain if aggregation.seconds == 0 else use.estimated
-    window = load.windows.usage(aggregation.kind, aggregation.seconds)
-    there = any_of_row(~np.isnan(window))
-    columns = [machines.column(name) for name in settings.known]
-    figures = whole(_known(there, _chosen(window, columns))) + use.delta
-    return np.where(there[:, None], figures, plain if aggregation.seconds == 0 else use.estimated)
 
 
 def whole(amounts: Float64) -> Int64:
@@ -144,12 +103,6 @@ def whole(amounts: Float64) -> Int64:
 def _known(there: Bool, amounts: Float64) -> Float64:
     """``amounts`` (float64[M, R]) of the machines that are ``there`` (bool[M]), 0 of others."""
     return amounts if there.all() else np.where(there[:, None], amounts, 0.0)
-
-
-def _fresh(machines: MachineColumns, settings: Settings) -> Bool:
-    """bool[M]: the last report has a time, and is younger than the expiration."""
-    time = machines.usage_time
-    return (time > 0) & (machines.now - time < settings.expiration)
 
 
 def _chosen(amounts: Float64, columns: Sequence[int | None]) -> Float64:

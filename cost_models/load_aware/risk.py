@@ -17,45 +17,18 @@ mix of tasks and any s; it is tight on machines whose deviation is s when full, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from cost_models.interface import Float64, Int64
-from cost_models.load_aware.arguments import Risk, Settings
-from cost_models.load_aware.joint_rows import Rooms, UsageRoom
+from cost_models.load_aware.joint_rows import Rooms
 from cost_models.load_aware.machine_use import Use
+from cost_models.load_aware.task_use import ALL
 from cost_models.load_aware.thresholds import NO_LIMIT
 
-
-@dataclass(frozen=True, slots=True)
-class Margins:
-    """What thresholds keep free. float64[R] each: ``base`` and ``per_variance``, of a machine;
-    ``per_square``, of a task, by its expected use squared. All 0 where deviations do not count.
-    """
-
-    base: Float64
-    per_variance: Float64
-    per_square: Float64
-
-    def kept(self, variance: Float64) -> Int64:
-        """For the tasks on machines, ``variance`` float64[R, M] being theirs: int64[R, M]."""
-        return np.ceil(self.base[:, None] + self.per_variance[:, None] * variance).astype(np.int64)
-
-    def charged(self, amounts: Int64) -> Int64:
-        """What tasks take of the room, their part of the margin included: int64[S, R] like ``amounts``."""
-        if not self.per_square.any():
-            return amounts
-        return amounts + np.ceil(amounts.astype(np.float64) ** 2 * self.per_square).astype(np.int64)
-
-
-def margins(risk: Risk, known: Sequence[str], typical: Float64) -> Margins:
-    """Margins in the resources ``known``, with the tangent at the deviations ``typical``: float64[R], 0 for none."""
-    z = risk.quantile
-    deviation = np.array([risk.deviation.get(name, 0.0) for name in known])
-    slope = np.divide(z, 2.0 * typical, out=np.zeros_like(typical), where=typical > 0)
-    return Margins(base=z * typical / 2.0 * (slope > 0), per_variance=slope, per_square=slope * deviation**2)
+FIGURE_DRAWS = 2.0
+"""Variances by which the use of a task differs from its last figure."""
 
 
 def full_deviation(variance: Float64, left: Int64, amounts: Int64, counts: Int64, risk: float) -> float:
@@ -73,45 +46,59 @@ def full_deviation(variance: Float64, left: Int64, amounts: Int64, counts: Int64
     return float(np.median(deviation)) if len(deviation) else 0.0
 
 
-def with_margins(
-    space: Rooms, use: Use, amounts: Int64, counts: Int64, settings: Settings
-) -> tuple[Rooms, Int64]:
-    """The room that is left beside margins, and what a task of each shape takes of it: int64[S, R].
+def with_margins(space: Rooms, use: Use, amounts: Int64, counts: Int64) -> tuple[Rooms, Int64]:
+    """The room that is left beside margins, and what a task of each shape takes of it, its part included: int64[S, R].
 
     ``amounts``: int64[S, R], expected use of the waiting tasks, of which ``counts`` (int64[S]) wait. Without a
     configured deviation both are returned as they are.
     """
-    if not settings.risk.deviation:
+    risk = use.settings.risk
+    if not risk.deviation:
         return space, amounts
-    spread = use.spread
-    whole = np.where(space.whole.estimated[:, None], spread.estimated, spread.reported).T
-    prod = np.where(space.prod.estimated[:, None], spread.prod_estimated, spread.prod).T
-    prod = np.where(space.separate, prod, whole)
-    typical = _typical(space, (whole, prod), amounts, counts, settings)
-    kept = margins(settings.risk, settings.known, typical)
-    reduced = replace(space, whole=_reduced(space.whole, whole, kept), prod=_reduced(space.prod, prod, kept))
-    return reduced, kept.charged(amounts)
+    variances = use_variances(space, use)
+    lefts, charged = (space.whole.left.copy(), space.prod.left.copy()), amounts.copy()
+    for position, name in enumerate(use.settings.known):
+        deviation = risk.deviation.get(name, 0.0)
+        if not deviation:
+            continue
+        # Of machines that have a threshold; those for prod tasks where they are others.
+        left = np.concatenate([lefts[0][position], lefts[1][position][space.separate]])
+        variance = np.concatenate([variances[0][position], variances[1][position][space.separate]])
+        limited = left < NO_LIMIT // 2
+        asked = amounts[:, position]
+        typical = full_deviation(variance[limited], left[limited], asked, counts, deviation)
+        if typical == 0.0:
+            continue
+        base, slope = risk.quantile * typical / 2.0, risk.quantile / (2.0 * typical)
+        for there, found in zip(lefts, variances, strict=True):
+            kept = np.ceil(base + slope * found[position]).astype(np.int64)
+            there[position] -= np.where(there[position] < NO_LIMIT // 2, kept, 0)
+        square = slope * (deviation * deviation)
+        charged[:, position] += np.ceil(asked.astype(np.float64) ** 2 * square).astype(np.int64)
+    whole, prod = (
+        replace(room, left=left) for room, left in zip((space.whole, space.prod), lefts, strict=True)
+    )
+    return replace(space, whole=whole, prod=prod), charged
 
 
-def _typical(
-    space: Rooms, variances: tuple[Float64, Float64], amounts: Int64, counts: Int64, settings: Settings
-) -> Float64:
-    """The deviation of a full machine, of those that have a threshold: float64[R], 0 where deviations do not count."""
-    typical = np.zeros(len(settings.known))
+def use_variances(space: Rooms, use: Use) -> tuple[Float64, Float64]:
+    """Variance of what the tasks use that each room of ``space`` is about, ``whole`` and ``prod``: float64[R, M].
+
+    About figures and estimates, or estimates alone where these stand for a report; 0 where deviations do not count.
+    """
+    tasks, assigned, settings = use.tasks, use.tasks.assigned, use.settings
+    whole, prod = np.zeros((2, len(settings.known), use.machines.count))
+    alone, prod_alone = (room.estimated[assigned.machine] for room in (space.whole, space.prod))
     for position, name in enumerate(settings.known):
         deviation = settings.risk.deviation.get(name, 0.0)
         if not deviation:
             continue
-        left = np.concatenate([space.whole.left[position], space.prod.left[position][space.separate]])
-        variance = np.concatenate([variances[0][position], variances[1][position][space.separate]])
-        limited = left < NO_LIMIT // 2
-        typical[position] = full_deviation(
-            variance[limited], left[limited], amounts[:, position], counts, deviation
-        )
-    return typical
-
-
-def _reduced(room: UsageRoom, variance: Float64, kept: Margins) -> UsageRoom:
-    """``room`` without what is kept free; ``variance``: float64[R, M]."""
-    limited = room.left < NO_LIMIT // 2
-    return replace(room, left=np.where(limited, room.left - kept.kept(variance), room.left))
+        excess = tasks.beyond(position, ALL)
+        draws = np.where(assigned.reported & (excess == 0), FIGURE_DRAWS, 1.0)
+        guess = (deviation * tasks.alone(position, ALL)) ** 2
+        known = (deviation * (tasks.used(position, ALL) + excess)) ** 2 * draws
+        known = np.where(assigned.reported, known, guess)
+        of_prod = np.where(tasks.active(ALL) & ~prod_alone, known, guess) * tasks.prod[assigned.kind]
+        for found, variance in ((whole, np.where(alone, guess, known)), (prod, of_prod)):
+            found[position] = np.bincount(assigned.machine, weights=variance, minlength=found.shape[1])
+    return whole, np.where(space.separate, prod, whole)

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.api.arrays import any_of_row
-from cost_models.interface import Bool, Float64, Int64, JointRows, Load, MachineColumns
+from cost_models.interface import Bool, Float64, Int64, JointRows
 from cost_models.load_aware.arguments import Settings
 from cost_models.load_aware.joint_rows import EXCEEDED, Rooms, UsageRoom, joint_rows, refusal_reasons
-from cost_models.load_aware.machine_use import Use, aggregated
+from cost_models.load_aware.machine_use import Use
 from cost_models.load_aware.task_use import RunningTasks
 from cost_models.load_aware.thresholds import NO_LIMIT, Thresholds, headroom
 
@@ -40,21 +40,23 @@ class Verdicts:
     excess: dict[int, Float64]
 
 
-def rooms(machines: MachineColumns, load: Load, use: Use, limits: Thresholds, settings: Settings) -> Rooms:
+def rooms(use: Use, limits: Thresholds) -> Rooms:
     """Hold the use of all machines against their thresholds."""
     kinds = np.array([each.kind != "" for each in limits.aggregations], dtype=np.bool_)
-    used = aggregated(machines, load, use, settings, limits.aggregations[0])
+    used = use.aggregated(limits.aggregations[0])
     for index, aggregation in enumerate(limits.aggregations[1:], start=1):
         rows = limits.aggregation == index
-        used[rows] = aggregated(machines, load, use, settings, aggregation)[rows]
-    whole = _room(load, use, limits.whole, limits.allocatable, (used, use.estimated), settings)
+        used[rows] = use.aggregated(aggregation)[rows]
+    whole = _room(use, limits.whole, limits.allocatable, (used, use.estimated))
     whole = replace(whole, aggregated=kinds[limits.aggregation])
     separate = any_of_row(limits.prod > 0)
     allocatable = np.ascontiguousarray(limits.allocatable.T)
     if not separate.any():
         return Rooms(whole, whole, separate, allocatable)
-    prod = _room(load, use, limits.prod, limits.allocatable, (use.prod, use.prod_estimated), settings)
-    return Rooms(whole, _merged(separate, prod, whole), separate, allocatable)
+    prod = _room(use, limits.prod, limits.allocatable, (use.prod, use.prod_estimated))
+    names = ("left", "refused", "percent", "used", "aggregated")
+    merged = {name: np.where(separate, getattr(prod, name), getattr(whole, name)) for name in names}
+    return Rooms(whole, replace(prod, **merged), separate, allocatable)
 
 
 def verdicts(
@@ -99,20 +101,14 @@ def verdicts(
     return Verdicts(feasible, causes, refusal_reasons(settings), joint, occupied, excess)
 
 
-def _room(
-    load: Load,
-    use: Use,
-    percent: Int64,
-    allocatable: Int64,
-    used: tuple[Int64, Int64],
-    settings: Settings,
-) -> UsageRoom:
-    """Room by ``percent`` of ``allocatable`` beside what is ``used`` by reports, and by estimates alone.
+def _room(use: Use, percent: Int64, allocatable: Int64, used: tuple[Int64, Int64]) -> UsageRoom:
+    """Return the room by ``percent`` of ``allocatable`` beside what is ``used`` by reports, and by estimates alone.
 
     Without any threshold nothing else is looked at. A report that is too old refuses the machine or lets everything
     pass; so does none at all, or one without figures, as the configuration says.
     """
-    expired = load.reported & ~use.fresh
+    settings = use.settings
+    expired = use.load.reported & ~use.fresh
     unknown = ~use.measured | expired
     refused = np.full(len(percent), _OPEN, dtype=np.int8)
     ignored = np.zeros_like(unknown)
@@ -140,18 +136,11 @@ def _room(
     )
 
 
-def _merged(where: Bool, one: UsageRoom, other: UsageRoom) -> UsageRoom:
-    """``one`` for the machines in ``where``, ``other`` for the rest."""
-    names = ("left", "refused", "percent", "used", "aggregated")
-    return replace(one, **{name: np.where(where, getattr(one, name), getattr(other, name)) for name in names})
-
-
 def _open_to_all(room: UsageRoom) -> Int64:
     """Up to which amounts every machine takes a task: int64[R], less than 0 if some machine takes none."""
     if (room.refused >= 0).any() or not room.left.shape[1]:
         return np.full(len(room.left), -1, dtype=np.int64)
-    least: Int64 = room.left.min(axis=1)
-    return least
+    return room.left.min(axis=1)
 
 
 def _causes(room: UsageRoom, amounts: Int64) -> Int16:
@@ -169,5 +158,4 @@ def _excess(room: UsageRoom, amounts: Int64, allocatable: Int64) -> Float64:
     total = (room.used + amounts[:, None]) * 100.0
     share = np.divide(total, allocatable, out=np.zeros_like(total), where=allocatable > 0)
     over = np.where((room.percent > 0) & (allocatable > 0), share - room.percent, 0.0)
-    worst: Float64 = np.maximum(over.max(axis=0, initial=0.0), 0.0)
-    return worst
+    return np.maximum(over.max(axis=0, initial=0.0), 0.0)

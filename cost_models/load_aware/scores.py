@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from cost_models.api.arrays import Int8
 from cost_models.interface import Float64, Int64
-from cost_models.load_aware.arguments import Percentages, Strategy
+from cost_models.load_aware.arguments import Settings, Strategy
 
 EXACT = 2**45
 """Below this, a quotient of 100 x amount and amount is never rounded up to a whole number in floating point."""
@@ -33,9 +33,10 @@ class Weights:
     worst: int
 
     @classmethod
-    def of(cls, weights: Percentages, worst: int, known: Sequence[str]) -> Weights:
-        """Weights in the order of ``known``."""
-        return cls(np.array([weights.get(name, 0) for name in known], dtype=np.int64), worst)
+    def of(cls, settings: Settings) -> Weights:
+        """Those of the resources that count, in their order."""
+        weights = [settings.weights.get(name, 0) for name in settings.known]
+        return cls(np.array(weights, dtype=np.int64), settings.dominant_weight)
 
     @property
     def total(self) -> int:
@@ -128,18 +129,6 @@ def used_growth(amounts: Float64, per_unit: Float64, weights: Weights) -> Float6
     if weights.worst:
         growth += weights.worst * share.max(axis=0, initial=0.0)
     return growth / weights.total
-
-
-def used_rates(per_unit: Float64, weights: Weights) -> Float64:
-    """By how much ``LeastUsed`` falls per unit of each resource, the worst one apart: float64[R, M]."""
-    return per_unit * (weights.resources[:, None] / max(1, weights.total))
-
-
-def used_percent(use: Int64, per_unit: Float64) -> Float64:
-    """Percentages of use, at most 100, which is also what stands for nothing to use: float64[R, M]."""
-    percent = np.minimum(use * per_unit, 100.0)
-    percent[per_unit == 0] = 100.0
-    return percent
 
 
 def packing_score(percent: Float64, target: float) -> Float64:

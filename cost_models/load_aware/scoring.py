@@ -7,17 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.api.arrays import Int8
-from cost_models.interface import Bool, Float64, Heights, Int64, Load, MachineColumns, ShapeBatch, ShapeRow
-from cost_models.load_aware.arguments import Settings, Strategy
-from cost_models.load_aware.machine_use import Use, aggregated
+from cost_models.interface import Bool, Float64, Heights, Int64, ShapeBatch, ShapeRow
+from cost_models.load_aware.arguments import Strategy
+from cost_models.load_aware.machine_use import Use
 from cost_models.load_aware.scores import (
     UsedScores,
     Weights,
     packing_score,
     percent_per_unit,
     used_growth,
-    used_percent,
-    used_rates,
     variation_score,
 )
 from cost_models.load_aware.task_use import Estimates, rounded
@@ -37,26 +35,19 @@ class Scored:
     heights: Heights | None = None
 
 
-def weights_of(settings: Settings) -> Weights:
-    """The weights of the used-amount strategies."""
-    return Weights.of(settings.weights, settings.dominant_weight, settings.known)
-
-
 class Scorer:
     """Scores for one state of the machines. One without fresh figures has 0, unless estimates stand for them."""
 
-    def __init__(
-        self, machines: MachineColumns, load: Load, use: Use, allocatable: Int64, settings: Settings
-    ) -> None:
+    def __init__(self, use: Use, allocatable: Int64) -> None:
         """``allocatable``: int64[R, M]."""
-        self._machines = machines
-        self._load = load
         self._use = use
+        self._machines, self._load, self._settings = use.machines, use.load, use.settings
         self._allocatable = allocatable
-        self._settings = settings
         self._known: Bool = use.measured & use.fresh
-        self._scored = np.ones_like(self._known) if settings.missing == "estimate" else self._known
-        self._estimated = self._estimated_use()
+        self._scored = np.ones_like(self._known) if use.settings.missing == "estimate" else self._known
+        figures = use.aggregated(use.settings.score_aggregation)
+        # Use of all tasks, by estimates alone where there are no fresh figures: int64[M, R].
+        self._estimated: Int64 = np.where(self._known[:, None], figures, use.estimated)
 
     def scores(self, shapes: ShapeBatch, expected: Estimates) -> Scored:
         """Score all shapes."""
@@ -73,10 +64,11 @@ class Scorer:
 
     def _used(self, shapes: ShapeBatch, expected: Estimates, *, most: bool) -> Scored:
         settings = self._settings
-        weights = weights_of(settings)
+        weights = Weights.of(settings)
         score = UsedScores(self._estimated.T, self._allocatable, weights, most=most).of(expected.amounts)
         if settings.score_prod and expected.prod.any():
-            by_prod = UsedScores(self._prod_use().T, self._allocatable, weights, most=most)
+            prod_use = np.where(self._known[:, None], self._use.prod, self._use.prod_estimated)
+            by_prod = UsedScores(prod_use.T, self._allocatable, weights, most=most)
             score[expected.prod] = by_prod.of(expected.amounts[expected.prod])
         if most:
             return Scored(score, np.zeros(self._machines.count))
@@ -88,8 +80,11 @@ class Scorer:
         """None where the worst resource counts, or prod pods see another use: neither is one sum per machine."""
         if self._settings.score_prod or weights.worst or not weights.total:
             return None
-        rate = used_rates(per_unit, weights)
-        start = weights.resources @ used_percent(self._estimated.T, per_unit) / weights.total
+        # By how much the score falls per unit of each resource, and has fallen by the percentages of use: at most 100,
+        # which is also what stands for nothing to use.
+        rate = per_unit * (weights.resources[:, None] / weights.total)
+        percent = np.where(per_unit == 0, 100.0, np.minimum(self._estimated.T * per_unit, 100.0))
+        start = weights.resources @ percent / weights.total
         return Heights(np.where(self._scored, start, 100.0), rate, expected.amounts.astype(np.float64))
 
     def _packing(self, shapes: ShapeBatch, strategy: Strategy) -> Scored:
@@ -100,7 +95,10 @@ class Scorer:
             return Scored(np.zeros((shapes.count, count), dtype=np.int8), np.zeros(count))
         total = self._load.total[:, column].astype(np.float64)
         offered = np.maximum(total, 1.0)
-        used = self._cpu_figures() + self._unseen(column, strategy)
+        position = self._settings.known.index("cpu")
+        # Measured cpu, without the estimates of tasks that it does not show: these are predicted otherwise here.
+        shown = self._estimated[:, position] - self._use.delta[:, position]
+        used = np.where(self._known, shown, 0) + self._unseen(column, strategy)
         added = [
             predicted_cpu(row, int(request), strategy)
             for row, request in zip(shapes.rows, shapes.requests[:, column], strict=True)
@@ -151,23 +149,6 @@ class Scorer:
             share = np.where(capacity > 0, mean[column] / np.maximum(capacity, 1.0), 0.0)
             np.maximum(growth, 50.0 * np.minimum(share, 1.0), out=growth)
         return Scored(np.floor(score + 0.5).astype(np.int8), growth)
-
-    def _estimated_use(self) -> Int64:
-        """Use of all tasks for the score, by estimates alone where there are no fresh figures: int64[M, R]."""
-        settings = self._settings
-        figures = aggregated(self._machines, self._load, self._use, settings, settings.score_aggregation)
-        return figures if self._known.all() else np.where(self._known[:, None], figures, self._use.estimated)
-
-    def _prod_use(self) -> Int64:
-        """The same of tasks of class koord-prod alone: int64[M, R]."""
-        return np.where(self._known[:, None], self._use.prod, self._use.prod_estimated)
-
-    def _cpu_figures(self) -> Float64:
-        """Measured cpu alone, tasks that it does not show left out: float64[M]."""
-        position = self._settings.known.index("cpu")
-        use = self._use
-        shown = self._estimated[:, position] - use.delta[:, position]
-        return np.where(self._known, shown, 0).astype(np.float64)
 
 
 def predicted_cpu(row: ShapeRow, request: int, strategy: Strategy) -> int:

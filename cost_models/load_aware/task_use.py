@@ -20,34 +20,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TypeAlias
 
 import numpy as np
 
 from cost_models.interface import Assigned, Bool, Float64, Int64, Load, MachineColumns, ShapeRow
-from cost_models.load_aware.annotations import pod_annotations, stands_for_reservation
+from cost_models.load_aware.annotations import RESERVE_POD, pod_annotations
 from cost_models.load_aware.arguments import Percentages, Settings
 
 PROD = "koord-prod"
 
-_EXTENDED: Mapping[str, Mapping[str, str]] = MappingProxyType(
-    {
-        "koord-batch": {"cpu": "kubernetes.io/batch-cpu", "memory": "kubernetes.io/batch-memory"},
-        "koord-mid": {"cpu": "kubernetes.io/mid-cpu", "memory": "kubernetes.io/mid-memory"},
-        "koord-free": {},
-    }
-)
+_EXTENDED: Mapping[str, Mapping[str, str]] = {
+    "koord-batch": {"cpu": "kubernetes.io/batch-cpu", "memory": "kubernetes.io/batch-memory"},
+    "koord-mid": {"cpu": "kubernetes.io/mid-cpu", "memory": "kubernetes.io/mid-memory"},
+    "koord-free": {},
+}
 """Names of resources by service class; a class that is not listed asks for the resources themselves."""
 
-_LEAST: Mapping[str, int] = MappingProxyType(
-    {
-        "cpu": 250,
-        "kubernetes.io/batch-cpu": 250,
-        "memory": 200 * 2**20,
-        "kubernetes.io/batch-memory": 200 * 2**20,
-    }
-)
+_LEAST: Mapping[str, int] = {
+    "cpu": 250,
+    "kubernetes.io/batch-cpu": 250,
+    "memory": 200 * 2**20,
+    "kubernetes.io/batch-memory": 200 * 2**20,
+}
 """Estimates of pods that say nothing, in milli-cores and bytes."""
 
 
@@ -151,7 +146,9 @@ class RunningTasks:
         """The tasks on ``machines``."""
         assigned = load.assigned
         kinds = estimates(assigned.kinds, assigned.requests, machines.resources, settings)
-        counted = np.array([not stands_for_reservation(row) for row in assigned.kinds], dtype=np.bool_)
+        # Those that only hold a place for others use nothing themselves.
+        holding = [row.annotations.get(RESERVE_POD) == "true" for row in assigned.kinds]
+        counted = ~np.array(holding, dtype=np.bool_)
         return cls(
             assigned=assigned,
             expected=kinds.amounts.T.astype(np.float64) * counted,
@@ -189,8 +186,7 @@ class RunningTasks:
     def active(self, places: Places) -> Bool:
         """bool[N]: prod tasks that the report takes for such."""
         assigned = self.assigned
-        active: Bool = self.prod[assigned.kind[places]] & assigned.reported[places] & assigned.prod[places]
-        return active
+        return self.prod[assigned.kind[places]] & assigned.reported[places] & assigned.prod[places]
 
     def summed(self, amounts: Float64, places: Places, machines: int) -> Int64:
         """Sum of ``amounts`` (float64[N]) per machine: int64[machines]."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import numpy as np
 
@@ -105,8 +104,7 @@ def _largest_rounding_down(percent: Int64, allocatable: Int64) -> Int64:
 
     def exceeds(total: Int64) -> Bool:
         share = total.astype(np.float64) / allocatable.astype(np.float64) * 100.0
-        exceeded: Bool = share >= percent + 0.5  # rounding halves away from zero
-        return exceeded
+        return share >= percent + 0.5  # rounding halves away from zero
 
     total = ((2 * percent + 1) * allocatable - 1) // 200
     for _ in range(2):
@@ -116,9 +114,10 @@ def _largest_rounding_down(percent: Int64, allocatable: Int64) -> Int64:
     return total
 
 
-_LARGEST: Mapping[Rounding, Callable[[Int64, Int64], Int64]] = MappingProxyType(
-    {"exact": _largest_below, "upstream": _largest_rounding_down}
-)
+_LARGEST: Mapping[Rounding, Callable[[Int64, Int64], Int64]] = {
+    "exact": _largest_below,
+    "upstream": _largest_rounding_down,
+}
 
 
 def _vector(percentages: Percentages, settings: Settings) -> Int64:

@@ -12,15 +12,27 @@ pair of domains costs; the scheduler charges pairs to whole rounds, both ends at
 
 Objects that are missing count as the proposal says: without the NetworkTopology, or the pod's AppGroup, all machines
 are alike. A list of weights that does not exist is empty: every pair of domains is unknown.
+
+Arguments. Upstream's (apis/config/v1): ``namespaces`` (["default"]), in which AppGroups and the NetworkTopology are
+looked for, in this order; ``weightsName`` ("UserDefined"), the list of costs that counts; ``networkTopologyName``
+("nt-default"). Beyond upstream: ``bothDirections`` (true), a task is also charged for those that depend on it;
+``jointImprovement`` (true), applications are placed anew as long as that gains; ``strictMaxNetworkCost`` (false), no
+dependency may exceed its ``maxNetworkCost``; ``enforceBandwidth`` (false), the ``minBandwidth`` of all dependencies
+together stays within the capacity of each link; ``observeOnly`` (false), costs are reported and steer nothing;
+``percentile`` (p90, p50, p99), which of the measured latencies become costs: the driver computes these, so that it is
+checked here and has no effect on the model.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from cost_models.api.parsed_records import RecordParser
+from cost_models.arguments import Arguments
 from cost_models.interface import (
     Assessment,
     BaseModel,
@@ -31,11 +43,19 @@ from cost_models.interface import (
     ShapeBatch,
     ShapeRow,
 )
-from cost_models.network_aware.arguments import MODEL_NAME, read_options
 from cost_models.network_aware.domains import costs_between, domains_of, links_between
-from cost_models.network_aware.records import APP_GROUP, TOPOLOGY, AppGroupRecord, NetworkReader
+from cost_models.network_aware.records import (
+    APP_GROUP,
+    TOPOLOGY,
+    AppGroupRecord,
+    TopologyRecord,
+    parse_app_group,
+    parse_topology,
+)
 from cost_models.network_aware.verdict import indifferent, judge_against_placed
 from cost_models.pairs import PairTerms, PairVerdict, PlacedKinds
+
+PERCENTILES = ("p90", "p50", "p99")
 
 GROUP_LABEL = "appgroup.diktyo.x-k8s.io"
 WORKLOAD_LABEL = "appgroup.diktyo.x-k8s.io.workload"
@@ -45,57 +65,74 @@ EXCEEDED = "node(s) exceeded the maxNetworkCost of a workload dependency"
 LINK_FULL = "node(s) lacked bandwidth between zones or regions for workload dependencies"
 
 
-class NetworkOverhead(BaseModel):
-    """Says what dependencies between workloads cost; `arguments` says what the arguments are."""
+@dataclass(frozen=True, slots=True)
+class NetworkRecords:
+    """``topology``: None if there is none; ``groups``: by name, in that order; ``notes``: what is wrong or missed."""
 
-    name = MODEL_NAME
+    topology: TopologyRecord | None
+    groups: Mapping[str, AppGroupRecord]
+    notes: tuple[str, ...]
+
+
+class NetworkOverhead(BaseModel):
+    """Says what dependencies between workloads cost; see the module for its arguments."""
+
+    name = "network_overhead"
     kind = "overlay"
     range = Range(best=0.0, worst=100.0, bounded=False)
     needs = Needs(kind_labels=(GROUP_LABEL, WORKLOAD_LABEL), qos=True, records=(APP_GROUP, TOPOLOGY))
     promises = Promises(pairs=True)
 
     def __init__(self, **args: Any) -> None:
-        self._options = read_options(args)
-        self._reader = NetworkReader(self._options)
+        self._groups, self._topologies = RecordParser(parse_app_group), RecordParser(parse_topology)
+        given = Arguments(self.name, args)
+        self._namespaces = given.texts("namespaces", ("default",))
+        self._topology = given.text("networkTopologyName", "nt-default")
+        self._weights = given.text("weightsName", "UserDefined")
+        self._how = {
+            "both_ways": given.flag("bothDirections", default=True),
+            "improve": given.flag("jointImprovement", default=True),
+            "strict": given.flag("strictMaxNetworkCost", default=False),
+            "bounded": given.flag("enforceBandwidth", default=False),
+            "steers": not given.flag("observeOnly", default=False),
+        }
+        given.choice("percentile", PERCENTILES)
+        given.finish()
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
         """Return 0: what a task costs depends on where others are; what is wrong with the records is told here."""
-        return Assessment(raw=np.zeros((shapes.count, 1)), notes=self._reader.read(machines.records).notes)
+        return Assessment(raw=np.zeros((shapes.count, 1)), notes=self._read(machines.records).notes)
 
     def pair_terms(self, machines: MachineColumns, kinds: Sequence[ShapeRow]) -> PairTerms | None:
         """Return the dependencies between ``kinds``; None without a NetworkTopology or any dependency."""
-        options, known = self._options, self._reader.read(machines.records)
+        known = self._read(machines.records)
         topology = known.topology
         if topology is None or not machines.count:
             return None
-        pairs = _Pairs(kinds, known.groups)
-        if not pairs.rows:
+        group, stage, pairs = _pairs(kinds, known.groups)
+        if not pairs:
             return None
-        rows = np.array(pairs.rows, dtype=np.int64).reshape(-1, 4)
+        rows = np.array(pairs, dtype=np.int64)
         domains = domains_of(machines.labels)
-        cost, rating = costs_between(domains, topology.weights.get(options.weights_name, {}))
+        cost, rating = costs_between(domains, topology.weights.get(self._weights, {}))
         link, link_limit = links_between(domains, topology)
         return PairTerms(
             domain=domains.of,
             cost=cost,
             rating=rating,
-            group=np.array(pairs.group, dtype=np.int64),
-            stage=np.array(pairs.stage, dtype=np.int64),
+            group=np.array(group, dtype=np.int64),
+            stage=np.array(stage, dtype=np.int64),
             source=rows[:, 0],
             target=rows[:, 1],
             limit=rows[:, 2].astype(np.float64),
             amount=rows[:, 3],
             link=link,
             link_limit=link_limit,
-            both_ways=options.both_directions,
-            strict=options.strict,
-            bounded=options.bandwidth,
-            improve=options.joint_improvement,
-            steers=not options.observe_only,
             names=tuple(kind.labels.get(WORKLOAD_LABEL, "") for kind in kinds),
             outvoted=OUTVOTED,
             exceeded=EXCEEDED,
             link_full=LINK_FULL,
+            **self._how,
         )
 
     def pair_verdict(
@@ -106,24 +143,47 @@ class NetworkOverhead(BaseModel):
             return indifferent(machines.count)
         return judge_against_placed(terms, kind, placed)
 
+    def _read(self, records: Mapping[str, Mapping[str, bytes]]) -> NetworkRecords:
+        """What is known; of objects with one name in several namespaces that in the first one counts."""
+        applications = self._groups.read(records.get(APP_GROUP, {}))
+        topologies = self._topologies.read(records.get(TOPOLOGY, {}))
+        named = [f"{namespace}/{self._topology}" for namespace in self._namespaces]
+        topology = next((topologies.good.get(name) for name in named if name in topologies.payloads), None)
+        groups: dict[str, AppGroupRecord] = {}
+        for namespace in self._namespaces:
+            prefix = f"{namespace}/"
+            for name, record in applications.good.items():
+                if name.startswith(prefix):
+                    groups.setdefault(name[len(prefix) :], record)
+        faults = [(APP_GROUP, *each) for each in sorted(applications.faults.items())]
+        faults += [(TOPOLOGY, *each) for each in sorted(topologies.faults.items())]
+        notes = [f"{self.name}: {kind} {name}: {fault}; it is ignored" for kind, name, fault in faults]
+        what = f"{self.name}: NetworkTopology {self._topology}"
+        if groups and topology is None:
+            where = ", ".join(self._namespaces)
+            notes.append(f"{what}: not found in namespace {where}; all machines are alike")
+        elif topology is not None and self._weights not in topology.weights:
+            notes.append(f"{what}: no weights named {self._weights}; all costs are unknown")
+        return NetworkRecords(topology, dict(sorted(groups.items())), tuple(notes))
 
-class _Pairs:
-    """Dependencies between kinds. ``group``, ``stage``: of each kind; ``rows``: source, target, limit, bandwidth."""
 
-    def __init__(self, kinds: Sequence[ShapeRow], groups: Mapping[str, AppGroupRecord]) -> None:
-        number_of = {name: number for number, name in enumerate(groups)}
-        members: dict[str, dict[str, int]] = {}
-        self.group, self.stage = [-1] * len(kinds), [0] * len(kinds)
-        for index, kind in enumerate(kinds):
-            name, workload = kind.labels.get(GROUP_LABEL, ""), kind.labels.get(WORKLOAD_LABEL, "")
-            record = groups.get(name)
-            if record is not None and workload:
-                members.setdefault(name, {})[workload] = index
-                self.group[index] = number_of[name]
-                self.stage[index] = record.order.get(workload, 0)
-        self.rows: list[tuple[int, int, int, int]] = []
-        for name, by_workload in members.items():
-            for each in groups[name].dependencies:
-                source, target = by_workload.get(each.workload), by_workload.get(each.dependency)
-                if source is not None and target is not None:
-                    self.rows.append((source, target, each.limit, each.bandwidth))
+def _pairs(
+    kinds: Sequence[ShapeRow], groups: Mapping[str, AppGroupRecord]
+) -> tuple[list[int], list[int], list[tuple[int, int, int, int]]]:
+    """Group and stage of each kind, and dependencies between kinds: source, target, limit, bandwidth."""
+    number_of = {name: number for number, name in enumerate(groups)}
+    members: dict[str, dict[str, int]] = {}
+    group, stage = [-1] * len(kinds), [0] * len(kinds)
+    for index, kind in enumerate(kinds):
+        name, workload = kind.labels.get(GROUP_LABEL, ""), kind.labels.get(WORKLOAD_LABEL, "")
+        record = groups.get(name)
+        if record is not None and workload:
+            members.setdefault(name, {})[workload] = index
+            group[index], stage[index] = number_of[name], record.order.get(workload, 0)
+    rows = []
+    for name, by_workload in members.items():
+        for each in groups[name].dependencies:
+            source, target = by_workload.get(each.workload), by_workload.get(each.dependency)
+            if source is not None and target is not None:
+                rows.append((source, target, each.limit, each.bandwidth))
+    return group, stage, rows

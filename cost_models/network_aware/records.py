@@ -19,8 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
-from cost_models.api.parsed_records import BadRecordError, RecordParser, json_object, whole
-from cost_models.network_aware.arguments import MODEL_NAME, NetworkAwareArguments
+from cost_models.api.parsed_records import BadRecordError, json_object, whole
 
 APP_GROUP, TOPOLOGY = "AppGroup", "NetworkTopology"
 REGION, ZONE = "region", "zone"
@@ -130,49 +129,3 @@ def _text(entry: Mapping[str, Any], name: str) -> str:
 def _count(entry: Mapping[str, Any], name: str, default: int) -> int:
     value = entry.get(name, default)
     return whole(f"{name}: {value!r}", value, 0, LARGEST)
-
-
-# --- Finds the records that the arguments name.
-
-
-@dataclass(frozen=True, slots=True)
-class NetworkRecords:
-    """``topology``: None if there is none; ``groups``: by name, in that order; ``notes``: what is wrong or missed."""
-
-    topology: TopologyRecord | None
-    groups: Mapping[str, AppGroupRecord]
-    notes: tuple[str, ...]
-
-
-class NetworkReader:
-    """Reads the records, each payload once as long as it stays as it is."""
-
-    def __init__(self, options: NetworkAwareArguments) -> None:
-        self._options = options
-        self._groups = RecordParser(parse_app_group)
-        self._topologies = RecordParser(parse_topology)
-
-    def read(self, records: Mapping[str, Mapping[str, bytes]]) -> NetworkRecords:
-        """What is known; of objects with one name in several namespaces the first of the arguments' counts."""
-        options = self._options
-        applications = self._groups.read(records.get(APP_GROUP, {}))
-        topologies = self._topologies.read(records.get(TOPOLOGY, {}))
-        named = [f"{namespace}/{options.topology_name}" for namespace in options.namespaces]
-        topology = next((topologies.good.get(name) for name in named if name in topologies.payloads), None)
-        groups: dict[str, AppGroupRecord] = {}
-        for namespace in options.namespaces:
-            prefix = f"{namespace}/"
-            for name, record in applications.good.items():
-                if name.startswith(prefix):
-                    groups.setdefault(name[len(prefix) :], record)
-        faults = [(APP_GROUP, *each) for each in sorted(applications.faults.items())]
-        faults += [(TOPOLOGY, *each) for each in sorted(topologies.faults.items())]
-        notes = [f"{MODEL_NAME}: {kind} {name}: {fault}; it is ignored" for kind, name, fault in faults]
-        what = f"{MODEL_NAME}: NetworkTopology {options.topology_name}"
-        if groups and topology is None:
-            notes.append(
-                f"{what}: not found in namespace {', '.join(options.namespaces)}; all machines are alike"
-            )
-        elif topology is not None and options.weights_name not in topology.weights:
-            notes.append(f"{what}: no weights named {options.weights_name}; all costs are unknown")
-        return NetworkRecords(topology, dict(sorted(groups.items())), tuple(notes))

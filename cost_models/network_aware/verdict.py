@@ -26,11 +26,8 @@ def judge_against_placed(terms: PairTerms, kind: int, placed: PlacedKinds) -> Pa
     groups = terms.group[placed.kind]
     if not len(pairs) or not (groups == terms.group[kind]).any():
         return indifferent(machines)
-    total, satisfied, violated = (
-        np.zeros(machines),
-        np.zeros(machines, np.int64),
-        np.zeros(machines, np.int64),
-    )
+    total = np.zeros(machines)
+    satisfied, violated = np.zeros((2, machines), dtype=np.int64)
     details: list[list[str]] = [[] for _ in range(machines)]
     for pair in pairs.tolist():
         cost, kept, exceeded, count = _of_pair(terms, pair, placed)
@@ -44,11 +41,10 @@ def judge_against_placed(terms: PairTerms, kind: int, placed: PlacedKinds) -> Pa
                 f"by maxNetworkCost {limit}"
             )
     feasible = violated <= satisfied
-    refused = terms.outvoted
     assessment = Assessment(
         raw=total[None, :],
         feasible=feasible[None, :],
-        reason=refused,
+        reason=terms.outvoted,
         score=normalised(total, feasible)[None, :],
     )
     return PairVerdict(assessment, tuple(tuple(lines) for lines in details))

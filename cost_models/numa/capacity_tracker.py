@@ -9,47 +9,21 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from cost_models.api.arrays import Arrays, Layout, layout_faults
+from cost_models.api.arrays import Arrays, Layout, MalformedArraysError, layout_faults
 from cost_models.interface import Bool, Int32, Int64
 from cost_models.numa.arguments import MODEL_NAME
 from cost_models.numa.containers import UNLIMITED
 from cost_models.numa.records import POLICIES
 from cost_models.numa.requests import Requests
 from cost_models.numa.room import ZoneRoom
-from cost_models.saved_ledgers import MalformedLedgerError
 
 REASON = "cannot align pod"
 """Why a machine is refused whose zones are full once the round's placements are there."""
 
+EXACT, ROUGH = range(2)
 UNKNOWN = -1
 ANY = np.int32(2**31 - 1)
 """Stands for ``UNLIMITED`` in what is remembered."""
-
-
-@dataclass(slots=True)
-class _Answers:
-    """Answers that still hold, ``UNKNOWN`` elsewhere: a network is built several times between two bookings.
-
-    ``exact``: int32[S, M] of ``ZoneRoom.room``; ``rough``: int32[S, M] of ``ZoneRoom.room_of``.
-    """
-
-    exact: Int32
-    rough: Int32
-
-    @classmethod
-    def nothing(cls, zones: ZoneRoom) -> _Answers:
-        """Nothing is remembered yet."""
-        shape = zones.requests.count, len(zones.policy)
-        return cls(*(np.full(shape, UNKNOWN, dtype=np.int32) for _ in range(2)))
-
-    def copy(self) -> _Answers:
-        """Return an independent copy."""
-        return _Answers(self.exact.copy(), self.rough.copy())
-
-    def forget(self, machines: Int64) -> None:
-        """Something was booked on ``machines``."""
-        self.exact[:, machines] = UNKNOWN
-        self.rough[:, machines] = UNKNOWN
 
 
 @dataclass(slots=True)
@@ -58,12 +32,15 @@ class ZoneLedger:
 
     The kubelet sees tasks in the order in which they are bound and gives each the lowest zone that fits, so the order
     of admission has to be that of bindings wherever it aligns.
+
+    ``_answers``: int32[2, S, M], those of ``ZoneRoom.room`` (``EXACT``) and ``ZoneRoom.room_of`` (``ROUGH``) that still
+    hold, ``UNKNOWN`` elsewhere; None: nothing is remembered. A network is built several times between two bookings.
     """
 
     zones: ZoneRoom
     reason: str = REASON
     model: ClassVar[str] = MODEL_NAME
-    _answers: _Answers | None = field(default=None, compare=False)
+    _answers: Int32 | None = field(default=None, compare=False)
 
     def ordered(self, shapes: Int64, machines: Int64) -> Bool:
         """bool[A]: the machine's kubelet aligns tasks of ``shapes[i]``."""
@@ -71,7 +48,7 @@ class ZoneLedger:
 
     def room(self, shape: int) -> Int64:
         """int64[M]: how many more tasks of a shape each machine takes by themselves."""
-        told = self._memory().rough[shape]
+        told = self._memory()[ROUGH, shape]
         unknown = np.flatnonzero(told == UNKNOWN)
         if 2 * len(unknown) > len(told):
             told[:] = np.minimum(self.zones.room_of(shape), ANY)
@@ -81,7 +58,7 @@ class ZoneLedger:
 
     def room_at(self, shapes: Int64, machines: Int64) -> Int64:
         """int64[A]: how many more tasks of ``shapes[i]`` machine ``machines[i]`` takes by themselves."""
-        exact = self._memory().exact
+        exact = self._memory()[EXACT]
         told = exact[shapes, machines]
         unknown = np.flatnonzero(told == UNKNOWN)
         if len(unknown):
@@ -93,7 +70,7 @@ class ZoneLedger:
     def take(self, shapes: Int64, machines: Int64, counts: Int64) -> Int64:
         """Book up to ``counts[i]`` tasks of ``shapes[i]`` on ``machines[i]``; int64[A] of how many each took."""
         if self._answers is not None:
-            self._answers.forget(np.unique(machines))
+            self._answers[:, :, np.unique(machines)] = UNKNOWN
         return self.zones.take(shapes, machines, counts)
 
     def copy(self) -> ZoneLedger:
@@ -104,11 +81,15 @@ class ZoneLedger:
 
     def saved(self) -> Arrays:
         """What the zones have and what shapes ask of them; not what is remembered of it."""
-        return room_arrays(self.zones)
+        room, requests = self.zones, self.zones.requests
+        found = {name: getattr(room, name) for name in _ROOM}
+        found |= {name: getattr(requests, name) for name in _REQUESTS}
+        return found | {name: np.array(json.dumps(getattr(requests, name))) for name in _TEXTS}
 
-    def _memory(self) -> _Answers:
+    def _memory(self) -> Int32:
         if self._answers is None:
-            self._answers = _Answers.nothing(self.zones)
+            shape = 2, self.zones.requests.count, len(self.zones.policy)
+            self._answers = np.full(shape, UNKNOWN, dtype=np.int32)
         return self._answers
 
 
@@ -143,36 +124,29 @@ _TEXTS = ("resources", "names", "init_names")
 """As JSON."""
 
 
-def room_arrays(room: ZoneRoom) -> Arrays:
-    """Return the arrays by name."""
-    found = {name: getattr(room, name) for name in _ROOM}
-    found |= {name: getattr(room.requests, name) for name in _REQUESTS}
-    return found | {name: np.array(json.dumps(getattr(room.requests, name))) for name in _TEXTS}
-
-
 def read_room(arrays: Arrays, shapes: int, machines: int) -> ZoneRoom:
-    """Return what ``room_arrays`` was given.
+    """Return the room in the zones of the ledger that was saved.
 
     It may know more than ``shapes``: those of tasks that were on the machines. Raises ``KeyError`` for a missing array,
-    ``MalformedLedgerError`` for one that makes no sense.
+    ``MalformedArraysError`` for one that makes no sense.
     """
     given = []
     for name, (kind, layout) in {**_ROOM, **_REQUESTS}.items():
         if arrays[name].dtype != kind:
-            raise MalformedLedgerError(f"{name} is {arrays[name].dtype}, not {np.dtype(kind)}")
+            raise MalformedArraysError(f"{name} is {arrays[name].dtype}, not {np.dtype(kind)}")
         given.append((name, arrays[name], layout))
     sizes = {"M": machines}
     for fault in layout_faults(given, sizes):
-        raise MalformedLedgerError(fault)
+        raise MalformedArraysError(fault)
     if sizes["S"] < shapes:
-        raise MalformedLedgerError(f"apps knows {sizes['S']} shapes, not {shapes}")
+        raise MalformedArraysError(f"apps knows {sizes['S']} shapes, not {shapes}")
     requests: dict[str, Any] = {name: arrays[name] for name in _REQUESTS}
     for name, count in (("resources", sizes["R"]), ("names", sizes["S"]), ("init_names", sizes["S"])):
         try:
             read = json.loads(str(arrays[name]))
             requests[name] = tuple(each if name == "resources" else tuple(each) for each in read)
         except (ValueError, TypeError) as error:
-            raise MalformedLedgerError(f"{name} is not what was saved") from error
+            raise MalformedArraysError(f"{name} is not what was saved") from error
         if len(requests[name]) != count:
-            raise MalformedLedgerError(f"{name} has {len(requests[name])} entries, not {count}")
+            raise MalformedArraysError(f"{name} has {len(requests[name])} entries, not {count}")
     return ZoneRoom(Requests(**requests), *(arrays[name] for name in _ROOM))

@@ -40,8 +40,7 @@ def filter_rows(
     """
     requests = room.requests
     machines = room.left.shape[1]
-    reasons = [INVALID, UNKNOWN]
-    index_of: dict[str, int] = {}
+    reasons = {INVALID: 0, UNKNOWN: 1}
     feasible = np.ones((shapes, machines), dtype=np.bool_)
     causes = np.zeros((shapes, machines), dtype=np.int16)
     unaligned: dict[bytes, Int64] = {}
@@ -51,11 +50,8 @@ def filter_rows(
             unaligned[key] = room.failing(shape)
         failing = unaligned[key]
         for unit in np.unique(failing[failing >= 0]).tolist():
-            text = _reason(requests, shape, unit)
-            if text not in index_of:
-                index_of[text] = len(reasons)
-                reasons.append(text)
-            causes[shape, failing == unit] = index_of[text]
+            reason = _reason(requests, shape, unit)
+            causes[shape, failing == unit] = reasons.setdefault(reason, len(reasons))
         refused = failing >= 0
         if refuse_unknown or requests.hint[shape] > 0:
             causes[shape, ~known] = 1

@@ -84,7 +84,7 @@ class _Zones:
             left=available.take(machines, axis=1),
             listed=listed,
             anywhere=anywhere,
-            there=np.arange(listed.shape[2]) < table.zones[machines][:, None],
+            there=table.there[machines],
             distance=distance,
             local=np.diagonal(distance, axis1=1, axis2=2).copy(),
         )
@@ -130,8 +130,8 @@ def _choose(zones: _Zones, left: Int64, where: Int64, wanted: Int64, rows: Int64
         at = open_[enough & (size[open_] < 0) & (existing >= count)]
         if len(at) == 0:
             continue
-        candidates = _Candidates(left[:, at], there[at], lists_all[at], zones.distance[where[at]])
-        found, best, members = candidates.nearest(wanted, count)
+        distance = zones.distance[where[at]]
+        found, best, members = _nearest(left[:, at], there[at], lists_all[at], distance, wanted, count)
         fitting = at[found]
         size[fitting] = count
         optimal[fitting] = best[found]
@@ -166,47 +166,40 @@ def _sets(width: int, count: int) -> Int64:
     return sets
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidates:
-    """A machines in question: ``left``: int64[r, A, Z]; ``there``, ``lists_all``: bool[A, Z]; ``distance``: int64[A, Z,
-    Z].
+def _nearest(
+    left: Int64, there: Bool, lists_all: Bool, between: Int64, wanted: Int64, count: int
+) -> tuple[Bool, Bool, Int64]:
+    """The nearest set of ``count`` zones that has what is ``wanted`` (int64[r]), the first of equals.
+
+    ``left``: int64[r, A, Z]; ``there``, ``lists_all``: bool[A, Z]; ``between``: int64[A, Z, Z], distances of zones.
+    Returns bool[A] whether there is one; bool[A] whether none at all is nearer; int64[A, count], its zones.
     """
+    machines, width = there.shape
+    every = np.arange(machines)
+    nearest, least = np.full((2, machines), np.inf)
+    zones = np.zeros((machines, count), dtype=np.int64)
+    pairwise = between.reshape(machines, width * width).astype(np.float64)
+    for sets in np.array_split(_sets(width, count), -(-len(_sets(width, count)) // SETS_AT_ONCE)):
+        member = np.zeros((width, len(sets)))
+        member[sets.T, np.arange(len(sets))] = 1.0
+        pairs = (member[:, None, :] * member[None, :, :]).reshape(width * width, len(sets))
+        exists = there[:, sets[:, -1]]
+        distance = np.where(exists, pairwise @ pairs / count**2, np.inf)
+        least = np.minimum(least, distance.min(axis=1))
+        fits = ((~lists_all).astype(np.float64) @ member == 0) & _enough(left, wanted, member)
+        distance = np.where(fits, distance, np.inf)
+        place = distance.argmin(axis=1)
+        better = distance[every, place] < nearest
+        nearest[better] = distance[every, place][better]
+        zones[better] = sets[place[better]]
+    return np.isfinite(nearest), nearest == least, zones
 
-    left: Int64
-    there: Bool
-    lists_all: Bool
-    distance: Int64
 
-    def nearest(self, wanted: Int64, count: int) -> tuple[Bool, Bool, Int64]:
-        """The nearest set of ``count`` zones that has what is ``wanted`` (int64[r]), the first of equals.
-
-        bool[A] whether there is one; bool[A] whether none at all is nearer; int64[A, count], its zones.
-        """
-        machines, width = self.there.shape
-        every = np.arange(machines)
-        nearest, least = np.full((2, machines), np.inf)
-        zones = np.zeros((machines, count), dtype=np.int64)
-        between = self.distance.reshape(machines, width * width).astype(np.float64)
-        for sets in np.array_split(_sets(width, count), -(-len(_sets(width, count)) // SETS_AT_ONCE)):
-            member = np.zeros((width, len(sets)))
-            member[sets.T, np.arange(len(sets))] = 1.0
-            pairs = (member[:, None, :] * member[None, :, :]).reshape(width * width, len(sets))
-            exists = self.there[:, sets[:, -1]]
-            distance = np.where(exists, between @ pairs / count**2, np.inf)
-            least = np.minimum(least, distance.min(axis=1))
-            fits = ((~self.lists_all).astype(np.float64) @ member == 0) & self._enough(wanted, member)
-            distance = np.where(fits, distance, np.inf)
-            place = distance.argmin(axis=1)
-            better = distance[every, place] < nearest
-            nearest[better] = distance[every, place][better]
-            zones[better] = sets[place[better]]
-        return np.isfinite(nearest), nearest == least, zones
-
-    def _enough(self, wanted: Int64, member: Float64) -> Bool:
-        """bool[A, N]: sets that have what is wanted."""
-        enough: Bool = np.ones((self.there.shape[0], member.shape[1]), dtype=np.bool_)
-        for left, amount in zip(self.left, wanted.tolist(), strict=True):
-            exact = int(left.max(initial=0)) < LARGEST // left.shape[1]
-            sums = left.astype(np.float64) @ member if exact else left @ member.astype(np.int64)
-            enough &= sums >= amount
-        return enough
+def _enough(left: Int64, wanted: Int64, member: Float64) -> Bool:
+    """bool[A, N]: sets that have what is wanted."""
+    enough: Bool = np.ones((left.shape[1], member.shape[1]), dtype=np.bool_)
+    for there, amount in zip(left, wanted.tolist(), strict=True):
+        exact = int(there.max(initial=0)) < LARGEST // there.shape[1]
+        sums = there.astype(np.float64) @ member if exact else there @ member.astype(np.int64)
+        enough &= sums >= amount
+    return enough

@@ -25,16 +25,6 @@ def _sets(zones: int) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(zone for zone in range(zones) if bits >> zone & 1) for bits in numbers)
 
 
-def fewest_zones(need: Int64, total: Int64) -> Int64:
-    """How many zones a request needs on empty machines: int64[R, A]; 0 for nothing, one more than there are for never.
-
-    ``need``: int64[R, A]; ``total``: int64[R, A, Z].
-    """
-    largest = np.cumsum(np.sort(total, axis=2)[:, :, ::-1], axis=2)
-    needed = 1 + (largest < need[:, :, None]).sum(axis=2)
-    return np.where(need > 0, needed, 0).astype(np.int64)
-
-
 def choose_sets(left: Int64, need: Int64, total: Int64, *, aligned_only: Bool) -> tuple[Bool, Bool]:
     """The set of zones that each machine's kubelet takes for a request: bool[A] whether it admits it, bool[A, Z].
 
@@ -42,9 +32,11 @@ def choose_sets(left: Int64, need: Int64, total: Int64, *, aligned_only: Bool) -
     ``aligned_only``: bool[A], restricted and not best-effort. A request for nothing gets no zone.
     """
     width = min(left.shape[2], MOST_ZONES)
-    fewest = fewest_zones(need, total)
-    size = fewest.max(axis=0, initial=0)
     asks = need > 0
+    # How many zones each resource needs on an empty machine: 0 for nothing, one more than there are for never.
+    largest = np.cumsum(np.sort(total, axis=2)[:, :, ::-1], axis=2)
+    fewest = np.where(asks, 1 + (largest < need[:, :, None]).sum(axis=2), 0)
+    size = fewest.max(axis=0, initial=0)
     agreed = ((fewest == size) | ~asks).all(axis=0)
     chosen: Bool = np.zeros(left.shape[1:], dtype=np.bool_)
     done: Bool = np.logical_not(asks.any(axis=0))

@@ -19,7 +19,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cost_models.api.arrays import Arrays
 from cost_models.interface import (
@@ -41,8 +40,8 @@ from cost_models.numa.least_zones import least_zones_scores
 from cost_models.numa.records import RECORD_KIND
 from cost_models.numa.requests import PodRequests, bad_hints, compile_requests, pods_of, resources_of
 from cost_models.numa.room import SINGLE, ZoneRoom
-from cost_models.numa.room_after_eviction import ZoneOpening, residing
-from cost_models.numa.scores import PERFECT, STRATEGIES, allocation_scores, zone_values
+from cost_models.numa.room_after_eviction import ZoneOpening
+from cost_models.numa.scores import PERFECT, STRATEGIES, allocation_scores
 from cost_models.numa.zones import ZoneReader, ZoneTable, uncounted, zone_room
 
 LOCAL_DISTANCE = 10
@@ -72,17 +71,16 @@ class NumaFit(BaseModel):
         if table is None:
             return _without_records(machines, pods, options, notes)
         arrivals = uncounted(machines.arrivals, table, options)
-        kinds = _kinds(machines.arrivals if options.evicting else arrivals)
-        every = [*pods, *_described(kinds, machines, options)]
+        kinds, described = _kinds(machines.arrivals if options.evicting else arrivals, machines, options)
+        every = [*pods, *described]
         table = table.with_resources(resources_of(every))
         requests = compile_requests(every, table.resources, options)
         table, invalid = _fresh(table, arrivals, machines.now, options)
-        room = zone_room(table, requests, _policies(table, options), _absent(machines, table.resources))
+        room = zone_room(table, requests, machines, options)
         available = _replayed(room, table, arrivals, kinds, len(pods))
         verdicts = filter_rows(room, len(pods), table.known, invalid, refuse_unknown=options.refuse_unknown)
         if options.strategy in STRATEGIES:
-            zones = zone_values(table, available, options)
-            score = allocation_scores(table, zones, requests, len(pods), STRATEGIES[options.strategy])
+            score = allocation_scores(table, available, requests, len(pods), options)
         else:
             score = least_zones_scores(table, available, requests, len(pods))
         raw = score
@@ -105,7 +103,7 @@ class NumaFit(BaseModel):
 
     @staticmethod
     def restore_ledger(arrays: Arrays, shapes: int, machines: int) -> ZoneLedger:
-        """Return the ledger of a saved round; see ``saved_ledgers``."""
+        """Return the ledger of a saved round; see ``SavableLedger``."""
         return ZoneLedger(read_room(arrays, shapes, machines))
 
 
@@ -130,31 +128,14 @@ def _without_records(
     )
 
 
-def _kinds(arrivals: Arrivals | None) -> Int64:
-    """Numbers of the kinds of ``arrivals``, ascending."""
-    return np.empty(0, dtype=np.int64) if arrivals is None else np.unique(arrivals.kind)
-
-
-def _described(kinds: Int64, machines: MachineColumns, options: NumaOptions) -> list[PodRequests]:
-    """What ``kinds`` of arrivals ask for."""
-    if machines.arrivals is None or not len(kinds):
-        return []
-    known = machines.arrivals.kinds
-    return pods_of(known.rows(kinds), known.requests(kinds), machines.resources, options)
-
-
-def _policies(table: ZoneTable, options: NumaOptions) -> NDArray[np.int8]:
-    """int8[M]: the policies under which machines are looked at, 0 for those that are not."""
-    looked_at = np.isin(table.policy, [SINGLE, *sorted(options.modelled)])
-    return np.where(looked_at, table.policy, np.int8(0)).astype(np.int8)
-
-
-def _absent(machines: MachineColumns, resources: tuple[str, ...]) -> Bool:
-    """bool[R, M]: machines that have nothing of a resource at all."""
-    columns = [machines.column(name) for name in resources]
-    everywhere = np.ones(machines.count, dtype=np.bool_)
-    rows = [everywhere if column is None else machines.capacity[:, column] == 0 for column in columns]
-    return np.array(rows, dtype=np.bool_).reshape(len(resources), machines.count)
+def _kinds(
+    arrivals: Arrivals | None, machines: MachineColumns, options: NumaOptions
+) -> tuple[Int64, list[PodRequests]]:
+    """Numbers of the kinds of ``arrivals``, ascending, and what they ask for."""
+    if arrivals is None:
+        return np.empty(0, dtype=np.int64), []
+    kinds, known = np.unique(arrivals.kind), arrivals.kinds
+    return kinds, pods_of(known.rows(kinds), known.requests(kinds), machines.resources, options)
 
 
 def _fresh(
@@ -167,9 +148,9 @@ def _fresh(
     invalid = np.zeros(table.machines, dtype=np.bool_)
     if arrivals is not None:
         invalid[arrivals.machine[arrivals.displacing]] = True
-    if options.discard_reserved and arrivals is not None:
-        invalid[arrivals.machine] = True
-        invalid &= table.known
+        if options.discard_reserved:
+            invalid[arrivals.machine] = True
+            invalid &= table.known
     if options.stale_after > 0 and options.stale != "use":
         stale = table.known & ~(
             now - table.updated <= options.stale_after
@@ -209,6 +190,7 @@ def _opening(
     counted = (room.policy == SINGLE) & valid
     if uncounted_yet is not None:
         counted[uncounted_yet.machine] = False
+    order = np.argsort(arrivals.machine, kind="stable")
     return ZoneOpening(
         held=~verdicts.feasible & verdicts.unaligned,
         open_to_it=counted,
@@ -216,7 +198,9 @@ def _opening(
         pod_scope=room.pod_scope,
         left=room.left,
         given=np.where(table.listed, table.amounts[1] - table.amounts[0], 0),
-        residing=residing(arrivals, kinds, room.requests.count - len(kinds)),
+        machine=arrivals.machine[order],
+        task=arrivals.task[order],
+        shape=room.requests.count - len(kinds) + np.searchsorted(kinds, arrivals.kind[order]),
     )
 
 

@@ -242,20 +242,19 @@ class ZoneRoom:
         ``threshold``, ``taken``: int64[R, len(where)]; ``machines``, ``policy``: as long as ``trial``.
         """
         single = policy[where] == SINGLE
+        refused = []
         if not single.all():
-            several = np.flatnonzero(~single)
-            rows = where[several]
-            wanted = np.maximum(threshold[:, several], 0)
-            admitted, zones, amounts = self._choose(
-                trial[:, rows], threshold[:, several], wanted, machines[rows], policy[rows]
-            )
-            takes: Bool = np.any(taken[:, several], axis=0)
-            trial[:, rows] -= np.where(takes[None, :, None], amounts, 0)
+            rows, need = where[~single], threshold[:, ~single]
+            left, aligned_only = trial[:, rows], policy[rows] == RESTRICTED
+            wanted = np.where(left.max(axis=2) >= UNLIMITED // 2, 0, np.maximum(need, 0))
+            total = self.total[:, machines[rows]]
+            admitted, zones = choose_sets(np.maximum(left, 0), wanted, total, aligned_only=aligned_only)
+            listed = ((left > UNLISTED).any(axis=2) | (need < 0)).all(axis=0)
+            takes: Bool = np.any(taken[:, ~single], axis=0)
+            trial[:, rows] -= np.where(takes[None, :, None], spread_over(left, wanted, zones), 0)
             used[rows] |= zones
-            refused = [rows[~admitted]]
+            refused.append(rows[~(admitted & (listed | ~aligned_only))])
             where, threshold, taken = where[single], threshold[:, single], taken[:, single]
-        else:
-            refused = []
         fits: Bool = np.ones((len(where), trial.shape[2]), dtype=np.bool_)
         everyone = len(where) == trial.shape[1]
         asked = np.flatnonzero((threshold >= 0).any(axis=1)).tolist()
@@ -268,20 +267,6 @@ class ZoneRoom:
             trial[row, where, zone] -= np.where(found, taken[row], 0)
         used[where, zone] |= found & (threshold >= 0).any(axis=0)
         return np.concatenate([*refused, where[~found]])
-
-    def _choose(
-        self, left: Int64, threshold: Int64, wanted: Int64, machines: Int64, policy: NDArray[np.int8]
-    ) -> tuple[Bool, Bool, Int64]:
-        """Where policies other than single-numa-node put a unit: bool[A] admitted, bool[A, Z], int64[R, A, Z].
-
-        The zones, and what to subtract from each. ``left``: int64[R, A, Z]; ``threshold``, ``wanted``: int64[R, A].
-        """
-        aligned_only = policy == RESTRICTED
-        aligned = np.where(left.max(axis=2) >= UNLIMITED // 2, 0, wanted)
-        total = self.total[:, machines]
-        admitted, zones = choose_sets(np.maximum(left, 0), aligned, total, aligned_only=aligned_only)
-        listed = ((left > UNLISTED).any(axis=2) | (threshold < 0)).all(axis=0)
-        return admitted & (listed | ~aligned_only), zones, spread_over(left, aligned, zones)
 
 
 def _turns(machines: Int64) -> Int64:

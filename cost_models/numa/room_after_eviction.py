@@ -15,11 +15,11 @@ it is not handed out by zone there.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from cost_models.interface import Arrivals, Bool, Int64
+from cost_models.interface import Bool, Int64
 from cost_models.numa.requests import Requests
 
 CORE = 1_000
@@ -31,106 +31,79 @@ MOST_WORLDS = 2_000
 """Steps of one search for a world without room; beyond that a machine counts as one that does not open."""
 
 
-@dataclass(frozen=True, slots=True)
-class Residing:
-    """Tasks that records count, in order of their machines: ``machine``, ``task``, ``shape``: int64[A]; ``shape``
-    numbers rows of the requests.
-    """
-
-    machine: Int64
-    task: Int64
-    shape: Int64
-
-
+@dataclass(slots=True, eq=False)
 class ZoneOpening:
     """What machines would take behind the scheduler's ``Opening``; see there for what the methods guarantee.
 
     ``held``: bool[S, M]. ``open_to_it``: bool[M], machines that align under single-numa-node, whose record is to be
     relied on and counts all tasks there. ``left``: int64[R, M, Z] as in ``ZoneRoom``; ``given``: int64[R, M, Z], what
-    the zones have given away.
+    the zones have given away. ``machine``, ``task``, ``shape``: int64[A], tasks that records count, in order of their
+    machines, and the rows of ``requests`` that say what they ask for.
     """
 
-    def __init__(
-        self,
-        held: Bool,
-        open_to_it: Bool,
-        requests: Requests,
-        pod_scope: Bool,
-        left: Int64,
-        given: Int64,
-        residing: Residing,
-    ) -> None:
-        self.held = held
-        self._open = open_to_it
-        self._requests = requests
-        self._pod_scope = pod_scope
-        self._left = left
-        self._given = given
-        self._residing = residing
-        self._first = np.searchsorted(residing.machine, np.arange(len(open_to_it) + 1))
-        self._exclusive = exclusive_amounts(requests)
-        self._understood = self._accounted()
+    held: Bool
+    open_to_it: Bool
+    requests: Requests
+    pod_scope: Bool
+    left: Int64
+    given: Int64
+    machine: Int64
+    task: Int64
+    shape: Int64
+    _first: Int64 = field(init=False)
+    _exclusive: Int64 = field(init=False)
+    _understood: Bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._first = np.searchsorted(self.machine, np.arange(len(self.open_to_it) + 1))
+        self._exclusive = exclusive_amounts(self.requests)
+        # Resources of which zones have given away at least what all tasks there take: bool[R, M].
+        every = np.ones(len(self.task), dtype=np.bool_)
+        self._understood = self.given.sum(axis=2) >= self._taken_by(every)
 
     def promising(self, shape: int, tasks: Int64) -> Bool:
         """bool[M]: machines that could open if all of ``tasks`` went; where it is False they do not."""
-        residing = self._residing
-        gone = np.isin(residing.task, tasks)
+        gone = np.isin(self.task, tasks)
         back = self._taken_by(gone) * self._understood
-        threshold = self._requests.threshold[shape, 0]
-        fits: Bool = np.ones(self._left.shape[1:], dtype=np.bool_)
+        threshold = self.requests.threshold[shape, 0]
+        fits: Bool = np.ones(self.left.shape[1:], dtype=np.bool_)
         for row in np.flatnonzero(threshold >= 0).tolist():
-            most = np.minimum(self._given[row], back[row][:, None])
-            fits &= (self._left[row] >= 0) & (self._left[row] + most >= threshold[row])
-        return self._open & fits.any(axis=1)
+            most = np.minimum(self.given[row], back[row][:, None])
+            fits &= (self.left[row] >= 0) & (self.left[row] + most >= threshold[row])
+        return self.open_to_it & fits.any(axis=1)
 
     def opens(self, shape: int, machine: int, tasks: Collection[int]) -> bool:
         """Whether the machine would take one task of a shape once ``tasks`` are gone, and nobody else has come."""
-        if not self._open[machine]:
+        if not self.open_to_it[machine]:
             return False
-        threshold = self._requests.threshold[shape, 0]
+        threshold = self.requests.threshold[shape, 0]
         asked = threshold >= 0
-        left = self._left[:, machine].T
+        left = self.left[:, machine].T
         listed: Bool = np.all(left[:, asked] >= 0, axis=1)
         if not listed.any():
             return False
         # Tasks that go may have been in zones, too, that the one that comes cannot have.
         lacking = np.where(listed[:, None], np.where(asked, threshold - left, 0), NEVER)
         understood = self._understood[:, machine]
-        given = self._given[:, machine].T * understood
+        given = self.given[:, machine].T * understood
         parts = self._parts(machine, tasks) * understood
         return not _world_without_room(lacking, given, parts[(parts > 0).any(axis=1)])
 
     def _parts(self, machine: int, tasks: Collection[int]) -> Int64:
         """int64[N, R]: what each unit of those of ``tasks`` that are on a machine takes exclusively."""
         span = slice(int(self._first[machine]), int(self._first[machine + 1]))
-        shapes = self._residing.shape[span][np.isin(self._residing.task[span], list(tasks))]
-        units = slice(0, 1) if self._pod_scope[machine] else slice(1, None)
+        shapes = self.shape[span][np.isin(self.task[span], list(tasks))]
+        units = slice(0, 1) if self.pod_scope[machine] else slice(1, None)
         return self._exclusive[shapes, units].reshape(-1, self._exclusive.shape[2])
-
-    def _accounted(self) -> Bool:
-        """bool[R, M]: resources of which zones have given away at least what all tasks there take."""
-        every = np.ones(len(self._residing.task), dtype=np.bool_)
-        accounted: Bool = self._given.sum(axis=2) >= self._taken_by(every)
-        return accounted
 
     def _taken_by(self, tasks: Bool) -> Int64:
         """int64[R, M]: what some of the residing tasks (bool[A]) take exclusively."""
-        machine, amounts = self._residing.machine[tasks], self._exclusive[self._residing.shape[tasks]]
-        each = np.where(self._pod_scope[machine][:, None], amounts[:, 0], amounts[:, 1:].sum(axis=1))
-        taken = np.zeros(self._left.shape[:2], dtype=np.int64)
+        machine, amounts = self.machine[tasks], self._exclusive[self.shape[tasks]]
+        each = np.where(self.pod_scope[machine][:, None], amounts[:, 0], amounts[:, 1:].sum(axis=1))
+        taken = np.zeros(self.left.shape[:2], dtype=np.int64)
         for row in range(len(taken)):
             np.add.at(taken[row], machine, each[:, row])
         return taken
-
-
-def residing(arrivals: Arrivals, kinds: Int64, first: int) -> Residing:
-    """The tasks of ``arrivals`` whose kinds are among ``kinds`` (ascending), of which the first is shape ``first``."""
-    order = np.argsort(arrivals.machine, kind="stable")
-    return Residing(
-        machine=arrivals.machine[order],
-        task=arrivals.task[order],
-        shape=first + np.searchsorted(kinds, arrivals.kind[order]),
-    )
 
 
 def exclusive_amounts(requests: Requests) -> Int64:

@@ -17,12 +17,11 @@ align nothing, and those without a record, 0.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from cost_models.interface import Bool, Float64, Int64
+from cost_models.interface import Float64, Int64
 from cost_models.numa.arguments import NumaOptions
 from cost_models.numa.requests import Requests
 from cost_models.numa.room import SINGLE
@@ -30,7 +29,10 @@ from cost_models.numa.zones import ZoneTable
 
 PERFECT = 100
 
-Strategy = Callable[["ZoneValues", Int64], Int64]
+Strategy = Callable[[Int64, Int64, Int64], Int64]
+"""Scores of each zone, int64[M, Z], by what is available there (int64[R, M, Z], in values, 0 where a zone does not list
+a resource), weights, and a request (int64[R] each).
+"""
 
 
 def values_of(resources: tuple[str, ...], amounts: Int64, axis: int) -> Int64:
@@ -43,33 +45,15 @@ def values_of(resources: tuple[str, ...], amounts: Int64, axis: int) -> Int64:
     return values
 
 
-@dataclass(frozen=True, slots=True)
-class ZoneValues:
-    """What zones have, for scores: ``available``: int64[R, M, Z], rounded up, 0 where a zone does not list a resource.
-
-    ``listed``, ``there``: bool[R, M, Z] and bool[M, Z]; ``weights``: int64[R].
-    """
-
-    available: Int64
-    listed: Bool
-    there: Bool
-    weights: Int64
-
-
-def zone_values(table: ZoneTable, available: Int64, options: NumaOptions) -> ZoneValues:
-    """``available``: int64[R, M, Z], what is left in the zones of ``table``."""
-    return ZoneValues(
-        available=values_of(table.resources, available, axis=0),
-        listed=table.listed,
-        there=np.arange(table.listed.shape[2]) < table.zones[:, None],
-        weights=np.array([options.weights.get(name, 1) for name in table.resources], dtype=np.int64),
-    )
-
-
 def allocation_scores(
-    table: ZoneTable, zones: ZoneValues, requests: Requests, shapes: int, strategy: Strategy
+    table: ZoneTable, available: Int64, requests: Requests, shapes: int, options: NumaOptions
 ) -> Float64:
-    """Scores of the first ``shapes`` shapes on every machine: float64[shapes, M]."""
+    """Scores of the first ``shapes`` shapes on every machine: float64[shapes, M].
+
+    ``available``: int64[R, M, Z], what is left in the zones of ``table``.
+    """
+    held, there = values_of(table.resources, available, axis=0), table.there
+    weights = np.array([options.weights.get(name, 1) for name in table.resources], dtype=np.int64)
     values = values_of(requests.resources, requests.amounts[:shapes], axis=2)
     init_values = values_of(requests.resources, requests.init_amounts[:shapes], axis=2)
     scored = table.policy == SINGLE
@@ -79,7 +63,10 @@ def allocation_scores(
     def machine_scores(request: Int64) -> Int64:
         key = request.tobytes()
         if key not in by_request:
-            by_request[key] = _worst_zone(strategy(zones, request), zones.there)
+            found = STRATEGIES[options.strategy](held, weights, request)
+            # The least score of each machine's zones that is not 0, 0 if all are.
+            worst = np.where(there & (found > 0), found, PERFECT + 1).min(axis=1, initial=PERFECT + 1)
+            by_request[key] = np.where(worst > PERFECT, 0, worst)
         return by_request[key]
 
     for shape in range(shapes):
@@ -98,9 +85,9 @@ def allocation_scores(
     return scores
 
 
-def _balanced(zones: ZoneValues, request: Int64) -> Int64:
+def _balanced(held: Int64, _: Int64, request: Int64) -> Int64:
     rows = np.flatnonzero(request > 0)
-    available = zones.available[rows].astype(np.float64)
+    available = held[rows].astype(np.float64)
     fractions = np.ones_like(available)
     np.divide(request[rows, None, None], available, out=fractions, where=available > 0)
     variance = fractions.var(axis=0, ddof=1) if len(rows) > 1 else np.zeros(fractions.shape[1:])
@@ -109,16 +96,13 @@ def _balanced(zones: ZoneValues, request: Int64) -> Int64:
     return np.clip(scores, 0, PERFECT).astype(np.int64)
 
 
-def _weighted(share: Callable[[Int64, int], Int64], zones: ZoneValues, request: Int64) -> Int64:
-    total = np.zeros(zones.there.shape, dtype=np.int64)
-    weights = 0
-    for row in np.flatnonzero(request > 0).tolist():
-        available, wanted = zones.available[row], int(request[row])
-        enough = available >= wanted
+def _weighted(share: Callable[[Int64, int], Int64], held: Int64, weights: Int64, request: Int64) -> Int64:
+    total, rows = np.zeros(held.shape[1:], dtype=np.int64), np.flatnonzero(request > 0)
+    for row in rows.tolist():
+        available, wanted = held[row], int(request[row])
         score = share(np.maximum(available, 1), wanted)
-        total += np.where(enough, score * zones.weights[row], 0)
-        weights += int(zones.weights[row])
-    return total // max(1, weights)
+        total += np.where(available >= wanted, score * weights[row], 0)
+    return total // max(1, int(weights[rows].sum()))
 
 
 STRATEGIES: dict[str, Strategy] = {
@@ -128,13 +112,4 @@ STRATEGIES: dict[str, Strategy] = {
     "MostAllocated": partial(_weighted, lambda available, wanted: wanted * PERFECT // available),
     "BalancedAllocation": _balanced,
 }
-"""By the names that upstream gives them: scores of a request (int64[R]) in each zone: int64[M, Z]. LeastNUMANodes works
-otherwise.
-"""
-
-
-def _worst_zone(scores: Int64, there: Bool) -> Int64:
-    """The least score of each machine's zones that is not 0, 0 if all are: int64[M]."""
-    counting = there & (scores > 0)
-    worst = np.where(counting, scores, PERFECT + 1).min(axis=1, initial=PERFECT + 1)
-    return np.where(worst > PERFECT, 0, worst)
+"""By the names that upstream gives them. LeastNUMANodes works otherwise."""

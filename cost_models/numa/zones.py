@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.api.parsed_records import Parsed, RecordParser
-from cost_models.interface import Arrivals, Bool, Float64, Int64
+from cost_models.interface import Arrivals, Bool, Float64, Int64, MachineColumns
 from cost_models.numa.arguments import NumaOptions
 from cost_models.numa.containers import UNLIMITED, UNLISTED
 from cost_models.numa.records import RECORD_KIND, UNKNOWN_DISTANCE, ZoneTopology, parse_topology
 from cost_models.numa.requests import ALWAYS_ALLOCATABLE, Requests, is_host_level
-from cost_models.numa.room import ZoneRoom
+from cost_models.numa.room import SINGLE, ZoneRoom
 
 NO_RECORD = -1
 
@@ -45,6 +45,11 @@ class ZoneTable:
     def machines(self) -> int:
         """M, the number of machines."""
         return len(self.policy)
+
+    @property
+    def there(self) -> Bool:
+        """bool[M, Z]: zones that there are."""
+        return np.arange(self.listed.shape[2]) < self.zones[:, None]
 
     @property
     def known(self) -> Bool:
@@ -139,22 +144,25 @@ def _table(found: Sequence[ZoneTopology | None]) -> ZoneTable:
     return table
 
 
-def zone_room(table: ZoneTable, requests: Requests, policy: NDArray[np.int8], absent: Bool) -> ZoneRoom:
+def zone_room(
+    table: ZoneTable, requests: Requests, machines: MachineColumns, options: NumaOptions
+) -> ZoneRoom:
     """The room that the records state. ``table`` has the resources of ``requests``, in their order.
 
-    ``policy``: int8[M] under which machines align; ``absent``: bool[R, M], machines that do not have a resource at all.
+    Machines align under single-numa-node, and under the policies that ``options`` model.
     """
+    looked_at = np.isin(table.policy, [SINGLE, *sorted(options.modelled)])
+    policy = np.where(looked_at, table.policy, np.int8(0)).astype(np.int8)
     listed = table.listed
     left = np.where(listed, table.amounts[0], np.int64(UNLISTED))
-    there = np.arange(table.listed.shape[2]) < table.zones[:, None]
+    total = table.amounts[1].copy()
     for row, name in enumerate(requests.resources):
         if is_host_level(name):
             nowhere = ~listed[row].any(axis=1)
-            left[row][nowhere[:, None] & there] = UNLIMITED
+            left[row][nowhere[:, None] & table.there] = UNLIMITED
         if name not in ALWAYS_ALLOCATABLE:
-            left[row][absent[row]] = UNLISTED
-    total = table.amounts[1].copy()
-    for row, name in enumerate(requests.resources):
+            column = machines.column(name)
+            left[row][slice(None) if column is None else machines.capacity[:, column] == 0] = UNLISTED
         if name == "cpu" or "/" in name:  # their managers count what is reserved as well
             total[row] = table.amounts[2, row]
     return ZoneRoom(requests, policy, table.pod_scope, total, left)

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from cost_models.api.parsed_records import RecordParser
 from cost_models.arguments import Arguments
 from cost_models.group_terms import (
     GROUP_RECORD,
@@ -30,10 +31,9 @@ from cost_models.group_terms import (
     TopologyTerms,
 )
 from cost_models.interface import Assessment, BaseModel, MachineColumns, Needs, Promises, Range, ShapeBatch
-from cost_models.tree_groups.records import TreeRecord
+from cost_models.tree_groups.records import TREE_NAME, TreeRecord, parse_group, parse_tree
 from cost_models.tree_groups.trees import (
     NODE_LEVEL,
-    TreeReader,
     by_default,
     by_labels,
     by_record,
@@ -55,18 +55,17 @@ class Topology(BaseModel):
 
     def __init__(self, **args: Any) -> None:
         given = Arguments(MODEL_NAME, args)
-        self.namespace = given.text("topologyConfigMapNameSpace", "default")
+        given.text("topologyConfigMapNameSpace", "default")  # for the driver
         self._labels = given.texts("nodeLabels", ()) if "nodeLabels" in args else ()
         self._choice = given.choice("domainChoice", CHOICES)
         given.finish()
-        self._reader = TreeReader()
+        self._trees, self._groups = RecordParser(parse_tree), RecordParser(parse_group)
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
         """Return 0: rules for groups are no costs; what is wrong with the records is told here."""
-        known = self._reader.read(machines.records)
-        notes = known.notes
-        if known.groups:
-            notes += _unknown(known.groups, self._levels(known.tree, machines))
+        record, groups, notes = self._read(machines.records)
+        if groups:
+            notes += _unknown(groups, self._levels(record, machines))
         return Assessment(raw=np.zeros((shapes.count, 1)), notes=notes)
 
     def topology_terms(self, machines: MachineColumns) -> TopologyTerms:
@@ -74,14 +73,28 @@ class Topology(BaseModel):
 
         A tree that makes no sense counts as none, a group's rules that make none as a soft pack; ``notes`` tell.
         """
-        known = self._reader.read(machines.records)
-        if known.tree is not None:
-            tree = by_record(known.tree, machines)
+        record, groups, notes = self._read(machines.records)
+        if record is not None:
+            tree = by_record(record, machines)
         else:
             tree = by_labels(self._labels, machines) if self._labels else by_default(machines)
-        notes = known.notes + _unknown(known.groups, tree.levels)
-        resources = () if known.tree is None else known.tree.resources
-        return TopologyTerms(tree.levels, tree.paths, known.groups, self._choice, resources, notes)
+        notes += _unknown(groups, tree.levels)
+        resources = () if record is None else record.resources
+        return TopologyTerms(tree.levels, tree.paths, groups, self._choice, resources, notes)
+
+    def _read(
+        self, records: Mapping[str, Mapping[str, bytes]]
+    ) -> tuple[TreeRecord | None, dict[str, GroupRules], tuple[str, ...]]:
+        """The tree, None if there is no record of one that can be read; rules by the id of the job, in that order,
+        those that cannot be read being a soft pack; and what cannot be read, a line each.
+        """
+        trees = self._trees.read(records.get(TREE_RECORD, {}))
+        groups = self._groups.read(records.get(GROUP_RECORD, {}))
+        faults = [(TREE_RECORD, *each, "it is ignored") for each in sorted(trees.faults.items())]
+        faults += [(GROUP_RECORD, *each, "its rules are ignored") for each in sorted(groups.faults.items())]
+        unreadable = {name: GroupRules(name) for name in groups.faults}
+        notes = tuple(f"{kind} {name}: {fault}; {effect}" for kind, name, fault, effect in faults)
+        return trees.good.get(TREE_NAME), dict(sorted({**unreadable, **groups.good}.items())), notes
 
     def _levels(self, tree: TreeRecord | None, machines: MachineColumns) -> tuple[str, ...]:
         if tree is not None:

@@ -6,13 +6,11 @@ that stand higher in a record's tree than others are units of their own on the l
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cost_models.api.parsed_records import RecordParser
-from cost_models.group_terms import GROUP_RECORD, TREE_RECORD, GroupRules
 from cost_models.interface import MachineColumns
-from cost_models.tree_groups.records import TREE_NAME, TreeRecord, parse_group, parse_tree
+from cost_models.tree_groups.records import TreeRecord
 
 RACK_LABEL = "sakkara.topology.rack"
 NODE_LEVEL = "node"
@@ -60,35 +58,3 @@ def by_default(machines: MachineColumns) -> TreePositions:
         racks = by_labels((RACK_LABEL,), machines)
         return TreePositions(("rack", NODE_LEVEL), racks.paths)
     return TreePositions((NODE_LEVEL,), tuple((name,) for name in machines.names))
-
-
-@dataclass(frozen=True, slots=True)
-class TreeRecords:
-    """``tree``: None if there is no record of one that can be read; ``groups``: rules by the id of the job, in that
-    order, those that cannot be read being a soft pack; ``notes``: what cannot be read, a line each.
-    """
-
-    tree: TreeRecord | None
-    groups: Mapping[str, GroupRules]
-    notes: tuple[str, ...]
-
-
-class TreeReader:
-    """Reads the records, each payload once as long as it stays as it is."""
-
-    def __init__(self) -> None:
-        self._trees = RecordParser(parse_tree)
-        self._groups = RecordParser(parse_group)
-
-    def read(self, records: Mapping[str, Mapping[str, bytes]]) -> TreeRecords:
-        """What is known."""
-        trees = self._trees.read(records.get(TREE_RECORD, {}))
-        groups = self._groups.read(records.get(GROUP_RECORD, {}))
-        faults = [(TREE_RECORD, *each, "it is ignored") for each in sorted(trees.faults.items())]
-        faults += [(GROUP_RECORD, *each, "its rules are ignored") for each in sorted(groups.faults.items())]
-        unreadable = {name: GroupRules(name) for name in groups.faults}
-        return TreeRecords(
-            trees.good.get(TREE_NAME),
-            dict(sorted({**unreadable, **groups.good}.items())),
-            tuple(f"{kind} {name}: {fault}; {effect}" for kind, name, fault, effect in faults),
-        )

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -24,13 +23,6 @@ FILE = "costs.json"
 
 def encode_breakdown(snapshot: Snapshot, placed: Assignments, models: Sequence[WeightedModel]) -> bytes:
     """Return the content of ``costs.json``."""
-    return (json.dumps(cost_breakdown(snapshot, placed, models)) + "\n").encode()
-
-
-def cost_breakdown(
-    snapshot: Snapshot, placed: Assignments, models: Sequence[WeightedModel]
-) -> dict[str, Any]:
-    """Return the cost of the placements by model."""
     problem = snapshot.problem
     shapes = problem.shape[placed.cls]
     raw, points = model_points(snapshot.assessed, models, shapes, placed.machine)
@@ -38,7 +30,8 @@ def cost_breakdown(
     charged = int((units * placed.count).sum())
     totals = {name: round(float(figures @ placed.count), 6) for name, figures in points.items()}
     crowding = placed_cost(problem, placed) - charged
-    return {
+    columns = (each.tolist() for each in (placed.cls, placed.machine, placed.count, units))
+    document = {
         "unitsPerPoint": COST_UNITS_PER_POINT,
         "points": {**totals, "crowding": crowding / COST_UNITS_PER_POINT},
         "units": {"placed": charged, "crowding": crowding, "pending": pending_cost(problem, placed)},
@@ -51,11 +44,7 @@ def cost_breakdown(
                 "raw": {name: float(figures[index]) for name, figures in raw.items()},
                 "points": {name: round(float(figures[index]), 6) for name, figures in points.items()},
             }
-            for index, (cls, machine, count, unit) in enumerate(
-                zip(
-                    *(each.tolist() for each in (placed.cls, placed.machine, placed.count, units)),
-                    strict=True,
-                )
-            )
+            for index, (cls, machine, count, unit) in enumerate(zip(*columns, strict=True))
         ],
     }
+    return (json.dumps(document) + "\n").encode()

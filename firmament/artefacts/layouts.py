@@ -126,7 +126,8 @@ def arrays_within(value: Any, name: str = "") -> Iterator[tuple[str, NDArray[Any
         for each in fields(value):
             part, where = getattr(value, each.name), f"{name}.{each.name}".removeprefix(".")
             if each.name in known and part is not None:
-                array = part if isinstance(part, np.ndarray) else np.array(_plain(part), dtype=np.int64)
+                plain = list(part) if isinstance(part, Mapping) else part
+                array = part if isinstance(part, np.ndarray) else np.array(plain, dtype=np.int64)
                 yield where, array, known[each.name]
             yield from arrays_within(part, where)
     elif isinstance(value, Mapping):
@@ -135,10 +136,6 @@ def arrays_within(value: Any, name: str = "") -> Iterator[tuple[str, NDArray[Any
     elif isinstance(value, (tuple, list)):
         for index, part in enumerate(value):
             yield from arrays_within(part, f"{name}[{index}]")
-
-
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, Mapping) else value
 
 
 def faults(problem: PlacementProblem, placed: Assignments) -> Iterator[str]:

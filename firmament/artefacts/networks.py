@@ -8,13 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from cost_models.interface import Int64
 from firmament.core.flow.outcome import ARC_BLOCKS, FlowOutcome, to_dimacs
 from firmament.core.flow.reduction import AlikeMachines
-
-NETWORK_DIMACS = "network.dimacs"
-NETWORK_JSON = "network.json"
-FLOW = "flow.dimacs"
 
 
 def encode_network(
@@ -25,13 +20,13 @@ def encode_network(
 ) -> dict[str, bytes]:
     """Return ``network.dimacs``, ``network.json`` and ``flow.dimacs``; nodes have the same numbers in all three."""
     return {
-        NETWORK_DIMACS: to_dimacs(outcome.network).encode(),
-        NETWORK_JSON: (json.dumps(network_document(outcome, alike, classes, machine_names)) + "\n").encode(),
-        FLOW: flow_text(outcome).encode(),
+        "network.dimacs": to_dimacs(outcome.network).encode(),
+        "network.json": (json.dumps(_document(outcome, alike, classes, machine_names)) + "\n").encode(),
+        "flow.dimacs": _flow_text(outcome).encode(),
     }
 
 
-def flow_text(outcome: FlowOutcome) -> str:
+def _flow_text(outcome: FlowOutcome) -> str:
     """``s COST``, then ``f TAIL HEAD FLOW`` for every arc that carries any: DIMACS' format for answers."""
     problem = outcome.network.problem
     used = np.flatnonzero(outcome.flows)
@@ -41,7 +36,7 @@ def flow_text(outcome: FlowOutcome) -> str:
     return "\n".join(lines) + "\n"
 
 
-def network_document(
+def _document(
     outcome: FlowOutcome,
     alike: AlikeMachines | None,
     classes: Sequence[Sequence[int]] | None,
@@ -83,14 +78,11 @@ def _arcs(outcome: FlowOutcome, block: slice) -> list[list[int]]:
         problem.costs[block],
         outcome.flows[block],
     )
-    rows: list[list[int]] = np.stack([column.astype(np.int64) for column in columns], axis=1).tolist()
-    return rows
+    return np.stack([column.astype(np.int64) for column in columns], axis=1).tolist()
 
 
 def _members(row: int, alike: AlikeMachines | None) -> list[int]:
     """Rows of the machines that a machine row of the network stands for."""
     if alike is None:
         return [row]
-    members: Int64 = alike.members[alike.first[row] : alike.first[row + 1]]
-    rows: list[int] = members.tolist()
-    return rows
+    return alike.members[alike.first[row] : alike.first[row + 1]].tolist()

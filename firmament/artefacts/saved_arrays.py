@@ -16,27 +16,24 @@ import math
 import zipfile
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, TypeVar, get_args, get_origin
+from typing import Any, get_args, get_origin
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.api.arrays import Arrays, MalformedArraysError
+from cost_models.api.assessment import SavableLedger
 from cost_models.interface import Ledger, ModelDeclarationError
-from cost_models.registry import UnknownModelError
-from cost_models.saved_ledgers import SavableLedger, restore_ledger
-from cost_models.task_constraints import restore_constraint
+from cost_models.registry import UnknownModelError, reader_of
 from firmament.artefacts import ArtefactError
 from firmament.artefacts.layouts import faults
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.rules.ruleset import RuleSet
 
 FILE = "problem.npz"
-
-T = TypeVar("T")
 
 _STRUCTURE = "structure"
 _UNREADABLE = (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile, zlib.error, NotImplementedError)
@@ -96,21 +93,32 @@ def decode_arrays(content: bytes) -> tuple[PlacementProblem, Assignments]:
         raise ArtefactError(f"{FILE}: {error}") from error
     for fault in faults(read.problem, read.placed):
         raise ArtefactError(f"{FILE}: {fault}; save the round again")
-    if reader.sizes != _model_sizes(read.problem):
+    problem = read.problem
+    expected = [(len(problem.requests), problem.machines)] * len(problem.ledgers)
+    if problem.rules is not None:
+        expected += _constraint_sizes(problem.rules, problem.machines)
+    if reader.sizes != expected:
         raise ArtefactError(f"{FILE}: a model saved something for another problem; save the round again")
-    return read.problem, read.placed
+    return problem, read.placed
 
 
 def _storable(problem: PlacementProblem) -> PlacementProblem:
     """The problem without what is left out, and with what stands for models' own."""
     changes: dict[str, Any] = {"openings": (), "held": None}
     changes["joint"] = tuple(replace(rows, returned=None) for rows in problem.joint)
-    changes["ledgers"] = tuple(_saved_ledger(ledger, problem) for ledger in problem.ledgers)
+    sizes = len(problem.requests), problem.machines
+    changes["ledgers"] = tuple(
+        SavedByModel(ledger.model, sizes, ledger.saved(), ledger.reason)
+        if isinstance(ledger, SavableLedger)
+        else SavedByModel("", sizes, reason=ledger.reason)
+        for ledger in problem.ledgers
+    )
     if problem.rules is not None and problem.rules.modelled:
-        sizes = _constraint_sizes(problem.rules, problem.machines)
         saved: list[Any] = [
             SavedByModel(each.model, size, each.constraint.saved())
-            for each, size in zip(problem.rules.modelled, sizes, strict=True)
+            for each, size in zip(
+                problem.rules.modelled, _constraint_sizes(problem.rules, problem.machines), strict=True
+            )
         ]
         pairs = zip(problem.rules.modelled, saved, strict=True)
         modelled = tuple(replace(each, constraint=constraint) for each, constraint in pairs)
@@ -118,21 +126,8 @@ def _storable(problem: PlacementProblem) -> PlacementProblem:
     return replace(problem, **changes)
 
 
-def _saved_ledger(ledger: Ledger, problem: PlacementProblem) -> SavedByModel:
-    sizes = len(problem.requests), problem.machines
-    if isinstance(ledger, SavableLedger):
-        return SavedByModel(ledger.model, sizes, ledger.saved(), ledger.reason)
-    return SavedByModel("", sizes, reason=ledger.reason)
-
-
 def _constraint_sizes(rules: RuleSet, machines: int) -> list[tuple[int, int]]:
     return [(int(each.kind.max(initial=-1)) + 1, machines) for each in rules.modelled]
-
-
-def _model_sizes(problem: PlacementProblem) -> list[tuple[int, int]]:
-    """The sizes of all that models saved, in order."""
-    found = [(len(problem.requests), problem.machines)] * len(problem.ledgers)
-    return found + ([] if problem.rules is None else _constraint_sizes(problem.rules, problem.machines))
 
 
 class _Writer:
@@ -189,8 +184,8 @@ class _Reader:
                 "it cannot be run again, but its other files can be read"
             )
         if kind is Ledger:
-            return _restored(restore_ledger, "counted with a ledger", saved)
-        return _restored(restore_constraint, "has a constraint", saved)
+            return _restored("restore_ledger", "counted with a ledger", saved)
+        return _restored("restore_constraint", "has a constraint", saved)
 
     def _array(self, kind: Any, reference: Any) -> NDArray[Any]:
         if not isinstance(reference, list):
@@ -206,10 +201,10 @@ class _Reader:
         return array
 
 
-def _restored(restore: Callable[[str, Arrays, int, int], T], what: str, saved: SavedByModel) -> T:
-    """What a model makes of its arrays; ``what``: what the round did with it. Raises as ``_Reader.content``."""
+def _restored(reader: str, what: str, saved: SavedByModel) -> Any:
+    """What a model's ``reader`` makes of its arrays; ``what``: what the round did with it. Raises as ``content``."""
     try:
-        return restore(saved.model, saved.arrays, *saved.sizes)
+        return reader_of(saved.model, reader)(saved.arrays, *saved.sizes)
     except KeyError as error:
         raise KeyError(f"{error.args[0]} of {saved.model}") from error
     except MalformedArraysError as error:

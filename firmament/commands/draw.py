@@ -34,6 +34,5 @@ def pictures() -> dict[str, str]:
 
     done = {}
     for policy in sorted(set(BASE_POLICIES) & set(available())):
-        it = example(policy, OrToolsSolver())
-        done[f"{policy}.svg"] = drawn(it.outcome, it.classes, it.machines, f"The policy {policy}", NOTE)
+        done[f"{policy}.svg"] = drawn(*example(policy, OrToolsSolver()), f"The policy {policy}", NOTE)
     return done

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 Command = Callable[..., None]
 
 
-def _target(command: Command) -> Command:
-    option = click.option("--target", default="127.0.0.1:9090", show_default=True, metavar="HOST:PORT")
+def target_options(command: Command) -> Command:
+    """Add the options that say which solver, and what certificates to show to it."""
+    option = click.option("--target", default="127.0.0.1:9090", metavar="HOST:PORT")
     return option(tls_options(command))
 
 
@@ -30,24 +31,21 @@ _timeout = click.option(
     "--timeout",
     type=click.FloatRange(0, min_open=True),
     default=30.0,
-    show_default=True,
     help="Seconds to wait for an answer.",
 )
 
 
 def connection_options(command: Command) -> Command:
     """Add the options that say which solver, and how long to wait for an answer."""
-    return _target(_timeout(command))
+    return target_options(_timeout(command))
 
 
 def solver_options(command: Command) -> Command:
     """Add the options that say which solver, which cluster, and how long to wait for an answer."""
-    return _target(_cluster(_timeout(command)))
+    return target_options(_cluster(_timeout(command)))
 
 
-output_option = click.option(
-    "-o", "--output", type=click.Choice(("table", "json")), default="table", show_default=True
-)
+output_option = click.option("-o", "--output", type=click.Choice(("table", "json")), default="table")
 
 
 @contextmanager

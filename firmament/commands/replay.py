@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from firmament.commands.inspection_options import echo_json, output_option
 from firmament.server.saving import saved_rounds
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _UNWRAPPED = 10_000
 
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path))
-@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@output_option
 def replay(path: Path, output: str) -> None:
     """Run a saved round again, or all rounds of a folder that `firmament serve --artefacts` wrote.
 
@@ -45,7 +45,7 @@ def replay(path: Path, output: str) -> None:
         sys.exit(2)
     if output == "json":
         rounds = [{"path": str(each), **done.document()} for each, done in replays]
-        click.echo(json.dumps({"rounds": rounds}, indent=2))
+        echo_json({"rounds": rounds})
     else:
         _print_table(replays)
     sys.exit(0 if all(done.same for _, done in replays) else 1)

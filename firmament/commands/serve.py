@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 
 import firmament
-from firmament.configuration.document import SchedulerConfiguration, load
+from firmament.configuration.document import load
 from firmament.server.address import AddressError, parse_address
-from firmament.server.saving import ROUNDS_KEPT, ArtefactFolderError
+from firmament.server.saving import ROUNDS_KEPT, ArtefactFolder, ArtefactFolderError
 from protos.conventions.configuration_file import ConfigurationError
 from protos.conventions.logs import configure, logging_options
 from protos.conventions.tls import TlsError, chosen_tls, tls_options
@@ -22,7 +22,6 @@ from protos.conventions.tracing import TracingError, tracer_of, tracing_option
 @click.option(
     "--listen",
     default="127.0.0.1:9090",
-    show_default=True,
     metavar="HOST:PORT",
     help="Where to serve gRPC; port 0 lets the system choose one.",
 )
@@ -49,7 +48,6 @@ from protos.conventions.tracing import TracingError, tracer_of, tracing_option
     "--artefacts-rounds",
     type=click.IntRange(1, 1_000_000),
     default=ROUNDS_KEPT,
-    show_default=True,
     metavar="N",
     help="How many saved rounds to keep.",
 )
@@ -68,42 +66,30 @@ def serve(
     log_format: str,
 ) -> None:
     """Run the solver: serve gRPC until SIGTERM or Ctrl-C."""
+    # grpc and the solver are imported only here, since ``--help`` does without them.
+    from firmament.server import process
+    from firmament.server.credentials import parse_clients
+
     try:
         configuration = load(config)
         if print_config:
             click.echo(configuration.effective_yaml(), nl=False)
             return
         configure(log_level, log_format)
-        _run(configuration, (listen, metrics), tls_clients, (artefacts, artefacts_rounds), traces)
+        tls = chosen_tls()
+        if bool(tls_clients) != (tls is not None):
+            text = "--tls-client and --tls-cert go together: say which certificates may drive which cluster"
+            click.echo(text, err=True)
+            sys.exit(2)
+        options = process.ServeOptions(
+            listen=parse_address("--listen", listen),
+            metrics=None if metrics is None else parse_address("--metrics", metrics, any_port=False),
+            artefacts=None if artefacts is None else ArtefactFolder(artefacts, artefacts_rounds),
+            tls=tls,
+            clients=parse_clients(tls_clients),
+            tracer=tracer_of(traces, "firmament", firmament.__version__),
+        )
+        asyncio.run(process.serve(configuration, options))
     except (ConfigurationError, AddressError, ArtefactFolderError, TlsError, TracingError) as error:
         click.echo(str(error), err=True)
         sys.exit(2)
-
-
-def _run(
-    configuration: SchedulerConfiguration,
-    addresses: tuple[str, str | None],
-    tls_clients: tuple[str, ...],
-    saving: tuple[Path | None, int],
-    traces: str | None,
-) -> None:
-    """Serve; grpc and the solver are imported only here, since ``--help`` does without them."""
-    from firmament.server.credentials import parse_clients
-    from firmament.server.process import ServeOptions, serve
-    from firmament.server.saving import ArtefactOptions
-
-    (listen, metrics), (folder, rounds) = addresses, saving
-    tls = chosen_tls()
-    if bool(tls_clients) != (tls is not None):
-        raise TlsError(
-            "--tls-client and --tls-cert go together: say which certificates may drive which cluster"
-        )
-    options = ServeOptions(
-        listen=parse_address("--listen", listen),
-        metrics=None if metrics is None else parse_address("--metrics", metrics, any_port=False),
-        artefacts=None if folder is None else ArtefactOptions(folder, rounds),
-        tls=tls,
-        clients=parse_clients(tls_clients),
-        tracer=tracer_of(traces, "firmament", firmament.__version__),
-    )
-    asyncio.run(serve(configuration, options))

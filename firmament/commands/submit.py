@@ -6,11 +6,13 @@ import asyncio
 import re
 import sys
 from contextlib import suppress
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from protos.conventions.tls import TlsError, chosen_tls, tls_options
+from firmament.commands.inspection_options import echo_json, output_option, target_options
+from protos.conventions.tls import TlsError, chosen_tls
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from firmament.submit.report import SubmissionReport
     from firmament.submit.workload import WorkloadOptions
 
+POSITIVE = click.FloatRange(0, min_open=True)
 _UNITS = {"": 1, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 _RANGE_PART = re.compile(r"(\d{1,15})(Ki|Mi|Gi|Ti|m)?")
 
@@ -51,58 +54,34 @@ class RangeType(click.ParamType[tuple[int, int]]):
 
 
 @click.command()
-@click.option("--target", default="127.0.0.1:9090", show_default=True, metavar="HOST:PORT")
+@target_options
 @click.option("--nodes", type=click.IntRange(0, 1_000_000), required=True, help="Simulated machines.")
 @click.option(
     "--tasks", type=click.IntRange(0, 10_000_000), help="Tasks to submit; or give --rate and --duration."
 )
+@click.option("--classes", type=click.IntRange(1, 100_000), default=10, help="Task classes.")
+@click.option("--rate", type=POSITIVE, help="Tasks per second; default: all at once.")
+@click.option("--duration", type=POSITIVE, help="Seconds to submit for, with --rate.")
+@click.option("--sizes", type=RangeType(), default="10-100", help="Tasks per job.")
+@click.option("--cpu", type=RangeType(("m",)), default="100m-500m", help="Milli-cores per task.")
 @click.option(
-    "--classes", type=click.IntRange(1, 100_000), default=10, show_default=True, help="Task classes."
-)
-@click.option(
-    "--rate", type=click.FloatRange(0, min_open=True), help="Tasks per second; default: all at once."
-)
-@click.option(
-    "--duration", type=click.FloatRange(0, min_open=True), help="Seconds to submit for, with --rate."
-)
-@click.option("--sizes", type=RangeType(), default="10-100", show_default=True, help="Tasks per job.")
-@click.option(
-    "--cpu", type=RangeType(("m",)), default="100m-500m", show_default=True, help="Milli-cores per task."
-)
-@click.option(
-    "--memory",
-    type=RangeType(("Ki", "Mi", "Gi", "Ti")),
-    default="64Mi-512Mi",
-    show_default=True,
-    help="Bytes per task.",
+    "--memory", type=RangeType(("Ki", "Mi", "Gi", "Ti")), default="64Mi-512Mi", help="Bytes per task."
 )
 @click.option(
     "--fill",
     type=click.FloatRange(0, 1),
     default=0.0,
-    show_default=True,
     help="Mean share of each machine that is taken from the start.",
 )
+@click.option("--task-seconds", type=POSITIVE, help="Mean life of a task; default: for ever.")
+@click.option("--seed", type=click.IntRange(0), default=0)
+@click.option("--samples/--no-samples", default=True, help="Send usage samples of machines.")
+@click.option("--cluster", default="simulated", help="Cluster name to drive.")
+@click.option("--timeout", type=POSITIVE, default=300.0, help="Seconds.")
 @click.option(
-    "--task-seconds", type=click.FloatRange(0, min_open=True), help="Mean life of a task; default: for ever."
+    "--connect-timeout", type=POSITIVE, default=5.0, help="Seconds to wait for the solver to answer."
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
-@click.option(
-    "--samples/--no-samples", default=True, show_default=True, help="Send usage samples of machines."
-)
-@click.option("--cluster", default="simulated", show_default=True, help="Cluster name to drive.")
-@click.option(
-    "--timeout", type=click.FloatRange(0, min_open=True), default=300.0, show_default=True, help="Seconds."
-)
-@click.option(
-    "--connect-timeout",
-    type=click.FloatRange(0, min_open=True),
-    default=5.0,
-    show_default=True,
-    help="Seconds to wait for the solver to answer.",
-)
-@tls_options
-@click.option("-o", "--output", type=click.Choice(("table", "json")), default="table", show_default=True)
+@output_option
 def submit(
     *,
     target: str,
@@ -120,7 +99,7 @@ def submit(
 
     from firmament.server.address import AddressError, parse_address
     from firmament.submit.client import SubmitOptions, TargetError
-    from firmament.submit.report import print_json, print_table
+    from firmament.submit.report import print_table
     from firmament.submit.workload import WorkloadOptions
 
     try:
@@ -143,7 +122,10 @@ def submit(
     except KeyboardInterrupt:
         click.echo("interrupted", err=True)
         sys.exit(130)
-    (print_json if output == "json" else print_table)(report, Console())
+    if output == "json":
+        echo_json(asdict(report))
+    else:
+        print_table(report, Console())
     sys.exit(0 if report.complete else 1)
 
 

@@ -86,10 +86,4 @@ class LimitSection(Section):
         """Return what concerns single clusters, as the core takes it."""
         from firmament.core.configuration import Quota
 
-        return Quota(
-            tasks=self.tasks,
-            machines=self.machines,
-            classes=self.classes,
-            records=self.records,
-            record_bytes=self.record_bytes,
-        )
+        return Quota(self.tasks, self.machines, self.classes, self.records, self.record_bytes)

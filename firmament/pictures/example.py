@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from cost_models.registry import load_model
 from firmament.core.configuration import CoreConfiguration, WeightedModel
@@ -45,18 +44,10 @@ _SECONDS = {"program-a": 90.0, "program-b": 30.0}
 _SLOWER_ON_SMALL = {"program-a": 1.5, "program-b": 3.0}
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
-    """The example under one policy: the whole network with an optimal flow, and labels of its rows."""
-
-    policy: str
-    outcome: FlowOutcome
-    classes: tuple[str, ...]
-    machines: tuple[str, ...]
-
-
-def example(policy: str, solver: Solver) -> Example:
-    """Return the example's network under a base policy without arguments; raises ``UnknownModelError``."""
+def example(policy: str, solver: Solver) -> tuple[FlowOutcome, tuple[str, ...], tuple[str, ...]]:
+    """Return the example's whole network under a base policy without arguments with an optimal flow, and the labels of
+    its classes and machines; raises ``UnknownModelError``.
+    """
     problem_of = scheduler(policy, solver).open_round().snapshot
     assert problem_of is not None
     residual = Residual(problem_of.problem)
@@ -65,7 +56,7 @@ def example(policy: str, solver: Solver) -> Example:
     assert outcome is not None
     jobs = list(JOBS)
     names = tuple(jobs[problem_of.uids[each].startswith("b")] for each in problem_of.first.tolist())
-    return Example(policy, outcome, names, problem_of.machine_names)
+    return outcome, names, problem_of.machine_names
 
 
 def scheduler(policy: str, solver: Solver) -> Scheduler:

@@ -6,7 +6,6 @@ import os
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 
 class AddressError(ValueError):
@@ -47,9 +46,7 @@ def check_free(address: ListenAddress) -> None:
     """
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     try:
-        with socket.socket(family, socket.SOCK_STREAM) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind((address.host, address.port))
+        socket.create_server((address.host, address.port), family=family).close()
     except OSError as error:
         reason = os.strerror(error.errno).lower() if error.errno and error.errno > 0 else error.strerror
         raise AddressError(f"cannot listen on {address}: {reason}; choose another address") from error
@@ -63,23 +60,16 @@ PING_SECONDS = 5.0
 """Clients may probe an idle connection this often; bridges do so every 20 s. gRPC's own least is five minutes, and
 whoever probes more often is disconnected."""
 
-HELLO_SECONDS = 10.0
-"""Until when a new connection must have said what it speaks."""
-
 _IDLE_MS = 60_000
 """How long a connection may go without a call: those that only stand there take memory and descriptors from others."""
 
 _IDENTITY = 1
 """The one bit of gRPC's set of algorithms that stands for no compression."""
 
-Options: TypeAlias = Sequence[tuple[str, int]]
-
 
 def server_options(
-    message_bytes: int = MESSAGE_BYTES,
-    ping_seconds: float = PING_SECONDS,
-    hello_seconds: float = HELLO_SECONDS,
-) -> Options:
+    message_bytes: int, ping_seconds: float, hello_seconds: float
+) -> Sequence[tuple[str, int]]:
     """Return the options of the server.
 
     ``message_bytes``: the largest message that is taken; one that is compressed is refused, since a few bytes of it may

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from firmament.core.results import Counts, Explanation, MachineState, RoundResult, TaskState
     from firmament.core.round_flow.assembly import RoundFlow, RoundSummary
     from firmament.core.scheduler import Scheduler
-    from firmament.wire import EncodedRound
+    from firmament.wire.rounds import EncodedRound
 
 
 GRACE_SECONDS = 10.0
@@ -70,6 +70,8 @@ Recorder = Callable[[RoundRecord], None]
 class Fencing:
     """The fencing number that a newcomer has to reach; see ``admits``. Told the time by ``wall`` and ``monotonic``.
 
+    ``number``: of the driver that is attached, or was the last one.
+
     It protects the driver that is attached from an older one that has not noticed. Once none is attached there is
     nobody to protect: what a stale driver knows comes from the same API server, which refuses a second binding.
     """
@@ -77,13 +79,8 @@ class Fencing:
     def __init__(self, wall: Callable[[], float], monotonic: Callable[[], float]) -> None:
         self._wall = wall
         self._monotonic = monotonic
-        self._number = 0
+        self.number = 0
         self._lapses = float("-inf")
-
-    @property
-    def number(self) -> int:
-        """The number of the driver that is attached, or was the last one."""
-        return self._number
 
     def admits(self, number: int) -> bool:
         """Whether a driver with this number may take over.
@@ -95,11 +92,11 @@ class Fencing:
         if self._monotonic() >= self._lapses:
             return True
         latest = (self._wall() + AHEAD_SECONDS) * 1000
-        return (number <= latest, number) >= (self._number <= latest, self._number)
+        return (number <= latest, number) >= (self.number <= latest, self.number)
 
     def attached(self, number: int) -> None:
         """Note that a driver with this number drives."""
-        self._number = number
+        self.number = number
         self._lapses = float("inf")
 
     def detached(self) -> None:
@@ -240,7 +237,9 @@ class ServedCluster:
         """
         with self._round_lock:
             with self._lock:
-                scheduler = self._current()
+                if self._driver is not None and not self._in_sync:
+                    raise NoStateError(f"the snapshot of cluster {self.name!r} is not complete yet")
+                scheduler = self._known()
                 opened = scheduler.open_round()
             placement = opened.solve()
             self._failing.succeeded()
@@ -353,9 +352,3 @@ class ServedCluster:
         if self._scheduler is None:
             raise NoStateError(f"cluster {self.name!r} has no complete snapshot yet")
         return self._scheduler
-
-    def _current(self) -> Scheduler:
-        """Return the state for a round; while a driver's first snapshot is on its way there is none."""
-        if self._driver is not None and not self._in_sync:
-            raise NoStateError(f"the snapshot of cluster {self.name!r} is not complete yet")
-        return self._known()

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-from firmament.server.cluster import Fencing, Recorder, ServedCluster
-
-if TYPE_CHECKING:
-    from firmament.core.scheduler import Scheduler
+from firmament.server.cluster import ServedCluster
 
 IDLE_CLUSTERS = 16
 """Clusters without a session whose state is kept for questions; of more, the longest unused are forgotten."""
@@ -30,20 +26,16 @@ class TooManyClustersError(Exception):
 class ClusterRegistry:
     """Creates clusters on first use, and bounds how many have sessions (``most``) and how many are kept without one.
 
-    ``new_fencing``: who may drive a new cluster, by default by the system's clocks. For the event loop's thread only.
+    ``new_cluster`` makes one of a name. For the event loop's thread only.
     """
 
     def __init__(
         self,
-        new_scheduler: Callable[[], Scheduler],
+        new_cluster: Callable[[str], ServedCluster],
         idle_limit: int = IDLE_CLUSTERS,
-        recorder: Recorder | None = None,
         most: int = 1000,
-        new_fencing: Callable[[], Fencing] | None = None,
     ) -> None:
-        self._new_fencing: Callable[[], Fencing | None] = new_fencing or (lambda: None)
-        self._new_scheduler = new_scheduler
-        self._recorder = recorder
+        self._new_cluster = new_cluster
         self._idle_limit = idle_limit
         self._most = most
         self._clusters: dict[str, ServedCluster] = {}
@@ -60,9 +52,7 @@ class ClusterRegistry:
                 f"{len(self._sessions)} clusters have sessions, as many as limits.clusters allows; raise it in the "
                 "solver's configuration"
             )
-        cluster = self._clusters.pop(name, None) or ServedCluster(
-            name, self._new_scheduler, self._recorder, self._new_fencing()
-        )
+        cluster = self._clusters.pop(name, None) or self._new_cluster(name)
         self._clusters[name] = cluster
         self._sessions[name] += 1
         idle = [each for each in self._clusters if not self._sessions[each]]

@@ -15,7 +15,10 @@ _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5
 
 
 class Metrics:
-    """Records what the server does; safe to call from any thread."""
+    """Records what the server does; safe to call from any thread.
+
+    ``solver_restarts`` and ``sessions`` are for those who count the former and open the latter.
+    """
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -47,7 +50,7 @@ class Metrics:
             "firmament_model_remarks",
             "Remarks of cost models on bad input, such as annotations that cannot be read; each text once.",
         )
-        self._restarts = counter(
+        self.solver_restarts = counter(
             "firmament_solver_restarts",
             "Solver processes replaced because they died or were killed at the time limit.",
         )
@@ -56,7 +59,7 @@ class Metrics:
             "Calls that were turned away: beyond a limit, or streams that did not say hello in time.",
             "reason",
         )
-        self._sessions = gauge("firmament_sessions", "Open sessions.")
+        self.sessions = gauge("firmament_sessions", "Open sessions.")
         gauge("firmament_build_info", "Always 1; the label says which version runs.", "version").labels(
             firmament.__version__
         ).set(1)
@@ -64,14 +67,9 @@ class Metrics:
     def round_done(self, result: RoundResult, seconds: float) -> None:
         """Record a round that took ``seconds`` in all."""
         stats = result.stats
-        for stage, spent in (
-            ("snapshot", stats.snapshot_seconds),
-            ("network", stats.network_seconds),
-            ("solve", stats.solve_seconds),
-            ("admit", stats.admit_seconds),
-            ("total", seconds),
-        ):
-            self._stages.labels(stage).observe(spent)
+        for stage in ("snapshot", "network", "solve", "admit"):
+            self._stages.labels(stage).observe(getattr(stats, f"{stage}_seconds"))
+        self._stages.labels("total").observe(seconds)
         self._tasks.labels("placed").inc(stats.placed)
         self._tasks.labels("pending").inc(stats.pending)
         self._arcs.set(stats.arcs)
@@ -82,18 +80,6 @@ class Metrics:
         self._failures.inc()
         self._set_aside.inc(set_aside)
 
-    def solver_restarted(self) -> None:
-        """Count a solver process that had to be replaced."""
-        self._restarts.inc()
-
     def refused(self, reason: str) -> None:
         """Count a call that was turned away."""
         self._refused.labels(reason).inc()
-
-    def session_opened(self) -> None:
-        """Count a session."""
-        self._sessions.inc()
-
-    def session_closed(self) -> None:
-        """Stop counting a session."""
-        self._sessions.dec()

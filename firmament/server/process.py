@@ -19,12 +19,12 @@ from firmament.configuration.document import SchedulerConfiguration, build_core
 from firmament.core.scheduler import Scheduler
 from firmament.memory import keep_freed_memory, relax_garbage_collection
 from firmament.server.address import PING_SECONDS, ListenAddress, check_free, server_options
+from firmament.server.cluster import ServedCluster
 from firmament.server.cluster_registry import ClusterRegistry
 from firmament.server.credentials import Clients, server_credentials
 from firmament.server.driving.loop import RoundRunner
 from firmament.server.metrics import Metrics
-from firmament.server.round_traces import RoundTraces
-from firmament.server.saving import ArtefactOptions, ArtefactWriter
+from firmament.server.saving import ArtefactFolder, ArtefactWriter
 from firmament.server.service import SchedulerService, add_service
 from firmament.server.session import SessionSettings
 from firmament.solvers.process_solver import DEFAULT_SOLVER, ProcessSolver
@@ -57,7 +57,7 @@ class ServeOptions:
 
     listen: ListenAddress
     metrics: ListenAddress | None = None
-    artefacts: ArtefactOptions | None = None
+    artefacts: ArtefactFolder | None = None
     solver: str = DEFAULT_SOLVER
     ping_seconds: float = PING_SECONDS
     tls: TlsFiles | None = None
@@ -65,20 +65,14 @@ class ServeOptions:
     tracer: Tracer | None = None
 
 
-class SteadyClock:
-    """Tells what ``wall`` told when this was made, and the seconds since then by ``monotonic``.
+def steady_clock(wall: Callable[[], float], monotonic: Callable[[], float]) -> Callable[[], float]:
+    """A clock that tells what ``wall`` tells now, and the seconds since by ``monotonic``: seconds since the epoch.
 
     Waits, back-offs and time-outs are differences: were the system's clock turned back by an hour, a task whose binding
     had failed would wait that hour; were it turned forward, gangs would be given up that are just being bound.
     """
-
-    def __init__(self, wall: Callable[[], float], monotonic: Callable[[], float]) -> None:
-        self._monotonic = monotonic
-        self._offset = wall() - monotonic()
-
-    def __call__(self) -> float:
-        """Seconds since the epoch."""
-        return self._offset + self._monotonic()
+    offset = wall() - monotonic()
+    return lambda: offset + monotonic()
 
 
 class SolverServer:
@@ -86,7 +80,7 @@ class SolverServer:
 
     ``start`` and ``stop`` in one event loop; usable in tests without signals. ``clock``: seconds since the epoch, by
     default those of the system as each snapshot began, and from then on steady. The constructor raises
-    ``ConfigurationError`` and ``ArtefactFolderError``. ``serving``: whether it takes sessions; may be asked from any
+    ``ConfigurationError``. ``serving``: whether it takes sessions; may be asked from any
     thread, as may ``metrics``.
     """
 
@@ -101,15 +95,11 @@ class SolverServer:
         self._core = build_core(configuration)
         self._clock = clock
         self.metrics = Metrics()
-        self._solver = ProcessSolver(options.solver, on_restart=self.metrics.solver_restarted)
+        self._solver = ProcessSolver(options.solver, on_restart=self.metrics.solver_restarts.inc)
         self._artefacts = ArtefactWriter(options.artefacts, self._core) if options.artefacts else None
         self._service = SchedulerService(
-            ClusterRegistry(
-                self._new_scheduler,
-                recorder=self._artefacts.record if self._artefacts else None,
-                most=configuration.limits.clusters,
-            ),
-            RoundRunner(self.metrics, traces=RoundTraces(options.tracer) if options.tracer else None),
+            ClusterRegistry(self._new_cluster, most=configuration.limits.clusters),
+            RoundRunner(self.metrics, tracer=options.tracer),
             SessionSettings(
                 batching_window=configuration.round.batching_window,
                 limits=configuration.limits,
@@ -163,22 +153,20 @@ class SolverServer:
             await self._server.stop(grace=0.2)
             self._server = None
 
+    def _new_cluster(self, name: str) -> ServedCluster:
+        return ServedCluster(name, self._new_scheduler, self._artefacts.record if self._artefacts else None)
+
     def _new_scheduler(self) -> Scheduler:
-        clock = self._clock or SteadyClock(time.time, time.monotonic)
+        clock = self._clock or steady_clock(time.time, time.monotonic)
         return Scheduler(configuration=self._core, solver=self._solver, clock=clock, timer=time.perf_counter)
-
-
-def allow_all_descriptors() -> None:
-    """Let this process open as many descriptors as it may ask for: each connection of a client takes one."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 async def serve(configuration: SchedulerConfiguration, options: ServeOptions) -> None:
     """Serve until SIGTERM or SIGINT, then drain. Raises ``AddressError`` if an address cannot be used."""
     if options.metrics is not None:
         check_free(options.metrics)
-    allow_all_descriptors()
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # each connection of a client takes one
     relax_garbage_collection()
     keep_freed_memory()
     stopping = asyncio.Event()

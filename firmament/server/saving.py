@@ -10,7 +10,6 @@ import re
 import shutil
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -81,14 +80,6 @@ def saved_rounds(path: Path) -> list[tuple[int, Path]]:
     return sorted((int(match[1]), each) for match, each in found if match and each.is_dir())
 
 
-@dataclass(frozen=True, slots=True)
-class ArtefactOptions:
-    """Where to save rounds and how many to keep."""
-
-    folder: Path
-    rounds: int = ROUNDS_KEPT
-
-
 class ArtefactWriter:
     """Writes rounds to a folder.
 
@@ -96,9 +87,8 @@ class ArtefactWriter:
     written, is left out; the log says so once for each kind of failure, and at the end how many were left out.
     """
 
-    def __init__(self, options: ArtefactOptions, configuration: CoreConfiguration) -> None:
-        """Prepare the folder; raises ``ArtefactFolderError``."""
-        self._folder = ArtefactFolder(options.folder, options.rounds)
+    def __init__(self, folder: ArtefactFolder, configuration: CoreConfiguration) -> None:
+        self._folder = folder
         self._configuration = configuration
         self._versions = {
             "firmament": firmament.__version__,

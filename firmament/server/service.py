@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, asynccontextmanager, contextmanager
-from types import MappingProxyType
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import grpc
@@ -25,8 +25,13 @@ from firmament.server.credentials import Clients
 from firmament.server.session import ProtocolError, SessionSettings, check_hello
 from firmament.server.session import Session as DriverSession
 from firmament.solvers.base import SolverClosedError
-from firmament.wire import explanation_to_proto, machine_state_to_proto, task_state_to_proto
-from firmament.wire.flow import flow_to_proto, rounds_to_proto
+from firmament.wire.rounds import (
+    explanation_to_proto,
+    flow_to_proto,
+    machine_state_to_proto,
+    rounds_to_proto,
+    task_state_to_proto,
+)
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
@@ -34,19 +39,17 @@ if TYPE_CHECKING:
 
     from firmament.server.driving.loop import RoundRunner
     from firmament.server.metrics import Metrics
-    from firmament.wire import EncodedRound
+    from firmament.wire.rounds import EncodedRound
 
 
 T = TypeVar("T")
 
-_CODES: Mapping[type[Exception], grpc.StatusCode] = MappingProxyType(
-    {
-        NoStateError: grpc.StatusCode.FAILED_PRECONDITION,
-        ClusterInUseError: grpc.StatusCode.FAILED_PRECONDITION,
-        UnknownClusterError: grpc.StatusCode.NOT_FOUND,
-        DecodeError: grpc.StatusCode.INVALID_ARGUMENT,
-    }
-)
+_CODES: Mapping[type[Exception], grpc.StatusCode] = {
+    NoStateError: grpc.StatusCode.FAILED_PRECONDITION,
+    ClusterInUseError: grpc.StatusCode.FAILED_PRECONDITION,
+    UnknownClusterError: grpc.StatusCode.NOT_FOUND,
+    DecodeError: grpc.StatusCode.INVALID_ARGUMENT,
+}
 """How calls end over errors that say why."""
 
 
@@ -175,12 +178,11 @@ class SchedulerService:
     def _open(self, session: DriverSession) -> Iterator[None]:
         """Count a session as open meanwhile."""
         self._sessions.add(session)
-        self._metrics.session_opened()
         try:
-            yield
+            with self._metrics.sessions.track_inprogress():
+                yield
         finally:
             self._sessions.discard(session)
-            self._metrics.session_closed()
 
     async def Schedule(self, request: pb.ScheduleRequest, context: Any) -> bytes:  # noqa: N802
         """See the protocol."""
@@ -197,9 +199,10 @@ class SchedulerService:
 
     async def Explain(self, request: pb.ExplainRequest, context: Any) -> bytes:  # noqa: N802
         """See the protocol."""
-        cluster = await self._cluster(request.cluster, context)
         try:
-            return await self._ask(context, lambda: explanation_to_proto(cluster.explain(request.task)))
+            return await self._ask(
+                request, context, lambda it: explanation_to_proto(it.explain(request.task))
+            )
         except UnknownTaskError:
             message = f"task {request.task!r} is not known in cluster {request.cluster!r}"
             await _abort(context, grpc.StatusCode.NOT_FOUND, message)
@@ -210,24 +213,22 @@ class SchedulerService:
         if not request.cluster:
             live = [each for each in self._registry.live() if each in names]
             return pb.ListStateResponse(clusters=names, live_clusters=live).SerializeToString()
-        cluster = await self._cluster(request.cluster, context)
-        return await self._ask(context, lambda: _listing(cluster, names, with_tasks=request.with_tasks))
+        return await self._ask(
+            request, context, lambda it: _listing(it, names, with_tasks=request.with_tasks)
+        )
 
     async def ExportNetwork(self, request: pb.ExportNetworkRequest, context: Any) -> bytes:  # noqa: N802
         """See the protocol."""
-        cluster = await self._cluster(request.cluster, context)
-        return await self._ask(context, lambda: _network(cluster))
+        return await self._ask(request, context, _network)
 
     async def ListRounds(self, request: pb.ListRoundsRequest, context: Any) -> bytes:  # noqa: N802
         """See the protocol."""
-        cluster = await self._cluster(request.cluster, context)
-        return await self._ask(context, lambda: rounds_to_proto(cluster.rounds(request.after)))
+        return await self._ask(request, context, lambda it: rounds_to_proto(it.rounds(request.after)))
 
     async def DescribeFlow(self, request: pb.DescribeFlowRequest, context: Any) -> bytes:  # noqa: N802
         """See the protocol."""
-        cluster = await self._cluster(request.cluster, context)
         return await self._ask(
-            context, lambda: flow_to_proto(cluster.flow(request.after, with_tasks=request.with_tasks))
+            request, context, lambda it: flow_to_proto(it.flow(request.after, with_tasks=request.with_tasks))
         )
 
     async def DeleteCluster(  # noqa: N802
@@ -261,10 +262,11 @@ class SchedulerService:
             self._metrics.refused("client")
             await _abort(context, grpc.StatusCode.PERMISSION_DENIED, self._clients.refusal(context, cluster))
 
-    async def _ask(self, context: Any, question: Callable[[], Message]) -> bytes:
-        """Put a question to a cluster, and serialise the answer, which may be large: both off the event loop."""
+    async def _ask(self, request: Any, context: Any, question: Callable[[ServedCluster], Message]) -> bytes:
+        """Put a question to the request's cluster, and serialise the answer, which may be large: off the event loop."""
+        cluster = await self._cluster(request.cluster, context)
         async with self._answering(context):
-            return await self._questions.ask(lambda: question().SerializeToString())
+            return await self._questions.ask(lambda: question(cluster).SerializeToString())
 
     @asynccontextmanager
     async def _answering(self, context: Any) -> AsyncIterator[None]:
@@ -299,11 +301,7 @@ def _listing(cluster: ServedCluster, names: list[str], *, with_tasks: bool) -> p
     counts, tasks, machines = cluster.listing(with_tasks=with_tasks)
     return pb.ListStateResponse(
         clusters=names,
-        machines=counts.machines,
-        pending=counts.pending,
-        assumed=counts.assumed,
-        bound=counts.bound,
-        rounds=counts.rounds,
+        **asdict(counts),
         tasks=map(task_state_to_proto, tasks),
         machine_states=map(machine_state_to_proto, machines),
     )

@@ -18,12 +18,12 @@ from firmament.core.intake.validation import QuotaExceededError
 from firmament.server.cluster import OrderError, ServedCluster, StaleDriverError, SupersededError
 from firmament.server.driving.loop import DriverLoop, RoundRunner
 from firmament.server.outbox import EVERY, DriverOutbox, Ending, SignsOfLife
-from firmament.wire import events_from_proto, reports_from_proto
+from firmament.wire.events import events_from_proto, reports_from_proto
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
     from firmament.server.cluster_registry import ClusterRegistry
-    from firmament.wire import EncodedRound
+    from firmament.wire.rounds import EncodedRound
 
 log = logging.getLogger(__name__)
 
@@ -108,7 +108,15 @@ class Session:
                 asyncio.create_task(self._run_rounds()),
                 asyncio.create_task(self._alive.run()),
             ]
-            yield self._welcome()
+            welcome = pb.Welcome(
+                version_major=VERSION_MAJOR,
+                version_minor=VERSION_MINOR,
+                server=f"firmament {firmament.__version__}",
+                record_kinds=sorted(self._settings.record_kinds),
+                reset_required=True,
+                needs=self._settings.needs,
+            )
+            yield pb.ServerMessage(welcome=welcome)
             while not isinstance(item := await self._outbox.take(), Ending):
                 yield item
             self.ending = item
@@ -237,18 +245,6 @@ class Session:
         self._outbox.acknowledge(batch.sequence)
 
     # --- small things ------------------------------------------------------------------------------------------------
-
-    def _welcome(self) -> pb.ServerMessage:
-        return pb.ServerMessage(
-            welcome=pb.Welcome(
-                version_major=VERSION_MAJOR,
-                version_minor=VERSION_MINOR,
-                server=f"firmament {firmament.__version__}",
-                record_kinds=sorted(self._settings.record_kinds),
-                reset_required=True,
-                needs=self._settings.needs,
-            )
-        )
 
     def _log(self, what: str, **fields: object) -> None:
         pairs = " ".join(f"{key}={value!r}" for key, value in fields.items() if value != "")

@@ -88,7 +88,3 @@ class Solver(Protocol):
     def solve(self, problem: FlowProblem, *, time_limit: float | None = None) -> FlowSolution:
         """Return an optimal flow; raises ``SolverError`` or ``SolverTimeoutError``."""
         ...
-
-    def close(self) -> None:
-        """Release processes and memory; idempotent."""
-        ...

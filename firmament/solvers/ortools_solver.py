@@ -30,6 +30,3 @@ class OrToolsSolver:
             raise SolverError(f"OR-Tools returned {status.name} on {len(problem.tails)} arcs")
         flows = np.asarray(solver.flows(arcs), dtype=np.int64)
         return FlowSolution(flows=flows, seconds=time.perf_counter() - started)
-
-    def close(self) -> None:
-        """Nothing to release."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import mmap
 import os
 import tempfile
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,14 +20,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _SMALLEST = 1 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class ProblemViews:
-    """Arrays that lie in a region: the five of ``FlowProblem``, and ``flows`` (int64[A]) for the answer."""
-
-    problem: FlowProblem
-    flows: Int64
 
 
 class SharedRegion:
@@ -49,8 +40,8 @@ class SharedRegion:
         with tempfile.TemporaryFile() as file:  # already unlinked: the descriptor is all there is
             return cls(os.dup(file.fileno()))
 
-    def views(self, arcs: int, nodes: int) -> ProblemViews:
-        """Lay a problem of this size over the start of the region, which grows if it is too small."""
+    def views(self, arcs: int, nodes: int) -> tuple[FlowProblem, Int64]:
+        """Lay a problem of this size, and its flows (int64[A]), over the start of the region, which may grow for it."""
         memory = self._mapped(8 * (3 * arcs + nodes) + 4 * 2 * arcs)
         offset = 0
 
@@ -63,7 +54,7 @@ class SharedRegion:
         capacities, costs, flows = (take(arcs, np.int64) for _ in range(3))
         supplies = take(nodes, np.int64)
         tails, heads = (take(arcs, np.int32) for _ in range(2))
-        return ProblemViews(FlowProblem(tails, heads, capacities, costs, supplies), flows)
+        return FlowProblem(tails, heads, capacities, costs, supplies), flows
 
     def close(self) -> None:
         """Give the memory back; idempotent. Mappings end with the last view on them."""

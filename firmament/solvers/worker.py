@@ -66,12 +66,12 @@ def main(arguments: list[str]) -> None:
 
 def _solve(solver: Solver, region: SharedRegion, arcs: int, nodes: int) -> tuple[int, float, str]:
     """Solve in place and return status, seconds and text."""
-    views = region.views(arcs, nodes)
+    problem, flows = region.views(arcs, nodes)
     try:
-        solution = solver.solve(views.problem)
+        solution = solver.solve(problem)
     except SolverError as error:
         return REFUSED, 0.0, str(error)
-    views.flows[:] = solution.flows
+    flows[:] = solution.flows
     return SOLVED, solution.seconds, ""
 
 

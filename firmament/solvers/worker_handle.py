@@ -78,9 +78,9 @@ class WorkerHandle:
         """
         self._wait_until_ready()
         arcs, nodes = len(problem.tails), len(problem.supplies)
-        views = self._region.views(arcs, nodes)
+        shared, flows = self._region.views(arcs, nodes)
         for name in ("tails", "heads", "capacities", "costs", "supplies"):
-            np.copyto(getattr(views.problem, name), getattr(problem, name))
+            np.copyto(getattr(shared, name), getattr(problem, name))
         try:
             self._channel.sendall(REQUEST.pack(arcs, nodes))
         except OSError as error:
@@ -88,7 +88,7 @@ class WorkerHandle:
         status, seconds, text = self._reply(deadline)
         if status == REFUSED:
             raise SolverError(text)
-        return FlowSolution(flows=views.flows.copy(), seconds=seconds)
+        return FlowSolution(flows=flows.copy(), seconds=seconds)
 
     def kill(self) -> None:
         """End the process at once; a thread that waits in ``solve`` gets ``WorkerDiedError``. Idempotent."""

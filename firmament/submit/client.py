@@ -53,20 +53,12 @@ class SubmitOptions:
     tls: TlsFiles | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Standing:
-    """How far a run has come: the last batch about tasks that the solver was told, and how many it has placed."""
-
-    told: int
-    placed: int
-
-
 class SubmitClient:
     """One run of one workload. ``ledger`` holds the books, also while it runs.
 
     ``_telling``: batches about tasks that are being sent; ``_told``, ``_acknowledged``: numbers of the last such batch
     and of the last one that the solver has applied; ``_round``: the last round whose result has arrived; ``_asked``:
-    where things stood when the solver was asked for a round, and its number.
+    what it had been told and had placed when it was asked for a round, and the number of that.
     """
 
     def __init__(self, workload: GeneratedWorkload, options: SubmitOptions) -> None:
@@ -82,13 +74,15 @@ class SubmitClient:
         self._placed = asyncio.Event()
         self._telling = 0
         self._told = self._acknowledged = self._round = 0
-        self._asked: tuple[_Standing, int] | None = None
+        self._asked: tuple[tuple[int, int], int] | None = None
 
     async def run(self) -> bool:
         """Run to the end; False if the time-out came first. Raises ``TargetError`` or ``TlsError``."""
         async with _channel(self._options) as channel:
             await self._connect(channel)
-            self._stream, self._stub = _open_session(channel), scheduler_pb2_grpc.SchedulerStub(channel)
+            # The stubs know only calls that are given an iterator of requests; this one is written to.
+            self._stub = cast("Any", scheduler_pb2_grpc.SchedulerStub(channel))
+            self._stream = self._stub.Session()
             try:
                 await self._greet()
                 return await self._work()
@@ -242,14 +236,14 @@ class SubmitClient:
         ledger, total = self.ledger, self._workload.tasks
         if ledger.submitted_count < total or self._ends or self._telling:
             return False
-        standing = _Standing(self._told, ledger.placed_count)
-        if standing.placed == total:
+        told, placed = self._told, ledger.placed_count
+        if placed == total:
             return True
-        if standing.placed + ledger.unscheduled_count < total or self._acknowledged < standing.told:
+        if placed + ledger.unscheduled_count < total or self._acknowledged < told:
             return False
-        if self._asked is None or self._asked[0] != standing:
+        if self._asked is None or self._asked[0] != (told, placed):
             answer = await self._stub.Schedule(pb.ScheduleRequest(cluster=self._options.cluster))
-            self._asked = standing, answer.round
+            self._asked = (told, placed), answer.round
             return False
         return self._round >= self._asked[1]
 
@@ -286,11 +280,3 @@ def _channel(options: SubmitOptions) -> grpc.aio.Channel:
         return grpc.aio.insecure_channel(options.target, options=_CHANNEL_OPTIONS)
     shown = options.tls.read().channel_credentials()
     return grpc.aio.secure_channel(options.target, shown, options=_CHANNEL_OPTIONS)
-
-
-def _open_session(channel: grpc.aio.Channel) -> Any:
-    """Open the stream.
-
-    The stubs know only calls that are given an iterator of requests; this one is written to.
-    """
-    return cast("Any", scheduler_pb2_grpc.SchedulerStub(channel).Session)()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -57,24 +56,19 @@ def summarise(ledger: SubmissionLog, nodes: int, *, complete: bool) -> Submissio
         tasks=ledger.submitted_count,
         placed=placed,
         unplaced=ledger.submitted_count - placed,
-        finished=ledger.finished_count,
+        finished=int(ledger.ended.sum()),
         rounds=ledger.rounds,
         seconds=seconds,
         placements_per_second=placed / seconds if seconds > 0 else 0.0,
         latency_p50_ms=p50,
         latency_p90_ms=p90,
         latency_p99_ms=p99,
-        nodes_used=ledger.hosts_count,
-        overcommitted=ledger.overcommitted_count,
+        nodes_used=int(ledger.hosts.sum()),
+        overcommitted=int(ledger.overcommitted.sum()),
         duplicates=ledger.duplicates,
         complete=complete,
         unplaced_reasons=ledger.reasons(),
     )
-
-
-def print_json(report: SubmissionReport, console: Console) -> None:
-    """Print the report as one JSON object."""
-    console.file.write(json.dumps(asdict(report), indent=2) + "\n")
 
 
 def print_table(report: SubmissionReport, console: Console) -> None:
@@ -84,12 +78,15 @@ def print_table(report: SubmissionReport, console: Console) -> None:
     table = Table(show_header=False)
     table.add_column()
     table.add_column(justify="right")
-    table.add_row("machines", f"{report.nodes:,}")
-    table.add_row("tasks submitted", f"{report.tasks:,}")
-    table.add_row("tasks placed", f"{report.placed:,}")
-    table.add_row("tasks unplaced", f"{report.unplaced:,}")
-    table.add_row("tasks finished", f"{report.finished:,}")
-    table.add_row("rounds", f"{report.rounds:,}")
+    for what, count in (
+        ("machines", report.nodes),
+        ("tasks submitted", report.tasks),
+        ("tasks placed", report.placed),
+        ("tasks unplaced", report.unplaced),
+        ("tasks finished", report.finished),
+        ("rounds", report.rounds),
+    ):
+        table.add_row(what, f"{count:,}")
     table.add_row("seconds, first submission to last delta", f"{report.seconds:.3f}")
     table.add_row("placements per second", f"{report.placements_per_second:,.0f}")
     table.add_row("latency p50 / p90 / p99", f"{shown} ms")

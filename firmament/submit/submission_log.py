@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 class SubmissionLog:
     """Times are seconds on one clock of the caller's.
 
-    ``used``: int64[M, 3], requests of what runs on a machine.
+    ``used``: int64[M, 3], requests of what runs on a machine; ``overcommitted``: bool[M], that was more than it offers
+    at any time; ``hosts``: bool[M], it was given at least one task; ``ended``: bool[T].
     """
 
     def __init__(self, workload: GeneratedWorkload) -> None:
@@ -26,12 +27,12 @@ class SubmissionLog:
         self.used = np.zeros_like(workload.allocatable)
         filled = workload.fill_level >= 0
         self.used[filled] = workload.fill_requests[workload.fill_level[filled]]
-        self._overcommitted = np.zeros(workload.machines, dtype=np.bool_)
-        self._hosts = np.zeros(workload.machines, dtype=np.bool_)
+        self.overcommitted = np.zeros(workload.machines, dtype=np.bool_)
+        self.hosts = np.zeros(workload.machines, dtype=np.bool_)
         self._machine_of = np.full(workload.tasks, -1, dtype=np.int64)
         self._submitted_at = np.full(workload.tasks, np.nan)
         self._placed_at = np.full(workload.tasks, np.nan)
-        self._finished = np.zeros(workload.tasks, dtype=np.bool_)
+        self.ended = np.zeros(workload.tasks, dtype=np.bool_)
         self._unscheduled: set[int] = set()
         self._messages: dict[int, str] = {}
         self.duplicates = 0
@@ -52,13 +53,13 @@ class SubmissionLog:
         self._machine_of[tasks] = machines
         self._placed_at[tasks] = now
         self._unscheduled.difference_update(tasks.tolist())
-        self._hosts[machines] = True
+        self.hosts[machines] = True
         np.add.at(self.used, machines, self._workload.requests[self._workload.task_class[tasks]])
-        self._overcommitted |= (self.used > self._workload.allocatable).any(axis=1)
+        self.overcommitted |= (self.used > self._workload.allocatable).any(axis=1)
 
     def finished(self, tasks: Int64) -> None:
         """Book the end of placed tasks."""
-        self._finished[tasks] = True
+        self.ended[tasks] = True
         requests = self._workload.requests[self._workload.task_class[tasks]]
         np.subtract.at(self.used, self._machine_of[tasks], requests)
 
@@ -80,24 +81,9 @@ class SubmissionLog:
         return int((~np.isnan(self._submitted_at)).sum())
 
     @property
-    def finished_count(self) -> int:
-        """Tasks that ended."""
-        return int(self._finished.sum())
-
-    @property
     def unscheduled_count(self) -> int:
         """Tasks whose last word from the solver is that they fit nowhere."""
         return len(self._unscheduled)
-
-    @property
-    def overcommitted_count(self) -> int:
-        """Machines that were overcommitted at any time."""
-        return int(self._overcommitted.sum())
-
-    @property
-    def hosts_count(self) -> int:
-        """Machines that were given at least one task."""
-        return int(self._hosts.sum())
 
     def reasons(self) -> dict[str, int]:
         """Number of pending tasks by the solver's message."""

@@ -11,18 +11,11 @@ Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 
 MIB = 2**20
-GIB = 2**30
+MACHINE = (16_000, 64 * 1024 * MIB, 110)
+"""What one machine offers: milli-cores, bytes, number of tasks."""
+
 _FILL_STEPS = 20
 _FILL_SPREAD = 0.25
-
-
-@dataclass(frozen=True, slots=True)
-class MachineShape:
-    """What one machine offers: milli-cores, bytes, number of tasks."""
-
-    cpu: int = 16_000
-    memory: int = 64 * GIB
-    pods: int = 110
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +38,6 @@ class WorkloadOptions:
     rate: float | None = None
     task_seconds: float | None = None
     seed: int = 0
-    shapes: tuple[MachineShape, ...] = (MachineShape(),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,19 +74,19 @@ class GeneratedWorkload:
 def generate(options: WorkloadOptions) -> GeneratedWorkload:
     """Draw a workload. Equal options give equal workloads."""
     rng = np.random.default_rng(options.seed)
-    shapes = np.array([(shape.cpu, shape.memory, shape.pods) for shape in options.shapes], dtype=np.int64)
-    allocatable = shapes[np.arange(options.nodes) % len(shapes)]
-    fill_level, fill_requests = _fill(rng, options, shapes.min(axis=0))
+    fill_level, fill_requests = _fill(rng, options)
     task_job, task_class = _jobs(rng, options)
     return GeneratedWorkload(
-        allocatable=allocatable,
+        allocatable=np.tile(np.array(MACHINE, dtype=np.int64), (options.nodes, 1)),
         fill_level=fill_level,
         fill_requests=fill_requests,
         requests=_requests(rng, options),
         task_class=task_class,
         task_job=task_job,
-        submit_at=_submit_times(options),
-        lifetime=_lifetimes(rng, options),
+        submit_at=np.arange(options.tasks, dtype=np.float64) / (options.rate or np.inf),
+        lifetime=np.full(options.tasks, np.inf)
+        if options.task_seconds is None
+        else rng.exponential(options.task_seconds, options.tasks),
     )
 
 
@@ -108,13 +100,13 @@ def _requests(rng: np.random.Generator, options: WorkloadOptions) -> Int64:
     return np.stack([cpu, memory, np.ones(options.classes, dtype=np.int64)], axis=1).astype(np.int64)
 
 
-def _fill(rng: np.random.Generator, options: WorkloadOptions, smallest: Int64) -> tuple[Int64, Int64]:
-    """Levels per machine and what each level takes, relative to the smallest shape so that it always fits.
+def _fill(rng: np.random.Generator, options: WorkloadOptions) -> tuple[Int64, Int64]:
+    """Levels per machine and what each level takes.
 
     Levels come in steps of 5 % so that the fillers are a few classes, not one per machine.
     """
     steps = np.arange(1, _FILL_STEPS + 1, dtype=np.int64)
-    taken = smallest[None, :] * steps[:, None] // _FILL_STEPS
+    taken = np.array(MACHINE, dtype=np.int64) * steps[:, None] // _FILL_STEPS
     taken[:, 2] = 1
     if options.fill <= 0:
         return np.full(options.nodes, -1, dtype=np.int64), taken
@@ -129,15 +121,3 @@ def _jobs(rng: np.random.Generator, options: WorkloadOptions) -> tuple[Int64, In
     sizes = rng.integers(low, high, max(1, -(-options.tasks // low)), endpoint=True)
     task_job = np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)[: options.tasks]
     return task_job, task_job % options.classes
-
-
-def _submit_times(options: WorkloadOptions) -> Float64:
-    if options.rate is None:
-        return np.zeros(options.tasks)
-    return np.arange(options.tasks, dtype=np.float64) / options.rate
-
-
-def _lifetimes(rng: np.random.Generator, options: WorkloadOptions) -> Float64:
-    if options.task_seconds is None:
-        return np.full(options.tasks, np.inf)
-    return rng.exponential(options.task_seconds, options.tasks)

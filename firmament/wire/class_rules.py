@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 from firmament.core.model import (
     EFFECTS,
     PROTOCOLS,
-    QOS_CLASSES,
     Container,
     NewStorage,
     PreferredTerm,
@@ -68,11 +67,6 @@ def container(subject: str, field: str, message: pb.Container) -> Container:
     return Container(
         message.name, kind, requests, sorted_quantities(subject, f"{field}.limits", message.limits)
     )
-
-
-def qos(subject: str, field: str, qos: str) -> str:
-    """Return a quality of service class."""
-    return one_of(subject, field, qos, QOS_CLASSES, "a QoS class", ", or none")
 
 
 def port(subject: str, field: str, message: pb.HostPort) -> tuple[int, str, str]:

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from firmament.core.model import Disk, HostPort, NewStorage, TaskClass
+from firmament.core.model import QOS_CLASSES, Disk, HostPort, NewStorage, TaskClass
 from firmament.wire import class_rules as rules
-from firmament.wire.checks import Decoder, distinct, each, node_term, refuse, sorted_quantities
+from firmament.wire.checks import Decoder, distinct, each, node_term, one_of, refuse, sorted_quantities
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 _OF_NO_USE_BEYOND = ("images", "containers", "limits")
@@ -58,47 +57,43 @@ def _pairs(_: str, __: str, values: Mapping[str, str]) -> tuple[tuple[str, str],
     return tuple(sorted(values.items()))
 
 
-_FIELDS: Mapping[str, Decoder[Any]] = MappingProxyType(
-    {
-        "requests": sorted_quantities,
-        "namespace": _plain,
-        "labels": _pairs,
-        "annotations": _pairs,
-        "machine": _plain,
-        "invalid": _plain,
-        "ports": distinct(rules.port, HostPort),
-        "images": _texts,
-        "terminating": _plain,
-        "runs_to_completion": _plain,
-        "attachments": distinct(rules.attachment, lambda *names: names),
-        "new_storage": rules.storage(NewStorage, "total"),
-        "disks": distinct(rules.disk, Disk),
-        "containers": each(rules.container),
-        "qos": rules.qos,
-        "overhead": sorted_quantities,
-        "limits": sorted_quantities,
-        "service_class": _plain,
-        "daemon": _plain,
-        "never_preempts": _plain,
-        "assumed": sorted_quantities,
-    }
-)
+_FIELDS: Mapping[str, Decoder[Any]] = {
+    "requests": sorted_quantities,
+    "namespace": _plain,
+    "labels": _pairs,
+    "annotations": _pairs,
+    "machine": _plain,
+    "invalid": _plain,
+    "ports": distinct(rules.port, HostPort),
+    "images": _texts,
+    "terminating": _plain,
+    "runs_to_completion": _plain,
+    "attachments": distinct(rules.attachment, lambda *names: names),
+    "new_storage": rules.storage(NewStorage, "total"),
+    "disks": distinct(rules.disk, Disk),
+    "containers": each(rules.container),
+    "qos": partial(one_of, allowed=QOS_CLASSES, what="a QoS class", more=", or none"),
+    "overhead": sorted_quantities,
+    "limits": sorted_quantities,
+    "service_class": _plain,
+    "daemon": _plain,
+    "never_preempts": _plain,
+    "assumed": sorted_quantities,
+}
 """Decoders by field."""
 
-_RULES: Mapping[str, Decoder[Any]] = MappingProxyType(
-    {
-        "node_selector": _pairs,
-        "required": each(node_term),
-        "preferred": each(rules.preferred),
-        "tolerations": each(rules.toleration),
-        "affinity": each(rules.task_term),
-        "anti_affinity": each(rules.task_term),
-        "preferred_affinity": each(partial(rules.task_term, weighted=True)),
-        "preferred_anti_affinity": each(partial(rules.task_term, weighted=True)),
-        "spread": each(rules.spread_rule),
-        "volumes": each(rules.volume),
-    }
-)
+_RULES: Mapping[str, Decoder[Any]] = {
+    "node_selector": _pairs,
+    "required": each(node_term),
+    "preferred": each(rules.preferred),
+    "tolerations": each(rules.toleration),
+    "affinity": each(rules.task_term),
+    "anti_affinity": each(rules.task_term),
+    "preferred_affinity": each(partial(rules.task_term, weighted=True)),
+    "preferred_anti_affinity": each(partial(rules.task_term, weighted=True)),
+    "spread": each(rules.spread_rule),
+    "volumes": each(rules.volume),
+}
 """Those of the rules that say where tasks may go."""
 
 _DECODERS = {**_FIELDS, **_RULES}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from firmament.core.events import (
@@ -232,22 +231,20 @@ def _removed(kind: type[Any], field: str) -> Callable[[str], Event]:
     return lambda name: kind(required(kind.__name__, field, name))
 
 
-_DECODERS: Mapping[str, Callable[[Any], Event | tuple[Event, ...]]] = MappingProxyType(
-    {
-        "machine": _machine,
-        "machine_removed": _removed(MachineRemoved, "name"),
-        "job": _job,
-        "job_removed": _removed(JobRemoved, "id"),
-        "task_class": lambda message: ClassDefined(*class_from_proto(message)),
-        "class_removed": _class_removed,
-        "tasks": _tasks,
-        "task_removed": _removed(TaskRemoved, "uid"),
-        "bound": _bound,
-        "machine_sample": _machine_sample,
-        "machine_sample_removed": _removed(MachineSampleRemoved, "machine"),
-        "task_sample": _task_sample,
-        "record": lambda message: RecordUpserted(*_record_key("Record", message.key), message.payload),
-        "record_removed": lambda key: RecordRemoved(*_record_key("RecordRemoved", key)),
-        "tasks_updated": lambda message: tuple(map(_tasks, message.batches)),
-    }
-)
+_DECODERS: Mapping[str, Callable[[Any], Event | tuple[Event, ...]]] = {
+    "machine": _machine,
+    "machine_removed": _removed(MachineRemoved, "name"),
+    "job": _job,
+    "job_removed": _removed(JobRemoved, "id"),
+    "task_class": lambda message: ClassDefined(*class_from_proto(message)),
+    "class_removed": _class_removed,
+    "tasks": _tasks,
+    "task_removed": _removed(TaskRemoved, "uid"),
+    "bound": _bound,
+    "machine_sample": _machine_sample,
+    "machine_sample_removed": _removed(MachineSampleRemoved, "machine"),
+    "task_sample": _task_sample,
+    "record": lambda message: RecordUpserted(*_record_key("Record", message.key), message.payload),
+    "record_removed": lambda key: RecordRemoved(*_record_key("RecordRemoved", key)),
+    "tasks_updated": lambda message: tuple(map(_tasks, message.batches)),
+}

@@ -22,6 +22,7 @@ from firmament.core.results import (
     TaskState,
     Unscheduled,
 )
+from firmament.core.round_flow.assembly import FlowClass, RoundFlow, RoundSummary
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 
@@ -48,14 +49,8 @@ def encode_round(result: RoundResult) -> EncodedRound:
         stats=pb.RoundStats(**asdict(result.stats)),
     )
     for gang in result.gangs:
-        rest.gangs.add(
-            job=gang.job,
-            state=pb.GangState.State.Value(gang.phase.value),
-            message=gang.message,
-            members=gang.members,
-            running=gang.running,
-            needed=gang.needed,
-        )
+        told = asdict(gang)
+        rest.gangs.add(state=pb.GangState.State.Value(told.pop("phase").value), **told)
     # Fields stand in order of their numbers, as protobuf writes them: round, deltas, and all others after these.
     parts = [pb.RoundResult(round=result.round).SerializeToString()]
     parts += _encode_deltas(result.deltas)
@@ -72,8 +67,12 @@ def _unscheduled(group: Unscheduled) -> pb.UnscheduledTasks:
     return pb.UnscheduledTasks(
         tasks=group.uids,
         message=group.message,
-        reasons=[pb.ReasonCount(reason=reason, machines=machines) for reason, machines in group.reasons],
+        reasons=_reasons(group.reasons),
     )
+
+
+def _reasons(reasons: Iterable[tuple[str, int]]) -> list[pb.ReasonCount]:
+    return [pb.ReasonCount(reason=reason, machines=machines) for reason, machines in reasons]
 
 
 # --- deltas ---------------------------------------------------------------------------------------------------------
@@ -213,3 +212,40 @@ def machine_state_to_proto(state: MachineState) -> pb.MachineState:
 
 def _quantities(amounts: Mapping[str, int]) -> list[pb.Quantity]:
     return [pb.Quantity(resource=resource, amount=amount) for resource, amount in sorted(amounts.items())]
+
+
+# --- Encodes what is told of rounds that are over: their figures, and what a flow came to.
+
+
+def rounds_to_proto(rounds: Iterable[RoundSummary]) -> pb.ListRoundsResponse:
+    """Encode figures of rounds."""
+    return pb.ListRoundsResponse(rounds=[pb.RoundSummary(**asdict(each)) for each in rounds])
+
+
+def flow_to_proto(found: tuple[RoundSummary, RoundFlow] | None) -> pb.RoundFlow:
+    """Encode a round and its flow; None: there is none."""
+    if found is None:
+        return pb.RoundFlow()
+    summary, flow = found
+    return pb.RoundFlow(
+        round=summary.round,
+        ended=summary.ended,
+        stats=pb.RoundStats(**asdict(summary.stats)),
+        machines=flow.machines,
+        machine_price=flow.machine_price.tolist(),
+        machine_room=flow.machine_room.tolist(),
+        machine_saturated=flow.machine_saturated.tolist(),
+        classes=[_flow_class(each) for each in flow.classes],
+        models=flow.models,
+        arc_class=flow.cls.tolist(),
+        arc_machine=flow.machine.tolist(),
+        arc_tasks=flow.count.tolist(),
+        arc_cost=flow.cost.tolist(),
+        model_cost=flow.model_cost.ravel().tolist(),
+        arc_uids=flow.uids,
+    )
+
+
+def _flow_class(told: FlowClass) -> pb.FlowClass:
+    requests = [pb.Quantity(resource=name, amount=amount) for name, amount in told.requests]
+    return pb.FlowClass(**{**asdict(told), "requests": requests, "refusals": _reasons(told.refusals)})

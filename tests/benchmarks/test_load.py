@@ -10,7 +10,7 @@ from benchmarks.__main__ import main
 from benchmarks.load import report_batches
 from benchmarks.scenario import Scenario, machine_events
 from firmament.core.events import MachineSampled, TasksBound
-from firmament.wire import events_from_proto
+from firmament.wire.events import events_from_proto
 
 SMALL = ["load", "--nodes", "20", "--tasks", "30", "--classes", "3", "--pairs", "1", "--interval", "0.5"]
 

@@ -13,7 +13,7 @@ import grpc
 import pytest
 from prometheus_client import CollectorRegistry
 
-from firmament.wire import events_from_proto
+from firmament.wire.events import events_from_proto
 from poseidon.bridge.metrics import BridgeMetrics
 from poseidon.bridge.solver_stream.session import Session, SessionOptions
 from poseidon.bridge.solver_stream.stream import refusal_of

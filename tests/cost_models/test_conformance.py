@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from cost_models import conformance
+from cost_models.checks import model_answers
+from cost_models.checks.probing import Check
 from cost_models.checks.sample_inputs import Case, standard_cases
 from cost_models.conformance import CHECKS
 from cost_models.interface import (
@@ -134,7 +136,7 @@ def declared(**attributes: Any) -> CostModel:
     return type("Altered", (Sound,), attributes)()
 
 
-def run(check: conformance.Check, model: CostModel) -> None:
+def run(check: Check, model: CostModel) -> None:
     check(model, standard_cases(("example.com/figures",)))
 
 
@@ -153,7 +155,7 @@ def test_load_spreading_models_are_monotone(name: str):
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-def test_a_sound_model_passes(check: conformance.Check):
+def test_a_sound_model_passes(check: Check):
     conformance.check_declaration(Sound())
     run(check, Sound())
 
@@ -203,7 +205,7 @@ def test_a_model_must_be_installed_under_its_name(model: CostModel, message: str
 )
 def test_wrong_shapes_and_types_are_found(change: dict[str, Any], message: str):
     with pytest.raises(AssertionError, match=message):
-        run(conformance.check_shapes, altered(lambda answer: replace(answer, **change)))
+        run(model_answers.check_shapes, altered(lambda answer: replace(answer, **change)))
 
 
 @pytest.mark.parametrize(
@@ -222,20 +224,20 @@ def test_wrong_shapes_and_types_are_found(change: dict[str, Any], message: str):
 )
 def test_figures_outside_the_range_are_found(change: Callable[[Any], Assessment], message: str):
     with pytest.raises(AssertionError, match=message):
-        run(conformance.check_figures, altered(change))
+        run(model_answers.check_figures, altered(change))
 
 
 def test_a_figure_may_be_worse_but_not_better_than_an_open_range():
-    run(conformance.check_figures, declared(range=Range(0.0, 10.0, bounded=False)))
-    run(conformance.check_figures, declared(range=Range(100.0, 90.0, bounded=False)))
+    run(model_answers.check_figures, declared(range=Range(0.0, 10.0, bounded=False)))
+    run(model_answers.check_figures, declared(range=Range(100.0, 90.0, bounded=False)))
     with pytest.raises(AssertionError, match=r"a figure is \[40.\]; the range declares 41.0 to inf"):
-        run(conformance.check_figures, declared(range=Range(41.0, 50.0, bounded=False)))
+        run(model_answers.check_figures, declared(range=Range(41.0, 50.0, bounded=False)))
 
 
 @pytest.mark.parametrize("reason", ["", "  ", "two\nlines", None])
 def test_a_refusal_without_a_reason_is_found(reason: Any):
     with pytest.raises(AssertionError, match="a machine is refused, but the reason is"):
-        run(conformance.check_filter, altered(lambda answer: replace(answer, reason=reason)))
+        run(model_answers.check_filter, altered(lambda answer: replace(answer, reason=reason)))
 
 
 @pytest.mark.parametrize(
@@ -254,7 +256,7 @@ def test_a_refusal_without_a_reason_is_found(reason: Any):
 )
 def test_bad_sparse_arcs_are_found(model: CostModel, message: str):
     with pytest.raises(AssertionError, match=message):
-        run(conformance.check_sparse, model)
+        run(model_answers.check_sparse, model)
 
 
 @pytest.mark.parametrize(
@@ -278,7 +280,7 @@ def test_bad_sparse_arcs_are_found(model: CostModel, message: str):
 )
 def test_bad_joint_rows_are_found(model: CostModel, message: str):
     with pytest.raises(AssertionError, match=message):
-        run(conformance.check_joint, model)
+        run(model_answers.check_joint, model)
 
 
 @pytest.mark.parametrize(
@@ -293,7 +295,7 @@ def test_bad_joint_rows_are_found(model: CostModel, message: str):
 )
 def test_bad_crowding_is_found(model: CostModel, message: str):
     with pytest.raises(AssertionError, match=message):
-        run(conformance.check_crowding, model)
+        run(model_answers.check_crowding, model)
 
 
 @pytest.mark.parametrize(
@@ -307,13 +309,13 @@ def test_bad_crowding_is_found(model: CostModel, message: str):
 )
 def test_bad_growth_is_found(growth: Any, message: str):
     with pytest.raises(AssertionError, match=message):
-        run(conformance.check_growth, altered(lambda answer: replace(answer, growth=growth)))
+        run(model_answers.check_growth, altered(lambda answer: replace(answer, growth=growth)))
 
 
 @pytest.mark.parametrize("note", ["", " ", "two\nlines", 7])
 def test_notes_that_are_no_lines_are_found(note: Any):
     with pytest.raises(AssertionError, match="must be one line of text"):
-        run(conformance.check_notes, altered(lambda answer: replace(answer, notes=("sound: odd", note))))
+        run(model_answers.check_notes, altered(lambda answer: replace(answer, notes=("sound: odd", note))))
 
 
 def test_a_model_with_a_memory_is_found():
@@ -376,12 +378,12 @@ def test_a_model_that_chokes_on_an_input_is_found(case: str):
     model = Choking()
     model.given = next(entry for entry in cases if entry.name == case)
     with pytest.raises(AssertionError, match=rf"sound: {case}: assess raised KeyError\('cpu'\)"):
-        conformance.check_shapes(model, cases)
+        model_answers.check_shapes(model, cases)
 
 
 def test_a_model_that_answers_something_else_is_found():
     with pytest.raises(AssertionError, match="assess must return an Assessment"):
-        run(conformance.check_shapes, altered(lambda answer: SimpleNamespace(raw=answer.raw)))  # type: ignore[arg-type,return-value]
+        run(model_answers.check_shapes, altered(lambda answer: SimpleNamespace(raw=answer.raw)))  # type: ignore[arg-type,return-value]
 
 
 def test_a_model_that_prefers_full_machines_is_found():
@@ -391,14 +393,14 @@ def test_a_model_that_prefers_full_machines_is_found():
         def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
             return Assessment(raw=np.broadcast_to(machines.running, (shapes.count, machines.count)))
 
-    run(conformance.check_figures, Packing())
+    run(model_answers.check_figures, Packing())
     with pytest.raises(AssertionError, match="a fuller machine costs less"):
         conformance.check_fuller_is_not_cheaper(Packing())
 
 
 def test_crowding_that_falls_as_requests_grow_is_found():
     model = with_crowding(lambda growth: 1.0 / (1.0 + growth))
-    run(conformance.check_crowding, model)
+    run(model_answers.check_crowding, model)
     with pytest.raises(AssertionError, match="crowding falls as requests grow"):
         conformance.check_crowding_follows_requests(model)
 

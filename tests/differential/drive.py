@@ -80,10 +80,6 @@ class ImpatientSolver:
             raise SolverTimeoutError("out of time")
         return self._inner.solve(problem, time_limit=time_limit)
 
-    def close(self) -> None:
-        """As `Solver`."""
-        self._inner.close()
-
 
 def core(
     case: Case, classes: Classes, *, clock: Clock | None = None, manner: Manner | None = None

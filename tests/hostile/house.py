@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 from prometheus_client import CollectorRegistry
 
-from firmament.wire import events_from_proto, reports_from_proto
+from firmament.wire.events import events_from_proto, reports_from_proto
 from poseidon import embedding
 from poseidon.app_network.object_writer import _body
 from poseidon.bridge.state import BridgeState

@@ -27,12 +27,11 @@ from firmament.server.cluster import ServedCluster
 from firmament.server.driving.loop import RoundRunner
 from firmament.server.metrics import Metrics
 from firmament.solvers.ortools_solver import OrToolsSolver
-from firmament.wire import (
+from firmament.wire.events import events_from_proto, reports_from_proto
+from firmament.wire.rounds import (
     EncodedRound,
-    events_from_proto,
     explanation_to_proto,
     machine_state_to_proto,
-    reports_from_proto,
     task_state_to_proto,
 )
 from protos.firmament.v1 import scheduler_pb2 as pb

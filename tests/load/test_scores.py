@@ -40,7 +40,7 @@ def test_scores_are_those_of_the_formula(data: st.DataObject):
     scores = UsedScores(
         np.array(use).T,
         np.array(offered).T,
-        Weights.of(dict(zip(RESOURCES, weights, strict=True)), worst, RESOURCES),
+        Weights(np.array(weights, dtype=np.int64), worst),
         most=most,
     )
     found = scores.of(np.array(wanted))
@@ -56,7 +56,5 @@ def test_scores_are_those_of_the_formula(data: st.DataObject):
 
 def test_three_resources_of_weight_one_add_up_to_more_than_a_byte_holds():
     empty = np.zeros((3, 1), dtype=np.int64)
-    scores = UsedScores(
-        empty, np.full((3, 1), 1_000), Weights.of(dict.fromkeys("abc", 1), 0, RESOURCES), most=False
-    )
+    scores = UsedScores(empty, np.full((3, 1), 1_000), Weights(np.ones(3, dtype=np.int64), 0), most=False)
     assert scores.of(np.array([[10, 20, 30]])).tolist() == [[98]]

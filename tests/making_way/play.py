@@ -10,7 +10,8 @@ from typing import Any
 
 from firmament.core.configuration import RoundOptions
 from firmament.core.scheduler import Scheduler
-from firmament.wire import events_from_proto, reports_from_proto, round_to_proto
+from firmament.wire.events import events_from_proto, reports_from_proto
+from firmament.wire.rounds import round_to_proto
 from poseidon.bridge.state import BridgeState
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult

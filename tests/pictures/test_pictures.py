@@ -52,11 +52,11 @@ def test_all_tasks_but_one_are_placed(policy):
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_the_network_shows_every_arc_and_its_flow(policy):
-    drawn = example(policy, OrToolsSolver())
-    assert drawn.machines == MACHINES
-    assert drawn.classes == tuple(JOBS)
-    assert drawn.outcome.certified
-    shown = {(line.tail, line.head): line.flow for line in lines(drawn.outcome)}
+    outcome, jobs, machines = example(policy, OrToolsSolver())
+    assert machines == MACHINES
+    assert jobs == tuple(JOBS)
+    assert outcome.certified
+    shown = {(line.tail, line.head): line.flow for line in lines(outcome)}
     classes, first, sink = range(2), 4, 8
     for cls in classes:
         flows = [shown[cls, first + machine] for machine in range(4)]
@@ -70,7 +70,7 @@ def test_policies_tell_machines_or_jobs_apart():
     """Inputs of the example reach the policies: only those that are meant to cost all pairs the same."""
     indifferent = set()
     for policy in POLICIES:
-        outcome = example(policy, OrToolsSolver()).outcome
+        outcome, _, _ = example(policy, OrToolsSolver())
         columns = outcome.network.blocks[0]
         if len(set(outcome.network.problem.costs[columns].tolist())) == 1:
             indifferent.add(policy)

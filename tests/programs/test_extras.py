@@ -77,7 +77,7 @@ def test_a_plain_installation_holds_what_all_extras_of_programs_need():
 
 
 def test_the_programs_do_not_need_each_others_libraries():
-    assert {"ortools", "numpy", "networkx"} <= absent_modules("bridge")
+    assert {"ortools", "numpy"} <= absent_modules("bridge")
     assert {"kubernetes", "aiohttp", "h11"} <= absent_modules("solver")
 
 

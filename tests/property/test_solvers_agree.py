@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.comparators.networkx_solver import NetworkxSolver
 from firmament.core.flow.network.arc_columns import ArcColumns
 from firmament.core.flow.network.network import build_network, dearest_path, unscheduled_penalties
 from firmament.core.flow.outcome import to_dimacs
 from firmament.core.flow.problem import Residual
 from firmament.solvers.base import FlowProblem, Solver
-from firmament.solvers.networkx_solver import NetworkxSolver
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.oracle.network import cost_by_ortools, unbalanced
 from tests.property.problems import SEEDS, arcs_of, placement_problem

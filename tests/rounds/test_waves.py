@@ -188,9 +188,6 @@ class OutOfTime:
         """As `Solver`."""
         raise SolverTimeoutError("out of time")
 
-    def close(self) -> None:
-        """As `Solver`."""
-
 
 def test_without_time_tasks_are_placed_one_by_one():
     given = ruled([counter(ZONE)], {0: apart(0)}, tasks=[5, 2], requests=[[1]] * 2, free=FREE)

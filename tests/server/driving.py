@@ -12,7 +12,7 @@ import grpc
 from firmament.configuration.document import SchedulerConfiguration
 from firmament.server.address import ListenAddress
 from firmament.server.process import ServeOptions, SolverServer
-from firmament.server.saving import ArtefactOptions
+from firmament.server.saving import ArtefactFolder
 from firmament.solvers.process_solver import DEFAULT_SOLVER
 from protos.firmament.v1 import scheduler_pb2 as pb
 from protos.firmament.v1 import scheduler_pb2_grpc
@@ -130,7 +130,7 @@ async def running_server(
     *,
     solver: str = DEFAULT_SOLVER,
     configuration: SchedulerConfiguration | None = None,
-    artefacts: ArtefactOptions | None = None,
+    artefacts: ArtefactFolder | None = None,
     clock: Callable[[], float] | None = None,
 ) -> AsyncIterator[Running]:
     options = ServeOptions(ListenAddress("127.0.0.1", 0), artefacts=artefacts, solver=solver)

@@ -14,7 +14,6 @@ from firmament.cli import main
 from firmament.server.saving import (
     ArtefactFolder,
     ArtefactFolderError,
-    ArtefactOptions,
     ArtefactWriter,
     saved_rounds,
 )
@@ -74,7 +73,7 @@ async def test_rounds_that_cannot_be_saved_are_left_out_and_told_once(tmp_path, 
     config = configuration()
     done = record(config)
     folder = tmp_path / "rounds"
-    writer = ArtefactWriter(ArtefactOptions(folder, 3), config)
+    writer = ArtefactWriter(ArtefactFolder(folder, 3), config)
     real = Path.write_bytes
 
     def full(path: Path, content: bytes) -> int:
@@ -100,7 +99,7 @@ async def test_rounds_that_cannot_be_saved_are_left_out_and_told_once(tmp_path, 
 def test_rounds_that_come_too_fast_are_left_out(tmp_path, caplog):
     config = configuration()
     done = record(config)
-    writer = ArtefactWriter(ArtefactOptions(tmp_path, 100), config)
+    writer = ArtefactWriter(ArtefactFolder(tmp_path, 100), config)
     with caplog.at_level(logging.WARNING):
         for _ in range(200):
             writer.record(done)
@@ -116,7 +115,7 @@ def test_rounds_that_come_too_fast_are_left_out(tmp_path, caplog):
 
 
 async def test_a_server_saves_its_rounds_and_they_replay_the_same(tmp_path):
-    async with running_server(artefacts=ArtefactOptions(tmp_path, 10)) as running:
+    async with running_server(artefacts=ArtefactFolder(tmp_path, 10)) as running:
         driver = await running.driving(machine("m1", cpu=250), machine("m2", cpu=250), task_class())
         await driver.events(tasks("a", "b", "c"))
         await driver.until(lambda: len(driver.placed) == 3)

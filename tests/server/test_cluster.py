@@ -10,7 +10,7 @@ from firmament.core.scheduler import Scheduler
 from firmament.core.scoring.kept_rows import KeptRows
 from firmament.server.cluster import ServedCluster
 from firmament.solvers.ortools_solver import OrToolsSolver
-from firmament.wire import EncodedRound
+from firmament.wire.rounds import EncodedRound
 from tests.support.core import Clock, machine, task_class
 
 WORLD: list[Event] = [*(machine(f"m{index}") for index in range(4)), ClassDefined(1, task_class(100))]

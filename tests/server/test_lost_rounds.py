@@ -22,7 +22,7 @@ from firmament.server.service import SchedulerService
 from firmament.server.session import SessionSettings
 from firmament.solvers.base import FlowProblem, FlowSolution
 from firmament.solvers.ortools_solver import OrToolsSolver
-from firmament.wire import EncodedRound
+from firmament.wire.rounds import EncodedRound
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.support.core import Clock, machine, tasks
 
@@ -89,7 +89,7 @@ def begin(cluster: ServedCluster, driver: Told, *events: Event) -> None:
 
 async def test_the_driver_is_told_of_a_round_whose_asker_has_gone():
     solver, driver, metrics = GatedSolver(), Told(), Metrics()
-    registry = ClusterRegistry(lambda: new_scheduler(solver))
+    registry = ClusterRegistry(lambda name: ServedCluster(name, lambda: new_scheduler(solver)))
     service = SchedulerService(registry, RoundRunner(metrics), SessionSettings(0.0), metrics)
     begin(registry.open("c"), driver, machine("m"), *tasks(1, "a"))
     call = asyncio.create_task(service.Schedule(pb.ScheduleRequest(cluster="c"), None))

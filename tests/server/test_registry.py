@@ -6,6 +6,7 @@ import pytest
 
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.scheduler import Scheduler
+from firmament.server.cluster import ServedCluster
 from firmament.server.cluster_registry import ClusterInUseError, ClusterRegistry, UnknownClusterError
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import Clock
@@ -13,7 +14,9 @@ from tests.support.core import Clock
 
 def registry_of(idle_limit: int) -> ClusterRegistry:
     return ClusterRegistry(
-        lambda: Scheduler(configuration=CoreConfiguration(), solver=OrToolsSolver(), clock=Clock()),
+        lambda name: ServedCluster(
+            name, lambda: Scheduler(configuration=CoreConfiguration(), solver=OrToolsSolver(), clock=Clock())
+        ),
         idle_limit,
     )
 

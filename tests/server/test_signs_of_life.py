@@ -12,6 +12,7 @@ import pytest
 
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.scheduler import Scheduler
+from firmament.server.cluster import ServedCluster
 from firmament.server.cluster_registry import ClusterRegistry
 from firmament.server.driving.loop import RoundRunner
 from firmament.server.metrics import Metrics
@@ -41,7 +42,9 @@ async def test_a_driver_hears_of_a_batch_that_waits():
     gate = Gate()
     gate.may_pass.set()
     registry = ClusterRegistry(
-        lambda: Scheduler(configuration=CoreConfiguration(), solver=OrToolsSolver(), clock=gate)
+        lambda name: ServedCluster(
+            name, lambda: Scheduler(configuration=CoreConfiguration(), solver=OrToolsSolver(), clock=gate)
+        )
     )
     metrics = Metrics()
     settings = SessionSettings(0.0, alive_seconds=EVERY)

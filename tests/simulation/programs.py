@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from firmament.configuration.document import SchedulerConfiguration, build_core
 from firmament.core.scheduler import Scheduler
-from firmament.server.cluster import Fencing
+from firmament.server.cluster import Fencing, ServedCluster
 from firmament.server.cluster_registry import ClusterRegistry
 from firmament.server.driving.loop import RoundRunner
 from firmament.server.metrics import Metrics
-from firmament.server.process import SteadyClock
+from firmament.server.process import steady_clock
 from firmament.server.service import SchedulerService
 from firmament.server.session import SessionSettings
 from firmament.solvers.base import FlowProblem, FlowSolution, SolverError, SolverTimeoutError
@@ -35,8 +35,7 @@ from tests.simulation.process import Process
 from tests.simulation.streams import Monitor, Stream, serve
 
 if TYPE_CHECKING:
-    from firmament.server.cluster import ServedCluster
-    from firmament.wire import EncodedRound
+    from firmament.wire.rounds import EncodedRound
 
 CLUSTER = "simulated"
 GANG_SECONDS = 45.0
@@ -66,9 +65,6 @@ class SimulatedSolver:
         if random.random() < self.dies:
             raise SolverError("the solver's process died twice over one problem")
         return self._solver.solve(problem)
-
-    def close(self) -> None:
-        """Nothing is open."""
 
 
 class _Runner(RoundRunner):
@@ -110,14 +106,13 @@ class SolverProgram:
         core = build_core(configuration)
 
         def new_scheduler() -> Scheduler:
-            clock = SteadyClock(queue.wall, queue.monotonic)
+            clock = steady_clock(queue.wall, queue.monotonic)
             return Scheduler(configuration=core, solver=solver, clock=clock)
 
-        self.registry = ClusterRegistry(
-            new_scheduler,
-            most=configuration.limits.clusters,
-            new_fencing=lambda: Fencing(queue.wall, queue.monotonic),
-        )
+        def new_cluster(name: str) -> ServedCluster:
+            return ServedCluster(name, new_scheduler, fencing=Fencing(queue.wall, queue.monotonic))
+
+        self.registry = ClusterRegistry(new_cluster, most=configuration.limits.clusters)
         metrics = Metrics()
         self.service = SchedulerService(
             self.registry,

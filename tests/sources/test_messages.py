@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from firmament.core.events import MachineSampled
-from firmament.wire import events_from_proto
+from firmament.wire.events import events_from_proto
 from poseidon.metrics_sources.koordinator import reading
 from poseidon.metrics_sources.metrics_server import node_reading, pod_reading
 from poseidon.metrics_sources.readings import machine_sample

@@ -7,7 +7,7 @@ import pytest
 
 from firmament.submit.report import summarise
 from firmament.submit.submission_log import SubmissionLog
-from firmament.submit.workload import GeneratedWorkload, Int64, MachineShape, WorkloadOptions, generate
+from firmament.submit.workload import GeneratedWorkload, Int64, WorkloadOptions, generate
 
 
 def ints(*values: int) -> Int64:
@@ -17,10 +17,7 @@ def ints(*values: int) -> Int64:
 @pytest.fixture
 def workload() -> GeneratedWorkload:
     """Two machines with room for two tasks each."""
-    options = WorkloadOptions(
-        nodes=2, tasks=6, classes=1, cpu=(400, 400), memory=(1, 1), shapes=(MachineShape(1000, 10, 10),)
-    )
-    return generate(options)
+    return generate(WorkloadOptions(nodes=2, tasks=6, classes=1, cpu=(6400, 6400), memory=(1, 1)))
 
 
 def test_a_lawful_placement(workload):
@@ -42,31 +39,28 @@ def test_overcommitment_is_found_and_remembered(workload):
     ledger = SubmissionLog(workload)
     ledger.submitted(0, 6, 0.0)
     ledger.placed(ints(0, 1), ints(0, 0), 1.0)
-    assert ledger.overcommitted_count == 0
+    assert ledger.overcommitted.sum() == 0
     ledger.placed(ints(2), ints(0), 1.0)
-    assert ledger.overcommitted_count == 1
+    assert ledger.overcommitted.sum() == 1
     ledger.finished(ints(0, 1, 2))
     assert ledger.used.tolist() == [[0, 0, 0], [0, 0, 0]]
-    assert ledger.overcommitted_count == 1
+    assert ledger.overcommitted.sum() == 1
 
 
 def test_overcommitment_within_one_round_is_found(workload):
     ledger = SubmissionLog(workload)
     ledger.placed(ints(0, 1, 2), ints(1, 1, 1), 1.0)
-    assert ledger.overcommitted_count == 1
+    assert ledger.overcommitted.sum() == 1
 
 
 def test_what_fills_a_machine_from_the_start_counts():
-    shapes = (MachineShape(1000, 100, 10),)
     workload = generate(
-        WorkloadOptions(
-            nodes=1, tasks=1, classes=1, cpu=(400, 400), memory=(1, 1), fill=1.0, seed=1, shapes=shapes
-        )
+        WorkloadOptions(nodes=1, tasks=1, classes=1, cpu=(6400, 6400), memory=(1, 1), fill=1.0, seed=1)
     )
     ledger = SubmissionLog(workload)
-    assert ledger.used[0, 0] >= 750
+    assert ledger.used[0, 0] >= 12_000
     ledger.placed(ints(0), ints(0), 1.0)
-    assert ledger.overcommitted_count == 1
+    assert ledger.overcommitted.sum() == 1
 
 
 def test_a_task_placed_twice_is_found(workload):
@@ -75,7 +69,7 @@ def test_a_task_placed_twice_is_found(workload):
     ledger.placed(ints(0), ints(0), 2.0)
     assert ledger.duplicates == 2
     assert ledger.placed_count == 1
-    assert ledger.used[:, 0].sum() == 400
+    assert ledger.used[:, 0].sum() == 6400
 
 
 def test_room_that_was_freed_can_be_used_again(workload):
@@ -83,7 +77,7 @@ def test_room_that_was_freed_can_be_used_again(workload):
     for task in range(0, 6, 2):
         ledger.placed(ints(task, task + 1), ints(0, 0), 1.0)
         ledger.finished(ints(task, task + 1))
-    assert (ledger.overcommitted_count, ledger.placed_count, ledger.finished_count) == (0, 6, 6)
+    assert (ledger.overcommitted.sum(), ledger.placed_count, ledger.ended.sum()) == (0, 6, 6)
 
 
 def test_nothing_happened(workload):

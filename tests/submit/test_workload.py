@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firmament.submit.messages import index_of, job_events, snapshot_events, task_events, task_uid
-from firmament.submit.workload import MachineShape, WorkloadOptions, generate
-from firmament.wire import events_from_proto
+from firmament.submit.workload import WorkloadOptions, generate
+from firmament.wire.events import events_from_proto
 
 OPTIONS = WorkloadOptions(nodes=50, tasks=1000, classes=7, fill=0.5, rate=100.0, task_seconds=3.0, seed=4)
 
@@ -40,7 +40,6 @@ def test_shapes_and_ranges(nodes, tasks, classes, low, spread, fill, seed):
         sizes=(low, low + spread),
         fill=fill,
         seed=seed,
-        shapes=(MachineShape(), MachineShape(cpu=8000)),
     )
     workload = generate(options)
     assert (workload.machines, workload.tasks) == (nodes, tasks)

@@ -15,7 +15,8 @@ import firmament
 from firmament.configuration.document import SchedulerConfiguration, build_core
 from firmament.core.scheduler import Scheduler
 from firmament.solvers.ortools_solver import OrToolsSolver
-from firmament.wire import encode_round, events_from_proto
+from firmament.wire.events import events_from_proto
+from firmament.wire.rounds import encode_round
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.server.driving import machine, task_class, tasks
 

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 from firmament.configuration.document import SchedulerConfiguration, build_core
 from firmament.core.scheduler import Scheduler
 from firmament.solvers.ortools_solver import OrToolsSolver
-from firmament.wire import events_from_proto, reports_from_proto, round_to_proto
+from firmament.wire.events import events_from_proto, reports_from_proto
+from firmament.wire.rounds import round_to_proto
 from poseidon.bridge.state import BridgeState
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult

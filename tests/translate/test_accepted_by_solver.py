@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament.wire import events_from_proto
+from firmament.wire.events import events_from_proto
 from poseidon.bridge.solver_stream import events
 from poseidon.kube.api.decoding import convert_object
 from poseidon.kube.api.nodes import Node

@@ -40,7 +40,7 @@ from firmament.core.model import (
     Toleration,
     VolumeRule,
 )
-from firmament.wire import event_from_proto, events_from_proto, reports_from_proto
+from firmament.wire.events import event_from_proto, events_from_proto, reports_from_proto
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 

@@ -16,7 +16,12 @@ from firmament.core.results import (
     TaskState,
     Unscheduled,
 )
-from firmament.wire import explanation_to_proto, machine_state_to_proto, round_to_proto, task_state_to_proto
+from firmament.wire.rounds import (
+    explanation_to_proto,
+    machine_state_to_proto,
+    round_to_proto,
+    task_state_to_proto,
+)
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 

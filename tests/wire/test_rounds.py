@@ -17,7 +17,7 @@ from firmament.core.results import (
     RoundStats,
     Unscheduled,
 )
-from firmament.wire import encode_round, round_to_proto
+from firmament.wire.rounds import encode_round, round_to_proto
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 # Lengths around the borders of what one and two bytes can say, and of what is joined by hand.

@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING
 
 from firmament.server.cluster import NoStateError
 from firmament.server.driving.batching import BatchingWindow
-from firmament.wire import EncodedRound, encode_round
+from firmament.server.round_traces import trace_round
+from firmament.wire.rounds import EncodedRound, encode_round
 
 if TYPE_CHECKING:
+    from opentelemetry.trace import Tracer
+
     from firmament.core.results import RoundResult
     from firmament.server.cluster import Driver, ServedCluster
     from firmament.server.metrics import Metrics
     from firmament.server.outbox import DriverOutbox
-    from firmament.server.round_traces import RoundTraces
 
 log = logging.getLogger(__name__)
 
@@ -34,17 +36,17 @@ _COARSE = 0.001
 
 
 class RoundRunner:
-    """Runs single rounds off the event loop, with their log line, metrics and, if there are ``traces``, spans."""
+    """Runs single rounds off the event loop, with their log line, metrics and, if there is a ``tracer``, spans."""
 
     def __init__(
         self,
         metrics: Metrics,
         clock: Callable[[], float] = time.perf_counter,
-        traces: RoundTraces | None = None,
+        tracer: Tracer | None = None,
     ) -> None:
         self._metrics = metrics
         self._clock = clock
-        self._traces = traces
+        self._tracer = tracer
 
     async def run(self, cluster: ServedCluster) -> EncodedRound | None:
         """Run a round and return its result, or None if a new snapshot has overtaken it."""
@@ -67,9 +69,9 @@ class RoundRunner:
             self._metrics.round_done(result, seconds)
             _log_round(cluster.name, result, seconds)
             encoded = encode_round(result)
-            if self._traces is None:
+            if self._tracer is None:
                 return encoded
-            return encoded.traced(self._traces.round_done(cluster.name, result, seconds))
+            return encoded.traced(trace_round(self._tracer, cluster.name, result, seconds))
         except Exception:
             cluster.lose_state()
             raise

@@ -1,4 +1,4 @@
-"""networkx' network simplex: a second, independent solver for small networks, mainly an oracle for tests."""
+"""networkx' network simplex: a second, independent solver for small networks, and an oracle for tests."""
 
 from __future__ import annotations
 
@@ -38,6 +38,3 @@ class NetworkxSolver:
             [flow["node", tail]["arc", index] for index, tail in enumerate(tails)], dtype=np.int64
         )
         return FlowSolution(flows=flows, seconds=time.perf_counter() - started)
-
-    def close(self) -> None:
-        """Nothing to release."""
