@@ -109,7 +109,10 @@ class Fencing:
 
 
 class ServedCluster:
-    """State of one cluster. It stays while nobody drives it, until the next driver's snapshot replaces it."""
+    """State of one cluster. It stays while nobody drives it, until the next driver's snapshot replaces it.
+
+    ``driver``: the session that drives it, if one is open; ``fencing``: who may, by default by the system's clocks.
+    """
 
     def __init__(
         self,
@@ -118,14 +121,13 @@ class ServedCluster:
         recorder: Recorder | None = None,
         fencing: Fencing | None = None,
     ) -> None:
-        """``fencing``: who may drive it, by default by the system's clocks."""
         self.name = name
         self._new_scheduler = new_scheduler
         self._recorder = recorder
         self._lock = threading.Lock()
         self._round_lock = threading.Lock()
         self._failing = FailingRounds(name, self._lock)
-        self._driver: Driver | None = None
+        self.driver: Driver | None = None
         self._fencing = fencing or Fencing(time.time, time.monotonic)
         self._scheduler: Scheduler | None = None
         self._aside: Scheduler | None = None
@@ -133,11 +135,6 @@ class ServedCluster:
         self._lost = False
         self._earlier_rounds = 0
         self._history = RoundHistory(time.time, time.monotonic)
-
-    @property
-    def driver(self) -> Driver | None:
-        """The session that drives the cluster, if one is open."""
-        return self._driver
 
     # --- the driver's calls -------------------------------------------------------------------------------
 
@@ -151,7 +148,7 @@ class ServedCluster:
         with self._lock:
             if not self._fencing.admits(fencing):
                 raise StaleDriverError(self._stale(fencing))
-            former, self._driver = self._driver, driver
+            former, self.driver = self.driver, driver
             self._fencing.attached(fencing)
             self._aside = None
             self._in_sync = False
@@ -161,8 +158,8 @@ class ServedCluster:
     def detach(self, driver: Driver) -> None:
         """End the driver's part; what it has told stays and can still be asked for."""
         with self._lock:
-            if self._driver is driver:
-                self._driver = None
+            if self.driver is driver:
+                self.driver = None
                 self._fencing.detached()
                 self._aside = None
                 self._rest()
@@ -170,7 +167,7 @@ class ServedCluster:
     def lapse(self) -> None:
         """Take note that the last driver will not come back, so that any may follow at once."""
         with self._lock:
-            if self._driver is None:
+            if self.driver is None:
                 self._fencing.lapse()
 
     def begin_snapshot(self, driver: Driver) -> None:
@@ -237,7 +234,7 @@ class ServedCluster:
         """
         with self._round_lock:
             with self._lock:
-                if self._driver is not None and not self._in_sync:
+                if self.driver is not None and not self._in_sync:
                     raise NoStateError(f"the snapshot of cluster {self.name!r} is not complete yet")
                 scheduler = self._known()
                 opened = scheduler.open_round()
@@ -319,7 +316,7 @@ class ServedCluster:
     def _stale(self, fencing: int) -> str:
         """Say why a driver with this number is turned away, and until when."""
         known = self._fencing.number
-        if self._driver is None:
+        if self.driver is None:
             return (
                 f"cluster {self.name!r} was driven with fencing number {known} until just now; {fencing} is older, and "
                 f"may take over unless that driver is back within {GRACE_SECONDS:g} s"
@@ -336,7 +333,7 @@ class ServedCluster:
             self._scheduler.rest()
 
     def _check(self, driver: Driver) -> None:
-        if self._driver is not driver:
+        if self.driver is not driver:
             raise SupersededError
 
     def _target(self, driver: Driver) -> Scheduler:
