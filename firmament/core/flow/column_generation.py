@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.flow.network.arc_columns import ArcColumns, Offers, starting_columns
+from firmament.core.flow.network.arc_columns import Offers, starting_columns
 from firmament.core.flow.network.network import (
     Network,
     build_network,
@@ -116,7 +116,15 @@ class _Generation:
         self._time_limit = time_limit
         self._spread = expected_spread(residual, fits, tuning.prices)
         self._offers = Offers(residual, fits, self._spread.candidates)
-        self.columns = self._selection(self._spread)
+        self.columns = starting_columns(
+            residual,
+            self._offers,
+            self._spread,
+            base=options.base(len(residual.active()), len(self._spread.candidates)),
+            samples=options.rate(int(residual.remaining.sum())),
+            samples_each=options.samples_each,
+            tuning=tuning.columns,
+        )
         self._steps, self._merged = surely_used(residual, self._spread, tuning.truncation)
         self._solves = 0
         self._mends = 0
@@ -139,7 +147,9 @@ class _Generation:
                 return self._outcome(network, flows, certified=True)
             if left == 0:
                 break
-            self._unfold(unfilled)
+            self._merged[unfilled] = 0  # each of their first steps gets an arc of its own
+            if len(unfilled) and self._solves > 1:
+                self._merged[:] = 0  # misjudged throughout: unfolding a few at a time would take a solve each
             wider, carried = self._wider(network, flows, violations, rebuilt=len(unfilled) > 0)
             patched = self._patched(wider, carried, full)
             try:
@@ -167,17 +177,6 @@ class _Generation:
         network, carried = self._wider(network, flows, missing)
         patched = self._patched(network, carried, full) if missing.total <= self._options.mended else None
         return (network, *(patched or self._solved(network)))
-
-    def _selection(self, spread: Spread) -> ArcColumns:
-        return starting_columns(
-            self._residual,
-            self._offers,
-            spread,
-            base=self._options.base(len(self._residual.active()), len(spread.candidates)),
-            samples=self._options.rate(int(self._residual.remaining.sum())),
-            samples_each=self._options.samples_each,
-            tuning=self._tuning.columns,
-        )
 
     def _network(self) -> Network:
         return build_network(self._residual, self.columns, self._penalties, self._steps, self._merged)
@@ -223,12 +222,6 @@ class _Generation:
             return flows, node_prices(network, flows)
         except NotOptimalError:
             return flows, None
-
-    def _unfold(self, unfilled: Int64) -> None:
-        """Give machines whose first steps are not all filled an arc for each of them."""
-        self._merged[unfilled] = 0
-        if len(unfilled) and self._solves > 1:
-            self._merged[:] = 0  # misjudged throughout: unfolding a few at a time would take a solve each
 
     def _outcome(self, network: Network, flows: Int64, *, certified: bool) -> FlowOutcome:
         """The flow found, and what it costs with every step of a machine on its own."""

@@ -229,7 +229,9 @@ class Steps:
     def arcs(self, merged: Int64 | None = None) -> StepArcs:
         """The arcs; ``merged``: int64[M'], how many first steps of each are one arc at the cost of the dearest."""
         width, used, count = self._sizes()
-        skipped = np.zeros_like(count) if merged is None else _skipped(count, merged)
+        skipped = np.zeros_like(count)
+        if merged is not None:
+            skipped = np.clip(merged, 1, np.maximum(count, 1)) - 1
         count = count - skipped
         machine = np.repeat(np.arange(len(count)), count)
         nth = np.arange(len(machine)) - np.repeat(np.cumsum(count) - count, count)
@@ -267,12 +269,6 @@ def staircase(height: Int64, step: int) -> Int64:
     full, rest = np.divmod(height, step)
     total: Int64 = step * step * (full * (full - 1) // 2) + full * step * rest
     return total
-
-
-def _skipped(count: Int64, merged: Int64) -> Int64:
-    """Steps of each machine that are no arcs of their own: int64[M']."""
-    skipped: Int64 = np.clip(merged, 1, np.maximum(count, 1)) - 1
-    return skipped
 
 
 # --- A network with more columns, and a flow of the narrower one on its arcs.
