@@ -227,9 +227,7 @@ class Scheduler:
         are.
         """
         cluster, rows, assignments = self._cluster, self._static_rows, placement.assignments
-        limits = None
-        if cluster.version != snapshot.version:
-            limits = limits_now(self._context, snapshot, assignments)
+        limits = limits_now(self._context, snapshot, assignments)
         may_move = self._requeue.evictions.under_way
         if may_move:
             self._requeue.moves.begin(cluster)

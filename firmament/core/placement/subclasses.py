@@ -160,8 +160,6 @@ class _Masks:
 
 def _oldest(left: Int64, count: int) -> Int64:
     """``count`` tasks from int64[WAIT_BUCKETS], those that have waited longest first."""
-    if count == left.sum():
-        return left.copy()
     before = np.cumsum(left) - left
     return np.clip(count - before, 0, left)
 
