@@ -227,7 +227,9 @@ class Scheduler:
         are.
         """
         cluster, rows, assignments = self._cluster, self._static_rows, placement.assignments
-        limits = limits_now(self._context, snapshot, assignments)
+        limits = None
+        if cluster.version != snapshot.version:
+            limits = limits_now(self._context, snapshot, assignments)
         may_move = self._requeue.evictions.under_way
         if may_move:
             self._requeue.moves.begin(cluster)
