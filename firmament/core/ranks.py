@@ -61,6 +61,19 @@ def distinct(keys: Int64) -> tuple[Int64, Int64]:
     return ordered[starts], lengths
 
 
+def grouped(keys: Int64) -> list[Int64]:
+    """Rows of each distinct key, ascending by key, those of a key in their order; for keys as ``order_by`` takes."""
+    order = order_by(keys)
+    return np.split(order, runs(keys[order])[0][1:]) if len(keys) else []
+
+
+def places_in(some: Int64, number: int) -> Int64:
+    """int64[number]: where each row stands among ``some`` (distinct ones); -1 for those that are not among them."""
+    place = np.full(number, -1, dtype=np.int64)
+    place[some] = np.arange(len(some))
+    return place
+
+
 def counting(lengths: Int64) -> Int64:
     """0, 1, ... up to each length, one after another."""
     return np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)

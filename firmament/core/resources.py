@@ -221,39 +221,27 @@ class ShapeRequests:
         self._version = -1
         self._look()
 
-    def of(self, shape: int) -> Int64:
-        """Requests of one shape, int64[<= K]; not to be written to."""
-        return self._row(0, shape)
-
-    def assumed_of(self, shape: int) -> Int64:
-        """What a task of one shape is assumed to need beyond its requests, int64[<= K]; not to be written to."""
-        return self._row(1, shape)
-
-    def rows(self, shapes: Sequence[int]) -> Int64:
-        """Requests of several shapes: int64[len(shapes), K]."""
-        return self._rows(0, shapes)
-
-    def assumed_rows(self, shapes: Sequence[int]) -> Int64:
-        """What tasks of several shapes are assumed to need beyond their requests: int64[len(shapes), K]."""
-        return self._rows(1, shapes)
-
-    def forget(self) -> None:
-        """Shapes have other rows now."""
-        self._known[:] = False
-
-    def _row(self, table: int, shape: int) -> Int64:
+    def of(self, shape: int) -> tuple[Int64, Int64]:
+        """What tasks of one shape request, and are assumed to need beyond it: int64[<= K]; not to be written to."""
         self._look()
         if shape >= len(self._known) or not self._known[shape]:
             self._learn(np.array([shape]))
-        return self._tables[table][shape]
+        requested, assumed = self._tables
+        return requested[shape], assumed[shape]
 
-    def _rows(self, table: int, shapes: Sequence[int]) -> Int64:
+    def rows(self, shapes: Sequence[int]) -> tuple[Int64, Int64]:
+        """The same of several shapes: int64[len(shapes), K]."""
         asked = np.array(shapes, dtype=np.int64)
         self._look()
         self._fit()
         if not self._known[asked].all():
             self._learn(asked[~self._known[asked]])
-        return self._tables[table][asked]
+        requested, assumed = self._tables
+        return requested[asked], assumed[asked]
+
+    def forget(self) -> None:
+        """Shapes have other rows now."""
+        self._known[:] = False
 
     def _learn(self, shapes: Int64) -> None:
         """Write the rows of ``shapes`` (int64[N])."""

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
-
-import numpy as np
 
 from cost_models.interface import Bool
 from firmament.core.flow.outcome import FlowOutcome
@@ -19,6 +16,7 @@ from firmament.core.placement.placing import place
 from firmament.core.placement.spread.default_spread import spread_out
 from firmament.core.preemption.attempts import preempt
 from firmament.core.preemption.problem import PreemptionDecision, PreemptionProblem, PreemptionTuning
+from firmament.core.ranks import grouped
 from firmament.core.results import RoundStats
 from firmament.core.snapshot.snapshot import Snapshot
 from firmament.solvers.base import Solver
@@ -125,9 +123,7 @@ def _first_classes(placed: Placed) -> Sequence[Sequence[int]] | None:
     about, classes = placed.about, None if placed.first is None else placed.first.classes
     if about is None or about.problem is about.whole:
         return classes
-    order = np.argsort(about.of, kind="stable")
-    starts = np.searchsorted(about.of[order], np.arange(about.problem.classes + 1))
-    of = [order[begin:end].tolist() for begin, end in pairwise(starts.tolist())]
+    of = [each.tolist() for each in grouped(about.of)]
     return (
         of if classes is None else [[cls for bundle in bundles for cls in of[bundle]] for bundles in classes]
     )

@@ -54,7 +54,7 @@ from firmament.core.results import (
     TaskState,
     Unscheduled,
 )
-from firmament.core.round_flow.assembly import ClassWords
+from firmament.core.round_flow.assembly import ClassWords, class_words
 from firmament.core.rounds import OpenRound, Placement
 from firmament.core.scoring.kept_rows import KeptRows
 from firmament.core.snapshot.grouping import RoundContext
@@ -323,17 +323,7 @@ class Scheduler:
 
     def class_words(self, uids: Sequence[str]) -> list[ClassWords]:
         """Return how the classes of these tasks are told; of a task that has gone there is nothing but its uid."""
-        tasks, classes = self._cluster.tasks, self._cluster.classes.rows
-        words = []
-        for uid in uids:
-            row = tasks.row_of.get(uid)
-            if row is None:
-                words.append(ClassWords(uid))
-            else:
-                namespace = classes[int(tasks.cls[row])].content.namespace
-                name = tasks.name[row] or uid
-                words.append(ClassWords(name, tasks.job[row], namespace, int(tasks.priority[row])))
-        return words
+        return class_words(self._cluster, uids)
 
     def counts(self) -> Counts:
         """How many machines and tasks there are, and rounds so far."""

@@ -39,7 +39,7 @@ def test_rows_hold_what_shapes_request(amounts, steps):
                 resources.compact()
             continue
         asked = [step] if isinstance(step, int) else step
-        found = requests.rows(asked) if isinstance(step, list) else [requests.of(step)]
+        found = requests.rows(asked)[0] if isinstance(step, list) else [requests.of(step)[0]]
         for number, row in zip(asked, found, strict=True):
             wanted = dict(shapes[number].requests)
             assert [wanted.pop(name, 0) for name in resources.names] == [
@@ -53,21 +53,21 @@ def test_shapes_that_come_later_get_rows_too():
     resources, shapes = ResourceIndex(), [shape({"cpu": 1})]
     resources.offer(["device"])
     requests = ShapeRequests(resources, shapes)
-    assert requests.rows([0]).tolist() == [[0, 1, 0, 0, 0]]
+    assert requests.rows([0])[0].tolist() == [[0, 1, 0, 0, 0]]
     shapes += [shape({"device": number}) for number in range(1, 100)]
-    assert requests.rows([99, 0]).tolist() == [[0, 0, 0, 0, 99], [0, 1, 0, 0, 0]]
+    assert requests.rows([99, 0])[0].tolist() == [[0, 0, 0, 0, 99], [0, 1, 0, 0, 0]]
 
 
 def test_amounts_are_there_from_when_a_machine_offers_the_resource():
     resources, shapes = ResourceIndex(), [shape({"cpu": 1}), shape({"b": 3})]
     requests = ShapeRequests(resources, shapes)
-    assert requests.rows([1]).tolist() == [[0, 0, 0, 0]]
+    assert requests.rows([1])[0].tolist() == [[0, 0, 0, 0]]
     resources.offer(["a", "b"])
-    assert requests.rows([0]).tolist() == [[0, 1, 0, 0, 0, 0]]
-    assert requests.rows([1, 0]).tolist() == [[0, 0, 0, 0, 0, 3], [0, 1, 0, 0, 0, 0]]
+    assert requests.rows([0])[0].tolist() == [[0, 1, 0, 0, 0, 0]]
+    assert requests.rows([1, 0])[0].tolist() == [[0, 0, 0, 0, 0, 3], [0, 1, 0, 0, 0, 0]]
 
 
 def test_what_is_returned_may_be_changed():
     requests = ShapeRequests(ResourceIndex(), [shape({"cpu": 1})])
-    requests.rows([0])[:] = 7
-    assert requests.rows([0]).tolist() == [[0, 1, 0, 0]]
+    requests.rows([0])[0][:] = 7
+    assert requests.rows([0])[0].tolist() == [[0, 1, 0, 0]]

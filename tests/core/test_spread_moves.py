@@ -12,7 +12,7 @@ from firmament.core.events import ClassDefined
 from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem
 from firmament.core.placement.moving_room import MovingRoom
 from firmament.core.placement.spread.moves import even_shares
-from firmament.core.ranks import SHORT, distinct, order_by, rank, runs
+from firmament.core.ranks import SHORT, distinct, grouped, order_by, places_in, rank, runs
 from tests.core.test_default_spread import core, in_zone, waiting
 from tests.support.core import placed, task_class
 from tests.support.tuning import PLACING
@@ -29,10 +29,27 @@ def test_orders_and_ranks(given_keys: list[int]):
     assert dict(zip(found.tolist(), count.tolist(), strict=True)) == {
         key: given_keys.count(key) for key in sorted(given_keys)
     }
+    assert [rows.tolist() for rows in grouped(array)] == [
+        [row for row, each in enumerate(given_keys) if each == key] for key in sorted(set(given_keys))
+    ]
     starts, lengths = runs(array)
     assert [
         given_keys[start] for start, length in zip(starts, lengths, strict=True) for _ in range(length)
     ] == given_keys
+
+
+@given(st.permutations(range(9)), st.integers(0, 9))
+def test_places_among_some(rows: list[int], number: int):
+    some = rows[:number]
+    found = places_in(np.array(some, dtype=np.int64), 9).tolist()
+    assert found == [some.index(row) if row in some else -1 for row in range(9)]
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=12))
+def test_single_tasks_are_counted(tasks: list[tuple[int, int]]):
+    single = Assignments.of_tasks(tasks)
+    counted = Assignments.counted(single.cls, single.machine)
+    assert list(counted.entries()) == [(*pair, tasks.count(pair)) for pair in sorted(set(tasks))]
 
 
 @given(st.data())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from random import Random
 
 import numpy as np
@@ -50,7 +51,7 @@ def keeps_its_promises(
             }
             if not constraint.involves(cls):
                 assert not refused
-        twin = constraint.copy()
+        twin = deepcopy(constraint)
         cls, machine = random.randrange(classes), random.randrange(machines)
         twin.add(cls, machine)
         assert verdicts(constraint, classes) == before
@@ -115,7 +116,7 @@ def test_models_limits_and_the_room_of_a_problem(seed: int, with_ledger: bool):
     ]
     ledgers = ledgers if with_ledger else []
     limits = ModelLimits(joint, ledgers, np.arange(shapes))
-    keeps_its_promises(limits.copy(), shapes, machines, random, gives_back=not ledgers)
+    keeps_its_promises(deepcopy(limits), shapes, machines, random, gives_back=not ledgers)
     given_problem = problem(
         tasks=[9] * shapes,
         requests=[[random.randint(0, 3)] for _ in range(shapes)],
@@ -156,7 +157,7 @@ def test_several_as_one(seed: int):
         for rack in ([0, 0, 1, 1, -1], [2, 1, 0, -1, 0])
     ]
     both = Constraints([parts[0], None, parts[1]])
-    keeps_its_promises(both.copy(), 4, 5, random)
+    keeps_its_promises(deepcopy(both), 4, 5, random)
     for _ in range(8):
         cls, machine = random.randrange(4), random.randrange(5)
         allowed = all(part.allows(cls, machine) for part in parts)

@@ -124,11 +124,11 @@ def _booked(cluster: Cluster) -> None:
     running = np.bincount(where, minlength=len(machines))
     for name, counted, found in (
         ("tasks run", machines.running[:, None], running[:, None]),
-        ("is requested", machines.used, _sums(machines.used, where, cluster.requests.rows(shapes))),
+        ("is requested", machines.used, _sums(machines.used, where, cluster.requests.rows(shapes)[0])),
         (
             "is assumed",
             machines.unstated,
-            _sums(machines.unstated, where, cluster.requests.assumed_rows(shapes)),
+            _sums(machines.unstated, where, cluster.requests.rows(shapes)[1]),
         ),
     ):
         for row, column in np.argwhere(counted != found).tolist():

@@ -132,9 +132,7 @@ def disturbed(cluster: Cluster, snapshot: Snapshot) -> Bool:
     if any(records.changes[kind] != count for kind, count in snapshot.changes.items()) or any(
         records.removals[kind] != count for kind, count in snapshot.removals.items()
     ):
-        found[:] = (
-            True  # a record has changed that may concern any machine, or one about some machine has gone
-        )
+        found[:] = True  # a record has changed that may concern any machine, or one about a machine has gone
         return found
     for row, (then, now) in enumerate(zip_longest(snapshot.described, table.specs)):
         if then is not now and then is not None:

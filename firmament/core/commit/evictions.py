@@ -12,6 +12,7 @@ from firmament.core.commit.placements import binding_dependencies, keeps_order
 from firmament.core.flow.problem import Assignments
 from firmament.core.gangs.members import held_back
 from firmament.core.preemption.problem import PreemptionDecision, PreemptionProblem
+from firmament.core.ranks import rank
 from firmament.core.results import Delta, DeltaKind
 from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.snapshot import Snapshot
@@ -158,16 +159,12 @@ def _dependencies(
         problem.rules.rules(each.cls).attraction is not None for each, _ in kept
     ):
         return {}
-    earlier = np.repeat(placed.cls, placed.count), np.repeat(placed.machine, placed.count)
-    uids = []
-    taken: dict[int, int] = {}
-    for cls in earlier[0].tolist():
-        uids.append(snapshot.uids[int(snapshot.first[cls]) + taken.get(cls, 0)])
-        taken[cls] = taken.get(cls, 0) + 1
+    earlier = placed.tasks()
+    uids = [snapshot.uids[place] for place in (snapshot.first[earlier.cls] + rank(earlier.cls)).tolist()]
     found = binding_dependencies(
         problem.rules,
-        np.append(earlier[0], [each.cls for each, _ in kept]),
-        np.append(earlier[1], [each.machine for each, _ in kept]),
+        np.append(earlier.cls, [each.cls for each, _ in kept]),
+        np.append(earlier.machine, [each.machine for each, _ in kept]),
         [*uids, *(cluster.tasks.uid[guest] for _, guest in kept)],
     )
     return {index - len(uids): leads for index, leads in found.items() if index >= len(uids)}

@@ -12,6 +12,7 @@ from cost_models.interface import Bool, Int64
 from firmament.core.commit.current_limits import LimitsNow
 from firmament.core.commit.revalidation import DecidedPlacements, Recheck
 from firmament.core.flow.problem import Assignments, PlacementProblem
+from firmament.core.ranks import rank
 from firmament.core.results import PlacementDeltas
 from firmament.core.rules.ruleset import RuleSet
 from firmament.core.snapshot.grouping import RoundContext
@@ -68,12 +69,9 @@ def assume_placements(
 def _decided(snapshot: Snapshot, placed: Assignments) -> DecidedPlacements:
     """Give the tasks of each class, in their order, to the machines assigned to it, in that of the tree if any."""
     placed = in_delta_order(snapshot.problem, placed)
-    cls = np.repeat(placed.cls, placed.count)
-    machine = np.repeat(placed.machine, placed.count)
-    by_class = np.argsort(cls, kind="stable")
-    taken = np.bincount(cls, minlength=len(snapshot.members))
-    place = np.empty(len(cls), dtype=np.int64)
-    place[by_class] = np.arange(len(cls)) + np.repeat(snapshot.first - (np.cumsum(taken) - taken), taken)
+    tasks = placed.tasks()
+    cls, machine = tasks.cls, tasks.machine
+    place = snapshot.first[cls] + rank(cls)
     return DecidedPlacements(
         cls,
         machine,

@@ -19,7 +19,8 @@ from firmament.core.state.tasks import TaskPhase
 class RuleCounters:
     """Counters in the order in which they are first asked for.
 
-    ``waiting``: rows of the classes that wait; ``adds``: by such a row, the counters that its tasks count for.
+    ``waiting``: rows of the classes that wait; ``adds``: by such a row, the counters that its tasks count for;
+    ``domains_by_key``: the domains of machines.
     """
 
     def __init__(
@@ -31,8 +32,8 @@ class RuleCounters:
     ) -> None:
         self._inhabitants = inhabitants
         self._selector = selector
-        self._domains_by_key = domains_by_key
-        self._waiting = waiting
+        self.domains_by_key = domains_by_key
+        self.waiting = waiting
         self._number: dict[tuple[object, ...], int] = {}
         self.counters: list[Counter] = []
         self.adds: dict[int, list[int]] = {}
@@ -51,7 +52,7 @@ class RuleCounters:
                 settled = _per_domain(self._inhabitants.machines(rows, settled=True), topology, domain)
             self.counters.append(Counter(domain, start, settled, topology.coarse))
             for row in rows:
-                if row in self._waiting:
+                if row in self.waiting:
                     self.adds.setdefault(row, []).append(number)
         return number
 
@@ -61,7 +62,7 @@ class RuleCounters:
 
     def of_classes(self, rows: Sequence[int], key: str) -> int:
         """Number of the counter of the tasks of the classes in ``rows``, by the label ``key``: one for all who ask."""
-        topology = self._domains_by_key.of(key)
+        topology = self.domains_by_key.of(key)
         return self.counter(("classes", tuple(rows), key), rows, topology, topology.domain)
 
     def matching_all(self, selectors: Sequence[TaskSelector]) -> Int64:
@@ -83,36 +84,28 @@ def _per_domain(machines: Int64, topology: Domains, domain: Int64) -> Int64:
 
 
 def port_exclusions(
-    counters: RuleCounters,
-    machines: Domains,
-    rows: Sequence[ClassRow],
-    ruled: Sequence[int],
-    waiting: Collection[int],
+    counters: RuleCounters, rows: Sequence[ClassRow], ruled: Sequence[int]
 ) -> Iterator[tuple[int, Exclusion]]:
-    """Yield what ports exclude, by the row of each class in ``waiting`` that asks for one.
+    """Yield what ports exclude, by the row of each waiting class that asks for one.
 
-    ``machines``: every machine by itself; ``rows``: the class table; ``ruled``: those rows that may have ports.
+    ``rows``: the class table; ``ruled``: those rows that may have ports.
     Ports that the same classes use exclude the same: one counter does for all of them.
     """
     found: set[tuple[tuple[int, ...], int]] = set()
     for by_ip in _users(rows, ruled).values():
         everyone = tuple(sorted({row for users in by_ip.values() for row in users}))
-        if waiting_ones := [row for row in everyone if row in waiting]:
+        if waiting_ones := [row for row in everyone if row in counters.waiting]:
             for ip, users in by_ip.items():
                 against = [everyone] if not ip else [tuple(users), tuple(by_ip.get("", ()))]
                 among = set(users)
                 found.update(
                     (others, row) for others in against if others for row in waiting_ones if row in among
                 )
-    yield from _exclusions(counters, machines, found, PORTS_TAKEN)
+    yield from _exclusions(counters, found, PORTS_TAKEN)
 
 
 def disk_exclusions(
-    counters: RuleCounters,
-    machines: Domains,
-    rows: Sequence[ClassRow],
-    ruled: Sequence[int],
-    waiting: Collection[int],
+    counters: RuleCounters, rows: Sequence[ClassRow], ruled: Sequence[int]
 ) -> Iterator[tuple[int, Exclusion]]:
     """Yield what disks exclude, as ``port_exclusions`` does for ports (kube-scheduler's VolumeRestrictions)."""
     everyone: dict[str, set[int]] = {}
@@ -127,15 +120,16 @@ def disk_exclusions(
         writers = writing.get(name, set())
         for row in users:
             against = users if row in writers else writers
-            if row in waiting and against:
+            if row in counters.waiting and against:
                 found.add((tuple(sorted(against)), row))
-    yield from _exclusions(counters, machines, found, NO_DISK)
+    yield from _exclusions(counters, found, NO_DISK)
 
 
 def _exclusions(
-    counters: RuleCounters, machines: Domains, found: set[tuple[tuple[int, ...], int]], reason: str
+    counters: RuleCounters, found: set[tuple[tuple[int, ...], int]], reason: str
 ) -> Iterator[tuple[int, Exclusion]]:
     """Yield, by the row of each class, that its tasks keep off the machines of ``found`` others."""
+    machines = counters.domains_by_key.single
     for others, row in sorted(found):
         number = counters.counter((reason, others), others, machines, machines.domain)
         yield row, Exclusion(number, reason)

@@ -102,10 +102,7 @@ class _Compiler:
             self._look_back(kind, term, holders)
         own = {row: self._own(row) for row in self._ruled if row in self._problem_classes}
         for exclusions in (port_exclusions, disk_exclusions):
-            found = exclusions(
-                self._counters, self._domains_by_key.single, self._rows, self._ruled, self._problem_classes
-            )
-            for row, exclusion in found:
+            for row, exclusion in exclusions(self._counters, self._rows, self._ruled):
                 self._exclusions.setdefault(row, {})[exclusion] = None
         of: dict[int, ClassRules] = {}
         for row, classes in self._problem_classes.items():

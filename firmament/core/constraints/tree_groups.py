@@ -104,7 +104,7 @@ def rules_of(rules: GroupRules, levels: Sequence[str]) -> tuple[Rule, ...]:
 def _unlike(cluster: Cluster, waiting: Int64) -> str:
     """Says that the tasks of a group ask for unlike amounts; empty if they do not."""
     requests = {
-        shape: cluster.requests.of(shape)
+        shape: cluster.requests.of(shape)[0]
         for shape in {cluster.classes.rows[int(cluster.tasks.cls[row])].shape for row in waiting.tolist()}
     }
     asked: list[Mapping[str, int]] = [

@@ -4,12 +4,11 @@ or a machine, so that it is not refused for a reason any more.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import NamedTuple, TypeVar
 
-from cost_models.interface import Int64
 from firmament.core.configuration import HOSTNAME
 from firmament.core.filters.reasons import CORDONED, NO_VOLUME_LEFT, UNTOLERATED, WRONG_LABELS, insufficient
 from firmament.core.model import PODS, Machine, NodeSelectorTerm, TaskClass, Toleration
@@ -226,11 +225,6 @@ def _without(rules: tuple[T, ...], index: int) -> tuple[T, ...]:
 
 def _written(key: str, value: str, effect: str) -> str:
     return f"{key}={value}:{effect}" if value else f"{key}:{effect}"
-
-
-def amounts(resources: Sequence[str], row: Int64) -> dict[str, int]:
-    """Return amounts by resource; ``row``: int64[K]."""
-    return dict(zip(resources, row.tolist(), strict=True))
 
 
 def labels_that_match(content: TaskClass, labels: Mapping[str, str]) -> dict[str, str] | None:

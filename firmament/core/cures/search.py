@@ -17,7 +17,6 @@ from firmament.core.cures.proposals import (
     CureChange,
     CureKind,
     CureProposal,
-    amounts,
     for_reason,
     lacking,
     one_more_like,
@@ -211,17 +210,18 @@ class _CureSearch:
         return found
 
     def _nearest(self, machines: Sequence[str]) -> list[str]:
-        return sorted(machines, key=lambda name: (self._shortage(self._standing(name)), name))[:_MACHINES]
+        """Those of which the largest part of a request that is lacking is the least."""
 
-    @staticmethod
-    def _shortage(standing: ChangedMachine) -> float:
-        """The largest part of a request that is lacking."""
-        return max(((asked - free) / asked for asked, free in lacking(standing).values()), default=0.0)
+        def shortage(name: str) -> float:
+            lacks = lacking(self._standing(name)).values()
+            return max(((asked - free) / asked for asked, free in lacks), default=0.0)
+
+        return sorted(machines, key=lambda name: (shortage(name), name))[:_MACHINES]
 
     def _standing(self, machine: str, change: TrialChange | None = None) -> ChangedMachine:
         trials = self._trials
         known = trials.machine(machine)
-        free = amounts(trials.resources, trials.free_on(machine))
+        free = dict(zip(trials.resources, trials.free_on(machine).tolist(), strict=True))
         content = trials.content_of(self._task)
         if change is None:
             return ChangedMachine(content, known, free)

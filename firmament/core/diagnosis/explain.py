@@ -137,17 +137,12 @@ def _preference_verdicts(
     assessed: RoundAssessment, soft: SoftCost | None, scarce: SoftCost | None
 ) -> list[ModelVerdict]:
     """The task's own preferred rules; the score is what its cost leaves of 100, 100 without any rule."""
-    preferred = assessed.preferred[0]
-    count = assessed.machines.count
-    points, raw, weight = np.zeros(count), np.zeros(count), 0
-    for part in (preferred, soft, scarce):
-        if part is not None:
-            points, raw, weight = points + part.points, raw + part.raw, weight + part.weight
+    nothing = np.zeros(assessed.machines.count)
+    whole = SoftCost.joined((assessed.preferred[0], soft, scarce)) or SoftCost(nothing, nothing, 0)
+    score = 100.0 - whole.points / max(1, whole.weight)
     return [
-        ModelVerdict(
-            MODEL_NAME, feasible=True, raw=figure, score=100.0 - charged / max(1, weight), cost=charged
-        )
-        for figure, charged in zip(raw.tolist(), points.tolist(), strict=True)
+        ModelVerdict(MODEL_NAME, feasible=True, raw=raw, score=left, cost=charged)
+        for raw, left, charged in zip(whole.raw.tolist(), score.tolist(), whole.points.tolist(), strict=True)
     ]
 
 

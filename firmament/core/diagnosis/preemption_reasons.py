@@ -8,6 +8,7 @@ from cost_models.interface import Bool, Int64
 from firmament.core.filters import reasons
 from firmament.core.filters.root_causes import RootCauses, Stage, lacks, root_causes
 from firmament.core.queue.importance import Importance
+from firmament.core.ranks import places_in
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
 
@@ -27,8 +28,7 @@ def evictable(cluster: Cluster, importance: Importance, rows: Int64, reach: int)
     bound = (tasks.state[:size] == TaskPhase.BOUND) & (tasks.machine[:size] >= 0)
     standing = importance.standing(tasks.priority[:size], tasks.group_priority[:size])
     going = np.flatnonzero(bound & ((standing < reach) | tasks.leaving[:size]))
-    place = np.full(len(cluster.machines), -1, dtype=np.int64)
-    place[rows] = np.arange(len(rows))
+    place = places_in(rows, len(cluster.machines))
     place[cluster.machines.beyond_measure] = -1
     going = going[place[tasks.machine[going]] >= 0]
     given = np.zeros((len(rows), len(cluster.resources)), dtype=np.int64)

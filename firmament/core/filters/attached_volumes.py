@@ -34,7 +34,7 @@ def saved(cluster: Cluster, shape: int, rows: Int64) -> Int64 | None:
         if column == NO_COLUMN:
             continue  # no machine offers it
         less[[machines.row_of[name] for name in machines.attached.get(volume, ())], column] += 1
-    request = cluster.requests.of(shape)
+    request = cluster.requests.of(shape)[0]
     less[:, : len(request)] = np.minimum(less[:, : len(request)], request)
     return less[rows] if less.any() else None
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.flow.network.arc_columns import ArcColumns, Offers, starting_columns
+from firmament.core.flow.network.arc_columns import Offers, starting_columns
 from firmament.core.flow.network.network import (
     Network,
     build_network,
@@ -95,28 +95,31 @@ def optimal_flow(
     return search.run() if len(search.columns) else None
 
 
+@dataclass
 class _Generation:
     """One run of column generation: the columns and steps so far, and what the solves have taken."""
 
-    def __init__(
-        self,
-        residual: Residual,
-        fits: dict[int, Bool],
-        solver: Solver,
-        options: GenerationOptions,
-        tuning: FlowTuning,
-        penalties: Int64,
-        time_limit: float | None,
-    ) -> None:
-        self._residual = residual
-        self._solver = solver
-        self._options = options
-        self._tuning = tuning
-        self._penalties = penalties
-        self._time_limit = time_limit
-        self._spread = expected_spread(residual, fits, tuning.prices)
-        self._offers = Offers(residual, fits, self._spread.candidates)
-        self.columns = self._selection(self._spread)
+    residual: Residual
+    fits: dict[int, Bool]
+    solver: Solver
+    options: GenerationOptions
+    tuning: FlowTuning
+    penalties: Int64
+    time_limit: float | None
+
+    def __post_init__(self) -> None:
+        residual, options, tuning = self.residual, self.options, self.tuning
+        self._spread = expected_spread(residual, self.fits, tuning.prices)
+        self._offers = Offers(residual, self.fits, self._spread.candidates)
+        self.columns = starting_columns(
+            residual,
+            self._offers,
+            self._spread,
+            base=options.base(len(residual.active()), len(self._spread.candidates)),
+            samples=options.rate(int(residual.remaining.sum())),
+            samples_each=options.samples_each,
+            tuning=tuning.columns,
+        )
         self._steps, self._merged = surely_used(residual, self._spread, tuning.truncation)
         self._solves = 0
         self._mends = 0
@@ -127,19 +130,21 @@ class _Generation:
         """Solve, price and widen until nothing violates, or iterations or time run out."""
         network, flows, prices = self._first()
         settled = None
-        for left in reversed(range(self._options.iterations)):
+        for left in reversed(range(self.options.iterations)):
             if prices is None:
                 break
-            full = FullPrices.of(self._residual, network, prices)
+            full = FullPrices.of(self.residual, network, prices)
             violations = price_out(
-                self._residual, network, flows, full, self._offers, limit=self._options.added, settled=settled
+                self.residual, network, flows, full, self._offers, limit=self.options.added, settled=settled
             )
             unfilled = unfilled_machines(network, flows, self._merged)
             if violations.total + len(unfilled) == 0:
                 return self._outcome(network, flows, certified=True)
             if left == 0:
                 break
-            self._unfold(unfilled)
+            self._merged[unfilled] = 0  # each of their first steps gets an arc of its own
+            if len(unfilled) and self._solves > 1:
+                self._merged[:] = 0  # misjudged throughout: unfolding a few at a time would take a solve each
             wider, carried = self._wider(network, flows, violations, rebuilt=len(unfilled) > 0)
             patched = self._patched(wider, carried, full)
             try:
@@ -158,29 +163,18 @@ class _Generation:
         do: they are added, and what is still decided wrongly is mended.
         """
         network = self._network()
-        near = solve_near(network, self._spread, self._solver, self._time_limit, self._tuning.truncation)
+        near = solve_near(network, self._spread, self.solver, self.time_limit, self.tuning.truncation)
         flows = self._counted(near.solution)
         if near.cut is None:
             return (network, *self._priced(network, flows))
-        full = FullPrices.of(self._residual, near.cut, node_prices(near.cut, flows))
-        missing = price_out(self._residual, near.cut, flows, full, self._offers, limit=self._options.added)
+        full = FullPrices.of(self.residual, near.cut, node_prices(near.cut, flows))
+        missing = price_out(self.residual, near.cut, flows, full, self._offers, limit=self.options.added)
         network, carried = self._wider(network, flows, missing)
-        patched = self._patched(network, carried, full) if missing.total <= self._options.mended else None
+        patched = self._patched(network, carried, full) if missing.total <= self.options.mended else None
         return (network, *(patched or self._solved(network)))
 
-    def _selection(self, spread: Spread) -> ArcColumns:
-        return starting_columns(
-            self._residual,
-            self._offers,
-            spread,
-            base=self._options.base(len(self._residual.active()), len(spread.candidates)),
-            samples=self._options.rate(int(self._residual.remaining.sum())),
-            samples_each=self._options.samples_each,
-            tuning=self._tuning.columns,
-        )
-
     def _network(self) -> Network:
-        return build_network(self._residual, self.columns, self._penalties, self._steps, self._merged)
+        return build_network(self.residual, self.columns, self.penalties, self._steps, self._merged)
 
     def _wider(
         self, network: Network, flows: Int64, added: Violations, *, rebuilt: bool = False
@@ -189,11 +183,11 @@ class _Generation:
 
         ``rebuilt``: other things have changed, too, since ``network`` was built.
         """
-        machines = self._residual.problem.machines
+        machines = self.residual.problem.machines
         self.columns = self.columns.merged(added.columns, machines)
         self._steps[added.machines] *= 2
         if not rebuilt and not len(added.machines):
-            found = widened(self._residual, network, flows, added.columns)
+            found = widened(self.residual, network, flows, added.columns)
             if found is not None:
                 return found
         wider = self._network()
@@ -208,12 +202,12 @@ class _Generation:
     def _solved(self, network: Network) -> tuple[Int64, Prices | None]:
         """An optimal flow, and prices, if there are any. Raises what the solver raises."""
         return self._priced(
-            network, self._counted(self._solver.solve(network.problem, time_limit=self._time_limit))
+            network, self._counted(self.solver.solve(network.problem, time_limit=self.time_limit))
         )
 
     def _patched(self, network: Network, flows: Int64, prices: FullPrices) -> tuple[Int64, Prices] | None:
         """The flow, mended in place, and its prices; None if a solver is the better choice."""
-        patched = mended(network, flows, prices, self._options.mended, self._tuning.repair)
+        patched = mended(network, flows, prices, self.options.mended, self.tuning.repair)
         self._mends += patched is not None
         return patched
 
@@ -223,12 +217,6 @@ class _Generation:
             return flows, node_prices(network, flows)
         except NotOptimalError:
             return flows, None
-
-    def _unfold(self, unfilled: Int64) -> None:
-        """Give machines whose first steps are not all filled an arc for each of them."""
-        self._merged[unfilled] = 0
-        if len(unfilled) and self._solves > 1:
-            self._merged[:] = 0  # misjudged throughout: unfolding a few at a time would take a solve each
 
     def _outcome(self, network: Network, flows: Int64, *, certified: bool) -> FlowOutcome:
         """The flow found, and what it costs with every step of a machine on its own."""

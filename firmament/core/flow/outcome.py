@@ -52,22 +52,17 @@ class FlowOutcome:
             seconds=solution.seconds,
         )
 
-    @property
+    @cached_property
     def network(self) -> Network:
         """The network with every step on its own; built when it is first asked for."""
-        return self._unmerged[0]
-
-    @property
-    def flows(self) -> Int64:
-        """int64[arcs]: the flow on the arcs of ``network``."""
-        return self._unmerged[1]
+        return self.solved if self.arcs == len(self.carried) else unmerged(self.solved)
 
     @cached_property
-    def _unmerged(self) -> tuple[Network, Int64]:
-        if self.arcs == len(self.carried):
-            return self.solved, self.carried
-        network = unmerged(self.solved)
-        return network, carried_over(self.solved, self.carried, network, int(network.machines[-1]) + 1)
+    def flows(self) -> Int64:
+        """int64[arcs]: the flow on the arcs of ``network``."""
+        if self.network is self.solved:
+            return self.carried
+        return carried_over(self.solved, self.carried, self.network, int(self.network.machines[-1]) + 1)
 
     def assignments(self) -> Assignments:
         """Tasks per (class, machine) that the flow carries, in order of class, then machine."""

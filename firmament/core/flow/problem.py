@@ -10,6 +10,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64, JointRows, Ledger, Opening
 from firmament.core.flow.terms import DualPrices, GroupTerms, RoundHeights, SpreadTerms
+from firmament.core.ranks import distinct
 from firmament.core.rules.model_limits import JointRoom
 from firmament.core.rules.pairs import PairRules
 from firmament.core.rules.ruleset import RuleSet
@@ -146,6 +147,13 @@ class Assignments:
         """Single tasks, (class, machine) each, in this order."""
         pairs = np.array(tasks, dtype=np.int64).reshape(-1, 2)
         return cls(pairs[:, 0], pairs[:, 1], np.ones(len(pairs), dtype=np.int64))
+
+    @classmethod
+    def counted(cls, classes: Int64, machines: Int64) -> Assignments:
+        """Single tasks of ``classes`` on ``machines`` (int64[N]) together: by class, then machine, no pair twice."""
+        width = 1 + machines.max(initial=0)
+        pairs, count = distinct(classes * width + machines)
+        return cls(*np.divmod(pairs, width), count)
 
     @classmethod
     def joined(cls, parts: list[Assignments]) -> Assignments:

@@ -24,6 +24,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64, JointRows
 from firmament.core.flow.problem import Assignments, Residual
 from firmament.core.flow.tuning import ReductionTuning
+from firmament.core.ranks import places_in
 from firmament.core.rules.model_limits import JointRoom
 
 
@@ -50,10 +51,7 @@ class AlikeMachines:
         starts = np.searchsorted(group, group, side="left")
         size = self.first[group + 1] - self.first[group]
         machine = self.members[self.first[group] + (np.arange(len(group)) - starts) % size]
-        width = 1 + int(self.members.max(initial=0))
-        distinct, count = np.unique(cls * width + machine, return_counts=True)
-        classes, machines = np.divmod(distinct, width)
-        return Assignments(classes, machines, count.astype(np.int64))
+        return Assignments.counted(cls, machine)
 
 
 def narrowed(residual: Residual, fits: dict[int, Bool], tuning: ReductionTuning) -> AlikeMachines | None:
@@ -72,8 +70,7 @@ def narrowed(residual: Residual, fits: dict[int, Bool], tuning: ReductionTuning)
     rows = _needed(residual, fits, classes, waiting)
     if len(rows) == 0:
         return None
-    place = np.full(problem.machines, -1, dtype=np.int64)
-    place[rows] = np.arange(len(rows))
+    place = places_in(rows, problem.machines)
     pins = {cls: place[problem.pins[cls]] for cls in classes if cls in problem.pins}
     few = _over(
         residual,

@@ -26,11 +26,8 @@ from firmament.core.state.tasks import TaskPhase
 
 def lacking(cluster: Cluster, job: Job) -> int:
     """How many more members a gang needs on machines; those that have been told to go do not count."""
-    tasks = cluster.tasks
-    members = np.array(cluster.jobs.members(job.id), dtype=np.int64)
-    state = tasks.state[members]
-    on = ((state == int(TaskPhase.ASSUMED)) | (state == int(TaskPhase.BOUND))) & ~tasks.leaving[members]
-    return job.min_members - int(np.count_nonzero(on))
+    bound, assumed, _ = count_members(cluster, job.id)
+    return job.min_members - bound - assumed
 
 
 def staying_members(cluster: Cluster, job_id: str) -> Int64:
@@ -53,8 +50,8 @@ def count_members(cluster: Cluster, job_id: str) -> tuple[int, int, int]:
     tasks = cluster.tasks
     members = np.array(cluster.jobs.members(job_id), dtype=np.int64)
     leaving = tasks.leaving[members]
-    bound = (tasks.state[members] == TaskPhase.BOUND) & ~leaving
-    assumed = (tasks.state[members] == TaskPhase.ASSUMED) & ~leaving
+    bound = (tasks.state[members] == int(TaskPhase.BOUND)) & ~leaving
+    assumed = (tasks.state[members] == int(TaskPhase.ASSUMED)) & ~leaving
     return int(bound.sum()), int(assumed.sum()), int(leaving.sum())
 
 

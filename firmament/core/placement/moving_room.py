@@ -11,7 +11,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64, JointRows
 from firmament.core.flow.problem import UNLIMITED, Assignments, PlacementProblem
 from firmament.core.flow.terms import entries
-from firmament.core.ranks import before_in_runs, order_by, runs
+from firmament.core.ranks import before_in_runs, order_by, places_in, runs
 from firmament.core.rules.model_limits import JointRoom
 
 
@@ -150,9 +150,7 @@ class ExchangeRoom:
     def __init__(self, problem: PlacementProblem, placed: Assignments, used: Int64) -> None:
         self._problem = problem
         self._used = used
-        number = np.full(problem.machines, -1)
-        number[used] = np.arange(len(used))
-        machine = number.take(placed.machine)
+        machine = places_in(used, problem.machines).take(placed.machine)
         there = np.flatnonzero(machine >= 0)
         machine, count = machine.take(there), placed.count.take(there)
         shapes = problem.shape.take(placed.cls.take(there))

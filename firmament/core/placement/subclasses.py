@@ -77,12 +77,12 @@ def derive(residual: Residual, parts: list[ClassPart], pinned_up_to: int) -> Wav
     Parts that nothing tells apart, as those of many small applications, are bundled to one class of the problem.
     """
     problem = residual.problem
-    shapes = _ShapeRows(residual)
-    confined = _Confined(residual, pinned_up_to)
+    masks = _Masks(pinned_up_to)
+    shapes = _ShapeRows(residual, masks)
     left = residual.remaining.copy()
     bundles: dict[tuple[int, int, bytes | None, int], _Bundle] = {}
     for part in parts:
-        pins, allowed = confined.of(part)
+        pins, allowed = masks.confined(problem.pins.get(part.cls), part.allowed)
         row = shapes.row(int(problem.shape[part.cls]), allowed, part.points)
         mark = (row, int(problem.priority[part.cls]), None if pins is None else pins.tobytes(), part.most)
         bundle = bundles.setdefault(mark, _Bundle(row, pins, []))
@@ -126,33 +126,40 @@ class _Bundle:
     counts: Int64 = field(default_factory=lambda: np.zeros(WAIT_BUCKETS, dtype=np.int64))
 
 
-class _Confined:
-    """Pins and masks of parts; many parts may share one mask, which is looked at once."""
+class _Masks:
+    """Masks of parts; many parts may share one, which is looked at once: what it is as pins, None for too many, and its
+    bits.
+    """
 
-    def __init__(self, residual: Residual, pinned_up_to: int) -> None:
+    def __init__(self, pinned_up_to: int) -> None:
         self._pinned_up_to = pinned_up_to
-        self._pins = residual.problem.pins
-        self._seen: dict[int, tuple[Bool, Int64 | None]] = {}
+        self._seen: dict[int, tuple[Bool, Int64 | None, bytes]] = {}
 
-    def of(self, part: ClassPart) -> tuple[Int64 | None, Bool | None]:
-        """Pins and mask of a part: a few machines are pins, many a mask; None for no limit."""
-        own_pins, allowed = self._pins.get(part.cls), part.allowed
-        if own_pins is not None:
-            return (own_pins if allowed is None else own_pins[allowed[own_pins]]), None
+    def confined(self, pins: Int64 | None, allowed: Bool | None) -> tuple[Int64 | None, Bool | None]:
+        """Pins and mask of a part: a few machines are pins, many a mask; None for no limit. ``pins``: of its class."""
+        if pins is not None:
+            return (pins if allowed is None else pins[allowed[pins]]), None
         if allowed is None:
             return None, None
+        few = self._look(allowed)[1]
+        return (None, allowed) if few is None else (few, None)
+
+    def bits(self, allowed: Bool) -> bytes:
+        """The bits of a mask."""
+        return self._look(allowed)[2]
+
+    def _look(self, allowed: Bool) -> tuple[Bool, Int64 | None, bytes]:
         seen = self._seen.get(id(allowed))
         if seen is None:
             few = np.count_nonzero(allowed) <= self._pinned_up_to
             # The mask is kept beside, so that its id is not given to another one.
-            seen = self._seen[id(allowed)] = (allowed, np.flatnonzero(allowed) if few else None)
-        return (None, allowed) if seen[1] is None else (seen[1], None)
+            seen = allowed, np.flatnonzero(allowed) if few else None, np.packbits(allowed).tobytes()
+            self._seen[id(allowed)] = seen
+        return seen
 
 
 def _oldest(left: Int64, count: int) -> Int64:
     """``count`` tasks from int64[WAIT_BUCKETS], those that have waited longest first."""
-    if count == left.sum():
-        return left.copy()
     before = np.cumsum(left) - left
     return np.clip(count - before, 0, left)
 
@@ -160,10 +167,10 @@ def _oldest(left: Int64, count: int) -> Int64:
 class _ShapeRows:
     """Rows of a derived problem's shapes; equal ones are kept once. ``base``: the problem's shape of each."""
 
-    def __init__(self, residual: Residual) -> None:
+    def __init__(self, residual: Residual, masks: _Masks) -> None:
         self._problem = residual.problem
+        self._masks = masks
         self._row_of: dict[tuple[int, bytes, bytes], int] = {}
-        self._packed: dict[int, tuple[Bool, bytes]] = {}
         self.base: list[int] = []
         self.feasible: list[Bool] = []
         self.cost: list[Int32] = []
@@ -172,7 +179,7 @@ class _ShapeRows:
         """Row for tasks of ``shape`` that may use ``allowed`` machines at ``points`` more."""
         key = (
             shape,
-            b"" if allowed is None else self._mark(allowed),
+            b"" if allowed is None else self._masks.bits(allowed),
             b"" if points is None else points.tobytes(),
         )
         row = self._row_of.get(key)
@@ -186,10 +193,3 @@ class _ShapeRows:
                 cost = np.minimum(cost + more, LARGEST_COST).astype(np.int32)
             self.cost.append(cost)
         return row
-
-    def _mark(self, allowed: Bool) -> bytes:
-        """The bits of a mask, packed once however many parts share it."""
-        known = self._packed.get(id(allowed))
-        if known is None:
-            known = self._packed[id(allowed)] = (allowed, np.packbits(allowed).tobytes())
-        return known[1]

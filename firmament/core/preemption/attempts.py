@@ -117,7 +117,9 @@ class Attempts:
         """A copy of a prospect on which some classes of one priority have got what places can be found for them."""
         best, way = prospect.copy(), Way()
         self._stages.run(best, classes)
-        if not (self._worth_more(prospect, best, classes) and self._small(prospect, best)):
+        few = len(best.taken) - len(prospect.taken) <= prospect.tuning.few_tasks
+        small = few and prospect.problem.machines <= prospect.tuning.few_machines
+        if not (small and self._worth_more(prospect, best, classes)):
             return best
         best, way = self._better(prospect, best, way, classes, _with_a_gang_gone(prospect, best, classes))
         while self._attempts > 0 and self._worth_more(prospect, best, classes):
@@ -151,10 +153,6 @@ class Attempts:
         placed = len(after.taken) - len(before.taken)
         worth = _outcome(before, after, classes)
         return placed > 1 and (worth.over > 0 or worth.victims > placed)
-
-    def _small(self, before: Prospect, after: Prospect) -> bool:
-        placed = len(after.taken) - len(before.taken)
-        return placed <= before.tuning.few_tasks and before.problem.machines <= before.tuning.few_machines
 
 
 def _outcome(before: Prospect, after: Prospect, classes: Int64) -> AttemptOutcome:

@@ -127,15 +127,9 @@ def chosen_bundles(
     if len(offered) == 1:
         cls = int(cls_of[0])
         return [(cls, place) for place in place_of[: tasks[cls]].tolist()]
-    keys = [
-        np.concatenate(
-            [offered[cls].keys()[key][place] for cls, place in zip(offered, arcs_place, strict=True)]
-        )
-        for key in range(5)
-    ]
-    machine = np.concatenate(
-        [offered[cls].rows[place] for cls, place in zip(offered, arcs_place, strict=True)]
-    )
+    cheapest = [bundles.taken(place) for bundles, place in zip(offered.values(), arcs_place, strict=True)]
+    keys = [np.concatenate(column) for column in zip(*(each.keys() for each in cheapest), strict=True)]
+    machine = np.concatenate([each.rows for each in cheapest])
     taken = _flow(cls_of, machine, keys, tasks, solver, time_limit)
     order = taken[np.lexsort([key[taken] for key in reversed(keys)])]
     return list(zip(cls_of[order].tolist(), place_of[order].tolist(), strict=True))

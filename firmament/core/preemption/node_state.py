@@ -216,11 +216,6 @@ class Prospect:
         """Whether a place that is given may open or close machines elsewhere."""
         return self.state is not None or self.pairs is not None
 
-    @property
-    def reversible(self) -> bool:
-        """Whether places can be given back: ledgers do not support that."""
-        return not self.ledgers
-
     # --- steps ---------------------------------------------------------------------------------------------------
 
     def evict(self, victims: Iterable[int]) -> None:
@@ -253,7 +248,7 @@ class Prospect:
                 ledger.take(shapes, np.array([machine]), np.ones(1, dtype=np.int64))
 
     def take_up(self, cls: int, machine: int) -> None:
-        """Take a place back that was given in this stage; only if ``reversible``."""
+        """Take a place back that was given in this stage; not with ledgers, which give nothing back."""
         self._place(cls, machine, -1)
         self.taken.remove((cls, machine))
         self.guests[machine].remove(cls)

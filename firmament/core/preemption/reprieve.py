@@ -17,7 +17,7 @@ def consolidate(prospect: Prospect, begin: int) -> None:
     """
     given = prospect.taken[begin:]
     touched = set()
-    if prospect.reversible:
+    if not prospect.ledgers:  # which give no place back
         for cls, machine in reversed(given[-prospect.tuning.most_moves :]):
             if prospect.chosen.get(machine) and _moved(prospect, cls, machine):
                 touched.add(machine)

@@ -1,4 +1,5 @@
-"""Who is more important than whom: by priority, and among groups of equal priority by what their groups state.
+"""Who is more important than whom: by priority, and among groups of equal priority by what their groups state. While
+there is not enough for all, fair shares of namespaces decide among tasks of equal priority.
 
 Of equal priority a group may displace another one, but never a task outside groups, nor is it displaced by one. So two
 numbers per task, both in one scale, say who may go for whom: a task's *standing* has to be below the other's *reach*.
@@ -9,9 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from cost_models.interface import Int64
+from cost_models.interface import Float64, Int64
+from firmament.core.configuration import FairShare
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.tasks import UNGROUPED, TaskTable
+from firmament.core.state.tasks import UNGROUPED, TaskPhase, TaskTable
 
 SYSTEM_CRITICAL = 2_000_000_000
 """From this priority on tasks belong to the system: nobody of the same priority displaces them (Kubernetes'
@@ -89,3 +91,81 @@ def foremost(cluster: Cluster, waiting: Int64) -> Int64:
     gangs = {tasks.job[row] for row in waiting[ahead].tolist()} & cluster.jobs.gangs
     with_gangs = np.array([tasks.job[row] in gangs for row in waiting.tolist()], dtype=np.bool_)
     return waiting[ahead | with_gangs]
+
+
+# --- Fair shares of the cluster between namespaces, while there is not enough for all.
+#
+# Each namespace that uses or wants something is entitled to a part of the cluster in proportion to its weight; what one
+# does not want is divided among the others (weighted max-min fairness over dominant shares: Ghodsi et al., Dominant
+# Resource Fairness, NSDI 2011). Waiting tasks within their namespace's share go before those beyond it, of equal
+# priority. Those beyond are placed, too, as long as there is room: nothing stays idle, and nobody is evicted. So shares
+# approach the weights as tasks end.
+
+
+def share_levels(cluster: Cluster, fair_share: FairShare, waiting: Int64) -> Int64:
+    """int64[N]: how strong a claim each task in ``waiting`` (rows) has on its place.
+
+    2: within the share that its namespace has by its weight. All that others want counts for that, also what fits
+    nowhere at the moment, so that nobody loses a claim while tasks are unschedulable. 1: within its share of what is
+    left if the others get no more than what waits in this round. 0: beyond. Of a namespace the most important and
+    longest waiting count first.
+    """
+    tasks = cluster.tasks
+    names, of_class = _namespaces(cluster)
+    capacity = np.maximum(cluster.machines.capacity, 0).sum(axis=0).astype(np.float64)
+    on = np.flatnonzero(tasks.machine[: len(tasks.uid)] >= 0)
+    pending = tasks.in_state(TaskPhase.PENDING)
+    used = _amounts(cluster, on, of_class, len(names))
+    weights = np.array([fair_share.weight(name) for name in names])
+    per_task = _dominant(cluster.demand_of(tasks.cls[waiting])[0], capacity)
+    order = np.lexsort((tasks.sequence[waiting], tasks.created[waiting], -tasks.priority[waiting]))
+    namespace = of_class[tasks.cls[waiting]]
+    levels = np.zeros(len(waiting), dtype=np.int64)
+    for level, claims in ((1, waiting), (2, pending[~tasks.refused[pending]])):
+        wanted = used + _amounts(cluster, claims, of_class, len(names))
+        allowance = _targets(_dominant(wanted, capacity), weights) - _dominant(used, capacity)
+        for each in np.unique(namespace).tolist():
+            rows = order[namespace[order] == each]
+            # The task that crosses the line counts if more than half of it lies within.
+            within = np.cumsum(per_task[rows]) - per_task[rows] / 2 < allowance[each]
+            levels[rows[within]] = level
+    return levels
+
+
+def _namespaces(cluster: Cluster) -> tuple[list[str], Int64]:
+    """Names of all namespaces, and int64[classes], the index of each class's."""
+    index: dict[str, int] = {}
+    of_class = [index.setdefault(row.content.namespace, len(index)) for row in cluster.classes.rows]
+    return list(index), np.array(of_class, dtype=np.int64)
+
+
+def _amounts(cluster: Cluster, rows: Int64, of_class: Int64, namespaces: int) -> Float64:
+    """float64[namespaces, K]: what the tasks in ``rows`` request together."""
+    total = np.zeros((namespaces, len(cluster.resources)))
+    classes = cluster.tasks.cls[rows]
+    np.add.at(total, of_class[classes], cluster.demand_of(classes)[0])
+    return total
+
+
+def _dominant(amounts: Float64 | Int64, capacity: Float64) -> Float64:
+    """float64[N]: the largest share of any resource of the cluster."""
+    offered = capacity > 0
+    if not offered.any():
+        return np.zeros(len(amounts))
+    shares: Float64 = (amounts[:, offered] / capacity[offered]).max(axis=1)
+    return shares
+
+
+def _targets(wanted: Float64, weights: Float64) -> Float64:
+    """Weighted max-min fair division of one cluster among namespaces that want ``wanted`` (dominant shares)."""
+    targets = np.zeros_like(wanted)
+    left, open_to = 1.0, wanted > 0
+    while open_to.any() and left > 0:
+        offer = left * weights * open_to / weights[open_to].sum()
+        content = open_to & (wanted - targets <= offer)
+        if not content.any():
+            return targets + offer
+        left -= float((wanted - targets)[content].sum())
+        targets[content] = wanted[content]
+        open_to &= ~content
+    return targets

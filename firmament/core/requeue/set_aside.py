@@ -51,8 +51,11 @@ class SetAside:
         ``only``: leave out all other classes as well, of which nobody is told.
         """
         if self.why:
-            aside = _of(cluster, waiting, self.why.keys())
-            self._park(cluster, waiting[aside])
+            tasks, aside = cluster.tasks, _of(cluster, waiting, self.why.keys())
+            for row in waiting[aside & (tasks.state[waiting] == TaskPhase.PENDING)].tolist():
+                why = self.why[cluster.classes.rows[int(tasks.cls[row])].content]
+                set_aside(cluster, row, why)
+                self.untold[tasks.uid[row]] = why
             waiting = waiting[~aside]
         return waiting if only is None else waiting[_of(cluster, waiting, only)]
 
@@ -65,13 +68,6 @@ class SetAside:
                 found.setdefault(why, []).append(uid)
         self.untold.clear()
         return [Unscheduled(tuple(uids), why) for why, uids in found.items()]
-
-    def _park(self, cluster: Cluster, rows: Int64) -> None:
-        tasks = cluster.tasks
-        for row in rows[tasks.state[rows] == TaskPhase.PENDING].tolist():
-            why = self.why[cluster.classes.rows[int(tasks.cls[row])].content]
-            set_aside(cluster, row, why)
-            self.untold[tasks.uid[row]] = why
 
 
 def waiting_classes(cluster: Cluster) -> list[TaskClass]:

@@ -64,17 +64,11 @@ def requeue(feasible: FeasibleMachines, placed: frozenset[int] = frozenset()) ->
     requeued_classes += _allowed(cluster, takers)
     requeued = unschedulable[np.isin(tasks.cls[unschedulable], requeued_classes)]
     if dirty.domains_changed:
-        requeued = np.append(requeued, _of_ruled_gangs(cluster, unschedulable))
+        ruled = cluster.ruled_gangs  # over a tree, which labels of machines may have changed
+        members = [row for row in unschedulable.tolist() if tasks.job[row] in ruled]
+        requeued = np.append(requeued, np.array(members, dtype=np.int64))
     activate(cluster, requeued)
     return bool(len(requeued))
-
-
-def _of_ruled_gangs(cluster: Cluster, unschedulable: Int64) -> Int64:
-    """Those of the tasks in ``unschedulable`` that share out over a tree: labels of machines may have changed it."""
-    ruled = cluster.ruled_gangs
-    return np.array(
-        [row for row in unschedulable.tolist() if cluster.tasks.job[row] in ruled], dtype=np.int64
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,11 +25,6 @@ class Consolidation:
     moves: Mapping[str, str]
     most: int
 
-    @property
-    def optimal(self) -> bool:
-        """Whether no other choice empties more."""
-        return len(self.machines) >= self.most
-
 
 def consolidate(
     trials: Trials, candidates: Iterable[str], *, tries: int, budget: int = UNLIMITED

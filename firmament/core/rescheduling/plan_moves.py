@@ -21,6 +21,7 @@ from cost_models.interface import Int64
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, Residual
 from firmament.core.model import TaskClass
 from firmament.core.placement.cost import placed_cost
+from firmament.core.ranks import places_in
 from firmament.core.rescheduling.move_network.move_search import (
     Found,
     MoveSearch,
@@ -276,10 +277,7 @@ class CompiledMoves:
         snapshot = self.running.snapshot
         sizes = np.array([len(each) for each in snapshot.members], dtype=np.int64)
         cls = np.repeat(np.arange(len(sizes)), sizes)
-        keys, count = np.unique(cls * self.problem.machines + machine, return_counts=True)
-        return Assignments(
-            keys // self.problem.machines, keys % self.problem.machines, count.astype(np.int64)
-        )
+        return Assignments.counted(cls, machine)
 
 
 def compiled(running: RunningSnapshot, price: Int64) -> CompiledMoves:
@@ -300,10 +298,9 @@ def compiled(running: RunningSnapshot, price: Int64) -> CompiledMoves:
         cost[index][~fits[each]] = BARRED
     group, first = alike(cost)
     requests = problem.requests[kinds[0]]
-    keys, count = np.unique(row * problem.machines + running.home, return_counts=True)
-    home_row, home_machine = keys // problem.machines, keys % problem.machines
+    homes = Assignments.counted(row, running.home)
     taken = np.zeros_like(problem.free)
-    np.add.at(taken, home_machine, requests[home_row] * count[:, None])
+    np.add.at(taken, homes.machine, requests[homes.cls] * homes.count[:, None])
     made = MoveProblem(
         cost=np.ascontiguousarray(cost[:, first]),
         group=group,
@@ -311,10 +308,10 @@ def compiled(running: RunningSnapshot, price: Int64) -> CompiledMoves:
         requests=requests,
         free=problem.free - taken,
         crowd=problem.crowd,
-        home_row=home_row,
-        home_machine=home_machine,
-        home_count=count.astype(np.int64),
-        home_cost=problem.cost[kinds[0][home_row], home_machine].astype(np.int64),
+        home_row=homes.cls,
+        home_machine=homes.machine,
+        home_count=homes.count,
+        home_cost=problem.cost[kinds[0][homes.cls], homes.machine].astype(np.int64),
         step=problem.crowd_step(),
     )
     return CompiledMoves(made, running, row)
@@ -339,9 +336,7 @@ def alike(cost: Int32) -> tuple[Int64, Int64]:
         digest += weights[block] @ cost[block].astype(np.int64)
     _, first, group = np.unique(digest, return_index=True, return_inverse=True)
     order = np.argsort(first)
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
-    group, first = place[group], first[order]
+    group, first = places_in(order, len(order))[group], first[order]
     if not all((cost[row] == cost[row, first][group]).all() for row in range(rows)):
         return np.arange(machines), np.arange(machines)  # two digests met
     return group, first

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from firmament.core.diagnosis.listing import BoundTask
 from firmament.core.events import ClassDefined, ClassRemoved, TaskRemoved, TasksBound, TasksSubmitted
@@ -28,8 +29,12 @@ def rehearsed(scheduler: Scheduler, targets: Mapping[str, str]) -> set[str]:
     """
     tasks = {uid: scheduler.bound_task(uid) for uid in targets}
     numbers: dict[TaskClass, int] = {}
-    coming = [_confined(tasks[uid], target, numbers) for uid, target in targets.items()]
-    returning = [_at_home(each, numbers) for each in tasks.values()]
+    # Each waits, confined to its target, and makes nobody leave.
+    coming = [
+        waiting_again(_of_class(tasks[uid], numbers, machine=target, never_preempts=True))
+        for uid, target in targets.items()
+    ]
+    returning = [_of_class(each, numbers) for each in tasks.values()]
     removed = [TaskRemoved(uid) for uid in targets]
     scheduler.apply([ClassDefined(number, content) for content, number in numbers.items()])
     scheduler.apply([*removed, *coming])
@@ -47,16 +52,10 @@ def rehearsed(scheduler: Scheduler, targets: Mapping[str, str]) -> set[str]:
 def move(scheduler: Scheduler, uid: str, machine: str) -> None:
     """Have a bound task be on a machine from now on."""
     task, numbers = scheduler.bound_task(uid), dict[TaskClass, int]()
-    there = replace(_at_home(task, numbers), machine=machine)
+    there = replace(_of_class(task, numbers), machine=machine)
     defined = [ClassDefined(number, content) for content, number in numbers.items()]
     scheduler.apply([*defined, TaskRemoved(uid), there])
     scheduler.apply([ClassRemoved(number) for number in numbers.values()])
-
-
-def _confined(task: BoundTask, machine: str, numbers: dict[TaskClass, int]) -> TasksSubmitted:
-    """The task, waiting, and confined to a machine; it makes nobody leave."""
-    content = replace(task.content, machine=machine, never_preempts=True)
-    return waiting_again(replace(task.event, task_class=_number(content, numbers)))
 
 
 def waiting_again(bound: TasksBound) -> TasksSubmitted:
@@ -72,9 +71,7 @@ def waiting_again(bound: TasksBound) -> TasksSubmitted:
     )
 
 
-def _at_home(task: BoundTask, numbers: dict[TaskClass, int]) -> TasksBound:
-    return replace(task.event, task_class=_number(task.content, numbers))
-
-
-def _number(content: TaskClass, numbers: dict[TaskClass, int]) -> int:
-    return numbers.setdefault(content, _FIRST_CLASS + len(numbers))
+def _of_class(task: BoundTask, numbers: dict[TaskClass, int], **changes: Any) -> TasksBound:
+    """The task where it is, of its class with ``changes``, which gets one of ``numbers`` if it has none yet."""
+    content = replace(task.content, **changes)
+    return replace(task.event, task_class=numbers.setdefault(content, _FIRST_CLASS + len(numbers)))

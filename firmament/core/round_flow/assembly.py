@@ -1,5 +1,5 @@
 """A round's flow as values: classes, machines, and the tasks that went from one to the other; put together from a
-round's snapshot, or from what was saved of it. No state of the cluster is asked.
+round's snapshot, or from what was saved of it. Of the cluster's state only what classes are called is asked.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from firmament.core.round_flow.rooms import ShapeGate, gates, place_prices, satu
 from firmament.core.rounds import Placement
 from firmament.core.scoring.round_assessment import model_points
 from firmament.core.snapshot.snapshot import Snapshot
+from firmament.core.state.cluster import Cluster
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,21 @@ class RoundWords:
 def first_tasks(snapshot: Snapshot) -> list[str]:
     """Uids of the longest waiting task of each class of a snapshot."""
     return [snapshot.uids[place] for place in snapshot.first.tolist()]
+
+
+def class_words(cluster: Cluster, uids: Sequence[str]) -> list[ClassWords]:
+    """How the classes of these tasks are told; of a task that has gone there is nothing but its uid."""
+    tasks, classes = cluster.tasks, cluster.classes.rows
+    words = []
+    for uid in uids:
+        row = tasks.row_of.get(uid)
+        if row is None:
+            words.append(ClassWords(uid))
+        else:
+            namespace = classes[int(tasks.cls[row])].content.namespace
+            name = tasks.name[row] or uid
+            words.append(ClassWords(name, tasks.job[row], namespace, int(tasks.priority[row])))
+    return words
 
 
 def snapshot_flow(

@@ -37,10 +37,6 @@ class Constraint(Protocol):
         """Count ``count`` (negative: take back) tasks of a class on a machine, whether or not it allows them."""
         ...
 
-    def copy(self) -> Constraint:
-        """An independent copy."""
-        ...
-
 
 class Constraints:
     """Several constraints as one."""
@@ -48,10 +44,6 @@ class Constraints:
     def __init__(self, parts: Iterable[Constraint | None]) -> None:
         """None: there is none of a family."""
         self._parts = [part for part in parts if part is not None]
-
-    def copy(self) -> Constraints:
-        """An independent copy."""
-        return Constraints(part.copy() for part in self._parts)
 
     def involves(self, cls: int) -> bool:
         """Whether any of them involves a class."""

@@ -86,12 +86,6 @@ class ModelLimits:
         self._joint = [JointRoom.of(rows) for rows in joint]
         self._ledgers = [ledger.copy() for ledger in ledgers]
 
-    def copy(self) -> ModelLimits:
-        """An independent copy."""
-        twin = ModelLimits((), self._ledgers, self._shape)
-        twin._joint = [joint.copy() for joint in self._joint]  # its own kind
-        return twin
-
     def involves(self, cls: int) -> bool:
         """Whether the limits know a class."""
         return bool(self._shape[cls] >= 0)

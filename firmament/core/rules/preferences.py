@@ -7,6 +7,7 @@ machines that are feasible, so the best of them costs nothing. Rules that tell n
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +30,16 @@ class SoftCost:
     raw: Float64
     weight: int
 
+    @classmethod
+    def joined(cls, parts: Iterable[SoftCost | None]) -> SoftCost | None:
+        """What all of ``parts`` cost together; None if there are none."""
+        found = [part for part in parts if part is not None]
+        if not found:
+            return None
+        points = np.sum([part.points for part in found], axis=0)
+        raw = np.sum([part.raw for part in found], axis=0)
+        return cls(points, raw, sum(part.weight for part in found))
+
 
 def soft_cost(state: RuleState, cls: int, feasible: Bool, at: Int64 | None = None) -> SoftCost | None:
     """Cost of a class's preferred rules on all machines, or those in ``at``; None if they cannot matter.
@@ -38,15 +49,7 @@ def soft_cost(state: RuleState, cls: int, feasible: Bool, at: Int64 | None = Non
     rules = state.rules.rules(cls)
     if not rules.soft or not feasible.any():
         return None
-    parts = [_affinity(state, rules, feasible, at), _spread(state, rules, feasible, at)]
-    found = [part for part in parts if part is not None]
-    if not found:
-        return None
-    return SoftCost(
-        points=np.sum([part.points for part in found], axis=0),
-        raw=np.sum([part.raw for part in found], axis=0),
-        weight=sum(part.weight for part in found),
-    )
+    return SoftCost.joined([_affinity(state, rules, feasible, at), _spread(state, rules, feasible, at)])
 
 
 def _affinity(state: RuleState, rules: ClassRules, feasible: Bool, at: Int64 | None) -> SoftCost | None:

@@ -18,6 +18,7 @@ from cost_models.interface import Bool, Float64, Int64
 from firmament.core.configuration import HOSTNAME, SpreadConstraint
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
 from firmament.core.flow.terms import SpreadTerms
+from firmament.core.ranks import places_in
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.domains import DomainsByKey
 
@@ -89,8 +90,7 @@ def _renumbered(domain: Int64) -> Int64:
 def _residents(cluster: Cluster, numbers: Int64) -> tuple[Int64, Int64]:
     """Tasks of groups (``numbers``, ascending) on machines: the index of the group, and the machine, int64[A] each."""
     tasks = cluster.tasks
-    index = np.full(len(cluster.spread_groups), -1, dtype=np.int64)
-    index[numbers] = np.arange(len(numbers))
+    index = places_in(numbers, len(cluster.spread_groups))
     grouped = np.flatnonzero(tasks.spread[: len(tasks.uid)])
     of_task, machine = index[tasks.spread[grouped]], tasks.machine[grouped]
     there = (of_task >= 0) & (machine >= 0)

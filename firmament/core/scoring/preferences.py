@@ -30,7 +30,7 @@ def preferences(machines: MachineTable, shape: TaskClass, feasible: Bool) -> Sof
     ``feasible``: bool[M], the machines over which scores are scaled.
     """
     count = len(machines)
-    rules: list[tuple[int, Float64, Float64]] = []  # weight, score and raw figure of each
+    rules: list[SoftCost] = []
     if shape.preferred:
         matched = np.zeros(count)
         selectors = machines.selectors()
@@ -38,22 +38,20 @@ def preferences(machines: MachineTable, shape: TaskClass, feasible: Bool) -> Sof
             matched += preferred.weight * selectors.term(preferred.term)
         best = matched[feasible].max(initial=0.0)
         score = np.floor(100.0 * matched / best) if best > 0 else np.zeros(count)
-        rules.append((NODE_AFFINITY_WEIGHT, np.minimum(score, 100.0), matched))
+        rules.append(_scored(NODE_AFFINITY_WEIGHT, np.minimum(score, 100.0), matched))
     unwanted = machines.taints.untolerated_preferences(shape.tolerations, count).astype(np.float64)
     most = unwanted[feasible].max(initial=0.0)
     if most > 0:
         score = 100.0 - np.floor(100.0 * unwanted / most)
-        rules.append((TAINT_WEIGHT, np.maximum(score, 0.0), -unwanted))
+        rules.append(_scored(TAINT_WEIGHT, np.maximum(score, 0.0), -unwanted))
     locality = machines.images.scores(shape.images, count) if shape.images else None
     if locality is not None:
-        rules.append((IMAGE_WEIGHT, locality, locality))
+        rules.append(_scored(IMAGE_WEIGHT, locality, locality))
     unused = machines.storage.scores(shape.new_storage, count) if shape.new_storage else None
     if unused is not None:
-        rules.append((STORAGE_WEIGHT, unused, unused))
-    if not rules:
-        return None
-    points, raw = np.zeros(count), np.zeros(count)
-    for weight, score, figure in rules:
-        points += weight * (100.0 - score)
-        raw += figure
-    return SoftCost(points, raw, sum(weight for weight, _, _ in rules))
+        rules.append(_scored(STORAGE_WEIGHT, unused, unused))
+    return SoftCost.joined(rules)
+
+
+def _scored(weight: int, score: Float64, raw: Float64) -> SoftCost:
+    return SoftCost(weight * (100.0 - score), raw, weight)

@@ -248,9 +248,9 @@ def assess_shapes(
     """Ask all rules and models about ``shapes``, of which ``counts`` tasks wait; about what ``recall`` has not kept."""
     contents = [cluster.classes.shapes[shape] for shape in shapes]
     rules = [static_rows.of(shape) for shape in shapes]
-    unstated = cluster.requests.assumed_rows(shapes)
+    requested, unstated = cluster.requests.rows(shapes)
     batch = ShapeBatch(
-        requests=cluster.requests.rows(shapes),
+        requests=requested,
         counts=np.asarray(counts, dtype=np.int64),
         rows=ShapeRows(contents),
         allowed=[row.feasible for row in rules],

@@ -15,8 +15,7 @@ from firmament.core.constraints.tree_groups import MachineTrees
 from firmament.core.filters.node_filters import StaticRows
 from firmament.core.flow.problem import WAIT_BUCKETS
 from firmament.core.gangs.lifecycle import AdmittedTasks
-from firmament.core.queue.fair_share import share_levels
-from firmament.core.queue.importance import Importance
+from firmament.core.queue.importance import Importance, share_levels
 from firmament.core.queue.reservations import Reservations
 from firmament.core.rules.pairs import PairRules
 from firmament.core.scoring.kept_rows import KeptRows

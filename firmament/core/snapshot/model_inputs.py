@@ -27,7 +27,7 @@ class ShapeKinds:
 
     def requests(self, kinds: Int64) -> Int64:
         """int64[len(kinds), K]."""
-        return self.cluster.requests.rows(kinds.tolist())
+        return self.cluster.requests.rows(kinds.tolist())[0]
 
 
 def arrivals(cluster: Cluster, kinds: Collection[str], *, without: int = -1) -> Arrivals | None:
@@ -166,7 +166,7 @@ def _assigned(cluster: Cluster, without: int) -> Assigned:
         usage=_shown(cluster, on, reported),
         prod=cluster.task_samples.prod(on),
         kinds=shape_rows(cluster, numbers),
-        requests=cluster.requests.rows(numbers),
+        requests=cluster.requests.rows(numbers)[0],
     )
 
 
@@ -191,7 +191,7 @@ def residents(cluster: Cluster, *, without: int = -1) -> Residents:
         kind=pairs % width,
         count=count.astype(np.int64),
         kinds=shape_rows(cluster, numbers),
-        requests=cluster.requests.rows(numbers),
+        requests=cluster.requests.rows(numbers)[0],
     )
 
 

@@ -204,7 +204,7 @@ def model_columns(
     capacity, running, unstated = machines.capacity.copy(), machines.running.copy(), machines.unstated.copy()
     if without >= 0 and cluster.tasks.machine[without] >= 0:
         own, shape = cluster.tasks.machine[without], cluster.classes.rows[cluster.tasks.cls[without]].shape
-        assumed = cluster.requests.assumed_of(shape)
+        assumed = cluster.requests.of(shape)[1]
         running[own] -= 1
         unstated[own, : len(assumed)] -= assumed
     described, reported = machines.described(), machines.samples.last_change > 0

@@ -204,7 +204,7 @@ class Cluster:
 
     def request_of(self, cls: int) -> Int64:
         """Request of a class's tasks, int64[<= K], ``pods`` included."""
-        return self.requests.of(self.classes.rows[cls].shape)
+        return self.requests.of(self.classes.rows[cls].shape)[0]
 
     def number_arrivals(self, rows: Int64) -> None:
         """Note that the tasks in ``rows`` come to their machines now, in this order."""
@@ -234,7 +234,7 @@ class Cluster:
     def book(self, machine: int, cls: int, count: int) -> None:
         """Count what tasks of a class use on a machine (row); a negative ``count`` takes it back."""
         shape = self.classes.rows[cls].shape
-        self.machines.book(machine, self.requests.of(shape), self.requests.assumed_of(shape), count)
+        self.machines.book(machine, *self.requests.of(shape), count)
 
     def where(self, task: int) -> str:
         """Name of the machine that a task is on, or was bound to; empty if none."""
@@ -281,7 +281,8 @@ class Cluster:
         """int64[N, K] each: what tasks of ``classes`` (int64[N] rows) request, and are assumed to need beyond it."""
         present, of_class = np.unique(classes, return_inverse=True)
         shapes = [self.classes.rows[cls].shape for cls in present.tolist()]
-        return self.requests.rows(shapes)[of_class], self.requests.assumed_rows(shapes)[of_class]
+        requested, assumed = self.requests.rows(shapes)
+        return requested[of_class], assumed[of_class]
 
     def _occupy(self, task: int, machine: int) -> None:
         self.dirty.touched.add(int(self.tasks.cls[task]))
@@ -327,7 +328,7 @@ class Cluster:
             shape_of = np.array([row.shape for row in self.classes.rows], dtype=np.int64)
             tasks = np.flatnonzero(self.tasks.machine[: len(self.tasks.uid)] >= 0)
             tasks = tasks[np.isin(shape_of[self.tasks.cls[tasks]], concerned)]
-            requests = self.requests.rows(shape_of[self.tasks.cls[tasks]].tolist())[:, first:]
+            requests = self.requests.rows(shape_of[self.tasks.cls[tasks]].tolist())[0][:, first:]
             self.machines.book_new(self.tasks.machine[tasks], requests, first)
 
     def remove_machine(self, name: str) -> None:

@@ -127,13 +127,13 @@ class MachineTable:
     @property
     def capacity(self) -> Int64:
         """int64[M, K]: what tasks may use together."""
-        self._fit_columns()
+        self._fit()
         return self._capacity[: len(self.specs)]
 
     @property
     def used(self) -> Int64:
         """int64[M, K]: what bound and assumed tasks request together, at most `CEILING`."""
-        self._fit_columns()
+        self._fit()
         return self._used.cells[: len(self.specs)]
 
     def used_without(self, row: int, request: Int64) -> Int64:
@@ -153,7 +153,7 @@ class MachineTable:
     @property
     def unstated(self) -> Int64:
         """int64[M, K]: what bound and assumed tasks are assumed to need beyond what they request."""
-        self._fit_columns()
+        self._fit()
         return self._unstated[: len(self.specs)]
 
     @property
@@ -174,7 +174,7 @@ class MachineTable:
     @property
     def total(self) -> Int64:
         """int64[M, K]: what the hardware has, the system's part included."""
-        self._fit_columns()
+        self._fit()
         return self._total[: len(self.specs)]
 
     @property
@@ -212,7 +212,7 @@ class MachineTable:
             self.specs.append(machine)
             self._named.append(machine.name)
             self._annotations.append(machine.annotations)
-            self._grow(row + 1)
+            self._fit(row + 1)
             self._used.clear(row)
             self._unstated[row] = 0
             self._running[row] = 0
@@ -224,7 +224,7 @@ class MachineTable:
             self.specs[row] = machine
             self._annotations[row] = machine.annotations
         self._offer(former, machine)
-        self._fit_columns()
+        self._fit()
         self._capacity[row] = self.resources.vector(machine.allocatable)
         self._total[row] = self.resources.vector({**machine.allocatable, **machine.total})
         self._flags[row] = (machine.unschedulable, machine.not_ready)
@@ -282,7 +282,7 @@ class MachineTable:
 
         ``request``, ``unstated``: int64[<= K].
         """
-        self._fit_columns()
+        self._fit()
         self._used.add(row, request, count)
         if unstated.any():
             self._unstated[row, : len(unstated)] += unstated * count
@@ -291,7 +291,7 @@ class MachineTable:
 
     def book_all(self, rows: Int64, requests: Int64, unstated: Int64, count: int = 1) -> None:
         """Add (``count`` 1) or take back (-1) a task per entry: ``rows``: int64[N], the others: int64[N, K]."""
-        self._fit_columns()
+        self._fit()
         self._used.add_all(rows, requests, count=count)
         for column in np.flatnonzero(unstated.any(axis=0)).tolist():
             np.add.at(self._unstated[:, column], rows, count * unstated[:, column])
@@ -303,7 +303,7 @@ class MachineTable:
 
         ``rows``: int64[N], where they are; ``requests``: int64[N, K - ``first``], of columns from ``first`` on.
         """
-        self._fit_columns()
+        self._fit()
         self._used.add_all(rows, requests, first)
         self.changes.touch_all(rows)
 
@@ -327,20 +327,15 @@ class MachineTable:
         if self.resources.version != before:
             self.static_version += 1
 
-    def _grow(self, rows: int) -> None:
-        if rows > self._capacity.shape[0]:
-            for name in ("_capacity", "_total", "_unstated", "_running", "_flags"):
-                array = getattr(self, name)
-                setattr(self, name, widened(array, rows, array.shape[1]))
-            self._used.fit(rows, 0)
-
-    def _fit_columns(self) -> None:
+    def _fit(self, rows: int = 0) -> None:
+        """Make room for so many rows, and for all resources."""
         columns = len(self.resources)
-        if self._capacity.shape[1] < columns:
-            for name in _BY_RESOURCE:
-                array = getattr(self, name)
-                setattr(self, name, widened(array, array.shape[0], columns))
-            self._used.fit(0, columns)
+        if rows > self._capacity.shape[0] or columns > self._capacity.shape[1]:
+            for name in (*_BY_RESOURCE, "_running", "_flags"):
+                setattr(
+                    self, name, widened(getattr(self, name), rows, columns if name in _BY_RESOURCE else 0)
+                )
+            self._used.fit(rows, columns)
 
 
 def _offered(machine: Machine) -> set[str]:

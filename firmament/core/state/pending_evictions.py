@@ -77,10 +77,6 @@ class PendingEvictions:
         who = waiting, int(cluster.tasks.came[waiting])
         return any(self._still_goes(cluster, uid) for uid in self._counted_on.get(who, ()))
 
-    def waiting(self, cluster: Cluster) -> Int64:
-        """Rows of the tasks that wait for others to go, or have waited for them and are not bound yet."""
-        return self._look(cluster)
-
     def let_off(self, cluster: Cluster, victim: int) -> list[int]:
         """Note that a task (row) will not go after all; returns the rows of those that lose their places by that."""
         tasks = cluster.tasks
@@ -124,12 +120,12 @@ class PendingEvictions:
 
     def has_needless(self, cluster: Cluster) -> bool:
         """Whether some task was told to go on whom nobody counts any more, and that has not been said."""
-        self._look(cluster)
+        self.waiting(cluster)
         return any(self._still_goes(cluster, uid) for uid in self._needless)
 
     def take_needless(self, cluster: Cluster) -> list[int]:
         """Rows of those tasks, once. Whoever counted on them was deleted, lost its place, or is bound."""
-        self._look(cluster)
+        self.waiting(cluster)
         rows = [cluster.tasks.row_of[uid] for uid in sorted(self._needless) if self._still_goes(cluster, uid)]
         self._needless.clear()
         return rows
@@ -140,8 +136,10 @@ class PendingEvictions:
         row = tasks.row_of.get(uid)
         return row is not None and bool(tasks.state[row] == TaskPhase.BOUND and tasks.leaving[row])
 
-    def _look(self, cluster: Cluster) -> Int64:
-        """Forget who does not wait any more; int64[N], rows of those who do."""
+    def waiting(self, cluster: Cluster) -> Int64:
+        """Rows of the tasks that wait for others to go, or have waited for them and are not bound yet; forgets who does
+        not wait any more.
+        """
         tasks = cluster.tasks
         if self._waiting is None:
             self._waiting = np.array(list(self._counted_on), dtype=np.int64).reshape(-1, 2)

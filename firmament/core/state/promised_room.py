@@ -121,22 +121,16 @@ class PromisedRoom:
         self.machine_of: dict[str, str] = {}
         self.others = others
 
-    def make(self, uid: str, machine: str) -> None:
-        """Promise the room that a task asks for on the machine that it has just lost its place on."""
-        self.machine_of[uid] = machine
-
     def refresh(self, cluster: PromisingCluster) -> None:
         """Forget what has ended, and mark the machines concerned as worth another look."""
         tasks = cluster.tasks
         for uid, machine in list(self.machine_of.items()):
             task = tasks.row_of.get(uid)
-            pending = (
-                task is not None and tasks.state[task] == TaskPhase.PENDING and not tasks.unschedulable[task]
+            holds = task is not None and (
+                (tasks.state[task] == TaskPhase.PENDING and not tasks.unschedulable[task])
+                or (tasks.state[task] == TaskPhase.ASSUMED and cluster.where(task) == machine)
             )
-            back = (
-                task is not None and tasks.state[task] == TaskPhase.ASSUMED and cluster.where(task) == machine
-            )
-            if machine not in cluster.machines.row_of or not (pending or back):
+            if machine not in cluster.machines.row_of or not holds:
                 del self.machine_of[uid]
                 cluster.mark(machine)
 

@@ -179,7 +179,7 @@ def release(cluster: Cluster, task: int, *, promised: bool = False) -> None:
     The machine is marked, if it is known, and the gang touched. The version stays: that is for the caller.
     """
     if promised and cluster.tasks.machine[task] >= 0:
-        cluster.promises.make(cluster.tasks.uid[task], cluster.where(task))
+        cluster.promises.machine_of[cluster.tasks.uid[task]] = cluster.where(task)
     cluster.vacate(task)
     cluster.tasks.state[task] = TaskPhase.PENDING
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,27 +19,19 @@ MARK_EVERY = 1.0
 _NONE = np.empty(0, dtype=np.int64)
 
 
+@dataclass
 class ReportsOfUse:
     """Reports on their way to the tables of samples. ``of_tasks``: figures of tasks are kept; ``history``: so are past
     reports, where their source aggregates nothing. ``looked_at``: the last change when ``due`` last gave rows.
     """
 
-    def __init__(
-        self,
-        machines: MachineTable,
-        tasks: TaskTable,
-        task_samples: TaskSamples,
-        *,
-        of_tasks: bool,
-        history: bool,
-    ) -> None:
-        self._machines = machines
-        self._tasks = tasks
-        self._task_samples = task_samples
-        self._of_tasks = of_tasks
-        self._history = history
-        self.looked_at = 0
-        self._marked = -math.inf
+    machines: MachineTable
+    tasks: TaskTable
+    task_samples: TaskSamples
+    of_tasks: bool
+    history: bool
+    looked_at: int = 0
+    _marked: float = -math.inf
 
     def take(self, event: MachineSampled | MachineSampleRemoved | TaskSampled) -> None:
         """Take in one report; one about an unknown machine or task is ignored."""
@@ -46,10 +39,10 @@ class ReportsOfUse:
             case MachineSampled():
                 self._machine(event)
             case MachineSampleRemoved(name):
-                at = self._machines.row_of.get(name)
+                at = self.machines.row_of.get(name)
                 if at is not None:
-                    self._machines.samples.withdraw(at)
-                    self._machines.changes.touch(at)
+                    self.machines.samples.withdraw(at)
+                    self.machines.changes.touch(at)
             case TaskSampled():
                 self._task(event)
 
@@ -57,38 +50,38 @@ class ReportsOfUse:
         """Rows of the machines to be looked at again now, each once; if it is too early, the seconds until there will
         be some.
         """
-        samples = self._machines.samples
+        samples = self.machines.samples
         if samples.last_change == self.looked_at:
             return None, _NONE
         wait = self._marked + MARK_EVERY - now
         if 0 < wait <= MARK_EVERY:  # a clock that was set back delays nothing
             return wait, _NONE
-        rows = np.flatnonzero(samples.changed_since(self.looked_at, len(self._machines)))
+        rows = np.flatnonzero(samples.changed_since(self.looked_at, len(self.machines)))
         self.looked_at, self._marked = samples.last_change, now
         return None, rows
 
     def _machine(self, event: MachineSampled) -> None:
-        machines = self._machines
+        machines = self.machines
         at = machines.row_of.get(event.machine)
         if at is None:
             return
-        stamp = machines.samples.record(at, event, history=self._history)
+        stamp = machines.samples.record(at, event, history=self.history)
         if not stamp:
             return
         machines.changes.touch(at)
         uses = event.tasks
-        if uses is None or not self._of_tasks:
+        if uses is None or not self.of_tasks:
             return
-        rows = np.array([self._tasks.row_of.get(uid, -1) for uid in uses.uids], dtype=np.int64)
+        rows = np.array([self.tasks.row_of.get(uid, -1) for uid in uses.uids], dtype=np.int64)
         known = np.flatnonzero(rows >= 0)
-        self._task_samples.record_all(rows[known], known, uses, stamp)
+        self.task_samples.record_all(rows[known], known, uses, stamp)
 
     def _task(self, event: TaskSampled) -> None:
-        tasks = self._tasks
+        tasks = self.tasks
         task = tasks.row_of.get(event.uid)
-        if task is None or not self._of_tasks:
+        if task is None or not self.of_tasks:
             return
         machine = int(tasks.machine[task])
         if machine >= 0:
-            stamp = int(self._machines.samples.stamp(machine + 1)[machine])
-            self._task_samples.record(task, event.usage, stamp)
+            stamp = int(self.machines.samples.stamp(machine + 1)[machine])
+            self.task_samples.record(task, event.usage, stamp)

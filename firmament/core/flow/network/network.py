@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from cost_models.interface import Bool, Int64
 from firmament.core.flow.network.arc_columns import ArcColumns
 from firmament.core.flow.problem import WAIT_BUCKETS, Residual, machine_units
+from firmament.core.ranks import before_in_runs, counting, places_in, runs
 from firmament.solvers.base import Arcs, FlowProblem
 
 
@@ -95,12 +96,10 @@ def build_network(
     """
     problem = residual.problem
     classes = residual.active()
-    class_index = np.full(problem.classes, -1, dtype=np.int64)
-    class_index[classes] = np.arange(len(classes))
     present = np.zeros(problem.machines, dtype=np.bool_)
     present[columns.machine] = True
     machines, column_machine = np.flatnonzero(present), (np.cumsum(present) - 1)[columns.machine]
-    column_class = class_index[columns.cls]
+    column_class = places_in(classes, problem.classes)[columns.cls]
     waiting = residual.remaining.sum(axis=1)
     capacity, cost = column_arcs(residual, columns)
 
@@ -229,10 +228,12 @@ class Steps:
     def arcs(self, merged: Int64 | None = None) -> StepArcs:
         """The arcs; ``merged``: int64[M'], how many first steps of each are one arc at the cost of the dearest."""
         width, used, count = self._sizes()
-        skipped = np.zeros_like(count) if merged is None else _skipped(count, merged)
+        skipped = np.zeros_like(count)
+        if merged is not None:
+            skipped = np.clip(merged, 1, np.maximum(count, 1)) - 1
         count = count - skipped
         machine = np.repeat(np.arange(len(count)), count)
-        nth = np.arange(len(machine)) - np.repeat(np.cumsum(count) - count, count)
+        nth = counting(count)
         width, used, room = width[machine], used[machine], self.room[machine]
         last = nth + skipped[machine]
         dearest = np.maximum(last * width - used, 0)
@@ -269,12 +270,6 @@ def staircase(height: Int64, step: int) -> Int64:
     return total
 
 
-def _skipped(count: Int64, merged: Int64) -> Int64:
-    """Steps of each machine that are no arcs of their own: int64[M']."""
-    skipped: Int64 = np.clip(merged, 1, np.maximum(count, 1)) - 1
-    return skipped
-
-
 # --- A network with more columns, and a flow of the narrower one on its arcs.
 #
 # Between the first network and the last one mostly a few dozen columns are added, and nothing else changes: then all
@@ -295,9 +290,7 @@ def carried_over(old: Network, flows: Int64, new: Network, machines: int) -> Int
     taken = np.zeros(machines, dtype=np.int64)
     np.add.at(taken, old.machines[old.step_machine], flows[old_blocks[3]])
     capacity = new.problem.capacities[new_blocks[3]]
-    before = np.cumsum(capacity) - capacity
-    first = np.cumsum(new.step_count) - new.step_count
-    before -= np.repeat(before[first[new.step_count > 0]], new.step_count[new.step_count > 0])
+    before = before_in_runs(capacity, *runs(new.step_machine))
     result[new_blocks[3]] = np.clip(taken[new.machines][new.step_machine] - before, 0, capacity)
     return result
 
@@ -313,15 +306,11 @@ def widened(
         return None
     line, row = np.searchsorted(network.classes, added.cls), np.searchsorted(network.machines, added.machine)
     width, columns, arcs = residual.problem.machines, network.columns, network.problem
-    at = np.searchsorted(columns.keys(width), added.keys(width)) + np.arange(len(added))
+    at = np.searchsorted(columns.keys(width), added.keys(width))
     capacity, cost = column_arcs(residual, added)
 
     def inserted(before: NDArray[Any], values: NDArray[Any] | int) -> NDArray[Any]:
-        old = np.ones(len(before) + len(added), dtype=np.bool_)
-        old[at] = False
-        result = np.empty(len(old), dtype=before.dtype)
-        result[old], result[at] = before, values
-        return result
+        return np.insert(before, at, values)
 
     wider = replace(
         network,

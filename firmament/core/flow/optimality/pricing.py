@@ -19,6 +19,7 @@ from firmament.core.flow.network.arc_columns import ArcColumns, Offers
 from firmament.core.flow.network.network import Network, crowding_cost
 from firmament.core.flow.optimality.node_prices import Prices
 from firmament.core.flow.problem import Residual, machine_units
+from firmament.core.ranks import counting, places_in
 
 FORBIDDEN = np.int64(2**61)
 """Reduced cost of an arc that is not for sale."""
@@ -176,10 +177,8 @@ def _sales_of(
 
 def _inside(network: Network, classes: Int64, some: Int64, machines: int) -> tuple[Int64, Int64]:
     """The network's columns of ``classes``, ascending, and the machines ``some``, as places in those two, in order."""
-    row, place = np.full(len(network.classes), -1), np.full(machines, -1)
-    row[np.searchsorted(network.classes, classes)] = np.arange(len(classes))
-    place[some] = np.arange(len(some))
-    row, place = row[network.column_class], place[network.columns.machine]
+    row = places_in(np.searchsorted(network.classes, classes), len(network.classes))[network.column_class]
+    place = places_in(some, machines)[network.columns.machine]
     both = (row >= 0) & (place >= 0)
     return row[both], place[both]
 
@@ -204,9 +203,7 @@ def _worst(row: Int64, reduced: Int64, want: Int64) -> Bool:
     kept = np.ones(len(row), dtype=np.bool_)
     if (counts > want).any():
         order = np.lexsort((reduced, row))
-        first = np.cumsum(counts) - counts
-        nth = np.arange(len(row)) - first[row[order]]
-        kept[order] = nth < want[row[order]]
+        kept[order] = counting(counts) < want[row[order]]
     return kept
 
 

@@ -22,7 +22,7 @@ from firmament.core.flow.network.network import Network
 from firmament.core.flow.optimality.node_prices import Prices
 from firmament.core.flow.optimality.pricing import FullPrices
 from firmament.core.flow.tuning import RepairTuning
-from firmament.core.ranks import order_of, runs
+from firmament.core.ranks import order_of, places_in, runs
 from firmament.solvers.base import Int32
 
 _FAR = 2**30 - 1
@@ -99,9 +99,9 @@ class _Graph:
         tail = np.concatenate([arcs.tails[part], arcs.heads[part]])
         head = np.concatenate([arcs.heads[part], arcs.tails[part]])
         self._order = order = order_of(tail, len(self.excess))
-        place = np.empty_like(order)
-        place[order] = np.arange(len(order))
-        self._mate = place[np.where(order < len(part), order + len(part), order - len(part))]
+        self._mate = places_in(order, len(order))[
+            np.where(order < len(part), order + len(part), order - len(part))
+        ]
         self._tail, self._head = tail[order].astype(np.int64), head[order].astype(np.int64)
         self._reduced = np.concatenate([wrong.reduced[part], -wrong.reduced[part]])[order]
         self._room = np.concatenate([(arcs.capacities - filled)[part], filled[part]])[order]

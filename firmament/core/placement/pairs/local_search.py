@@ -15,7 +15,7 @@ from firmament.core.flow.problem import Assignments, Residual
 from firmament.core.placement.outcome import PlacementState
 from firmament.core.placement.pairs.trial_state import Application, PairBoard
 from firmament.core.placement.tuning import ApplicationTuning
-from firmament.core.ranks import rank_in_runs
+from firmament.core.ranks import grouped, rank_in_runs
 from firmament.core.rules.pairs import PairState
 
 
@@ -52,12 +52,9 @@ class _PairSearch:
 
     def improved(self) -> Assignments:
         tuning, members = self._tuning, np.flatnonzero(self._movable)
-        by = members[np.argsort(self._group[members], kind="stable")]
-        group = self._group[by]
-        cuts = np.flatnonzero(group[1:] != group[:-1]) + 1
-        apps = np.split(by, cuts) if len(by) else []
+        apps = [members[each] for each in grouped(self._group[members])]
         weights = [len(app) for app in apps]
-        waiting = len(by)
+        waiting = len(members)
         for place in np.argsort(-np.array(weights), kind="stable").tolist() if apps else []:
             tasks = weights[place]
             fair = self._budget * tasks // waiting
@@ -121,14 +118,7 @@ class _PairSearch:
 def _by_group(pairs: PairState, kind: Int64, machine: Int64) -> dict[int, tuple[Int64, Int64]]:
     """Kinds and machines of tasks by application."""
     group = pairs.terms.group[kind]
-    order = np.argsort(group, kind="stable")
-    kind, machine, group = kind[order], machine[order], group[order]
-    cuts = np.flatnonzero(group[1:] != group[:-1]) + 1
-    return {
-        int(pairs.terms.group[kinds[0]]): (kinds, machines)
-        for kinds, machines in zip(np.split(kind, cuts), np.split(machine, cuts), strict=True)
-        if len(kinds)
-    }
+    return {int(group[rows[0]]): (kind[rows], machine[rows]) for rows in grouped(group)}
 
 
 class _Walk:

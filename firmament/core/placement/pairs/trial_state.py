@@ -9,6 +9,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.flow.problem import Residual
+from firmament.core.ranks import places_in
 from firmament.core.rules.pairs import PairState
 
 
@@ -132,8 +133,7 @@ class _Algebra:
 
     def __init__(self, pairs: PairState, app: Application) -> None:
         terms = pairs.terms
-        index = np.full(terms.kinds, -1, dtype=np.int64)
-        index[app.kinds] = np.arange(len(app.kinds))
+        index = places_in(app.kinds, terms.kinds)
         own = np.flatnonzero(index[terms.source] >= 0)
         source, target = index[terms.source[own]], index[terms.target[own]]
         size = (len(app.kinds), len(app.kinds))

@@ -17,7 +17,7 @@ from firmament.core.placement.passes import place_leftovers, place_one_by_one
 from firmament.core.placement.subclasses import ClassPart, Wave
 from firmament.core.placement.tuning import ApplicationTuning, PlacementTuning
 from firmament.core.placement.waves import most_per_machine, plan_wave, solve_waves
-from firmament.core.ranks import before_in_runs, runs
+from firmament.core.ranks import before_in_runs, places_in, runs
 from firmament.core.rules.pairs import PairState
 from firmament.core.rules.preferences import soft_cost
 
@@ -125,8 +125,7 @@ class DomainPlan:
         np.maximum.at(highest, group, priority)
         groups = np.flatnonzero(highest >= 0)
         order = groups[np.lexsort((groups, -highest[groups]))]
-        rank = np.empty(len(highest), dtype=np.int64)
-        rank[order] = np.arange(len(order))
+        rank = places_in(order, len(highest))
         size = 1 if self.pairs.linked else -(-len(order) // most)
         chunk = rank[group] // max(1, size)
         by = np.lexsort((np.arange(len(chunk)), stage, -priority, chunk))

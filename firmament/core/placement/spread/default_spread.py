@@ -22,7 +22,7 @@ from firmament.core.flow.terms import SpreadTerms
 from firmament.core.placement.moving_room import MovingRoom, movable, stays
 from firmament.core.placement.spread.moves import SpreadMoves
 from firmament.core.placement.tuning import SpreadTuning
-from firmament.core.ranks import distinct, rank_in_runs
+from firmament.core.ranks import rank_in_runs
 
 
 def spread_out(problem: PlacementProblem, placed: Assignments, tuning: SpreadTuning) -> Assignments:
@@ -51,7 +51,7 @@ def spread_out(problem: PlacementProblem, placed: Assignments, tuning: SpreadTun
         moves = SpreadMoves(problem, others, room, cls, machine, tuning)
         moves.run()
         machine = moves.machine
-    return Assignments.joined([placed.taken(~mine), _aggregated(cls, machine, problem.machines)])
+    return Assignments.joined([placed.taken(~mine), Assignments.counted(cls, machine)])
 
 
 class _Anew:
@@ -116,12 +116,6 @@ def _moved(before: Int64, after: Int64) -> tuple[Int64, Int64]:
     width = int(max(before.max(), after.max())) + 1
     more = np.bincount(after, minlength=width) - np.bincount(before, minlength=width)
     return np.repeat(np.arange(width), np.maximum(-more, 0)), np.repeat(np.arange(width), np.maximum(more, 0))
-
-
-def _aggregated(cls: Int64, machine: Int64, machines: int) -> Assignments:
-    """One entry per class and machine, ascending."""
-    pairs, count = distinct(cls * np.int64(machines) + machine)
-    return Assignments(*np.divmod(pairs, np.int64(machines)), count)
 
 
 # --- The best places for all tasks of one class whose group would rather be apart, everything else being given.

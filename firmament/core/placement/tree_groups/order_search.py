@@ -10,8 +10,9 @@ an arrangement that there is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -125,20 +126,15 @@ class _OrderSearch:
             if kept is None:
                 return gang
             now[gang] = kept
-        for gang in urgent:
-            places = self._place(trial, gang)
-            if places is None:
-                return gang if self.left > 0 else None
-            now[gang] = places
-        for gang in self._stay(trial, now):
+        for gang in chain(urgent, self._displaced(trial, now)):
             places = self._place(trial, gang)
             if places is None:
                 return gang if self.left > 0 else None
             now[gang] = places
         return Arrangement(trial.state, now)
 
-    def _stay(self, trial: GroupPlacer, now: dict[int, Assignments]) -> list[int]:
-        """Book the groups that can stay where they are, in order, and add them to ``now``; returns the others."""
+    def _displaced(self, trial: GroupPlacer, now: dict[int, Assignments]) -> Iterator[int]:
+        """Book the groups that can stay where they are, in order, and add them to ``now``; then yield the others."""
         others = {gang: places for gang, places in self.found.placed.items() if gang not in now}
         taken = _touched(now, trial.state.residual.problem.machines)
         apart = trial.shares_machines_only()
@@ -153,7 +149,7 @@ class _OrderSearch:
                 moved.append(gang)
             else:
                 now[gang] = kept
-        return moved
+        yield from moved
 
     def _place(self, trial: GroupPlacer, gang: int) -> Assignments | None:
         """Places for a group, booked; None if it finds none, or nothing may be placed any more."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.preemption.node_state import Prospect
+from firmament.core.ranks import places_in
 
 MANY = 2**31
 """Slots where nothing bounds them."""
@@ -20,8 +21,7 @@ class LeafSlots:
 
     def __init__(self, prospect: Prospect, classes: Int64, leaves: Int64) -> None:
         self._prospect = prospect
-        self._leaf_of = np.full(prospect.problem.machines, -1, dtype=np.int64)
-        self._leaf_of[leaves] = np.arange(len(leaves))
+        self._leaf_of = places_in(leaves, prospect.problem.machines)
         # Of resources all ask for the same, of joint rows perhaps not.
         request = np.max([prospect.request(cls) for cls in classes.tolist()], axis=0)
         self._wanted = np.flatnonzero(np.logical_or.reduce([prospect.heeds(cls) for cls in classes.tolist()]))

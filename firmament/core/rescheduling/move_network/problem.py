@@ -114,12 +114,6 @@ class Moves:
     target: Int64
     count: Int64
 
-    @classmethod
-    def none(cls) -> Moves:
-        """Nobody moves."""
-        empty = np.empty(0, dtype=np.int64)
-        return cls(empty, empty, empty, empty)
-
     @cached_property
     def total(self) -> int:
         """How many tasks move."""
@@ -138,11 +132,17 @@ class Moves:
 
 def saved(problem: MoveProblem, moves: Moves) -> int:
     """Units that moves save, what moving costs deducted: exact, crowding included."""
+    there, then = problem.tasks_on(), problem.after(moves)[0]
+    apart = int((_saved_apart(problem, moves) * moves.count).sum())
+    return apart + int((problem.crowding(there) - problem.crowding(then)).sum())
+
+
+def _saved_apart(problem: MoveProblem, moves: Moves) -> Int64:
+    """int64[A]: units that a task of each entry saves, what moving it costs deducted, the crowd left out."""
     before = problem.home_cost[problem.home_of(moves.row, moves.source)]
     after = problem.cost[moves.row, problem.group[moves.target]].astype(np.int64)
-    there, then = problem.tasks_on(), problem.after(moves)[0]
-    apart = int(((before - after - problem.price[moves.row]) * moves.count).sum())
-    return apart + int((problem.crowding(there) - problem.crowding(then)).sum())
+    saves: Int64 = before - after - problem.price[moves.row]
+    return saves
 
 
 # --- Which of some moves fit together in every resource: a flow counts tasks, machines hold vectors.
@@ -154,12 +154,9 @@ def gains(problem: MoveProblem, moves: Moves) -> Int64:
     The price for moving is deducted.
     """
     there, then = problem.tasks_on(), problem.after(moves)[0]
-    home = problem.home_cost[problem.home_of(moves.row, moves.source)]
-    away = problem.cost[moves.row, problem.group[moves.target]].astype(np.int64)
     before = problem.marginal(moves.source, there[moves.source] - 1)
     after = problem.marginal(moves.target, np.maximum(then[moves.target] - 1, 0))
-    result: Int64 = home + before - away - after - problem.price[moves.row]
-    return result
+    return _saved_apart(problem, moves) + before - after
 
 
 def admitted(problem: MoveProblem, moves: Moves, without: Iterable[int] = ()) -> Bool:
