@@ -6,9 +6,8 @@ import asyncio
 import logging
 import math
 from collections import Counter
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from random import Random
+from collections.abc import Awaitable
+from dataclasses import dataclass, replace
 
 from prometheus_client import CollectorRegistry
 
@@ -25,7 +24,6 @@ from poseidon.bridge.watching import Watching
 from poseidon.bridge.writers import Writers
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.client.metrics import KubeMetrics
-from poseidon.kube.client.transport import Transport
 from poseidon.kube.environment import Environment
 from poseidon.kube.quarantine import Quarantine
 from poseidon.kube.write.event_writer import EventWriter
@@ -45,22 +43,17 @@ _PLENTY = 500
 
 @dataclass(frozen=True, slots=True)
 class BridgeProcess:
-    """What a process has once, for all its bridges. ``random`` is for jitter.
+    """What a process has once, for all its bridges.
 
-    ``clock`` is monotonic, ``wall`` tells seconds since the epoch. ``stories`` are told what becomes of pods,
-    ``rounds`` of what the solver decides, and ``traces`` of both. ``leadership`` says whether this process may write;
-    None: no other bridge stands by. ``for_events`` is the way for events, None: ``transport``.
+    ``stories`` are told what becomes of pods, ``rounds`` of what the solver decides, and ``traces`` of both.
+    ``leadership`` says whether this process may write; None: no other bridge stands by.
     """
 
-    transport: Transport
-    random: Random
-    clock: Callable[[], float]
-    wall: Callable[[], float]
+    environment: Environment
     stories: Stories | None = None
     rounds: RoundHistory | None = None
     traces: BindingTraces | None = None
     leadership: Leadership | None = None
-    for_events: Transport | None = None
 
 
 class Bridge:
@@ -70,21 +63,17 @@ class Bridge:
     """
 
     def __init__(self, process: BridgeProcess, options: BridgeOptions, registry: CollectorRegistry) -> None:
-        clock, wall, random = process.clock, process.wall, process.random
+        clock, wall, random = process.environment.clock, process.environment.wall, process.environment.random
         self._leadership = process.leadership or OnlyBridge(options.fencing)
         self._held = HeldActions(clock)
         self._leads = False
         self._distrust = Distrust(clock)
         self._metrics = metrics = BridgeMetrics(registry)
         quarantine = Quarantine(lambda kind: metrics.set_aside.labels(kind).inc())
-        self._environment = environment = Environment(
-            process.transport,
-            KubeMetrics(registry),
-            random,
-            clock,
-            wall,
+        self._environment = environment = replace(
+            process.environment,
+            metrics=KubeMetrics(registry),
             quarantine=quarantine,
-            for_events=process.for_events,
             watch=options.configuration.watch,
             reflector=options.reflector,
         )

@@ -117,7 +117,7 @@ class Supervisor:
         return self._leadership is not None and self._leadership.role is Role.STANDBY
 
     def _now(self) -> int:
-        return int(self._process.wall() * 1000)
+        return int(self._process.environment.wall() * 1000)
 
     async def _first_needs(self, stop: asyncio.Event) -> frozenset[str]:
         asked = asyncio.create_task(self._ask())
@@ -143,7 +143,7 @@ class Supervisor:
             self._observer,
             options.client,
             self._ask_seconds,
-            random=self._process.random,
+            random=self._process.environment.random,
             tls=options.session.tls,
         )
 

@@ -184,15 +184,11 @@ async def _bridge(arguments: _Arguments) -> None:
             )
             transport = await stack.enter_async_context(_transport(arguments, elector.may_write))
         process = BridgeProcess(
-            transport,
-            random,
-            time.monotonic,
-            time.time,
+            Environment(transport, random=random, for_events=free),
             stories,
             rounds,
             traces=BindingTraces(arguments.tracer) if arguments.tracer else None,
             leadership=elector,
-            for_events=free,
         )
         supervisor = Supervisor(process, options, observer_of(chosen_solvers().cluster, "needs"))
         serve_metrics(

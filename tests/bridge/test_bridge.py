@@ -17,6 +17,7 @@ from poseidon.bridge.solver_stream.session import SessionOptions
 from poseidon.kube.client.credentials import HeaderCredentials
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
+from poseidon.kube.environment import Environment
 from poseidon.lifecycle.refusals import ROUNDS
 from poseidon.testbed.api_server.server import SimulatedCluster
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -89,7 +90,7 @@ async def bridging(cluster, port, **options):
     registry = CollectorRegistry()
     async with Transport(ConnectionSettings(cluster.url), clock=time.monotonic) as transport:
         bridge = Bridge(
-            BridgeProcess(transport, Random(1), time.monotonic, time.time),
+            BridgeProcess(Environment(transport, random=Random(1))),
             BridgeOptions((f"127.0.0.1:{port}",), session=QUICK, **options),
             registry,
         )

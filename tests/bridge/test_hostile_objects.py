@@ -192,9 +192,17 @@ def bridge():
     from prometheus_client import CollectorRegistry
 
     from poseidon.bridge.options import BridgeOptions
+    from poseidon.kube.environment import Environment
 
     return Bridge(
-        BridgeProcess(None, Random(1), lambda: 0.0, lambda: START),  # type: ignore[arg-type]  # it does not run
+        BridgeProcess(
+            Environment(
+                None,  # type: ignore[arg-type]  # it does not run
+                random=Random(1),
+                clock=lambda: 0.0,
+                wall=lambda: START,
+            )
+        ),
         BridgeOptions(firmament=("127.0.0.1:1",), fencing=1),
         CollectorRegistry(),
     )

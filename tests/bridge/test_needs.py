@@ -15,6 +15,7 @@ from poseidon.bridge.solver_stream.stream import needs_of
 from poseidon.bridge.supervisor import Supervisor
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
+from poseidon.kube.environment import Environment
 from poseidon.lifecycle.phases import Stories
 from poseidon.pods.visibility import WHEN_UNTOLD
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -32,7 +33,7 @@ async def living(cluster, port, **options):
     """Bridges to the solver at ``port``, for as long as they are needed."""
     async with Transport(ConnectionSettings(cluster.url), clock=time.monotonic) as transport:
         lives = Supervisor(
-            BridgeProcess(transport, Random(1), time.monotonic, time.time, Stories(time.monotonic)),
+            BridgeProcess(Environment(transport, random=Random(1)), Stories(time.monotonic)),
             BridgeOptions((f"127.0.0.1:{port}",), session=QUICK, **options),
             "default.needs",
             ask_seconds=0.5,

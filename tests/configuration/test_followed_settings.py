@@ -26,11 +26,18 @@ from poseidon.commands.connection import Solvers
 from poseidon.commands.run import _options
 from poseidon.configuration.document import BridgeConfiguration, load
 from poseidon.kube.client.errors import SettingsError
+from poseidon.kube.environment import Environment
 from poseidon.leadership.options import LeaderElectionOptions
 from protos.conventions.configuration import Document
 from tests.documentation.markdown import ROOT
 from tests.support.needs import words_of
 
+NOWHERE = Environment(
+    None,  # type: ignore[arg-type]  # nothing is asked for
+    random=Random(1),
+    clock=lambda: 0.0,
+    wall=lambda: 0.0,
+)
 HEADER = {"apiVersion": "firmament.io/v1alpha1", "kind": "SchedulerConfiguration"}
 PROMETHEUS = {"url": "http://p", "queries": [{"resource": "cpu", "query": "a"}]}
 LIST = {"defaultingType": "List"}
@@ -176,7 +183,7 @@ async def holdings(folder, document) -> set[tuple[str, str, str]]:
     path.write_text(yaml.safe_dump({**HEADER, **document}))
     options = _options(load(path), Solvers(("127.0.0.1:1",), "c"), dry_run=False)
     bridge = Bridge(
-        BridgeProcess(None, Random(1), lambda: 0.0, lambda: 0.0),  # type: ignore[arg-type] # it does not run
+        BridgeProcess(NOWHERE),
         replace(options, fencing=1, needs=words_of("network_overhead", "topology")),
         CollectorRegistry(),
     )

@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from random import Random
 from types import FrameType
 
 import yaml
@@ -18,7 +17,7 @@ from poseidon.commands.connection import Solvers
 from poseidon.commands.run import _options
 from poseidon.configuration.document import load
 from protos.conventions.configuration import Section
-from tests.configuration.test_followed_settings import HEADER, prometheus, server
+from tests.configuration.test_followed_settings import HEADER, NOWHERE, prometheus, server
 from tests.documentation.markdown import ROOT
 from tests.support.needs import words_of
 
@@ -58,11 +57,10 @@ async def receivers(folder) -> dict[str, list[str]]:
             if path is not None and name != "self":
                 given[path][code.co_qualname] = None
 
-    process = BridgeProcess(None, Random(1), lambda: 0.0, lambda: 0.0)  # type: ignore[arg-type] # it does not run
     before = sys.getprofile()
     sys.setprofile(note)
     try:
-        bridge = Bridge(process, options, CollectorRegistry())
+        bridge = Bridge(BridgeProcess(NOWHERE), options, CollectorRegistry())
         async with AsyncExitStack() as stack:
             await bridge._watching._utilisation._pollers(stack)
     finally:

@@ -50,13 +50,9 @@ class Member:
         )
         self.supervisor = Supervisor(
             BridgeProcess(
-                self.fenced,
-                Random(name),
-                time.monotonic,
-                time.time,
+                Environment(self.fenced, random=Random(name), for_events=self.free),
                 Stories(time.monotonic),
                 leadership=self.elector,
-                for_events=self.free,
             ),
             BridgeOptions((f"127.0.0.1:{port}",), session=QUICK, instance=name),
             f"needs.{name}",

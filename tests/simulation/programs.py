@@ -200,13 +200,15 @@ class BridgeProgram:
         self.supervisor = _WatchedSupervisor(
             transport,
             BridgeProcess(
-                transport,  # type: ignore[arg-type]  # has what is used of it
-                Random(queue.random.random()),
-                queue.monotonic,
-                queue.wall,
+                Environment(
+                    transport,  # type: ignore[arg-type]  # has what is used of it
+                    random=Random(queue.random.random()),
+                    clock=queue.monotonic,
+                    wall=queue.wall,
+                    for_events=free,  # type: ignore[arg-type]  # likewise
+                ),
                 Stories(queue.monotonic),
                 leadership=self.elector,
-                for_events=free,  # type: ignore[arg-type]  # likewise
             ),
             options,
             f"{CLUSTER}.observer.{name}",

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import time
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
@@ -25,7 +24,7 @@ from poseidon.bridge.options import BridgeOptions
 from poseidon.bridge.runner import Bridge, BridgeProcess
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.client.transport import Transport
-from poseidon.kube.environment import WatchOptions
+from poseidon.kube.environment import Environment, WatchOptions
 from poseidon.kube.watch.reflector import Reflector
 from poseidon.kube.write.binder import BinderOptions
 from tests.bridge.scripted_solver import ScriptedSolver, running_solver
@@ -114,7 +113,7 @@ async def on_the_way() -> tuple[list[str], dict[str, bytes]]:
             binder=BinderOptions(lull_seconds=0.01),
         )
         bridge = Bridge(
-            BridgeProcess(cast("Transport", api), Random(1), time.monotonic, time.time),
+            BridgeProcess(Environment(cast("Transport", api), random=Random(1))),
             options,
             CollectorRegistry(),
         )
