@@ -6,6 +6,7 @@ With the environment variable ``EXPLORE`` set, other examples are drawn on every
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 
@@ -44,6 +45,12 @@ def pytest_collection_modifyitems(config, items):
     if hasattr(config, "workerinput"):
         parts = config.workerinput["workercount"]
         items[:] = dealt(items, parts, lambda item: item.nodeid.partition("::")[0])
+
+
+def pytest_collection_finish():
+    """Set aside for the collector of garbage what all tests are: with them, each full collection takes 0.2 s."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)
