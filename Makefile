@@ -33,7 +33,7 @@ test: $(INSTALLED) ## Run the tests
 	@echo "==> tests"
 	@$(PYTEST) $(ARGS)
 
-test-full: $(INSTALLED) ## Run the tests with all their examples, and the tests of the tests
+test-full: $(INSTALLED) ## Run the tests with all their examples, and those marked full
 	@echo "==> tests in full"
 	@EFFORT=1 $(PYTEST) $(ARGS)
 

@@ -37,7 +37,7 @@ settings.load_profile("property")
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leave out the tests of the tests where no full run is wanted, and put the others in the order of workers."""
+    """Leave out what is marked ``full`` where no full run is wanted, and put the rest in the order of workers."""
     left_out = [item for item in items if EFFORT < 1 and item.get_closest_marker("full")]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
