@@ -35,7 +35,7 @@ test: $(INSTALLED) ## Run the tests
 
 test-full: $(INSTALLED) ## Run the tests with all their examples, and those marked full
 	@echo "==> tests in full"
-	@EFFORT=1 $(PYTEST) $(ARGS)
+	@EFFORT=1 $(PYTEST) --timeout 300 $(ARGS)
 
 lint: $(INSTALLED) ## Check style, formatting, types and the layers of imports
 	@echo "==> ruff check"
