@@ -13,7 +13,7 @@ ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
-PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
+PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 RESOLVER := .venv-lock
 UV_VERSION := 0.13.8
 CHART_RENDERER := build/helm
@@ -33,9 +33,9 @@ test: $(INSTALLED) ## Run the tests
 	@echo "==> tests"
 	@$(PYTEST) $(ARGS)
 
-test-full: $(INSTALLED) ## Run the tests with all their examples, and the tests of the tests
+test-full: $(INSTALLED) ## Run the tests with all their examples, and those marked full
 	@echo "==> tests in full"
-	@EFFORT=1 $(PYTEST) $(ARGS)
+	@EFFORT=1 $(PYTEST) --timeout 300 $(ARGS)
 
 lint: $(INSTALLED) ## Check style, formatting, types and the layers of imports
 	@echo "==> ruff check"

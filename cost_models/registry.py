@@ -10,9 +10,13 @@ nonsense.
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any, cast, get_args
 
 from cost_models.arguments import unknown_argument
@@ -26,10 +30,24 @@ class UnknownModelError(LookupError):
     """No installed package provides a model of that name; the message lists those that exist."""
 
 
-def _installed() -> dict[str, EntryPoint]:
+def _installed() -> Mapping[str, EntryPoint]:
     """Entry points by name; of two with one name the one from the package first in the alphabet counts."""
+    return _found_in(tuple((folder, _changed(folder)) for folder in sys.path))
+
+
+def _changed(folder: str) -> int:
+    """When something was last installed in a folder or removed from it, in nanoseconds; 0: never, there is none."""
+    try:
+        return Path(folder).stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+@lru_cache(maxsize=1)
+def _found_in(folders: tuple[tuple[str, int], ...]) -> Mapping[str, EntryPoint]:  # noqa: ARG001 - what is remembered
+    """Read the metadata of all packages in ``sys.path``, which takes some milliseconds with a hundred of them."""
     found = sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value), reverse=True)
-    return {point.name: point for point in found}
+    return MappingProxyType({point.name: point for point in found})
 
 
 def available() -> dict[str, Kind]:

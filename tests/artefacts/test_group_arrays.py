@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from tests.support.rules import ints
 from tests.topology.scene import Constraints, cluster, group, machines, racks, tree
 
 
+@cache
 def grouped() -> PlacementProblem:
     """A group of which one task runs, one that is refused, and a machine outside of the tree."""
     given = racks(a=(2, 2), b=(2,))

@@ -23,7 +23,7 @@ TINY = {
     "consolidate": ["--machines", "8", "--pools", "2", "--seeds", "2"],
     "relieve": ["--machines", "8", "--seeds", "2"],
     "dashboard": ["--nodes", "20", "--pods", "30", "--classes", "2", "--pairs", "1", "--browsers", "3"],
-    "failover": ["--nodes", "5", "--ends", "2", "--rate", "20", "--lease", "2"],
+    "failover": ["--nodes", "5", "--ends", "1", "--rate", "20", "--lease", "2"],
     "gangs": ["--nodes", "10", "--gangs", "4", "--size", "2", "--kinds", "2", "--room", "2", "--runs", "1"],
     "growth": ["--nodes", "10", "--pods", "10", "--classes", "2", "--runs", "1"],
     "hostile": ["--nodes", "20", "--classes", "5", "--pods", "5", "--size", "2000", "--shape", "tolerations"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,15 @@ def test_an_unknown_argument_names_the_model_and_the_argument():
 def test_a_model_of_another_package_is_found():
     assert available()["threshold"] == "overlay"
     assert load_model("threshold", {"percent": 80}).percent == 80  # type: ignore[attr-defined]
+
+
+def test_a_package_that_is_installed_while_this_runs_is_found(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    os.utime(tmp_path, (0, 0))  # or both could happen in one tick of the file system's clock
+    assert "later" not in available()
+    (tmp_path / "third_party_later.py").write_text(MODEL)
+    install(tmp_path, "third-party", "later = third_party_later:Threshold")
+    assert available()["later"] == "overlay"
 
 
 @pytest.mark.usefixtures("third_party")

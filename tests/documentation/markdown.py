@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -10,13 +12,20 @@ SKIPPED = {"build", "dist"}
 """Besides folders whose names begin with a dot: environments and caches."""
 
 
-def documents() -> list[Path]:
-    """Every Markdown file of the repository."""
-    return sorted(
-        file
-        for file in ROOT.rglob("*.md")
-        if not any(part in SKIPPED or part.startswith(".") for part in file.relative_to(ROOT).parts)
-    )
+@cache
+def documents() -> tuple[Path, ...]:
+    """Every Markdown file of the repository, sorted."""
+    return tuple(sorted(_below(ROOT)))
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    for each in folder.iterdir():
+        if each.name in SKIPPED or each.name.startswith("."):
+            continue  # an environment holds more files than the repository
+        if each.is_dir():
+            yield from _below(each)
+        elif each.suffix == ".md":
+            yield each
 
 
 def text(name: str) -> str:

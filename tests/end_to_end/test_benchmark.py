@@ -30,7 +30,8 @@ def check(result, pods):
     assert ["pods bound", str(pods)] in sheet.rows
 
 
-@pytest.mark.parametrize("kill", [None, "solver"])
+# Where the solver is killed, all else is asked for as well.
+@pytest.mark.parametrize("kill", [pytest.param(None, marks=pytest.mark.full), "solver"])
 def test_a_simulated_cluster(kill):
     result = run_end_to_end(EndToEndOptions(nodes=60, pods=300, classes=4, kill=kill, timeout=60))
     check(result, 300)

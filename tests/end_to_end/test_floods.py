@@ -89,7 +89,7 @@ async def test_thousands_of_connections_that_stand_there(tmp_path):
 
 
 async def test_thousands_of_names_of_clusters(tmp_path):
-    clusters = examples(10_000)
+    clusters = examples(3_000)
     async with scene(tmp_path) as s:
         await s.nodes(2)
         await s.start(own_solver=True)

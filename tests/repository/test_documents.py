@@ -7,15 +7,10 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-SKIPPED = {".venv", ".venv-lock", ".git", "build", "dist"}
+from tests.documentation.markdown import ROOT, documents
+
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
-
-
-def documents() -> list[Path]:
-    """Every Markdown file of the repository."""
-    return sorted(file for file in ROOT.rglob("*.md") if not SKIPPED & set(file.relative_to(ROOT).parts))
 
 
 def anchors(document: Path) -> set[str]:

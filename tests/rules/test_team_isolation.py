@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cost_models import registry
 from firmament.artefacts import ArtefactError
 from firmament.artefacts.saved_arrays import decode_arrays, encode_arrays
 from firmament.core.configuration import WeightedModel
@@ -23,8 +22,10 @@ from firmament.core.rounds import decide
 from firmament.core.scheduler import Scheduler
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.artefacts.rounds import refusal
+from tests.cost_models.packages import install
 from tests.rules.team_isolation import RACK, REASON, TEAM, TeamIsolation, Teams
 from tests.support.core import machine, messages, placed, scheduler, task_class, uids
+from tests.support.effort import examples
 
 LIMIT = 2
 RACKS = {"a": ("a0", "a1"), "b": ("b0", "b1"), "": ("free",)}
@@ -123,9 +124,9 @@ def test_what_came_while_a_round_was_solved_counts():
 
 
 @pytest.fixture
-def installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    point = EntryPoint("team_isolation", "tests.rules.team_isolation:TeamIsolation", registry.GROUP)
-    monkeypatch.setattr(registry, "entry_points", lambda group: [point, *entry_points(group=group)])
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path, "team-isolation", "team_isolation = tests.rules.team_isolation:TeamIsolation")
+    monkeypatch.syspath_prepend(str(tmp_path))
 
 
 def test_a_saved_round_runs_again(installed: None, monkeypatch: pytest.MonkeyPatch):
@@ -155,7 +156,7 @@ def test_a_round_whose_model_is_not_installed_cannot_run_again():
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_it_holds_in_random_histories(seed: int):
     """Teams with rules of Kubernetes as well, priorities and evictions, events while rounds are solved."""
     random = Random(seed)

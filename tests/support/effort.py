@@ -1,7 +1,7 @@
 """How much tests draw: one number for the examples of all properties, and for the seeds of all loops.
 
 ``EFFORT`` in the environment is the share of the stated numbers that is drawn, 0.2 where nothing is said.
-``make test-full`` takes 1, and with that also runs the tests of the tests; more than 1 searches for longer.
+``make test-full`` takes 1, and with that also runs what is marked ``full``; more than 1 searches for longer.
 """
 
 from __future__ import annotations

@@ -61,6 +61,19 @@ class Page:
         elif method == "Runtime.consoleAPICalled" and params["type"] in {"error", "assert"}:
             self.complaints.append(str([each.get("value") for each in params["args"]]))
 
+    async def begin(self, origin: str) -> None:
+        """Be as a new tab, for pages of an origin: what was heard, set and pointed at before is forgotten."""
+        await self.call("Log.enable")
+        await self.look()
+        await self.move(0, 0)
+        self.origin = origin
+        self.requests.clear()
+        self.complaints.clear()
+
+    async def leave(self) -> None:
+        """Show nothing any more, so that nobody asks a server that ends."""
+        await self.call("Page.navigate", url="about:blank")
+
     async def open(self, path: str) -> None:
         """Load the page anew at a hash, and wait until it shows data."""
         await self.call("Page.navigate", url="about:blank")

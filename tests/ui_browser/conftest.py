@@ -1,4 +1,4 @@
-"""One Chromium for all tests of a process, a server and a tab for each."""
+"""One Chromium and one tab for all tests of a process, and a server for each: what a page stores, it stores apart."""
 
 from __future__ import annotations
 
@@ -27,14 +27,19 @@ async def server() -> AsyncIterator[FixtureServer]:
     await served.stop()
 
 
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def tab(browser: Browser) -> Page:
+    return await browser.page()
+
+
 @pytest_asyncio.fixture(loop_scope="session")
-async def page(browser: Browser, server: FixtureServer) -> AsyncIterator[Page]:
-    """A tab; whatever a test does in it, nothing may break the policy, complain or leave the page's own origin."""
-    tab = await browser.page()
-    tab.origin = server.origin
+async def page(tab: Page, server: FixtureServer) -> AsyncIterator[Page]:
+    """The tab; whatever a test does in it, nothing may break the policy, complain or leave the page's own origin."""
+    await tab.begin(server.origin)
     yield tab
-    assert await tab.value("window.violations") == []
+    violations, harm = await tab.value("window.violations"), await tab.value("window.harm")
+    await tab.leave()
+    assert violations == []
     assert [text for text in tab.complaints if "favicon" not in text] == []
     assert [url for url in tab.requests if not url.startswith((server.origin, "about:"))] == []
-    assert await tab.value("window.harm") is None
-    await tab.close()
+    assert harm is None

@@ -1,0 +1,51 @@
+"""Workers begin with the tests that wait; none is lost, doubled, or torn from its file without need."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.support.order import MOST_WORKERS, WAITING, WHOLE, dealt, workers
+
+TESTS = Path(__file__).resolve().parents[1]
+
+
+def made(**lengths: int) -> list[str]:
+    """Tests of files, such as ``tests/demo/test_a.py::3``."""
+    return [
+        f"tests/{file.replace('__', '/test_')}.py::{n}"
+        for file, count in lengths.items()
+        for n in range(count)
+    ]
+
+
+def path(test: str) -> str:
+    return test.partition("::")[0]
+
+
+def test_each_part_begins_with_its_share():
+    tests = made(core__a=60, demo__a=4, demo__b=3, live__a=3, rounds__a=40, ui_browser__a=2, ui_browser__b=2)
+    order = dealt(tests, 3, path)
+    assert sorted(order) == sorted(tests)
+    first = [[path(test) for test in order[begin : begin + 5]] for begin in (0, 38, 76)]
+    assert first == [
+        4 * ["tests/demo/test_a.py"] + ["tests/core/test_a.py"],
+        2 * ["tests/ui_browser/test_a.py"] + 2 * ["tests/ui_browser/test_b.py"] + ["tests/core/test_a.py"],
+        3 * ["tests/demo/test_b.py"] + 2 * ["tests/live/test_a.py"],
+    ]
+    others = [test for test in tests if path(test).split("/")[1] not in WAITING]
+    assert [test for test in order if path(test).split("/")[1] not in WAITING] == others
+
+
+def test_few_tests_and_many_parts():
+    for tests in ([], made(core__a=1), made(demo__a=5), made(demo__a=1, demo__b=1, core__a=1)):
+        for parts in (1, 2, 9):
+            assert sorted(dealt(tests, parts, path)) == sorted(tests)
+
+
+def test_the_folders_exist():
+    assert WHOLE <= WAITING
+    assert {name for name in WAITING if not (TESTS / name).is_dir()} == set()
+
+
+def test_there_are_not_more_workers_than_memory_for_them():
+    assert [workers(cores) for cores in (1, 2, 4, 64)] == [3, 6, MOST_WORKERS, MOST_WORKERS]

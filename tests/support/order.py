@@ -1,0 +1,74 @@
+"""In which order workers run tests: first those that mostly wait for processes, so that no worker ends with them alone.
+
+``--dist worksteal`` cuts the list of tests into as many equal parts as there are workers, and moves tests from the end
+of the longest part to workers that have run out of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, TypeVar
+
+T = TypeVar("T")
+
+WAITING: Final = frozenset(
+    {
+        "benchmarks",
+        "demo",
+        "deploy",
+        "doctor",
+        "end_to_end",
+        "inspection",
+        "live",
+        "moves",
+        "network",
+        "newer_features",
+        "server",
+        "simulated",
+        "topology_bridge",
+        "tracing",
+        "ui",
+        "ui_browser",
+    }
+)
+"""Folders of tests that start processes, or wait for servers in this one."""
+
+WHOLE: Final = frozenset({"ui_browser"})
+"""Folders whose tests share something that takes long to start: one worker begins with all of them."""
+
+WORKERS_PER_CORE: Final = 3
+"""While some tests wait for processes, others can run: half of the time of all tests is waiting."""
+
+MOST_WORKERS: Final = 8
+"""Each has half a gigabyte, and takes some seconds to import all tests."""
+
+
+def workers(cores: int) -> int:
+    """How many workers run all tests in the least time."""
+    return min(WORKERS_PER_CORE * cores, MOST_WORKERS)
+
+
+def dealt(tests: Sequence[T], parts: int, path: Callable[[T], str]) -> list[T]:
+    """The tests in an order whose equal parts each begin with their share of those that wait.
+
+    ``path`` says where a test is, such as ``tests/demo/test_command.py``. Tests of one file stay together as far as
+    parts of equal length allow; what is in no folder of ``WAITING`` keeps its order.
+    """
+    units: dict[str, list[T]] = {}
+    others: list[T] = []
+    for test in tests:
+        folder = path(test).rpartition("/")[0].split("/")[1:2]
+        if not folder or folder[0] not in WAITING:
+            others.append(test)
+        else:
+            units.setdefault(folder[0] if folder[0] in WHOLE else path(test), []).append(test)
+    shares: list[list[T]] = [[] for _ in range(parts)]
+    for unit in sorted(units.values(), key=len, reverse=True):
+        min(shares, key=len).extend(unit)
+    order: list[T] = []
+    for number, share in enumerate(shares):
+        length = (len(tests) - len(order)) // (parts - number)
+        room = max(length - len(share), 0)
+        order += [*share, *others[:room]]
+        del others[:room]
+    return [*order, *others]
