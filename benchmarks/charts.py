@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.sheets import Report
-from poseidon.ui.report import Bars, Chart, Lines, Section, Stacks
+from poseidon.ui.report import BarChart, Chart, LineChart, Section, StackChart
 
 STAGES = ("snapshot", "network", "solve", "admit")
 _PERCENT = [float(each) for each in range(101)]
@@ -52,7 +52,7 @@ def _throughput(parts: Sequence[Part]) -> Chart | None:
     sizes = sorted({nodes for points in lines.values() for nodes in points})
     series = {label: [points.get(nodes) for nodes in sizes] for label, points in lines.items()}
     at = [float(nodes) for nodes in sizes]
-    return Lines("Nodes", "pods per second", at, series, logarithmic=True) if lines else None
+    return LineChart("Nodes", "pods per second", at, series, logarithmic=True) if lines else None
 
 
 def _latency(parts: Sequence[Part]) -> Chart | None:
@@ -64,7 +64,7 @@ def _latency(parts: Sequence[Part]) -> Chart | None:
             percent = np.linspace(0, 100, len(curve))
             label = f"{result['workload']}, {_who(result, part)}"
             series[label] = [float(each) for each in np.interp(_PERCENT, percent, curve)]
-    return Lines("Percent of pods", "seconds", _PERCENT, series) if series else None
+    return LineChart("Percent of pods", "seconds", _PERCENT, series) if series else None
 
 
 def _stages(parts: Sequence[Part]) -> Chart | None:
@@ -78,14 +78,14 @@ def _stages(parts: Sequence[Part]) -> Chart | None:
         for result, part in parts
         if result["stage"] == "algorithm" and part["seconds"]
     ]
-    return Stacks(STAGES, items) if items else None
+    return StackChart(STAGES, items) if items else None
 
 
 def _comparison(comparisons: Sequence[dict[str, Any]]) -> Chart | None:
     if not comparisons:
         return None
     largest = max(comparisons, key=lambda each: each["results"][0]["quality"]["placed"])
-    return Bars(list(_compared(largest)), logarithmic=True) if list(_compared(largest)) else None
+    return BarChart(list(_compared(largest)), logarithmic=True) if list(_compared(largest)) else None
 
 
 def _compared(comparison: dict[str, Any]) -> Iterator[tuple[str, float, str]]:

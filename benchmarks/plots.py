@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.charts import sections
-from poseidon.ui.report import Bars, Chart, Lines, Stacks
+from poseidon.ui.report import BarChart, Chart, LineChart, StackChart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,15 +46,15 @@ def draw_all(reports: Sequence[dict[str, Any]], folder: Path, kind: str = "svg")
 
 def _draw(axes: Axes, chart: Chart) -> None:
     match chart:
-        case Lines():
+        case LineChart():
             _lines(axes, chart)
-        case Bars():
+        case BarChart():
             _bars(axes, chart)
-        case Stacks():
+        case StackChart():
             _stacks(axes, chart)
 
 
-def _lines(axes: Axes, chart: Lines) -> None:
+def _lines(axes: Axes, chart: LineChart) -> None:
     for label, values in chart.series.items():
         known = [(at, value) for at, value in zip(chart.at, values, strict=True) if value is not None]
         few = len(known) < 20
@@ -66,7 +66,7 @@ def _lines(axes: Axes, chart: Lines) -> None:
     axes.legend(fontsize="small")
 
 
-def _bars(axes: Axes, chart: Bars) -> None:
+def _bars(axes: Axes, chart: BarChart) -> None:
     axes.barh([label for label, _, _ in chart.items], [value for _, value, _ in chart.items])
     for row, (_, value, text) in enumerate(chart.items):
         axes.text(value, row, f" {text}", va="center", fontsize="small")
@@ -74,7 +74,7 @@ def _bars(axes: Axes, chart: Bars) -> None:
         axes.set_xscale("log")
 
 
-def _stacks(axes: Axes, chart: Stacks) -> None:
+def _stacks(axes: Axes, chart: StackChart) -> None:
     bottom = [0.0] * len(chart.items)
     for number, name in enumerate(chart.names):
         part = [values[number] or 0.0 for _, values, _ in chart.items]

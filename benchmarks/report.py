@@ -14,8 +14,7 @@ from benchmarks import report_processes as processes
 from benchmarks.charts import sections
 from benchmarks.sheets import Report, Sheet, markdown
 from poseidon import __version__
-from poseidon.ui.report import Report as PageReport
-from poseidon.ui.report import Section, Table, report_page
+from poseidon.ui.report import PageReport, Section, Table, report_page
 
 
 class ResultError(ValueError):

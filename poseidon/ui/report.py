@@ -16,7 +16,7 @@ from poseidon.ui.single_file import single_file
 Values = Sequence[float | None]
 
 
-class Lines(msgspec.Struct, frozen=True, tag="lines"):
+class LineChart(msgspec.Struct, frozen=True, tag="lines"):
     """Values over ``at``, by name, None where there is none; ``across`` and ``unit`` say what the axes are.
 
     ``logarithmic``: both axes; what is not above 0 is then not shown.
@@ -29,7 +29,7 @@ class Lines(msgspec.Struct, frozen=True, tag="lines"):
     logarithmic: bool = False
 
 
-class Bars(msgspec.Struct, frozen=True, tag="bars"):
+class BarChart(msgspec.Struct, frozen=True, tag="bars"):
     """``items``: what a bar is of, how long it is, and what stands beside it; ``most``: what the whole width is.
 
     ``logarithmic``: lengths are those of logarithms, from 1 on.
@@ -40,14 +40,14 @@ class Bars(msgspec.Struct, frozen=True, tag="bars"):
     logarithmic: bool = False
 
 
-class Stacks(msgspec.Struct, frozen=True, tag="stacks"):
-    """Bars of named parts: what a bar is of, its parts in the order of ``names``, and what stands beside it."""
+class StackChart(msgspec.Struct, frozen=True, tag="stacks"):
+    """BarChart of named parts: what a bar is of, its parts in the order of ``names``, and what stands beside it."""
 
     names: Sequence[str]
     items: Sequence[tuple[str, Values, str]]
 
 
-Chart = Lines | Bars | Stacks
+Chart = LineChart | BarChart | StackChart
 
 
 class Table(msgspec.Struct, frozen=True):
@@ -69,7 +69,7 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class PageReport:
     """``figures``: numbers that stand out, each with what it counts."""
 
     title: str
@@ -78,7 +78,7 @@ class Report:
     sections: Sequence[Section] = ()
 
 
-def report_page(report: Report, version: str) -> str:
+def report_page(report: PageReport, version: str) -> str:
     """Return the page; ``version``: of the program that writes it."""
     session: dict[str, Any] = {
         "at": 0,

@@ -48,6 +48,6 @@ def test_nineteen_of_twenty_cures_work(block: int, tmp_path: Path):
                 if pod not in after.bindings:
                     failed.append(f"seed {seed}, {pod}: {cure['text']}: {after.pending[pod]}")
         seed += BLOCKS
-    assert len(failed) <= 0.05 * told.total(), failed
+    assert len(failed) <= max(1, 0.05 * told.total()), failed
     assert told.total() > asked / 4
     assert len(told) >= 4

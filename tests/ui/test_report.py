@@ -8,7 +8,7 @@ import re
 from poseidon.offline.audit.costs import Bounded, Costs
 from poseidon.offline.audit.findings import Audit, Hot, Misplaced
 from poseidon.offline.plan import Pending
-from poseidon.ui.report import Bars, Lines, Report, Section, Stacks, Table, report_page
+from poseidon.ui.report import BarChart, LineChart, PageReport, Section, StackChart, Table, report_page
 from poseidon.ui.views.audit import audit_report
 
 HOSTILE = "</script><script>alert(1)</script>"
@@ -21,12 +21,12 @@ def answers_of(page: str):
 
 def test_all_of_a_report_stands_in_its_page_as_text():
     charts = (
-        Lines(HOSTILE, HOSTILE, [1.0, 2.0], {HOSTILE: [1.0, None]}, logarithmic=True),
-        Bars([(HOSTILE, 1.0, HOSTILE)], most=2.0),
-        Stacks([HOSTILE], [(HOSTILE, [1.0], HOSTILE)]),
+        LineChart(HOSTILE, HOSTILE, [1.0, 2.0], {HOSTILE: [1.0, None]}, logarithmic=True),
+        BarChart([(HOSTILE, 1.0, HOSTILE)], most=2.0),
+        StackChart([HOSTILE], [(HOSTILE, [1.0], HOSTILE)]),
     )
     sections = [Section(HOSTILE, chart, Table([HOSTILE], [[HOSTILE]], 1), [HOSTILE]) for chart in charts]
-    page = report_page(Report(HOSTILE, [(HOSTILE, HOSTILE)], [HOSTILE], sections), HOSTILE)
+    page = report_page(PageReport(HOSTILE, [(HOSTILE, HOSTILE)], [HOSTILE], sections), HOSTILE)
     assert HOSTILE not in page
     found = answers_of(page)
     assert found["session"]["capabilities"] == {"report": True}
@@ -65,12 +65,12 @@ def test_an_audit_has_a_section_for_all_that_it_found():
     )
     sections = {each.title: each for each in report.sections}
     savings = sections["What moves could save"].chart
-    assert isinstance(savings, Lines)
+    assert isinstance(savings, LineChart)
     assert list(savings.at) == [0.0, 2.0]
     assert [list(each) for each in savings.series.values()] == [[0.0, 8.0], [0.0, 12.0]]
     waiting, hot = sections["Why pods wait"].chart, sections["Hot nodes"].chart
-    assert isinstance(waiting, Bars)
-    assert isinstance(hot, Bars)
+    assert isinstance(waiting, BarChart)
+    assert isinstance(hot, BarChart)
     assert list(waiting.items) == [("Insufficient cpu, node(s) were unschedulable", 2.0, "2")]
     assert list(hot.items) == [("n2: cpu", 93.4, "93 %"), ("n1: cpu", 71.0, "71 %")]
     assert sections["Misplaced pods"].table == Table(("Pod", "Node", "Why"), [("shop/c", "n3", "why")])

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from poseidon.cli import main
-from poseidon.ui.report import Bars, Chart, Lines, Report, Section, Stacks, Table, report_page
+from poseidon.ui.report import BarChart, Chart, LineChart, PageReport, Section, StackChart, Table, report_page
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -32,16 +32,18 @@ HOSTILE = "<img src=x onerror='window.harm=1'>"
 
 async def test_a_report_is_read_without_a_server(browser, tmp_path):
     charts: tuple[Chart, ...] = (
-        Lines("Moves", "points", [0.0, 2.0, 5.0], {"known": [0.0, None, 8.0], HOSTILE: [0.0, 9.0, 12.0]}),
-        Lines("Nodes", "pods per second", [100.0, 1000.0], {"basic": [50.0, 4000.0]}, logarithmic=True),
-        Bars([(HOSTILE, 3.0, "x 3"), ("one", 1.0, "x 1")], logarithmic=True),
-        Stacks(["solve", HOSTILE], [("basic", [1.0, 2.0], "3 s")]),
+        LineChart("Moves", "points", [0.0, 2.0, 5.0], {"known": [0.0, None, 8.0], HOSTILE: [0.0, 9.0, 12.0]}),
+        LineChart("Nodes", "pods per second", [100.0, 1000.0], {"basic": [50.0, 4000.0]}, logarithmic=True),
+        BarChart([(HOSTILE, 3.0, "x 3"), ("one", 1.0, "x 1")], logarithmic=True),
+        StackChart(["solve", HOSTILE], [("basic", [1.0, 2.0], "3 s")]),
     )
     sections = [Section(f"Picture {number}", chart) for number, chart in enumerate(charts)]
     rows = [[f"pod-{number}", HOSTILE, str(number)] for number in range(120)]
     sections.append(Section("Table", None, Table(["Pod", "Why", "Points"], rows, 1), ["A note."]))
     page = tmp_path / "report.html"
-    page.write_text(report_page(Report("Findings", [("7", "nodes")], ["In one sentence."], sections), "0"))
+    page.write_text(
+        report_page(PageReport("Findings", [("7", "nodes")], ["In one sentence."], sections), "0")
+    )
     tab = await browser.page()
     await tab.call("Page.navigate", url=page.as_uri())
     await tab.until("document.querySelectorAll('.plot canvas').length === 2")

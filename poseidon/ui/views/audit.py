@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from poseidon.ui.report import Bars, Lines, Report, Section, Table
+from poseidon.ui.report import BarChart, LineChart, PageReport, Section, Table
 from poseidon.ui.views.pending import reason_key
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _FIGURES = {"cheaper": 1, "hot": 1}
 _MOST_BARS = 20
 
 
-def audit_report(audit: Audit) -> Report:
+def audit_report(audit: Audit) -> PageReport:
     """Return what an audit has found, as a page shows it."""
     cured = len({each.pod for each in audit.cures})
     figures = (
@@ -56,7 +56,7 @@ def audit_report(audit: Audit) -> Report:
             if (rows := audit.rows()[part])
         ),
     ]
-    return Report(
+    return PageReport(
         "Audit",
         [(f"{number:,}", text) for number, text in figures],
         () if audit.costs is None else (audit.costs.summary,),
@@ -72,19 +72,21 @@ def _savings(costs: Costs) -> Section:
     ]
     moves, saved, most = zip(*frontier, strict=True)
     series = {"possible if pods fitted by number": saved, "no plan saves more": most}
-    return Section("What moves could save", Lines("Moves", "points", [float(each) for each in moves], series))
+    return Section(
+        "What moves could save", LineChart("Moves", "points", [float(each) for each in moves], series)
+    )
 
 
 def _counted(title: str, texts: Iterable[str]) -> Section:
     """Draw how often each text occurs, the most frequent first."""
     counted = sorted(Counter(texts).items(), key=lambda item: (-item[1], item[0]))[:_MOST_BARS]
     return Section(
-        title, Bars([(text, float(count), f"{count:,}") for text, count in counted]) if counted else None
+        title, BarChart([(text, float(count), f"{count:,}") for text, count in counted]) if counted else None
     )
 
 
-def _hottest(audit: Audit) -> Bars:
+def _hottest(audit: Audit) -> BarChart:
     """Draw the hottest nodes, of the whole of what they offer."""
     hottest = sorted(audit.hot, key=lambda each: (-each.percent, each.node, each.resource))[:_MOST_BARS]
     items = [(f"{each.node}: {each.resource}", each.percent, f"{each.percent:.0f} %") for each in hottest]
-    return Bars(items, most=100.0)
+    return BarChart(items, most=100.0)
