@@ -160,6 +160,8 @@ class _Masks:
 
 def _oldest(left: Int64, count: int) -> Int64:
     """``count`` tasks from int64[WAIT_BUCKETS], those that have waited longest first."""
+    if count == left.sum():  # as of most classes, of which there may be tens of thousands
+        return left.copy()
     before = np.cumsum(left) - left
     return np.clip(count - before, 0, left)
 

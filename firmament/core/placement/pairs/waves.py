@@ -43,20 +43,21 @@ def _plan_wave(
 ) -> Wave | None:
     """The problem of the next wave; None if no task may go anywhere at present."""
     plan = DomainPlan(state, pairs, tuning.applications)
+    planned: dict[int, list[tuple[int, int]]] = {cls: [] for cls in plan.classes.tolist()}
+    rows, domains = np.nonzero(plan.counts)
+    columns = plan.classes[rows], domains, plan.counts[rows, domains]
+    for cls, domain, count in zip(*(column.tolist() for column in columns), strict=True):
+        planned[cls].append((domain, count))
     inside = [pairs.terms.domain == domain for domain in range(pairs.terms.domains)]
-    decided = {
-        cls: _within_domains(state, cls, counts, inside, first=first)
-        for cls, counts in zip(plan.classes.tolist(), plan.counts.tolist(), strict=True)
-    }
+    decided = {cls: _within_domains(state, cls, parts, inside, first=first) for cls, parts in planned.items()}
     return plan_wave(state, tuning.pinned_up_to, first=first, decided=decided)
 
 
 def _within_domains(
-    state: PlacementState, cls: int, counts: list[int], inside: list[Bool], *, first: bool
+    state: PlacementState, cls: int, planned: list[tuple[int, int]], inside: list[Bool], *, first: bool
 ) -> list[ClassPart]:
-    """A class's parts, one per domain of the plan. ``counts``: how many tasks go to each domain."""
+    """A class's parts, one per domain of the plan. ``planned``: domains, and how many tasks go there."""
     rules = state.rules_of(cls)
-    planned = [(domain, count) for domain, count in enumerate(counts) if count]
     if not (rules.binding or rules.soft):
         return [ClassPart(cls, count, inside[domain]) for domain, count in planned]
     open_to = state.open_to(cls)
