@@ -28,7 +28,7 @@ from poseidon.pod_groups.membership import (
 from poseidon.pod_groups.sources import Demand, Described, Known, Source, Sources, places
 from poseidon.pod_rules.pod_affinity import ANYWHERE, Colocation
 from poseidon.pods import tasks as pod_translation
-from poseidon.pods.tasks import Task
+from poseidon.pods.tasks import HIGHEST, LOWEST, Task
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 _GroupKey: TypeAlias = tuple[ObjectKey, str, str]
@@ -303,6 +303,7 @@ class Groups:
         stated = demand.priority if demand is not None else None
         if spec is not None:
             stated = task.priority if spec.priority is None else spec.priority
+        stated = None if stated is None else min(max(stated, LOWEST), HIGHEST)
         return task if task.group_priority == stated else replace(task, group_priority=stated)
 
     def take_moved(self) -> list[Group]:

@@ -15,6 +15,9 @@ from poseidon.volumes.reach import ANYWHERE, Pair, Reach
 from poseidon.volumes.records import Condition, conditions_of, storage_bytes
 from protos.firmament.v1 import scheduler_pb2 as pb
 
+_LONGEST_NAME = 253
+"""Of an object: no class bears a longer one, and the solver takes none without end."""
+
 LARGEST = 2**53
 """Bytes that are told at most; more makes no difference to any claim."""
 
@@ -95,7 +98,7 @@ class StorageCapacities:
 
     def _part(self, found: CsiStorageCapacity) -> _Part | None:
         topology, name = found.node_topology, found.storage_class_name
-        if topology is None or not name:
+        if topology is None or not name or len(name) > _LONGEST_NAME:
             return None
         capacity, largest = (storage_bytes(each) for each in (found.capacity, found.maximum_volume_size))
         limit = largest if largest is not None else capacity

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from poseidon.pod_groups.groups import Groups
 from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
+from poseidon.pods.tasks import Task
 from tests.batch.objects import native, owner, pod, pod_group, workload
 
 
@@ -123,3 +125,12 @@ def test_a_pod_may_change_its_group():
     put(groups, pod("a"))
     assert list(groups) == []
     assert groups.take_changes() == groups.take_moved() == []
+
+
+@pytest.mark.parametrize(("stated", "counts"), [(7, 7), (2**63 - 1, 2**31 - 1), (-(2**40), -(2**31))])
+def test_no_group_states_a_priority_beyond_what_priorities_are(stated, counts):
+    groups = put(Groups(), pod("a", native="n"))
+    made = native("n", 2)
+    groups.put_source(NATIVE_POD_GROUP, "1", replace(made, spec=replace(made.spec, priority=stated)))
+    task = Task("pod-a", "a", None, "", 0, 0.0)  # type: ignore[arg-type]  # nobody looks at its traits
+    assert groups.ranked(groups.group_of("pod-a"), task).group_priority == counts

@@ -113,3 +113,12 @@ def test_machines_reach_what_selects_them_and_every_change_is_told(steps, scored
             assert told(books, node, scored=scored) == wanted
             assert node in changed or before.get(node, {}) == wanted
             before[node] = wanted
+
+
+def test_what_no_class_can_be_called_counts_for_nothing():
+    books = StorageCapacities(scored=True)
+    books.put_node("n", {"zone": "a"})
+    everywhere = LabelSelector()
+    for name in ("c" * 253, "c" * 254):
+        books.put(name, CsiStorageCapacity(node_topology=everywhere, storage_class_name=name, capacity="1Gi"))
+    assert [len(each.storage_class) for each in books.rooms("n")] == [253]
