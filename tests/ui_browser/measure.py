@@ -30,9 +30,14 @@ _UNTIL = """new Promise((done) => {{
 ACTIONS = {
     "point at a node of the heat map": (
         "#/cluster",
+        # Between groups there is no node: it is pointed elsewhere then.
         """const box = document.querySelector('.heat canvas').getBoundingClientRect();
-        for (let i = 0; i < 20; i += 1) document.querySelector('.heat').dispatchEvent(new MouseEvent('mousemove',
-          {bubbles: true, clientX: box.x + 200 + Math.random() * 400, clientY: box.y + 150 + Math.random() * 100}))""",
+        const point = () => {
+          document.querySelector('.heat').dispatchEvent(new MouseEvent('mousemove', {bubbles: true,
+            clientX: box.x + 200 + Math.random() * 400, clientY: box.y + 150 + Math.random() * 100}));
+          setTimeout(() => document.querySelector('.tooltip') || point(), 100);
+        };
+        point()""",
         "document.querySelector('.tooltip')",
     ),
     "colour the heat map by memory": (
