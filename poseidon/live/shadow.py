@@ -19,7 +19,7 @@ from poseidon.kube.api.resource import Change
 from poseidon.live.solver import NoAnswerError, explain_task
 from protos.conventions.tls import TlsFiles
 
-_KNOWN_WITHIN = 5.0
+_KNOWN_WITHIN = 20.0
 """Seconds until which the solver must have heard of a pod that was bound."""
 _RETRY = 0.25
 _MOST_WAITING = 1000
