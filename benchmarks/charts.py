@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.sheets import Report
+from poseidon.live.figures import STAGES
 from poseidon.ui.report import BarChart, Chart, LineChart, Section, StackChart
 
-STAGES = ("snapshot", "network", "solve", "admit")
 _PERCENT = [float(each) for each in range(101)]
 
 Part = tuple[dict[str, Any], dict[str, Any]]
@@ -85,7 +85,8 @@ def _comparison(comparisons: Sequence[dict[str, Any]]) -> Chart | None:
     if not comparisons:
         return None
     largest = max(comparisons, key=lambda each: each["results"][0]["quality"]["placed"])
-    return BarChart(list(_compared(largest)), logarithmic=True) if list(_compared(largest)) else None
+    items = list(_compared(largest))
+    return BarChart(items, logarithmic=True) if items else None
 
 
 def _compared(comparison: dict[str, Any]) -> Iterator[tuple[str, float, str]]:

@@ -13,7 +13,6 @@ from benchmarks import report_models as models
 from benchmarks import report_processes as processes
 from benchmarks.charts import sections
 from benchmarks.sheets import Report, Sheet, markdown
-from poseidon import __version__
 from poseidon.ui.report import PageReport, Section, Table, report_page
 
 
@@ -98,7 +97,7 @@ def as_page(reports: Sequence[Report]) -> str:
             with _complete(each):
                 shown += (_section(kind.title, sheet, _machine(each)) for sheet in kind.sheets(each))
     notes = ["Compare figures within one run alone; machines differ, and so do their neighbours."]
-    return report_page(PageReport("Benchmarks", (), notes, shown), __version__)
+    return report_page(PageReport("Benchmarks", (), notes, shown))
 
 
 def _section(title: str, sheet: Sheet, machine: str) -> Section:

@@ -64,11 +64,10 @@ def audit(
     made = make_audit(*given, tries=tries, budget=most_moves, move_cost=move_cost, hot=dict(hot))
     warn(made.warnings)
     if page_file is not None:
-        from poseidon import __version__
         from poseidon.ui.report import report_page
         from poseidon.ui.views.audit import audit_report
 
-        write_page(page_file, report_page(audit_report(made), __version__))
+        write_page(page_file, report_page(audit_report(made)))
     if output == "json":
         print_json(made.as_json())
     else:

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 
-from poseidon.ui.single_file import single_file
+from poseidon.ui.single_file import file_session, single_file
 
 Values = Sequence[float | None]
 
@@ -78,16 +77,7 @@ class PageReport:
     sections: Sequence[Section] = ()
 
 
-def report_page(report: PageReport, version: str) -> str:
-    """Return the page; ``version``: of the program that writes it."""
-    session: dict[str, Any] = {
-        "at": 0,
-        "version": 1,
-        "source": "report",
-        "title": "",
-        "cluster": "",
-        "poseidon": version,
-        "capabilities": {"report": True},
-        "warnings": [],
-    }
-    return single_file(report.title, "#/report", {"session": session, "report": report})
+def report_page(report: PageReport) -> str:
+    """Return the page."""
+    answers = {"session": file_session("report", "report"), "report": report}
+    return single_file(report.title, "#/report", answers)

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from html import escape
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import msgspec
+
+from poseidon import __version__
 
 ASSETS = Path(__file__).with_name("assets")
 _IMPORTED = re.compile(r"""((?:\bfrom|\bimport)\s*\(?\s*)(["'])(\.{1,2}/[^"']+\.js)\2""")
@@ -53,6 +55,22 @@ def single_file(title: str, address: str, answers: Mapping[str, Any]) -> str:
             '<div id="announcements" class="unseen" role="status" aria-live="polite"></div></body></html>',
         ]
     )
+
+
+def file_session(
+    source: str, capability: str, at: float = 0.0, warnings: Iterable[str] = ()
+) -> dict[str, Any]:
+    """Return what such a page is told of itself: where it comes from, and the one thing that it can show."""
+    return {
+        "at": at,
+        "version": 1,
+        "source": source,
+        "title": "",
+        "cluster": "",
+        "poseidon": __version__,
+        "capabilities": {capability: True},
+        "warnings": list(warnings),
+    }
 
 
 def _module(path: Path) -> str:

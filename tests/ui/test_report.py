@@ -26,7 +26,7 @@ def test_all_of_a_report_stands_in_its_page_as_text():
         StackChart([HOSTILE], [(HOSTILE, [1.0], HOSTILE)]),
     )
     sections = [Section(HOSTILE, chart, Table([HOSTILE], [[HOSTILE]], 1), [HOSTILE]) for chart in charts]
-    page = report_page(PageReport(HOSTILE, [(HOSTILE, HOSTILE)], [HOSTILE], sections), HOSTILE)
+    page = report_page(PageReport(HOSTILE, [(HOSTILE, HOSTILE)], [HOSTILE], sections))
     assert HOSTILE not in page
     found = answers_of(page)
     assert found["session"]["capabilities"] == {"report": True}

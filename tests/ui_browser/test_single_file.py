@@ -41,9 +41,7 @@ async def test_a_report_is_read_without_a_server(browser, tmp_path):
     rows = [[f"pod-{number}", HOSTILE, str(number)] for number in range(120)]
     sections.append(Section("Table", None, Table(["Pod", "Why", "Points"], rows, 1), ["A note."]))
     page = tmp_path / "report.html"
-    page.write_text(
-        report_page(PageReport("Findings", [("7", "nodes")], ["In one sentence."], sections), "0")
-    )
+    page.write_text(report_page(PageReport("Findings", [("7", "nodes")], ["In one sentence."], sections)))
     tab = await browser.page()
     await tab.call("Page.navigate", url=page.as_uri())
     await tab.until("document.querySelectorAll('.plot canvas').length === 2")

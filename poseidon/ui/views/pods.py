@@ -7,10 +7,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
-from poseidon import __version__
 from poseidon.explanations import plain
 from poseidon.ui.cluster.records import BOUND, ENDED, GATED, GONE, PENDING
-from poseidon.ui.single_file import single_file
+from poseidon.ui.single_file import file_session, single_file
 from poseidon.ui.views.flow.arcs import price_of
 from poseidon.ui.views.pending import reason_key
 from poseidon.ui.views.room import takers
@@ -177,17 +176,7 @@ def explained(explanation: PodExplanation, at: float) -> dict[str, Any]:
 def single_page(explanation: PodExplanation, at: float) -> str:
     """Return the same as a web page of its own, to be kept or sent."""
     path = "/".join(quote(each, safe="") for each in ("pods", *explanation.pod.split("/", 1)))
-    capabilities = dict.fromkeys(("figures", "flow", "cluster", "pending", "cures", "groups"), False)
-    session = {
-        "at": at,
-        "version": 1,
-        "source": "manifests",
-        "title": "",
-        "cluster": "",
-        "poseidon": __version__,
-        "capabilities": {**capabilities, "explain": True},
-        "warnings": list(explanation.warnings),
-    }
+    session = file_session("manifests", "explain", at, explanation.warnings)
     return single_file(explanation.pod, f"#/{path}", {"session": session, path: explained(explanation, at)})
 
 
