@@ -7,9 +7,8 @@ Those that have none may take the place that a change makes; such changes are to
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
 
 from firmament.core.cures.proposals import (
     ChangedMachine,
@@ -146,20 +145,12 @@ class _CureSearch:
         proposals = self._single()
         for kind in CureKind:
             tried = self._by_moves() if kind is CureKind.MOVES else map(self._tried, proposals.get(kind, ()))
-            helping = self._without_rivals(tried, contested)
-            cures.extend(islice(helping, min(_OF_A_KIND, most - len(cures))))
-        if not cures:
-            cures.extend(self._without_rivals([self._repaired()], contested))
+            enough = min(len(cures) + _OF_A_KIND, most)
+            while len(cures) < enough and (cure := next(filter(None, tried), None)) is not None:
+                (contested if cure.rival else cures).append(cure)
+        if not cures and (repaired := self._repaired()) is not None:
+            (contested if repaired.rival else cures).append(repaired)
         return tuple(cures or contested[:most])
-
-    @staticmethod
-    def _without_rivals(tried: Iterable[Cure | None], contested: list[Cure]) -> Iterator[Cure]:
-        """Yield the cures that nobody contests; the others are added to ``contested``."""
-        for cure in tried:
-            if cure is not None and cure.rival:
-                contested.append(cure)
-            elif cure is not None:
-                yield cure
 
     def _by_moves(self) -> Iterator[Cure]:
         machines = [name for name, reasons in self._refusals.items() if lacks_only_room(reasons)]
