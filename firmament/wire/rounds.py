@@ -248,4 +248,5 @@ def flow_to_proto(found: tuple[RoundSummary, RoundFlow] | None) -> pb.RoundFlow:
 
 def _flow_class(told: FlowClass) -> pb.FlowClass:
     requests = [pb.Quantity(resource=name, amount=amount) for name, amount in told.requests]
-    return pb.FlowClass(**{**asdict(told), "requests": requests, "refusals": _reasons(told.refusals)})
+    reasons = {"refusals": _reasons(told.refusals), "kept_back": _reasons(told.kept_back)}
+    return pb.FlowClass(**{**asdict(told), "requests": requests, **reasons})

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from firmament.core.model import Taint
+from firmament.core.events import ClassDefined, JobDefined, TasksSubmitted
+from firmament.core.model import Job, Taint
 from firmament.core.round_flow.assembly import RoundFlow, first_tasks, snapshot_flow
 from firmament.core.scheduler import Scheduler
 from tests.support.core import machine, scheduler, task_class, tasks, uids
+from tests.support.rules import near
 
 
 def flow_of(found: Scheduler, *, with_tasks: bool = True) -> RoundFlow:
@@ -70,3 +72,50 @@ def test_a_task_that_has_gone_is_told_by_its_uid():
 
 def test_uids_are_left_out_unless_they_are_asked_for():
     assert flow_of(scheduler(machine("m1"), tasks(1, "a")), with_tasks=False).uids == ()
+
+
+def kept_back(found: Scheduler) -> dict[str, list[tuple[str, int]]]:
+    """By the class's first word."""
+    return {each.name.partition("-")[0]: list(each.kept_back) for each in flow_of(found).classes}
+
+
+def test_those_that_wait_are_told_what_kept_them_off_when_the_round_had_ended():
+    tainted = [Taint("dedicated", "batch", "NoSchedule")]
+    found = scheduler(
+        *(machine(f"m{number}", cpu=1000, labels={"host": f"m{number}"}) for number in range(2)),
+        *(machine(f"t{number}", taints=tainted, labels={"host": f"t{number}"}) for number in range(5)),
+        machine("off", cordoned=True, labels={"host": "off"}),
+        tasks(
+            1, *uids("apart", 4), content=task_class(labels=(("app", "a"),), anti_affinity=near("a", "host"))
+        ),
+        tasks(2, *uids("fits", 3), priority=5),
+        tasks(3, *uids("huge", 2), content=task_class(cpu=3000)),
+    )
+    told = kept_back(found)
+    assert told["fits"] == []
+    # Two of them are placed, and keep the others off both machines that were open: not the taints of five.
+    assert told["apart"] == [
+        ("node(s) didn't match pod anti-affinity rules", 2),
+        ("node(s) had untolerated taint(s)", 5),
+        ("node(s) were unschedulable", 1),
+    ]
+    # No machine was ever open to these: the two without taints come nearest.
+    assert told["huge"][0] == ("Insufficient cpu", 2)
+
+
+def test_what_others_have_taken_in_the_round_comes_first():
+    found = scheduler(
+        machine("m1", cpu=300),
+        *(machine(f"small{number}", cpu=10) for number in range(4)),
+        machine("m2", labels={"disk": "tape"}, cordoned=True),
+        tasks(1, *uids("a", 5)),
+    )
+    assert kept_back(found)["a"] == [("Insufficient cpu", 5), ("node(s) were unschedulable", 1)]
+
+
+def test_a_gang_that_finds_too_few_places_is_told_so():
+    members = [TasksSubmitted(1, uids("gang", 3), job="g")]
+    found = scheduler(
+        machine("m1", cpu=250), JobDefined(Job("g", min_members=3)), ClassDefined(1, task_class()), *members
+    )
+    assert kept_back(found)["gang"] == [("node(s) had room for some of them, but not for all at once", 1)]

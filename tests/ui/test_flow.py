@@ -18,6 +18,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.ui.objects import NOW, known, make_node, make_pod, record, store
 
 TAINT = "node(s) had untolerated taint(s)"
+APART = "node(s) didn't match pod anti-affinity rules"
 ZONES = {"a1": "a", "a2": "a", "b1": "b", "b2": "b"}
 
 
@@ -42,6 +43,10 @@ def one_flow() -> pb.RoundFlow:
                 requests=[pb.Quantity(resource="cpu", amount=500)],
                 refusals=[pb.ReasonCount(reason=TAINT, machines=2)],
                 open=2,
+                kept_back=[
+                    pb.ReasonCount(reason=APART, machines=1),
+                    pb.ReasonCount(reason=TAINT, machines=2),
+                ],
             ),
             pb.FlowClass(name="x/db-1", tasks=4, placed=4, price=5.0, open=4),
             pb.FlowClass(name="x/one", tasks=1, placed=1, open=4),
@@ -68,12 +73,14 @@ def test_the_picture():
     found = drawn()
     assert (found["round"], found["tasks"], found["placed"], found["certified"]) == (7, 13, 11, True)
     nodes = {each["id"]: each for each in found["nodes"]}
-    assert list(nodes) == ["c0", "c1", "c2", "k0", "k1", "g0", "g1", "used", "waiting"]
+    assert list(nodes) == ["c0", "c1", "c2", "g0", "g1", "k0", "used", "waiting"]
     assert nodes["c0"]["label"] == "x/ReplicaSet/web"
     assert nodes["c0"]["sub"] == "8 tasks, priority 3, 500m cpu"
     assert (nodes["c2"]["label"], nodes["c2"]["price"]) == ("x/one", None)
-    assert (nodes["k0"]["label"], nodes["k1"]["label"]) == ("any machine", TAINT)
-    assert (nodes["k0"]["tasks"], nodes["k0"]["sub"]) == (5, "2 classes")
+    # What keeps back is what the round's end says, not its beginning, and of those that wait alone.
+    assert (nodes["k0"]["label"], nodes["k0"]["saturated"]) == (APART, True)
+    assert (nodes["k0"]["tasks"], nodes["k0"]["sub"]) == (2, "1 class")
+    assert [nodes[name]["price"] for name in ("c0", "c1", "k0")] == [20.0, 5.0, 20.0]
     assert nodes["g0"]["sub"] == "2 of 2 machines used, room for 0 more"
     assert nodes["g1"]["sub"] == "2 of 2 machines used, room for 8 more"
     assert (nodes["g0"]["saturated"], nodes["g1"]["saturated"]) == (True, False)
@@ -84,22 +91,40 @@ def test_its_links():
     found = drawn()
     by_ends = links(found)
     assert {ends: each["tasks"] for ends, each in by_ends.items()} == {
-        ("c0", "k1"): 8,
-        ("c1", "k0"): 4,
-        ("c2", "k0"): 1,
-        ("k1", "g0"): 6,
-        ("k0", "g0"): 1,
-        ("k0", "g1"): 4,
-        ("k1", "waiting"): 2,
+        ("c0", "k0"): 2,
+        ("k0", "waiting"): 2,
+        ("c0", "g0"): 6,
+        ("c1", "g0"): 1,
+        ("c1", "g1"): 3,
+        ("c2", "g1"): 1,
         ("g0", "used"): 7,
         ("g1", "used"): 4,
     }
-    assert by_ends["k1", "g0"]["price"] == 8.0  # 4 at 10, 2 at 4
+    assert by_ends["c0", "g0"]["price"] == 8.0  # 4 at 10, 2 at 4
     assert by_ends["g1", "used"]["price"] == 0.0
-    assert by_ends["c2", "k0"]["price"] is None
+    assert by_ends["c0", "k0"]["price"] == 20.0
     assert found["priceMost"] == 20.0
     saturated = {ends for ends, each in by_ends.items() if each["saturated"]}
-    assert saturated == {("k1", "g0"), ("k0", "g0"), ("k1", "waiting")}
+    assert saturated == {("c0", "g0"), ("c1", "g0"), ("c0", "k0"), ("k0", "waiting")}
+
+
+def test_nothing_gates_what_is_placed():
+    flow = one_flow()
+    del flow.classes[0].kept_back[:]
+    flow.classes[0].placed, flow.classes[0].tasks = 6, 6
+    found = sankey(flow, [7], "zone", ["zone", ""], ZONES.__getitem__, 30, 20)
+    assert [each for each in found["nodes"] if each["layer"] == "constraints"] == []
+    assert {each["source"][0] + each["target"][0] for each in found["links"]} == {"cg", "gu"}
+
+
+def test_solvers_of_older_releases_tell_only_what_was_so_at_the_beginning():
+    flow = one_flow()
+    del flow.classes[0].kept_back[:]
+    found = sankey(flow, [7], "zone", ["zone", ""], ZONES.__getitem__, 30, 20)
+    assert [each["label"] for each in found["nodes"] if each["layer"] == "constraints"] == [TAINT]
+    del flow.classes[0].refusals[:]
+    found = sankey(flow, [7], "zone", ["zone", ""], ZONES.__getitem__, 30, 20)
+    assert [each["label"] for each in found["nodes"] if each["layer"] == "constraints"] == ["not known"]
 
 
 def test_what_is_not_shown_is_summed_up():
@@ -107,7 +132,7 @@ def test_what_is_not_shown_is_summed_up():
     nodes = {each["id"]: each for each in found["nodes"]}
     assert found["others"] == {"classes": 2, "groups": 0}
     assert (nodes["c-others"]["label"], nodes["c-others"]["tasks"]) == ("2 other classes", 5)
-    assert links(found)["c-others", "k0"]["tasks"] == 5
+    assert links(found)["c-others", "g1"]["tasks"] == 4
     # one class that would stand alone behind "others" is shown by itself
     assert drawn(classes=2)["others"]["classes"] == 0
     none = drawn(groups=0)
@@ -156,11 +181,11 @@ def test_one_class():
 
 
 def test_one_constraint():
-    found = constraint_detail(one_flow(), "k1")
+    found = constraint_detail(one_flow(), "k0")
     assert found == {
-        "id": "k1",
-        "label": TAINT,
-        "refusals": [{"reason": TAINT, "machines": 2}],
+        "id": "k0",
+        "label": APART,
+        "refusals": [{"reason": APART, "machines": 1}, {"reason": TAINT, "machines": 2}],
         "classes": [{"id": "c0", "label": "x/ReplicaSet/web", "tasks": 8, "placed": 6, "price": 20.0}],
     }
 

@@ -136,7 +136,7 @@ def flow(number: int, group_by: str) -> dict[str, Any]:
     names = {LEVELS[0]: ZONES, LEVELS[1]: [f"rack-{i:02d}" for i in range(18)], "": ["all machines"]}
     groups = names.get(group_by, [f"m{i}.4xlarge" for i in range(5, 12)])
     gates = [
-        ("any machine", ""),
+        ("", ""),  # of classes of which none waits
         ("node(s) had untolerated taint(s) {dedicated: batch}", "8,960 of 10,000 machines"),
         ("Insufficient nvidia.com/gpu", "9,712 of 10,000 machines"),
         ("node(s) didn't match Pod's node affinity/selector", "6,000 of 10,000 machines"),
@@ -174,9 +174,10 @@ def flow(number: int, group_by: str) -> dict[str, Any]:
                 "sub": f"{tasks - wait:,} placed",
             }
         )
-        through[gate] += tasks
+        through[gate] += wait
         waiting_by_gate[gate] += wait
-        flows(f"c{i}", f"k{gate}", tasks, round(6 + 15 * gate, 1), cut=False)
+        if wait:
+            flows(f"c{i}", f"k{gate}", wait, round(10 + 12 * gate, 1), cut=True)
         left = tasks - wait
         targets = (
             list(full)
@@ -188,11 +189,12 @@ def flow(number: int, group_by: str) -> dict[str, Any]:
             part = left if j == len(targets) - 1 else min(left, int((tasks - wait) * weight / sum(weights)))
             left -= part
             if part:
-                flows(f"k{gate}", target, part, price[target], full[target])
+                flows(f"c{i}", target, part, price[target], full[target])
                 used[target] += part
+    causes = []
     for i, (label, sub) in enumerate(gates):
         if through[i]:
-            nodes.append(_node(f"k{i}", "constraints", label, through[i], 6 + 15 * i, False, sub))
+            causes.append(_node(f"k{i}", "constraints", label, through[i], 6 + 15 * i, True, sub))
     size = NODES // len(groups)
     for (g, cut), name in zip(full.items(), groups, strict=True):
         if used[g]:
@@ -201,6 +203,7 @@ def flow(number: int, group_by: str) -> dict[str, Any]:
             )
             nodes.append(_node(g, "machines", name, used[g], price[g], cut, sub))
             flows(g, "used", used[g], price[g], cut)
+    nodes += causes
     for i, wait in enumerate(waiting_by_gate):
         if wait:
             flows(f"k{i}", "waiting", wait, 92.0, True)
@@ -214,7 +217,7 @@ def flow(number: int, group_by: str) -> dict[str, Any]:
         "certified": True,
         "gap": 0.0,
         "cost": 402_118,
-        "tasks": sum(through),
+        "tasks": sum(through) + sum(used.values()),
         "placed": sum(used.values()),
         "groupBy": group_by,
         "groupings": [*LEVELS, ""],
@@ -266,6 +269,7 @@ def flow_class(key: str, offset: int, limit: int) -> dict[str, Any]:
         "price": 41.5,
         "requests": {"cpu": "4", "memory": "16Gi", "nvidia.com/gpu": "1"},
         "refusals": [{"reason": reason, "machines": 400 + 13 * n} for reason, n in REASONS[1:5]],
+        "keptBack": [{"reason": "node(s) didn't match pod anti-affinity rules", "machines": 61}],
         "open": total,
         "arcs": arcs,
         "total": total,

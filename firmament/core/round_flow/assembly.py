@@ -11,9 +11,18 @@ import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.commit.placements import in_delta_order
+from firmament.core.filters.root_causes import Cause, MachineRefusal
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, PlacementProblem
 from firmament.core.results import RoundStats
-from firmament.core.round_flow.rooms import ShapeGate, gates, place_prices, saturated, within_capacity
+from firmament.core.round_flow.kept_back import Reasons, find_kept_back
+from firmament.core.round_flow.rooms import (
+    BY_RULES,
+    ShapeGate,
+    gates,
+    place_prices,
+    saturated,
+    within_capacity,
+)
 from firmament.core.rounds import Placement
 from firmament.core.scoring.round_assessment import model_points
 from firmament.core.snapshot.snapshot import Snapshot
@@ -36,7 +45,8 @@ class FlowClass:
 
     ``price``: points that the round would have cost less with one of its tasks less; None where the flow had no
     prices. ``requests``: amounts of one task, by resource. ``refusals``: machines by the reason for which they could
-    not take one when the round began, ``open``: how many could.
+    not take one when the round began, ``open``: how many could. ``kept_back``: machines by what kept off those that
+    still wait when the round had ended, the reason that matters most first; empty where none waits.
     """
 
     name: str
@@ -49,6 +59,7 @@ class FlowClass:
     requests: tuple[tuple[str, int], ...]
     refusals: tuple[tuple[str, int], ...]
     open: int
+    kept_back: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +89,14 @@ class RoundFlow:
 
 
 _UNKNOWN = ShapeGate((), 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Met:
+    """What shapes met as the round began, and by class what those met that wait at its end."""
+
+    gates: Mapping[int, ShapeGate]
+    kept_back: Mapping[int, Reasons]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,17 +148,30 @@ def snapshot_flow(
     _, points = model_points(
         assessed, snapshot.configuration.models, problem.shape[placed.cls], placed.machine
     )
+
+    def static(shape: int) -> list[MachineRefusal]:
+        by_models = (each.refusals(shape) for each in assessed.assessments)
+        told = [MachineRefusal(Cause(text), refused) for found in by_models for text, refused in found]
+        return [*assessed.static[shape].refusals(), *told]
+
     found = gates(problem, resources, lambda shape: assessed.static[shape].refusals())
+    kept = find_kept_back(problem, placed, resources, static, found)
     uids = _uids(snapshot, placed) if with_tasks else ()
     told = RoundWords(snapshot.machine_names, resources, words)
     held = within_capacity(problem, assessed.machines.capacity)
-    return _flow(held, placement, placed, told, found, points, uids)
+    return _flow(held, placement, placed, told, _Met(found, kept), points, uids)
 
 
 def problem_flow(problem: PlacementProblem, placement: Placement, words: RoundWords) -> RoundFlow:
     """The flow of a round of which there is no more than its problem: without what each model charges, and uids."""
     placed = _by_class(problem, placement.assignments)
-    return _flow(problem, placement, placed, words, gates(problem, words.resources), {}, ())
+    found = gates(problem, words.resources)
+
+    def static(shape: int) -> list[MachineRefusal]:
+        return [MachineRefusal(Cause(BY_RULES), ~problem.feasible[shape])]
+
+    kept = find_kept_back(problem, placed, words.resources, static, found)
+    return _flow(problem, placement, placed, words, _Met(found, kept), {}, ())
 
 
 def _flow(
@@ -147,11 +179,11 @@ def _flow(
     placement: Placement,
     placed: Assignments,
     words: RoundWords,
-    found: Mapping[int, ShapeGate],
+    met: _Met,
     points: Mapping[str, Float64],
     uids: Sequence[str],
 ) -> RoundFlow:
-    """``placed``: the assignments by class; ``found``: what shapes met; ``points``: by model, what each costs."""
+    """``placed``: the assignments by class; ``points``: by model, what each costs."""
     prices = place_prices(problem, placement)
     full, room = saturated(problem, placed)
     return RoundFlow(
@@ -159,7 +191,7 @@ def _flow(
         machine_price=prices.machine,
         machine_room=room,
         machine_saturated=full,
-        classes=_classes(problem, placed, words, found, prices.cls),
+        classes=_classes(problem, placed, words, met, prices.cls),
         models=tuple(points),
         cls=placed.cls,
         machine=placed.machine,
@@ -174,15 +206,15 @@ def _classes(
     problem: PlacementProblem,
     placed: Assignments,
     words: RoundWords,
-    found: Mapping[int, ShapeGate],
+    met: _Met,
     prices: Float64,
 ) -> tuple[FlowClass, ...]:
     columns = (problem.shape, problem.counts.sum(axis=1), placed.per_class(problem.classes), prices)
     classes = []
-    for told, shape, tasks, there, price in zip(
-        words.classes, *(each.tolist() for each in columns), strict=True
+    for number, (told, shape, tasks, there, price) in enumerate(
+        zip(words.classes, *(each.tolist() for each in columns), strict=True)
     ):
-        gate = found.get(shape, _UNKNOWN)
+        gate = met.gates.get(shape, _UNKNOWN)
         amounts = zip(words.resources, problem.requests[shape].tolist(), strict=True)
         classes.append(
             FlowClass(
@@ -196,6 +228,7 @@ def _classes(
                 requests=tuple((resource, amount) for resource, amount in amounts if amount),
                 refusals=gate.refusals,
                 open=gate.open,
+                kept_back=met.kept_back.get(number, ()),
             )
         )
     return tuple(classes)

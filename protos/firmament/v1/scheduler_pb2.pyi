@@ -2784,6 +2784,7 @@ class FlowClass(_message.Message):
     REQUESTS_FIELD_NUMBER: _builtins.int
     REFUSALS_FIELD_NUMBER: _builtins.int
     OPEN_FIELD_NUMBER: _builtins.int
+    KEPT_BACK_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """name of one of its tasks, or its uid"""
     job: _builtins.str
@@ -2808,6 +2809,10 @@ class FlowClass(_message.Message):
     def refusals(self) -> _containers.RepeatedCompositeFieldContainer[Global___ReasonCount]:
         """machines by what kept it off them when the round began"""
 
+    @_builtins.property
+    def kept_back(self) -> _containers.RepeatedCompositeFieldContainer[Global___ReasonCount]:
+        """machines by what kept those that wait off them when the round had ended, the"""
+
     def __init__(
         self,
         *,
@@ -2821,10 +2826,11 @@ class FlowClass(_message.Message):
         requests: _abc.Iterable[Global___Quantity] | None = ...,
         refusals: _abc.Iterable[Global___ReasonCount] | None = ...,
         open: _builtins.int = ...,
+        kept_back: _abc.Iterable[Global___ReasonCount] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_price", b"_price", "price", b"price"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_price", b"_price", "job", b"job", "name", b"name", "namespace", b"namespace", "open", b"open", "placed", b"placed", "price", b"price", "priority", b"priority", "refusals", b"refusals", "requests", b"requests", "tasks", b"tasks"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_price", b"_price", "job", b"job", "kept_back", b"kept_back", "name", b"name", "namespace", b"namespace", "open", b"open", "placed", b"placed", "price", b"price", "priority", b"priority", "refusals", b"refusals", "requests", b"requests", "tasks", b"tasks"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__price: _TypeAlias = _typing.Literal["price"]  # noqa: Y015
     _WhichOneofArgType__price: _TypeAlias = _typing.Literal["_price", b"_price"]  # noqa: Y015

@@ -11,7 +11,7 @@ import { ScaleLegend } from "./price_scale.js";
 import { layout, neighbour, ribbon, ways } from "./sankey_layout.js";
 import { Tooltip } from "./tooltip.js";
 
-const TITLES = ["Classes that wait", "What gates them", "Machines", "Outcome"];
+const TITLES = ["Classes", "Placed on, or kept waiting by", "Outcome"];
 const LEAST_WIDTH = 820;
 const ARROWS = new Set(["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "Home", "End"]);
 
@@ -70,7 +70,7 @@ function Block({ node, drawn, colour, current, chosen, on }) {
   const middle = (node.y0 + node.y1) / 2;
   const hit = {
     x: node.layer === 0 ? 4 : node.x0 - 3,
-    width: node.layer === 0 ? node.x1 - 1 : node.layer === 3 ? 120 : 182,
+    width: node.layer === 0 ? node.x1 - 1 : node.layer === 2 ? 120 : 182,
   };
   const tall = Math.max(height, 15);
   return html`<g
@@ -120,7 +120,7 @@ export function Sankey({ flow, at, choose, hold }) {
   const colour = (price) =>
     price === null || price === undefined || !flow.priceMost ? null : colourOf(price / flow.priceMost, colours);
   useEffect(() => {
-    const names = drawn?.nodes.filter((node) => !node.through).map((node) => node.id);
+    const names = drawn?.nodes.map((node) => node.id);
     if (names && !names.includes(focused)) setFocused(names[0]);
   }, [drawn]);
 
@@ -141,7 +141,6 @@ export function Sankey({ flow, at, choose, hold }) {
       if (node) choose(node);
     }
   };
-  const name = (end) => (end.through ? "no room" : end.label);
   const hoverLink = (event, link) => {
     hold(true);
     setTip({ id: link.key, x: event.clientX, y: event.clientY, link });
@@ -183,11 +182,9 @@ export function Sankey({ flow, at, choose, hold }) {
             />`,
         )}
       </g>
-      ${drawn.nodes
-        .filter((node) => !node.through)
-        .map(
-          (node) =>
-            html`
+      ${drawn.nodes.map(
+        (node) =>
+          html`
           <${Block}
             key=${node.id}
             node=${node}
@@ -197,13 +194,11 @@ export function Sankey({ flow, at, choose, hold }) {
             chosen=${node.id === at}
             on=${on}
           />`,
-        )}
+      )}
       <g class="labels" aria-hidden="true">
-        ${drawn.nodes
-          .filter((node) => !node.through)
-          .map(
-            (node) => html`<${Label} key=${node.id} node=${node} drawn=${drawn} chosen=${node.id === at} />`,
-          )}
+        ${drawn.nodes.map(
+          (node) => html`<${Label} key=${node.id} node=${node} drawn=${drawn} chosen=${node.id === at} />`,
+        )}
       </g>
     </svg>`
     }
@@ -220,7 +215,7 @@ export function Sankey({ flow, at, choose, hold }) {
         <${Tooltip}
           x=${tip.x}
           y=${tip.y}
-          head="${cut(name(tip.link.source), 60)} → ${cut(name(tip.link.target), 60)}"
+          head="${cut(tip.link.source.label, 60)} → ${cut(tip.link.target.label, 60)}"
           facts=${factsOf(tip.link)}
         />`
     }

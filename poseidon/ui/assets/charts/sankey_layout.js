@@ -1,9 +1,11 @@
-// Where the nodes and ribbons of a flow go. Links that skip a column are led through it beside the nodes there, so that no ribbon
-// runs behind a node that it has nothing to do with.
+// Where the nodes and ribbons of a flow go: classes, then the machines that they went to above what keeps the others waiting, then
+// what became of both.
 
 import { sankey } from "../vendor/sankey.js";
 
-export const LAYERS = ["classes", "constraints", "machines", "outcome"];
+export const LAYERS = ["classes", "machines", "constraints", "outcome"];
+const COLUMN = { classes: 0, machines: 1, constraints: 1, outcome: 2 };
+export const COLUMNS = 3;
 const BLOCK = 12;
 const GAP = 15; // between nodes: a line of text
 const TOP = 30;
@@ -11,69 +13,32 @@ const LEFT = 196; // room for the names of classes
 const RIGHT = 112; // and of outcomes
 
 const isOthers = (node) => node.id === "c-others" || node.id === "g-others";
-const rank = (node) => (node.through ? 3 : node.id === "waiting" ? 2 : isOthers(node) ? 1 : 0);
+const rank = (node) =>
+  node.id === "waiting" || node.layerName === "constraints" ? 2 : isOthers(node) ? 1 : 0;
 
 function order(a, b) {
   if (rank(a) !== rank(b)) return rank(a) - rank(b);
-  return a.layer === 2 ? a.place - b.place : b.tasks - a.tasks || a.place - b.place;
+  return a.layerName === "machines" ? a.place - b.place : b.tasks - a.tasks || a.place - b.place;
 }
 
-/** Nodes and links for the layout, with a node in between for each column that a link skips. */
+/** Nodes and links for the layout. */
 function network(flow) {
   const nodes = new Map();
   flow.nodes.forEach((node, place) => {
     if (node.tasks > 0)
-      nodes.set(node.id, { ...node, place, layer: LAYERS.indexOf(node.layer), layerName: node.layer });
+      nodes.set(node.id, { ...node, place, layer: COLUMN[node.layer], layerName: node.layer });
   });
-  const links = [];
-  const through = (link, layer) => {
-    const id = `through:${layer}:${link.target}`;
-    const found = nodes.get(id) ?? {
-      id,
-      layer,
-      through: true,
-      tasks: 0,
-      place: nodes.size,
-      price: link.price,
-      saturated: link.saturated,
-    };
-    found.tasks += link.tasks;
-    nodes.set(id, found);
-    return id;
-  };
-  for (const link of flow.links) {
-    const [source, target] = [nodes.get(link.source), nodes.get(link.target)];
-    if (!source || !target || link.tasks <= 0 || target.layer <= source.layer) continue;
-    const stops = [link.source];
-    for (let layer = source.layer + 1; layer < target.layer; layer += 1) stops.push(through(link, layer));
-    stops.push(link.target);
-    for (let i = 1; i < stops.length; i += 1)
-      links.push({ ...link, source: stops[i - 1], target: stops[i], of: link });
-  }
-  return { nodes: [...nodes.values()], links: joined(links) };
-}
-
-/** Links that share both ends, as those behind a node in between, become one. */
-function joined(links) {
-  const found = new Map();
-  for (const link of links) {
-    const key = JSON.stringify([link.source, link.target]);
-    const before = found.get(key);
-    if (before) {
-      before.value += link.tasks;
-      before.tasks += link.tasks;
-      before.price = before.price === null ? link.price : Math.max(before.price, link.price ?? 0);
-      before.saturated ||= link.saturated;
-    } else found.set(key, { ...link, key, value: link.tasks });
-  }
-  return [...found.values()];
+  const links = flow.links
+    .filter(({ source, target, tasks }) => tasks > 0 && nodes.get(source)?.layer < nodes.get(target)?.layer)
+    .map((link) => ({ ...link, key: JSON.stringify([link.source, link.target]), value: link.tasks }));
+  return { nodes: [...nodes.values()], links };
 }
 
 /** {nodes, links, width, height, columns: x of each layer}; null when there is no flow. */
 export function layout(flow, width) {
   const { nodes, links } = network(flow);
   if (!links.length) return null;
-  const crowd = Math.max(...LAYERS.map((_, layer) => nodes.filter((node) => node.layer === layer).length));
+  const crowd = Math.max(...[0, 1, 2].map((layer) => nodes.filter((node) => node.layer === layer).length));
   const height = TOP + Math.max(240, crowd * (GAP + 6) + 200);
   const place = sankey()
     .nodeId((node) => node.id)
@@ -87,9 +52,7 @@ export function layout(flow, width) {
       [width - RIGHT, height - 12],
     ]);
   const done = place({ nodes, links });
-  const columns = LAYERS.map(
-    (_, layer) => LEFT + ((width - LEFT - RIGHT - BLOCK) * layer) / (LAYERS.length - 1),
-  );
+  const columns = [0, 1, 2].map((layer) => LEFT + ((width - LEFT - RIGHT - BLOCK) * layer) / (COLUMNS - 1));
   for (const node of done.nodes) {
     node.x0 = columns[node.layer];
     node.x1 = node.x0 + BLOCK;
@@ -97,18 +60,14 @@ export function layout(flow, width) {
   return { ...done, width, height, columns, block: BLOCK };
 }
 
-/**
- * A link as wide as its flow but never finer than one pixel: `area`, its outline, and `edges`, its two sides alone. What leads into
- * a node in between goes on to that node's other side, so that it looks like one band.
- */
+/** A link as wide as its flow but never finer than one pixel: `area`, its outline, and `edges`, its two sides alone. */
 export function ribbon(link) {
   const [x0, x1] = [link.source.x1, link.target.x0];
-  const end = link.target.through ? link.target.x1 : x1;
   const middle = (x0 + x1) / 2;
   const half = Math.max(link.width, 1) / 2;
   const [top0, top1, low0, low1] = [link.y0 - half, link.y1 - half, link.y0 + half, link.y1 + half];
-  const above = `${x0} ${top0}C${middle} ${top0} ${middle} ${top1} ${x1} ${top1}H${end}`;
-  const below = `${end} ${low1}H${x1}C${middle} ${low1} ${middle} ${low0} ${x0} ${low0}`;
+  const above = `${x0} ${top0}C${middle} ${top0} ${middle} ${top1} ${x1} ${top1}`;
+  const below = `${x1} ${low1}C${middle} ${low1} ${middle} ${low0} ${x0} ${low0}`;
   return { area: `M${above}L${below}Z`, edges: `M${above}M${below}` };
 }
 
@@ -131,7 +90,7 @@ export function ways(drawn, id) {
 
 /** The node that an arrow key leads to from another. */
 export function neighbour(drawn, id, key) {
-  const shown = drawn.nodes.filter((node) => !node.through);
+  const shown = drawn.nodes;
   const here = shown.find((node) => node.id === id) ?? shown[0];
   const middle = (node) => (node.y0 + node.y1) / 2;
   const column = (layer) => shown.filter((node) => node.layer === layer).sort((a, b) => a.y0 - b.y0);
@@ -144,7 +103,7 @@ export function neighbour(drawn, id, key) {
     return same[key === "Home" ? 0 : same.length - 1];
   }
   const step = key === "ArrowRight" ? 1 : -1;
-  for (let layer = here.layer + step; layer >= 0 && layer < LAYERS.length; layer += step) {
+  for (let layer = here.layer + step; layer >= 0 && layer < COLUMNS; layer += step) {
     const next = column(layer);
     if (next.length)
       return next.reduce((best, node) =>

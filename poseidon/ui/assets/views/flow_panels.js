@@ -16,7 +16,7 @@ const PAGE = 25;
 export function FlowPanel({ node, flow, choose, close }) {
   const kinds = {
     classes: ["Class", ClassBody],
-    constraints: ["Constraint", ConstraintBody],
+    constraints: ["Why pods wait", ConstraintBody],
     machines: ["Machines", MachinesBody],
     outcome: ["Outcome", OutcomeBody],
   };
@@ -38,7 +38,7 @@ function useDetail(layer, node, flow, offset) {
 
 function Refusals({ refusals }) {
   const most = Math.max(1, ...refusals.map((each) => each.machines));
-  if (!refusals.length) return html`<p class="muted small">No machine refuses.</p>`;
+  if (!refusals.length) return html`<p class="muted small">No machine.</p>`;
   return html`<ul class="reasons">
     ${refusals.map(
       ({ reason, machines }) => html`<li key=${reason}>
@@ -98,7 +98,15 @@ function ClassBody({ node, flow }) {
         </dd>`
       }
     </dl>
-    <${Section} title="Machines that refuse it"><${Refusals} refusals=${data.refusals} /><//>
+    ${
+      data.keptBack.length > 0 &&
+      html`<${Section} title="What keeps the rest waiting" hint="machines, when the round had ended">
+      <${Refusals} refusals=${data.keptBack} />
+    <//>`
+    }
+    <${Section} title="Machines that refused it" hint="when the round began">
+      <${Refusals} refusals=${data.refusals} />
+    <//>
     <${Section} title="Arcs" hint="${many(data.total, "machine")}, dearest first; cost by model">
       ${
         data.arcs.length === 0
@@ -158,13 +166,13 @@ function ConstraintBody({ node, flow, choose }) {
   const { data } = state;
   if (!data) return html`<${Instead} state=${state} tall=${300} />`;
   const columns = [
-    ["Pods", (each) => count(each.tasks)],
+    ["Waiting", (each) => count(each.tasks - each.placed)],
     ["Placed", (each) => count(each.placed)],
     ["Price", (each) => points(each.price)],
   ];
   return html`<p class="muted">${node.sub}</p>
-    <${Section} title="Machines that refuse"><${Refusals} refusals=${data.refusals} /><//>
-    <${Section} title="Classes behind it" hint=${many(data.classes.length, "class", "classes")}>
+    <${Section} title="Machines that refuse them" hint="when the round had ended"><${Refusals} refusals=${data.refusals} /><//>
+    <${Section} title="Classes that wait for it" hint=${many(data.classes.length, "class", "classes")}>
       <${Classes} classes=${data.classes} choose=${choose} flow=${flow} columns=${columns} />
     <//>`;
 }

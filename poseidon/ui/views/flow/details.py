@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from poseidon.explanations import plain
 from poseidon.ui.views.amounts import amount_text
 from poseidon.ui.views.flow.arcs import Arc, arcs_of, class_label, class_price, models_of
-from poseidon.ui.views.flow.grouping import grouped
+from poseidon.ui.views.flow.grouping import grouped, kept_back
 
 if TYPE_CHECKING:
     from protos.firmament.v1 import scheduler_pb2 as pb
@@ -37,7 +37,8 @@ def class_detail(
         "placed": cls.placed,
         "price": class_price(cls),
         "requests": {each.resource: amount_text(each.resource, each.amount) for each in cls.requests},
-        "refusals": [{"reason": each.reason, "machines": each.machines} for each in _refusals(cls)],
+        "refusals": _counts(_refusals(cls)),
+        "keptBack": _counts(kept_back(cls)),
         "open": cls.open,
         "arcs": [_arc(flow, arc, label_of) for arc in arcs[offset : offset + limit]],
         "total": len(arcs),
@@ -54,12 +55,13 @@ def constraint_detail(flow: pb.RoundFlow, name: str) -> dict[str, Any] | None:
     members.sort(key=lambda cls: (-flow.classes[cls].tasks, cls))
     refused: dict[str, int] = {}
     for cls in members:
-        for each in flow.classes[cls].refusals:
+        for each in kept_back(flow.classes[cls]):
             refused[each.reason] = max(refused.get(each.reason, 0), each.machines)
-    ordered = sorted(refused.items(), key=lambda item: (-item[1], item[0]))
+    label = parts.constraints[number]
+    ordered = sorted(refused.items(), key=lambda item: (item[0] != label, -item[1], item[0]))
     return {
         "id": name,
-        "label": parts.constraints[number],
+        "label": label,
         "refusals": [{"reason": reason, "machines": machines} for reason, machines in ordered],
         "classes": [_class(flow, cls) for cls in members[:_MOST_CLASSES]],
     }
@@ -117,6 +119,10 @@ def _number(name: str, letter: str, count: int) -> int | None:
 
 def _refusals(cls: pb.FlowClass) -> list[pb.ReasonCount]:
     return sorted(cls.refusals, key=lambda each: (-each.machines, each.reason))
+
+
+def _counts(found: Iterable[pb.ReasonCount]) -> list[dict[str, Any]]:
+    return [{"reason": each.reason, "machines": each.machines} for each in found]
 
 
 def _arc(flow: pb.RoundFlow, arc: Arc, label_of: Callable[[str], str]) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-"""A round as a picture in four layers: classes, what constrains them, groups of machines, what became of the tasks."""
+"""A round as a picture: classes, the groups of machines that they went to, what keeps the others, what became of them.
+
+Tasks that are placed go from their class to machines and are used; those that wait go to what keeps them waiting.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +66,7 @@ def sankey(
 ) -> dict[str, Any]:
     """Return the documented JSON object; ``classes`` and ``groups``: how many are shown, the others are summed up."""
     drawn = _Drawing(flow, grouped(flow, label_of), group_by, classes, groups)
-    links = drawn.links()
+    links, nodes = drawn.links(), drawn.nodes()
     stats = flow.stats
     return {
         "round": flow.round,
@@ -76,8 +79,10 @@ def sankey(
         "placed": sum(cls.placed for cls in flow.classes),
         "groupBy": group_by,
         "groupings": list(groupings),
-        "priceMost": max((each["price"] for each in links if each["price"] is not None), default=0.0),
-        "nodes": drawn.nodes(),
+        "priceMost": max(
+            (each["price"] for each in (*links, *nodes) if each["price"] is not None), default=0.0
+        ),
+        "nodes": nodes,
         "links": links,
         "others": {"classes": drawn.other_classes, "groups": drawn.other_groups},
     }
@@ -87,6 +92,7 @@ class _Drawing:
     def __init__(self, flow: pb.RoundFlow, parts: Grouped, group_by: str, classes: int, groups: int) -> None:
         self._flow, self._parts, self._group_by = flow, parts, group_by
         self._links: dict[tuple[str, str], _Sum] = defaultdict(_Sum)
+        self._prices: dict[str, _Sum] = defaultdict(_Sum)
         self._groups = [_Group() for _ in parts.groups]
         arcs = list(arcs_of(flow))
         placed = self._count_machines(arcs)
@@ -120,17 +126,18 @@ class _Drawing:
     def _connect(self, arcs: Sequence[Arc]) -> None:
         flow, parts, links = self._flow, self._parts, self._links
         for number, cls in enumerate(flow.classes):
-            source, constraint = self._class_id(number), f"k{parts.constraint_of[number]}"
-            links[source, constraint].add(cls.tasks, class_price(cls))
-            if cls.tasks > cls.placed:
-                waiting = links[constraint, WAITING]
-                waiting.add(cls.tasks - cls.placed, class_price(cls))
-                waiting.saturated = True
+            self._prices[self._class_id(number)].add(cls.tasks, class_price(cls))
+            cause = parts.constraint_of[number]
+            if cause is not None:
+                constraint = f"k{cause}"
+                for ends in ((self._class_id(number), constraint), (constraint, WAITING)):
+                    links[ends].add(cls.tasks - cls.placed, class_price(cls))
+                    links[ends].saturated = True
         for arc in arcs:
             group = parts.group_of[arc.machine]
             price = flow.machine_price[arc.machine]
             target = self._group_id(group)
-            into = links[f"k{parts.constraint_of[arc.cls]}", target]
+            into = links[self._class_id(arc.cls), target]
             into.add(arc.tasks, price)
             out = links[target, USED]
             out.add(arc.tasks, price)
@@ -161,18 +168,14 @@ class _Drawing:
                 f"c{cls}",
                 "classes",
                 class_label(flow.classes[cls]),
-                self._through(f"c{cls}"),
+                self._prices[f"c{cls}"],
                 self._about(cls),
             )
             for cls in sorted(self._shown, key=lambda cls: (-flow.classes[cls].tasks, cls))
         ]
         if self.other_classes:
             label = f"{self.other_classes:,} other classes"
-            found.append(_node(OTHER_CLASSES, "classes", label, self._through(OTHER_CLASSES), ""))
-        found += [
-            _node(f"k{number}", "constraints", label, self._into(f"k{number}"), self._classes_text(number))
-            for number, label in enumerate(self._parts.constraints)
-        ]
+            found.append(_node(OTHER_CLASSES, "classes", label, self._prices[OTHER_CLASSES], ""))
         for group in sorted(self._shown_groups):
             label = self._parts.groups[group] or (
                 f"without {self._group_by}" if self._group_by else "all machines"
@@ -181,6 +184,11 @@ class _Drawing:
         if self.other_groups:
             rest = [group for group in range(len(self._groups)) if group not in self._shown_groups]
             found.append(self._group_node(OTHER_GROUPS, f"{self.other_groups:,} other groups", rest))
+        for number, label in enumerate(self._parts.constraints):
+            cause = _node(
+                f"k{number}", "constraints", label, self._into(f"k{number}"), self._classes_text(number)
+            )
+            found.append({**cause, "saturated": True})
         found += [_node(name, "outcome", name, self._into(name), "") for name in (USED, WAITING)]
         found[-1]["saturated"] = bool(found[-1]["tasks"])
         return [each for each in found if each["tasks"] or each["layer"] == "machines"]
@@ -193,9 +201,6 @@ class _Drawing:
         node = _node(name, "machines", label, self._into(name), sub)
         node["saturated"] = all(each.full for each in found)
         return node
-
-    def _through(self, source: str) -> _Sum:
-        return _total(each for (start, _), each in self._links.items() if start == source)
 
     def _into(self, target: str) -> _Sum:
         return _total(each for (_, end), each in self._links.items() if end == target)
