@@ -11,14 +11,10 @@ from aiohttp.test_utils import TestClient, TestServer
 from click.testing import CliRunner
 
 from poseidon.cli import main
-from poseidon.ui.audience import Audience
 from poseidon.ui.server.access import COOKIE, Access, AccessError, check_exposure
-from poseidon.ui.server.application import Server, serve
 from poseidon.ui.server.guesses import MOST, Guesses
-from poseidon.ui.server.limits import Limits
 from poseidon.ui.server.security_headers import HEADERS
-from tests.ui.objects import Wall
-from tests.ui.served import FakeSource, served
+from tests.ui.served import served
 
 TOKEN = "correct horse battery"
 API = "/api/v1/session"
@@ -204,28 +200,6 @@ async def test_bytes_that_are_no_text(header):
         answer = await asyncio.wait_for(reader.read(), 10)
         writer.close()
         assert answer.split(b" ", 2)[1] in (b"400", b"401", b"403")
-
-
-async def test_there_are_so_many_connections_at_most():
-    limits = Limits(clients=1, requests=1)
-    server = Server(FakeSource(), Access(), Audience(lambda: 0.0), wall=Wall(), limits=limits)
-    listening = await serve(server, "127.0.0.1", 0)
-    open_ones = [await asyncio.open_connection(*listening.address) for _ in range(limits.connections)]
-    try:
-        await asyncio.sleep(0.1)
-        reader, writer = await asyncio.open_connection(*listening.address)
-        assert await asyncio.wait_for(reader.read(), 10) == b""
-        writer.close()
-        open_ones.pop()[1].close()
-        await asyncio.sleep(0.1)
-        reader, writer = await asyncio.open_connection(*listening.address)
-        writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-        assert (await asyncio.wait_for(reader.read(), 10)).startswith(b"HTTP/1.1 200")
-        writer.close()
-    finally:
-        for _, writer in open_ones:
-            writer.close()
-        await listening.close()
 
 
 async def test_no_further_token_is_looked_at_after_many_wrong_ones():

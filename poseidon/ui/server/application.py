@@ -14,6 +14,7 @@ from aiohttp import web
 from poseidon.ui.server.access import COOKIE, Access
 from poseidon.ui.server.answers import Answers, ClientError, error_response
 from poseidon.ui.server.assets import Assets
+from poseidon.ui.server.connections import Connections, Counted
 from poseidon.ui.server.cure_routes import CureRoutes
 from poseidon.ui.server.events import Events
 from poseidon.ui.server.flow_routes import FlowRoutes
@@ -65,6 +66,8 @@ class Server:
         self.limits = limits or Limits()
         self._versions = source.known.versions
         self._gate = Gate(self.limits.requests)
+        limits = self.limits
+        self.connections = Connections(limits.connections, limits.head, limits.idle, clock)
         self.events = Events(self._versions, audience, self.limits)
         self._assets = assets or Assets()
         answers = Answers(self._versions, wall)
@@ -80,7 +83,11 @@ class Server:
         @web.middleware
         async def through(request: web.Request, handler: Handler) -> web.StreamResponse:
             begun = self._clock()
-            response = await answered(request, handler)
+            self.connections.begun(request.transport)
+            try:
+                response = await answered(request, handler)
+            finally:
+                self.connections.answered(request.transport)
             self._metrics.answered(request, response.status, self._clock() - begun)
             return response
 
@@ -143,13 +150,13 @@ class Server:
         return error_response(401, "this is not the token")
 
     async def _handled(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Answer a request that may be made. Streams are counted by themselves."""
-        if request.path == _EVENTS:
+        """Answer a request that may be made. Streams are counted by themselves, and probes always answered."""
+        if request.path in (_EVENTS, HEALTH):
             return await handler(request)
         if not self._gate.enter():
             return _busy("too many requests at a time")
         try:
-            if request.path not in (HEALTH, PATH):
+            if request.path != PATH:
                 self._audience.asked()
             return await handler(request)
         finally:
@@ -169,9 +176,8 @@ class Server:
 class Listening:
     """A server that listens, at ``address``, until it is closed."""
 
-    def __init__(self, runner: web.AppRunner, sockets: asyncio.Server) -> None:
-        self._runner = runner
-        self._sockets = sockets
+    def __init__(self, runner: web.AppRunner, sockets: asyncio.Server, watch: asyncio.Task[None]) -> None:
+        self._runner, self._sockets, self._watch = runner, sockets, watch
         host, port = sockets.sockets[0].getsockname()[:2]
         self.address: tuple[str, int] = str(host), int(port)
 
@@ -179,14 +185,7 @@ class Listening:
         """Listen no longer, and let requests under way come to their ends for a moment."""
         self._sockets.close()
         await self._runner.cleanup()
-
-
-class _Refusing(asyncio.Protocol):
-    """Closes a connection at once: there are too many."""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Close it."""
-        transport.close()
+        self._watch.cancel()
 
 
 async def serve(server: Server, host: str, port: int) -> Listening:
@@ -195,7 +194,7 @@ async def serve(server: Server, host: str, port: int) -> Listening:
         server.application(),
         access_log=None,
         max_line_size=_LONGEST_LINE,
-        keepalive_timeout=30.0,
+        keepalive_timeout=server.limits.idle,
         shutdown_timeout=2.0,
     )
     await runner.setup()
@@ -203,14 +202,14 @@ async def serve(server: Server, host: str, port: int) -> Listening:
     assert handling is not None
 
     def protocol() -> asyncio.Protocol:
-        return handling() if len(handling.connections) < server.limits.connections else _Refusing()
+        return Counted(server.connections, handling())
 
     try:
         sockets = await asyncio.get_running_loop().create_server(protocol, host, port, backlog=128)
     except BaseException:
         await runner.cleanup()
         raise
-    return Listening(runner, sockets)
+    return Listening(runner, sockets, asyncio.create_task(server.connections.watch()))
 
 
 def _busy(message: str) -> web.Response:

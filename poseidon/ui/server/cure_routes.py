@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from poseidon.ui.known import Known
 
 _HEADER = "X-Poseidon"
+_BODY_SECONDS = 10.0
 
 
 class _Asked(msgspec.Struct):
@@ -40,7 +42,12 @@ class CureRoutes:
         if request.headers.get(_HEADER) != "1" or request.content_type != "application/json":
             raise ClientError(403, f"send the header {_HEADER}: 1, and JSON")
         try:
-            pod = msgspec.json.decode(await request.read(), type=_Asked).pod
+            async with asyncio.timeout(_BODY_SECONDS):
+                body = await request.read()
+        except TimeoutError:
+            raise ClientError(408, "the question did not come in time") from None
+        try:
+            pod = msgspec.json.decode(body, type=_Asked).pod
         except msgspec.DecodeError as error:
             raise ClientError(400, f"the body is no question: {error}") from None
         cures = self._served()

@@ -6,22 +6,28 @@ from dataclasses import dataclass
 
 RETRY_SECONDS = 5
 
+_SPARE = 64
+"""Connections beyond those of streams and requests that may be under way: there is always one that can be closed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     """``clients``: streams of events; ``requests``: others under way.
 
-    ``patience``: seconds for a slow client to take what it is sent.
+    Seconds: ``patience`` for a slow client to take what it is sent on a stream; ``head`` until a connection's first
+    whole request, ``idle`` between two requests, and to take an answer.
     """
 
     clients: int = 64
     requests: int = 64
     patience: float = 10.0
+    head: float = 10.0
+    idle: float = 30.0
 
     @property
     def connections(self) -> int:
-        """Connections at a time; a browser keeps six, most of which say nothing."""
-        return 8 * (self.clients + self.requests)
+        """Connections at a time. A browser keeps six, most of which say nothing: these make room for others."""
+        return self.clients + self.requests + _SPARE
 
 
 class Gate:

@@ -1,0 +1,111 @@
+"""Connections to the page's port: few, none that says nothing for long, and always room for the next one.
+
+A connection waits from its beginning to its first whole request, and between two of them; so long it may say nothing.
+Where there are too many, the one that has waited longest makes room: so a browser, or a kubelet's probe, comes in
+whatever holds connections open. Requests under way are never cut; how many there are is limited by themselves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import cast
+
+SWEEP_SECONDS = 1.0
+
+
+class Connections:
+    """``most``: at a time. Seconds: ``head`` until the first whole request, ``idle`` between two and to take an answer.
+
+    ``clock`` is monotonic.
+    """
+
+    def __init__(self, most: int, head: float, idle: float, clock: Callable[[], float]) -> None:
+        self._most, self._head, self._idle, self._clock = most, head, idle, clock
+        self._waiting: OrderedDict[asyncio.Transport, float] = OrderedDict()
+        self._busy: set[asyncio.Transport] = set()
+
+    def __len__(self) -> int:
+        return len(self._waiting) + len(self._busy)
+
+    def opened(self, transport: asyncio.Transport) -> bool:
+        """Take a new connection; returns whether there is room. Another one may be closed for it."""
+        if len(self) >= self._most:
+            if not self._waiting:
+                return False
+            self._cut(next(iter(self._waiting)))
+        self._waiting[transport] = self._clock() + self._head
+        return True
+
+    def closed(self, transport: asyncio.Transport) -> None:
+        """Forget a connection."""
+        self._waiting.pop(transport, None)
+        self._busy.discard(transport)
+
+    def begun(self, transport: asyncio.Transport | None) -> None:
+        """A whole request has come, and is being answered."""
+        if transport is not None and self._waiting.pop(transport, None) is not None:
+            self._busy.add(transport)
+
+    def answered(self, transport: asyncio.Transport | None) -> None:
+        """The answer is ready; what is left is to take it, and to ask again."""
+        if transport is not None and transport in self._busy:
+            self._busy.discard(transport)
+            self._waiting[transport] = self._clock() + self._idle
+
+    def sweep(self) -> None:
+        """Cut those that have waited for too long."""
+        now = self._clock()
+        for transport in [each for each, until in self._waiting.items() if until <= now]:
+            self._cut(transport)
+
+    async def watch(self) -> None:
+        """Sweep for ever."""
+        while True:
+            await asyncio.sleep(SWEEP_SECONDS)
+            self.sweep()
+
+    def _cut(self, transport: asyncio.Transport) -> None:
+        self.closed(transport)
+        transport.abort()  # whatever waits to be sent: it is not taken
+
+
+class Counted(asyncio.Protocol):
+    """The protocol of a server behind the count of its connections."""
+
+    def __init__(self, connections: Connections, inner: asyncio.Protocol) -> None:
+        self._connections, self._inner = connections, inner
+        self._transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Let it in, or close it at once."""
+        stream = cast("asyncio.Transport", transport)
+        if self._connections.opened(stream):
+            self._transport = stream
+            self._inner.connection_made(stream)
+        else:
+            stream.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Pass on that it has ended."""
+        if self._transport is not None:
+            self._connections.closed(self._transport)
+            self._inner.connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Pass on."""
+        if self._transport is not None:
+            self._inner.data_received(data)
+
+    def eof_received(self) -> bool | None:
+        """Pass on."""
+        return self._inner.eof_received() if self._transport is not None else None
+
+    def pause_writing(self) -> None:
+        """Pass on."""
+        self._inner.pause_writing()
+
+    def resume_writing(self) -> None:
+        """Pass on."""
+        self._inner.resume_writing()
