@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from firmament.core.events import ClassDefined, JobDefined, TasksSubmitted
-from firmament.core.model import Job, Taint
+from firmament.core.model import Job, Taint, TaskClass
 from firmament.core.round_flow.assembly import RoundFlow, first_tasks, snapshot_flow
 from firmament.core.scheduler import Scheduler
 from tests.support.core import machine, scheduler, task_class, tasks, uids
@@ -111,6 +111,20 @@ def test_what_others_have_taken_in_the_round_comes_first():
         tasks(1, *uids("a", 5)),
     )
     assert kept_back(found)["a"] == [("Insufficient cpu", 5), ("node(s) were unschedulable", 1)]
+
+
+def test_what_most_machines_lack_is_not_why_a_task_waits_if_they_lack_more():
+    """Two machines have GPUs, which the round gives away, and room for more; the others have neither any more."""
+    found = scheduler(
+        *(machine(f"gpu{number}", extended={"gpu": 1}) for number in range(2)),
+        *(machine(f"m{number}", cpu=1000) for number in range(6)),
+        tasks(1, *uids("filler", 6), content=task_class(cpu=1000)),
+        tasks(2, *uids("train", 4), content=TaskClass(requests=(("cpu", 500), ("gpu", 1)))),
+    )
+    assert kept_back(found)["train"][0] == ("Insufficient gpu", 8)
+    # The next round begins without a machine that is open; the nearest lack nothing but GPUs.
+    found.apply(tasks(3, *uids("late", 1), content=TaskClass(requests=(("cpu", 400), ("gpu", 1)))))
+    assert kept_back(found)["late"][0] == ("Insufficient gpu", 8)
 
 
 def test_a_gang_that_finds_too_few_places_is_told_so():

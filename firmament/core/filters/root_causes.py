@@ -79,13 +79,17 @@ class RootCauses:
 
     def counts(self) -> list[tuple[str, int]]:
         """Machines per reason, in the order in which reasons are told."""
-        counts: dict[str, Bool] = {}
+        return reasons.ordered([(text, int(told.sum())) for text, told in self.machines().items()])
+
+    def machines(self) -> dict[str, Bool]:
+        """bool[M] by reason: the machines of which it is told; a reason that none bears is left out."""
+        found: dict[str, Bool] = {}
         for index, (cause, refused) in enumerate(self.refusals):
             root = self.code == index
             told = root if cause.stage not in TELLING_ALL else refused & self.at(cause.stage)
             if told.any():
-                counts[cause.text] = told | counts.get(cause.text, False)
-        return reasons.ordered([(text, int(told.sum())) for text, told in counts.items()])
+                found[cause.text] = told | found.get(cause.text, False)
+        return found
 
     def refused(self) -> Bool:
         """bool[M]: machines that something refuses."""

@@ -155,7 +155,7 @@ def snapshot_flow(
         return [*assessed.static[shape].refusals(), *told]
 
     found = gates(problem, resources, lambda shape: assessed.static[shape].refusals())
-    kept = find_kept_back(problem, placed, resources, static, found)
+    kept = find_kept_back(problem, placed, resources, static)
     uids = _uids(snapshot, placed) if with_tasks else ()
     told = RoundWords(snapshot.machine_names, resources, words)
     held = within_capacity(problem, assessed.machines.capacity)
@@ -170,7 +170,7 @@ def problem_flow(problem: PlacementProblem, placement: Placement, words: RoundWo
     def static(shape: int) -> list[MachineRefusal]:
         return [MachineRefusal(Cause(BY_RULES), ~problem.feasible[shape])]
 
-    kept = find_kept_back(problem, placed, words.resources, static, found)
+    kept = find_kept_back(problem, placed, words.resources, static)
     return _flow(problem, placement, placed, words, _Met(found, kept), {}, ())
 
 

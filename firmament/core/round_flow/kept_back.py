@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
+from cost_models.interface import Bool, Int64
 from firmament.core.filters import reasons
 from firmament.core.filters.root_causes import (
     Cause,
@@ -18,7 +20,7 @@ from firmament.core.filters.root_causes import (
 )
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.placement.outcome import PlacementState
-from firmament.core.round_flow.rooms import MOST_SHAPES, ShapeGate
+from firmament.core.round_flow.rooms import MOST_SHAPES
 from firmament.core.rules.constraint import Constraints
 from firmament.core.rules.model_limits import ModelLimits
 from firmament.core.rules.pairs import PairState
@@ -27,7 +29,6 @@ LEFT_OVER = "node(s) had room that the round did not use"
 """Of machines that refuse nothing: a limit of time, or waiting that is cheaper than the place."""
 
 _OUTSIDE = Cause(reasons.NOT_NAMED, Stage.NAMED)
-_UNKNOWN = ShapeGate((), 0)
 
 Reasons = tuple[tuple[str, int], ...]
 
@@ -37,56 +38,75 @@ def find_kept_back(
     placed: Assignments,
     resources: Sequence[str],
     static: Callable[[int], list[MachineRefusal]],
-    before: Mapping[int, ShapeGate],
 ) -> dict[int, Reasons]:
     """Return, for each class of which tasks wait after the round, machines by what keeps one more of them off.
 
-    The reason that matters most comes first: what has closed machines since the round began, then what a filter found
-    that has its turn late, as the machines before it passed all others. ``static``: what refuses a shape beside room;
-    ``before``: by shape, what it met as the round began. Of very many classes only those of most tasks are looked at.
+    The reason that matters most comes first: that of most of the machines that were open as the round began; where
+    none was, of those that came nearest, see ``_nearest``. ``static``: what refuses a shape beside room. Of very many
+    classes only those of most tasks are looked at.
     """
-    state = PlacementState(problem)
-    state.book(placed)
-    waiting = state.residual.remaining.sum(axis=1)
-    concerned = np.argsort(-waiting, kind="stable")[:MOST_SHAPES]
+    waiting = problem.counts.sum(axis=1) - placed.per_class(problem.classes)
     if not waiting.any():
         return {}
-    constraints = _constraints(problem, placed, state)
-    free, found = state.residual.free.T, {}
+    concerned = np.argsort(-waiting, kind="stable")[:MOST_SHAPES]
+    begin, end = (_Moment.of(problem, booked) for booked in (Assignments.empty(), placed))
+    found = {}
     for cls in concerned[waiting[concerned] > 0].tolist():
-        shape = int(problem.shape[cls])
-        refusals = [*_outside_pins(problem, cls), *static(shape)]
-        refusals += lacks(free, problem.requests[shape], resources)
-        causes = root_causes(problem.machines, [*refusals, *rule_refusals(constraints.refusals(cls))])
-        counts = _ordered(causes, before.get(shape, _UNKNOWN))
+        others = [*_outside_pins(problem, cls), *static(int(problem.shape[cls]))]
+        causes = end.causes(cls, others, resources)
+        was_open = ~begin.causes(cls, others, resources).refused()
+        counts = _ordered(causes, was_open if was_open.any() else _nearest(causes))
         found[cls] = (*counts, *_of_open(problem, cls, causes))
     return found
 
 
-def _constraints(problem: PlacementProblem, placed: Assignments, state: PlacementState) -> Constraints:
-    limits = ModelLimits(problem.joint, problem.ledgers, problem.shape)
-    limits.add_all(placed.cls, placed.machine, placed.count)
-    pairs = None if problem.pairs is None else PairState(problem.pairs)
-    if pairs is not None:
-        pairs.add_all(placed.cls, placed.machine, placed.count)
-    return Constraints([state.rules, limits, pairs])
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    """What limits tasks once some are placed."""
+
+    problem: PlacementProblem
+    free: Int64
+    constraints: Constraints
+
+    @classmethod
+    def of(cls, problem: PlacementProblem, placed: Assignments) -> _Moment:
+        state = PlacementState(problem)
+        state.book(placed)
+        limits = ModelLimits(problem.joint, problem.ledgers, problem.shape)
+        limits.add_all(placed.cls, placed.machine, placed.count)
+        pairs = None if problem.pairs is None else PairState(problem.pairs)
+        if pairs is not None:
+            pairs.add_all(placed.cls, placed.machine, placed.count)
+        return cls(problem, state.residual.free.T, Constraints([state.rules, limits, pairs]))
+
+    def causes(self, cls: int, others: Sequence[MachineRefusal], resources: Sequence[str]) -> RootCauses:
+        """Why each machine is refused to one more task of a class."""
+        lacking = lacks(self.free, self.problem.requests[int(self.problem.shape[cls])], resources)
+        rules = rule_refusals(self.constraints.refusals(cls))
+        return root_causes(self.problem.machines, [*others, *lacking, *rules])
+
+
+def _nearest(causes: RootCauses) -> Bool:
+    """bool[M]: machines that passed all filters but the last ones, and of these those with fewest reasons."""
+    if not causes.refusals:
+        return causes.refused()
+    stages = np.array([cause.stage for cause, _ in causes.refusals])[causes.code]
+    last = causes.refused() & (stages == stages[causes.refused()].max(initial=0))
+    reasons_each = np.sum(list(causes.machines().values()), axis=0)
+    return last & (reasons_each == reasons_each[last].min(initial=len(causes.refusals)))
+
+
+def _ordered(causes: RootCauses, matter: Bool) -> list[tuple[str, int]]:
+    """Return machines by reason, that of most of the machines that ``matter`` (bool[M]) first."""
+    found = [
+        (-int((told & matter).sum()), -int(told.sum()), text) for text, told in causes.machines().items()
+    ]
+    return [(text, -machines) for _, machines, text in sorted(found)]
 
 
 def _outside_pins(problem: PlacementProblem, cls: int) -> Iterator[MachineRefusal]:
     if cls in problem.pins:
         yield MachineRefusal(_OUTSIDE, ~problem.within_pins(cls, np.ones(problem.machines, dtype=np.bool_)))
-
-
-def _ordered(causes: RootCauses, before: ShapeGate) -> list[tuple[str, int]]:
-    then = dict(before.refusals)
-    stages = {cause.text: cause.stage for cause, _ in causes.refusals}
-
-    def rank(found: tuple[str, int]) -> tuple[int, int, int]:
-        text, machines = found
-        grown = machines - then.get(text, 0) if before.open else 0
-        return -max(grown, 0), -stages[text], -machines
-
-    return sorted(causes.counts(), key=rank)
 
 
 def _of_open(problem: PlacementProblem, cls: int, causes: RootCauses) -> Iterator[tuple[str, int]]:
