@@ -16,6 +16,8 @@ from poseidon.kube.api.decoding import MalformedObjectError, decode_object
 from poseidon.kube.api.metadata import seconds
 from poseidon.kube.client.errors import KubeError
 from poseidon.kube.client.transport import Transport
+from poseidon.leadership.options import LeaderElectionOptions
+from protos.conventions.secrets import cut_credentials, cut_value
 
 MOST_SKEW = 5.0
 """Seconds by which clocks may differ: the API server's clock is told to the second, and answers take time."""
@@ -31,7 +33,7 @@ async def cluster_findings(
     yield await _nodes(transport)
     election = configuration.leader_election
     if election.leader_elect:
-        yield await _leader(transport, election.resource_namespace or namespace, election.resource_name, wall)
+        yield await _leader(transport, election, election.resource_namespace or namespace, wall)
     use = configuration.utilisation
     if use.metrics_server.mode != "off":
         yield await _source(transport, "metrics.k8s.io", "install metrics-server, or set it to off")
@@ -79,7 +81,10 @@ def _is_usable(node: dict[str, Any]) -> bool:
     return ready and not (node.get("spec") or {}).get("unschedulable")
 
 
-async def _leader(transport: Transport, namespace: str, name: str, wall: Callable[[], float]) -> Finding:
+async def _leader(
+    transport: Transport, election: LeaderElectionOptions, namespace: str, wall: Callable[[], float]
+) -> Finding:
+    name = election.resource_name
     path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}"
     try:
         found = await transport.find(path)
@@ -91,6 +96,13 @@ async def _leader(transport: Transport, namespace: str, name: str, wall: Callabl
     renewed = seconds(spec.renew_time)
     if not spec.holder_identity:
         return Finding("leader", Verdict.WARNING, "nobody leads; is a bridge running?")
+    longest = election.longest_lease
+    if spec.lease_duration_seconds > longest:
+        text = (
+            f"{spec.holder_identity} holds the Lease for {spec.lease_duration_seconds} s, which no bridge writes; it "
+            f"counts as {longest:.0f} s; find out who that is, then: kubectl -n {namespace} delete lease {name}"
+        )
+        return Finding("leader", Verdict.WARNING, text)
     if renewed is not None and wall() - renewed > spec.lease_duration_seconds + MOST_SKEW:
         ago = f"{wall() - renewed:.0f} s ago"
         text = f"{spec.holder_identity} renewed its Lease {ago}, and no more; nothing is bound until a bridge runs"
@@ -113,7 +125,7 @@ async def served(transport: Transport, check: str, group: str, absent: str, verd
 
 
 async def _prometheus(url: str) -> Finding:
-    check = "measured use prometheus"
+    check, shown = "measured use prometheus", cut_value(url)
     timeout = aiohttp.ClientTimeout(total=_PROMETHEUS_SECONDS)
     try:
         async with (
@@ -122,9 +134,9 @@ async def _prometheus(url: str) -> Finding:
         ):
             status = answer.status
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
-        text = f"{url}: {error or 'no answer'}; correct utilisation.prometheus.url"
+        text = f"{shown}: {cut_credentials(str(error)) or 'no answer'}; correct utilisation.prometheus.url"
         return Finding(check, Verdict.WARNING, text)
     # Whether the bridge may ask, its token decides; that somebody answers is seen here.
     if status in (200, 401, 403):
-        return Finding(check, Verdict.OK, f"{url} answers")
-    return Finding(check, Verdict.WARNING, f"{url}: answers {status}; correct utilisation.prometheus.url")
+        return Finding(check, Verdict.OK, f"{shown} answers")
+    return Finding(check, Verdict.WARNING, f"{shown}: answers {status}; correct utilisation.prometheus.url")

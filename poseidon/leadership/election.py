@@ -2,8 +2,9 @@
 
 The rules are those of client-go's ``leaderelection``: a Lease that nobody holds, or that has not been renewed for as
 long as it states since this process saw the last renewal, may be taken over; whoever leads stops when it has not
-renewed for ``renew_deadline``. Clocks of different machines are never compared: only changes of the Lease count, and
-when they are seen here.
+renewed for ``renew_deadline``. A Lease that states more than ``longest_lease`` counts as if it stated that: its holder
+is no bridge, or none that is configured alike. Clocks of different machines are never compared: only changes of the
+Lease count, and when they are seen here.
 
 A fencing number goes with the Lease, in an annotation: each leader's is larger than that of all before it, and at least
 the milliseconds since the epoch, which bridges without a Lease use. Solvers refuse drivers with smaller ones.
@@ -116,7 +117,8 @@ class Election:
         """Return when, by ``clock``, to ask for the next write."""
         if self._seen is None or self.role is Role.LEADER or self.holder in ("", self._identity):
             return self._try_at
-        return max(self._try_at, self._seen_at + self._seen.spec.lease_duration_seconds)
+        stated = min(self._seen.spec.lease_duration_seconds, self._options.longest_lease)
+        return max(self._try_at, self._seen_at + stated)
 
     def next_write(self) -> LeaseWrite | None:
         """Return what to write now, to lead or to go on leading; None if there is nothing to be written yet.

@@ -11,6 +11,11 @@ from protos.conventions.configuration import PositiveDuration, Section
 JITTER = 1.2
 """By how much of itself a pause before the next try may be longer, as in client-go."""
 
+LONGEST_LEASE = 120.0
+"""Seconds that any Lease may state and be believed."""
+LONGEST_MULTIPLE = 4.0
+"""A Lease may state so many times the duration that is configured here, where that is more."""
+
 _NAME = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"
 
 
@@ -39,3 +44,11 @@ class LeaderElectionOptions(Section):
         if self.retry_period * JITTER >= self.renew_deadline:
             raise ValueError(f"renewDeadline must be longer than {JITTER} times retryPeriod")
         return self
+
+    @property
+    def longest_lease(self) -> float:
+        """The longest duration that a Lease may state; a longer one counts as this, as no bridge writes it.
+
+        Bridges of one cluster are configured alike, or at most by ``LONGEST_MULTIPLE`` apart.
+        """
+        return max(LONGEST_LEASE, LONGEST_MULTIPLE * self.lease_duration)

@@ -2,7 +2,8 @@
 
 Objects are as ``poseidon plan`` reads them, each cut down to the fields that the bridge decodes: containers'
 environments, commands and probes, parameters of storage classes, and whatever else may hold secrets, are left behind.
-Annotations stay that schedulers define. A part that cannot be had is told, and the rest goes on.
+Annotations stay that are on a list (``poseidon.live.kept``), no others. Credentials are cut out of URLs wherever they
+stand. A part that cannot be had is told, and the rest goes on.
 """
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ from poseidon.kube.api.metadata import KubeStruct
 from poseidon.kube.api.resource import Resource
 from poseidon.kube.client.errors import ApiError, KubeError
 from poseidon.kube.client.transport import Transport
+from poseidon.live.kept import keep
 from poseidon.live.solver import NoAnswerError, state_of
 from poseidon.metrics_sources.koordinator import NODE_METRICS
+from protos.conventions.secrets import cut_credentials, cut_urls
 from protos.conventions.tls import TlsError, TlsFiles
 
 COLLECTIONS: tuple[Resource[Any], ...] = (
@@ -51,11 +54,6 @@ COLLECTIONS: tuple[Resource[Any], ...] = (
     collections.PODS,
 )
 
-_DOMAINS = ("kubernetes.io", "k8s.io", "karpenter.sh", "koordinator.sh", "firmament.io", "network.aware.com")
-_KEYS = ("firmament-gang-scheduling", "sakkara.group.constraints")
-_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-"""Holds all that the object has, secrets included."""
-
 _PAGE = 500
 
 FOLDER = "support-bundle"
@@ -77,7 +75,7 @@ async def objects_of(
 ) -> list[dict[str, Any]]:
     """Return the objects of a collection in the first version that is served, none if none is.
 
-    ``annotations``: keys that stay beside those of schedulers. Raises ``KubeError`` and ``msgspec.DecodeError``.
+    ``annotations``: keys that stay beside those that placement reads. Raises ``KubeError`` and ``msgspec.DecodeError``.
     """
     for version in resource.versions():
         try:
@@ -97,7 +95,7 @@ async def _pages(
         page = msgspec.json.decode(await transport.get(resource.path, resource.query(**more)), type=_Page)
         kind = page.kind.removesuffix("List")
         for raw in page.items:
-            cut = _cut(raw, resource.kind, annotations)
+            cut = cut_object(raw, resource.kind, annotations)
             if cut is not None:
                 found.append({"apiVersion": page.apiVersion, "kind": kind, **cut})
         token = page.metadata.get("continue")
@@ -106,26 +104,15 @@ async def _pages(
         more["continue"] = token
 
 
-def _cut(raw: msgspec.Raw, kind: type[KubeStruct], annotations: frozenset[str]) -> dict[str, Any] | None:
+def cut_object(
+    raw: bytes | msgspec.Raw, kind: type[KubeStruct], annotations: frozenset[str] = frozenset()
+) -> dict[str, Any] | None:
+    """Return what a bundle has of an object as the API server sends it, None if it is not what its kind says."""
     try:
         cut: dict[str, Any] = msgspec.to_builtins(decode_object(raw, kind))
     except MalformedObjectError:
         return None  # the bridge sets it aside as well
-    metadata = cut.get("metadata", {})
-    kept = {
-        key: value
-        for key, value in metadata.pop("annotations", {}).items()
-        if key in annotations or _is_known(key)
-    }
-    if kept:
-        metadata["annotations"] = kept
-    return cut
-
-
-def _is_known(key: str) -> bool:
-    domain = key.partition("/")[0]
-    known = key in _KEYS or any(domain == each or domain.endswith(f".{each}") for each in _DOMAINS)
-    return known and key != _LAST_APPLIED
+    return keep(kind.__name__, cut, annotations)
 
 
 class Part(NamedTuple):
@@ -143,7 +130,7 @@ async def cluster_parts(transport: Transport, annotations: Sequence[str]) -> Asy
         try:
             found = await objects_of(transport, resource, annotations)
         except (KubeError, msgspec.DecodeError) as error:
-            yield Part(name, b"", str(error))
+            yield Part(name, b"", cut_credentials(str(error)))
             continue
         if found:
             yield Part(name, _json({"apiVersion": "v1", "kind": "List", "items": found}))
@@ -176,7 +163,8 @@ async def page_parts(program: str, url: str) -> AsyncIterator[Part]:
 
             async def read(page: str = page) -> bytes:
                 async with session.get(f"{url.rstrip('/')}/{page}") as answer:
-                    return await answer.content.read(_MOST_BYTES)
+                    text = (await answer.content.read(_MOST_BYTES)).decode("utf-8", "replace")
+                    return cut_credentials(text).encode()
 
             yield await _attempt(f"{program}/{page}.txt", read)
 
@@ -187,7 +175,10 @@ def round_parts(folder: Path, most: int = MOST_ROUNDS) -> Iterator[Part]:
         rounds = sorted(each for each in folder.iterdir() if each.is_dir() and each.name.startswith("round-"))
         files = [file for each in rounds[-most:] for file in sorted(each.iterdir())]
         for file in files:
-            yield Part(f"rounds/{file.parent.name}/{file.name}", file.read_bytes())
+            content = file.read_bytes()
+            if file.suffix == ".json":
+                content = cut_credentials(content.decode("utf-8", "replace")).encode()
+            yield Part(f"rounds/{file.parent.name}/{file.name}", content)
     except OSError as error:
         yield Part("rounds", b"", f"{error.filename or folder}: {error.strerror}")
 
@@ -208,7 +199,7 @@ async def _attempt(name: str, make: Callable[[], Awaitable[bytes]]) -> Part:
         TimeoutError,
         msgspec.DecodeError,
     ) as error:
-        return Part(name, b"", str(error) or type(error).__name__)
+        return Part(name, b"", cut_credentials(str(error)) or type(error).__name__)
 
 
 def archive(parts: Sequence[Part], moment: float) -> bytes:
@@ -231,7 +222,8 @@ def _read_me(parts: Sequence[Part]) -> bytes:
         f"  poseidon plan -f {FOLDER}/cluster",
         f"  poseidon explain -f {FOLDER}/cluster --pod NAMESPACE/NAME",
         "",
-        "Objects hold the fields that placement looks at, and no others: no environments, commands or secrets.",
+        "Objects hold the fields and annotations that placement reads, and no others: no environments, commands or",
+        "secrets. Credentials are cut out of URLs. Labels are there, all of them.",
         "",
         *(f"{each.name}: {each.problem or f'{len(each.content)} bytes'}" for each in parts),
     ]
@@ -239,4 +231,4 @@ def _read_me(parts: Sequence[Part]) -> bytes:
 
 
 def _json(value: Any) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(value), indent=1)
+    return msgspec.json.format(msgspec.json.encode(cut_urls(value)), indent=1)

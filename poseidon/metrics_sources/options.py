@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StrictStr, model_validator
 
 from protos.conventions.configuration import PositiveDuration, Section
+from protos.conventions.secrets import cut_value
 
 Statistic: TypeAlias = Literal["avg", "p50", "p90", "p95", "p99", "std"]
 
@@ -20,7 +21,9 @@ def _mode(value: object) -> object:
 def _url(value: str) -> str:
     parts = urlsplit(value)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-        raise ValueError(f"{value!r} is not an http(s) URL; write one such as http://prometheus:9090")
+        raise ValueError(
+            f"{cut_value(value)!r} is not an http(s) URL; write one such as http://prometheus:9090"
+        )
     return value
 
 

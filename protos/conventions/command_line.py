@@ -10,6 +10,8 @@ from typing import Any
 
 import click
 
+from protos.conventions.secrets import cut_credentials
+
 _UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 """What writing to standard output fails with where the place behind it is full or broken."""
 
@@ -31,7 +33,7 @@ class OneLineCommand(click.Command):
                 error, click.exceptions.NoArgsIsHelpError
             ):
                 path = error.ctx.command_path if error.ctx else self.name
-                click.echo(f"{path}: {' '.join(error.format_message().split())}", err=True)
+                click.echo(cut_credentials(f"{path}: {' '.join(error.format_message().split())}"), err=True)
             else:
                 error.show()
             sys.exit(error.exit_code)

@@ -17,6 +17,8 @@ import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
 from pydantic.alias_generators import to_camel
 
+from protos.conventions.secrets import cut_configuration
+
 API_VERSION: Final = "firmament.io/v1alpha1"
 KIND: Final = "SchedulerConfiguration"
 
@@ -83,9 +85,10 @@ class Document(Section):
         """Return the whole configuration as YAML with every default filled in; it can be read again.
 
         What is not of this part stands there as it was given, but for what its default tells of how it is written.
+        Credentials are cut (``protos.conventions.secrets``): the text is shown to people, and put into archives.
         """
         known = {**self._others, **self.model_dump(by_alias=True, mode="json")}
-        whole = {key: known[key] for key in defaults()}
+        whole = cut_configuration({key: known[key] for key in defaults()})
         return yaml.safe_dump(whole, sort_keys=False, default_flow_style=False, allow_unicode=True)
 
 

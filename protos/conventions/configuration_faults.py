@@ -10,6 +10,7 @@ from typing import Any, get_args
 from pydantic import BaseModel
 
 from protos.conventions.configuration import Document, defaults
+from protos.conventions.secrets import cut_urls
 
 _WANTED = MappingProxyType(
     {
@@ -57,7 +58,7 @@ def _shown(given: object) -> str:
         return {None: "null", True: "true", False: "false"}[given]
     if isinstance(given, Mapping):
         return "a map"
-    return "a list" if isinstance(given, (list, tuple)) else repr(given)
+    return "a list" if isinstance(given, (list, tuple)) else repr(cut_urls(given))
 
 
 def _remedy(key: str, known: Sequence[str]) -> str:

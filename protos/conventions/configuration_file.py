@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from protos.conventions.configuration import API_VERSION, KIND, Document, defaults
 from protos.conventions.configuration_faults import schema_fault
+from protos.conventions.secrets import cut_credentials
 
 Part = TypeVar("Part", bound=Document)
 
@@ -24,7 +25,7 @@ _LONGEST = 500
 class ConfigurationError(ValueError):
     """A configuration that cannot be used. ``lines``: one per fault, naming file, field, fault and remedy.
 
-    What is given is made printable, and cut where it is very long.
+    What is given is made printable, without credentials, and cut where it is very long.
     """
 
     def __init__(self, lines: Iterable[str]) -> None:
@@ -61,7 +62,7 @@ def load_part(
 
 
 def _one_line(text: str) -> str:
-    text = "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
+    text = "".join(each if each.isprintable() else repr(each)[1:-1] for each in cut_credentials(text))
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 

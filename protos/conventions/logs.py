@@ -17,6 +17,8 @@ from typing import Any, TextIO, TypeVar
 
 import click
 
+from protos.conventions.secrets import cut_credentials
+
 LEVELS = ("debug", "info", "warning", "error")
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -49,7 +51,9 @@ class TextFormatter(logging.Formatter):
             f"time={_time(record)} level={record.levelname.lower()} "
             f'logger={_logger(record)} msg="{escaped(words)}"{shown}'
         )
-        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+        return (
+            f"{line}\n{cut_credentials(self.formatException(record.exc_info))}" if record.exc_info else line
+        )
 
 
 class JsonFormatter(logging.Formatter):
@@ -66,7 +70,7 @@ class JsonFormatter(logging.Formatter):
         }
         members = {key: text for key, text, _ in pairs if key not in said}
         if record.exc_info:
-            members["traceback"] = self.formatException(record.exc_info)
+            members["traceback"] = cut_credentials(self.formatException(record.exc_info))
         return json.dumps(said | members)
 
 
@@ -90,7 +94,10 @@ def _quoted(text: str, *, always: bool) -> str:
 
 
 def _parts(record: logging.LogRecord) -> tuple[str, list[tuple[str, str, bool]]]:
-    """Return the words of a message and its pairs: key, value, and whether the template quotes it."""
+    """Return the words of a message and its pairs: key, value, and whether the template quotes it.
+
+    URLs in them have no credentials.
+    """
     template, values = str(record.msg), record.args
     if not isinstance(values, tuple) or not values:
         # Nothing to tell the values apart by: the text is taken as it is, but for what ends lines.
@@ -104,8 +111,8 @@ def _parts(record: logging.LogRecord) -> tuple[str, list[tuple[str, str, bool]]]
         end = found[index + 1].start() if index + 1 < len(found) else len(template)
         quoted = value[:1] == '"'
         text = _filled(value[1:-1] if quoted else value, left) + _filled(template[pair.end() : end], left)
-        pairs.append((key, text, quoted))
-    return words, pairs
+        pairs.append((key, cut_credentials(text), quoted))
+    return cut_credentials(words), pairs
 
 
 def _filled(template: str, left: list[Any]) -> str:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from protos.conventions.secrets import cut_value
+
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
 
@@ -44,7 +46,9 @@ def tracer_of(url: str | None, service: str, version: str) -> Tracer | None:
         return None
     scheme, separator, host = url.partition("://")
     if scheme not in ("http", "https") or not separator or not host:
-        raise TracingError(f"--traces: {url!r} is no address of a collector; write http://HOST:4317")
+        raise TracingError(
+            f"--traces: {cut_value(url)!r} is no address of a collector; write http://HOST:4317"
+        )
     try:
         from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
         from opentelemetry.sdk.resources import Resource

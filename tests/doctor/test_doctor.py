@@ -31,9 +31,9 @@ def node(*, ready: str = "True", **spec: Any) -> dict[str, Any]:
     return {"spec": spec, "status": {"conditions": [{"type": "Ready", "status": ready}]}}
 
 
-def lease(holder: str, age: float) -> dict[str, Any]:
+def lease(holder: str, age: float, stated: int = 15) -> dict[str, Any]:
     renewed = datetime.fromtimestamp(time.time() - age, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    return {"holderIdentity": holder, "leaseDurationSeconds": 15, "renewTime": renewed}
+    return {"holderIdentity": holder, "leaseDurationSeconds": stated, "renewTime": renewed}
 
 
 class ApiServer:
@@ -247,6 +247,8 @@ async def test_clocks_that_differ(tmp_path, ahead, says):
         (("", 1.0), "warning", "nobody leads"),
         (("bridge-a", 300.0), "warning", "bridge-a renewed its Lease 30"),
         (("bridge-a", 2.0), "ok", "bridge-a"),
+        (("ghost", 2.0, 2**31 - 1), "warning", "ghost holds the Lease for 2147483647 s"),
+        (("ghost", 300.0, 2**31 - 1), "warning", "counts as 120 s"),
     ],
 )
 async def test_who_leads(tmp_path, given, verdict, says):

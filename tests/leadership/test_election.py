@@ -84,6 +84,27 @@ def test_a_held_lease_is_left_alone_until_it_has_not_changed_for_as_long_as_it_s
     assert write.lease.spec.lease_transitions == 4
 
 
+@pytest.mark.parametrize("configured", [15.0, 20.0, 60.0, 3600.0])
+@pytest.mark.parametrize("stated", [121, 2**31 - 1, 2**62])
+def test_a_lease_of_a_ghost_is_taken_after_the_bound_whatever_it_states(configured: float, stated: int):
+    clock = Clock()
+    options = LeaderElectionOptions(leader_elect=True, lease_duration=configured)
+    election = Election(
+        "a", options, namespace="x", clock=clock, wall=lambda: 1e6 + clock(), random=Random(1)
+    )
+    ghost = held("ghost")
+    election.told(replace(ghost, spec=replace(ghost.spec, lease_duration_seconds=stated)))
+    bound = min(stated, max(120.0, 4 * configured))
+    assert election.due() == pytest.approx(bound)
+    clock.now = bound - 0.1
+    assert election.next_write() is None
+    clock.now = bound
+    write = election.next_write()
+    assert write is not None
+    assert write.lease.spec.holder_identity == "a"
+    assert write.lease.spec.lease_duration_seconds == configured
+
+
 def test_a_lease_that_nobody_holds_is_taken_at_once():
     election = candidate()
     election.told(held(""))

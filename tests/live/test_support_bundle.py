@@ -36,6 +36,9 @@ def guarded(name, **spec):
     made["spec"].setdefault("volumes", []).append({"name": "s", "secret": {"secretName": SECRET}})
     made["metadata"]["annotations"] = {
         LAST_APPLIED: SECRET,
+        "kapp.k14s.io/original": SECRET,
+        "csi.storage.k8s.io/node-publish-secret-value": SECRET,
+        "iam.kubernetes.io/aws-secret-key": SECRET,
         "vault.example.com/token": SECRET,
         "scheduling.koordinator.sh/load-estimated-scaling-factors": "{}",
     }
@@ -50,8 +53,20 @@ async def bundled(s, file, *options):
     return await asyncio.to_thread(CliRunner().invoke, main, arguments)
 
 
+CONFIGURATION = f"""
+apiVersion: firmament.io/v1alpha1
+kind: SchedulerConfiguration
+utilisation:
+  prometheus:
+    url: http://reader:{SECRET}@127.0.0.1:1/prometheus
+    queries: [{{query: up, resource: cpu}}]
+"""
+
+
 async def test_it_can_be_planned_with_and_holds_no_secret(tmp_path):
-    async with scene(tmp_path) as s:
+    config = tmp_path / "scheduler.yaml"
+    config.write_text(CONFIGURATION)
+    async with scene(tmp_path, config=config) as s:
         for name in await s.nodes(3, [SMALL]):
             create_object(s.operations, csi_node(name, disk_example_com=1))
         create_object(s.operations, storage_class() | {"parameters": {"password": SECRET}})
@@ -64,8 +79,12 @@ async def test_it_can_be_planned_with_and_holds_no_secret(tmp_path):
         await s.until_bound(1)
         create_object(s.operations, guarded("later", cpu="1", volumes=using("c")))
         file = tmp_path / "bundle.tar.gz"
-        outcome = await bundled(s, file, "--bridge-url", f"http://127.0.0.1:{port}")
+        options = ["--bridge-url", f"http://127.0.0.1:{port}", "--config", str(config)]
+        options += ("--solver-url", f"http://u:{SECRET}@127.0.0.1:{free_port()}?token={SECRET}")
+        outcome = await bundled(s, file, *options)
         assert outcome.exit_code == 0, outcome.output
+        assert SECRET not in outcome.output
+        assert SECRET not in s.log("bridge")
         assert file.stat().st_mode & 0o077 == 0
         with tarfile.open(file) as tar:
             tar.extractall(tmp_path / "out", filter="data")
@@ -74,6 +93,8 @@ async def test_it_can_be_planned_with_and_holds_no_secret(tmp_path):
         assert {f"support-bundle/{name}" for name in ("README.txt", "versions.json", "doctor.json")} <= names
         assert "support-bundle/solver/state.json" in names
         assert "poseidon_build_info" in (found / "bridge" / "metrics.txt").read_text()
+        assert "url: http://***@127.0.0.1:1/prometheus" in (found / "bridge" / "configz.txt").read_text()
+        assert "http://***@127.0.0.1:1/prometheus: " in (found / "doctor.json").read_text()
         assert not any(SECRET in each.read_text() for each in found.rglob("*") if each.is_file())
         pods = json.loads((found / "cluster" / "pods.json").read_text())["items"]
         kept = {"scheduling.koordinator.sh/load-estimated-scaling-factors": "{}"}

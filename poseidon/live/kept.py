@@ -1,0 +1,137 @@
+"""What of an object's free texts a support bundle keeps: those that placement reads, by a list; nothing else.
+
+Labels stay, as selectors of any object may look at them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from poseidon.app_network.good_state import LAST_GOOD as LAST_GOOD_SPEC
+from poseidon.group_trees.spec.groups import GROUP_KEYS
+from poseidon.group_trees.spec.keys import CONSTRAINTS_ANNOTATION, LAST_GOOD
+from poseidon.kube.api.storage import BIND_COMPLETED, DEFAULT_CLASS, LEGACY_CLASS, SELECTED_NODE
+from poseidon.lifecycle.recovery import RECREATIONS
+from poseidon.offline.movable import REFUSALS
+from poseidon.pod_groups.membership import GANG_ANNOTATION, MIRROR_ANNOTATION
+from poseidon.pods.estimates import NODE_ANNOTATIONS, POD_ANNOTATIONS
+from poseidon.pods.resources import BANDWIDTH_ANNOTATIONS
+from poseidon.pods.visibility import ANNOTATION_PREFIX
+
+ANNOTATIONS: frozenset[str] = frozenset(
+    {
+        BIND_COMPLETED,
+        CONSTRAINTS_ANNOTATION,
+        DEFAULT_CLASS,
+        GANG_ANNOTATION,
+        LAST_GOOD,
+        LAST_GOOD_SPEC,
+        LEGACY_CLASS,
+        MIRROR_ANNOTATION,
+        RECREATIONS,
+        SELECTED_NODE,
+        *BANDWIDTH_ANNOTATIONS,
+        *NODE_ANNOTATIONS,
+        *POD_ANNOTATIONS,
+        *REFUSALS,
+    }
+)
+"""Annotations that placement reads, beside those that begin with ``ANNOTATION_PREFIX``, which are for cost models."""
+
+_SPOKEN_FOR = frozenset({"PodScheduled"})
+"""Types of conditions whose messages are kept: schedulers write them, from what placement reads."""
+
+_NAMES_OF_CUSTOM_OBJECTS = frozenset(
+    {
+        "apiVersion",
+        "bandwidthAllocatable",
+        "bandwidthAllocated",
+        "bandwidthCapacity",
+        "conditions",
+        "configMapName",
+        "configmapName",
+        "costList",
+        "costs",
+        "dependencies",
+        "destination",
+        "index",
+        "kind",
+        "lastTransitionTime",
+        "maxNetworkCost",
+        "minBandwidth",
+        "name",
+        "namespace",
+        "networkCost",
+        "nodeCount",
+        "numMembers",
+        "origin",
+        "originCosts",
+        "originList",
+        "reason",
+        "runningWorkloads",
+        "scheduleStartTime",
+        "selector",
+        "status",
+        "topologyCalculationTime",
+        "topologyIndex",
+        "topologyKey",
+        "topologyList",
+        "topologyOrder",
+        "topologySortingAlgorithm",
+        "type",
+        "weightCalculationTime",
+        "weights",
+        "workload",
+        "workloads",
+    }
+)
+"""Fields of AppGroup and NetworkTopology, whose specs are read as they were written."""
+
+
+def keep(kind: str, cut: dict[str, Any], annotations: Collection[str] = ()) -> dict[str, Any]:
+    """Return a decoded object, as builtins, with what a bundle keeps of it; ``annotations``: keys that stay, too."""
+    metadata = cut.get("metadata", {})
+    given = metadata.pop("annotations", {})
+    kept = {key: value for key, value in given.items() if is_kept(key) or key in annotations}
+    if kept:
+        metadata["annotations"] = kept
+    if kind in _BY_KIND:
+        cut = _BY_KIND[kind](cut)
+    if isinstance(cut.get("status"), dict):
+        _drop_messages(cut["status"])
+    return cut
+
+
+def is_kept(annotation: str) -> bool:
+    """Whether placement reads an annotation."""
+    return annotation in ANNOTATIONS or annotation.startswith(ANNOTATION_PREFIX)
+
+
+def _drop_messages(status: dict[str, Any]) -> None:
+    status.pop("message", None)
+    for each in status.get("conditions", ()):
+        if isinstance(each, dict) and each.get("type") not in _SPOKEN_FOR:
+            each.pop("message", None)
+
+
+def _of_group_map(cut: dict[str, Any]) -> dict[str, Any]:
+    data = {key: value for key, value in cut.get("data", {}).items() if key in GROUP_KEYS}
+    return {**cut, "data": data}
+
+
+def _of_custom_object(cut: dict[str, Any]) -> dict[str, Any]:
+    return {key: _named(value) if key in ("spec", "status") else value for key, value in cut.items()}
+
+
+def _named(value: Any) -> Any:
+    """Return a value with the fields alone whose names placement knows."""
+    if isinstance(value, dict):
+        return {key: _named(each) for key, each in value.items() if key in _NAMES_OF_CUSTOM_OBJECTS}
+    return [_named(each) for each in value] if isinstance(value, list) else value
+
+
+_BY_KIND: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = MappingProxyType(
+    {"ConfigMap": _of_group_map, "AppGroup": _of_custom_object, "NetworkTopology": _of_custom_object}
+)
