@@ -24,7 +24,7 @@ export PIP_NO_INPUT := 1
 # Tests and demos start hundreds of processes, which would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-full lint bench proto pictures site lock images chart format clean help
+.PHONY: demo test test-full mutants release-check lint bench proto pictures site lock images chart format clean help
 
 demo: $(INSTALLED) ## Schedule a simulated cluster of 1,000 nodes with both processes
 	@$(BIN)/poseidon demo $(ARGS)
@@ -36,6 +36,15 @@ test: $(INSTALLED) ## Run the tests
 test-full: $(INSTALLED) ## Run the tests with all their examples, and those marked full
 	@echo "==> tests in full"
 	@EFFORT=1 $(PYTEST) --timeout 300 $(ARGS)
+
+mutants: $(INSTALLED) ## Put small faults into the programs and see which the tests notice, for some hours
+	@echo "==> mutants"
+	@$(BIN)/python -m tests.mutants $(ARGS)
+
+# One after the other: each has the machine to itself, and the first that fails ends it.
+release-check: ## Run all that has to pass before a release, for about an hour
+	@for target in lint test-full site images chart bench; do $(MAKE) $$target ARGS= || { echo "==> not to be released: make $$target failed" >&2; exit 1; }; done
+	@echo "==> ready to be released: lint, test-full, site, images, chart and bench passed"
 
 lint: $(INSTALLED) ## Check style, formatting, types and the layers of imports
 	@echo "==> ruff check"
@@ -97,7 +106,7 @@ clean: ## Remove the environments, caches and build output
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # No build isolation: it would fetch a setuptools of its own instead of using the locked one. Metadata of an earlier
 # install would be kept as they are, and with them an old list of cost models.

@@ -15,6 +15,8 @@ from hypothesis import HealthCheck, settings
 
 from tests.support.effort import EFFORT, examples
 from tests.support.order import dealt, workers
+from tests.support.time_limits import stretch
+from tests.support.waiting import Terminal
 
 # Which of equally good places a task gets may depend on the last digit of a product of matrices, and that on what
 # OpenBLAS has for the processor. Documents show what one family of processors leads to. Read when numpy is loaded.
@@ -51,6 +53,15 @@ def pytest_collection_finish():
     """Set aside for the collector of garbage what all tests are: with them, each full collection takes 0.2 s."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_configure(config):
+    """Stretch the limit of each test as others are, and let those that wait long say so on the terminal."""
+    if config.getoption("timeout", None) is None:
+        config.option.timeout = stretch(float(config.getini("timeout")))
+    capturing = config.pluginmanager.getplugin("capturemanager")
+    if capturing is not None:
+        Terminal.uncaptured = capturing.global_and_fixture_disabled
 
 
 @pytest.hookimpl(optionalhook=True)

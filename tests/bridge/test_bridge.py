@@ -23,6 +23,7 @@ from poseidon.testbed.api_server.server import SimulatedCluster
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge.scripted_solver import ScriptedSolver, running_solver
 from tests.bridge.solver_view import BOUND, PENDING
+from tests.support.time_limits import stretch
 from tests.support.waiting import until
 
 QUICK = SessionOptions(backoff_initial=0.01, backoff_cap=0.05)
@@ -100,7 +101,7 @@ async def bridging(cluster, port, **options):
             yield registry
         finally:
             stop.set()
-            await asyncio.wait_for(running, 20)
+            await asyncio.wait_for(running, stretch(20))
 
 
 async def bound_pods(api):

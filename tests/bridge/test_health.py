@@ -11,6 +11,7 @@ import pytest
 from prometheus_client import CollectorRegistry, Gauge
 
 from protos.conventions.probes import Heartbeat, application, serve
+from tests.support.time_limits import stretch
 
 
 def story(uid):
@@ -31,7 +32,7 @@ def serving(fault):
 
 def get(url):
     try:
-        with urllib.request.urlopen(url, timeout=5) as response:
+        with urllib.request.urlopen(url, timeout=stretch(5)) as response:
             return response.status, response.read().decode()
     except urllib.error.HTTPError as error:
         with error:

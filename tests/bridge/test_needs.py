@@ -22,6 +22,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge.scripted_solver import ScriptedSolver, running_solver
 from tests.bridge.solver_view import BOUND, PENDING
 from tests.bridge.test_bridge import QUICK, Api, api, cluster
+from tests.support.time_limits import stretch
 from tests.support.waiting import until
 
 __all__ = ["api", "cluster"]  # fixtures
@@ -44,7 +45,7 @@ async def living(cluster, port, **options):
             yield lives
         finally:
             stop.set()
-            await asyncio.wait_for(running, 20)
+            await asyncio.wait_for(running, stretch(20))
 
 
 async def labelled(api: Api, name: str, **labels: str) -> str:

@@ -14,6 +14,7 @@ from poseidon.testbed.api_server.options import ClusterOptions
 from poseidon.testbed.api_server.server import SimulatedCluster
 from tests.bridge.scripted_solver import ScriptedSolver, running_solver
 from tests.bridge.test_bridge import Api
+from tests.support.time_limits import stretch
 from tests.support.waiting import until
 
 KUBECONFIG = """
@@ -81,7 +82,7 @@ async def test_it_binds_and_ends_cleanly_on_a_signal(tmp_path, number):
             )
             await until(lambda: solver.reports, within=30)
             process.send_signal(number)
-            _, err = await asyncio.wait_for(process.communicate(), 20)
+            _, err = await asyncio.wait_for(process.communicate(), stretch(20))
             assert solver.hellos[-1].cluster == "mine"
             assert solver.hellos[-1].fencing > 1_600_000_000_000
         log = err.decode()
@@ -116,7 +117,7 @@ async def test_a_dry_run_has_a_cluster_of_its_own_at_the_solver(tmp_path):
             process = await start(tmp_path, *arguments)
             await until(lambda: solver.synced, within=30)
             process.send_signal(signal.SIGTERM)
-            await asyncio.wait_for(process.communicate(), 20)
+            await asyncio.wait_for(process.communicate(), stretch(20))
         asking, hello = solver.hellos
         assert asking.ephemeral
         assert asking.cluster not in ("mine", hello.cluster)

@@ -23,6 +23,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge.objects import gone, node, pod, present
 from tests.bridge.scripted_solver import ScriptedSolver, running_solver
 from tests.bridge.solver_view import ASSUMED, BOUND, PENDING
+from tests.support.time_limits import stretch
 from tests.support.waiting import until
 
 QUICK = SessionOptions(batch_events=5, window=2, backoff_initial=0.01, backoff_cap=0.05, refused_seconds=0.05)
@@ -228,7 +229,7 @@ async def test_drain_sends_what_is_left_and_ends_the_stream(peer):
         await until(lambda: solver.synced)
         peer.pods_changed([gone(pod("p3"))])
         session.drain()
-        await asyncio.wait_for(running, 5)
+        await asyncio.wait_for(running, stretch(5))
         await until(lambda: solver.ended_cleanly == 1)
         assert "pod-p3" not in solver.states()
 

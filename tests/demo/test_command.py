@@ -7,12 +7,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
 import pytest
+
+from tests.support.waiting import wait_until
 
 SECONDS = 60.0
 SMALL = ("--nodes", "40", "--pods", "100")
@@ -69,11 +70,7 @@ class Demo:
 
 def wait_for(condition: Callable[[], object]):
     """Return the first true value of ``condition``."""
-    deadline = time.monotonic() + SECONDS
-    while not (value := condition()):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    return value
+    return wait_until(condition, within=SECONDS)
 
 
 def lives(process: psutil.Process) -> bool:

@@ -15,6 +15,7 @@ from tests.deploy.installation import installed
 from tests.deploy.manifests import DEPLOY, everything, of_kind, pod_of, rights_of
 from tests.deploy.test_rights_in_use import DEFINITIONS, full_node
 from tests.support.cluster import pod
+from tests.support.time_limits import stretch
 from tests.support.waiting import until
 from tests.ui.test_command import answer, ask_for_cures
 
@@ -37,7 +38,7 @@ async def test_its_account_may_do_what_it_does_and_nothing_more(tmp_path):
         await page.start()
         try:
             base = await page.announced()
-            await asyncio.wait_for(_knows_all(base), 60)
+            await asyncio.wait_for(_knows_all(base), stretch(60))
             found = await asyncio.to_thread(ask_for_cures, base, "default/huge")
             assert found["state"] == "done", found
             assert {each["kind"] for each in found["cures"]} & {"enlarge-node", "lower-request", "add-node"}

@@ -24,6 +24,7 @@ from poseidon.testbed.kubeconfig import write_kubeconfig
 from tests.deploy.installation import installed
 from tests.deploy.manifests import WITH_ROLES, everything, of_kind, rights_of
 from tests.support.cluster import pod
+from tests.support.time_limits import stretch
 from tests.support.waiting import until
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -260,7 +261,7 @@ async def test_every_role_grants_what_is_made_use_of_and_no_verb_more(tmp_path):
 
         try:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(60.0):
+                async with asyncio.timeout(stretch(60.0)):
                     while unused():
                         await asyncio.sleep(0.5)
                         # Another node changes what is said of those who wait.

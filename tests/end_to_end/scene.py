@@ -27,6 +27,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.end_to_end.books import overcommitted, placements
 from tests.end_to_end.shared_solver import SharedSolvers
 from tests.support.cluster import binding, pod
+from tests.support.time_limits import stretch
 from tests.support.waiting import until
 
 Object = dict[str, Any]
@@ -136,7 +137,7 @@ class Scene:
         """Wait until the solver's counts satisfy the condition."""
         async with (
             SolverClient(self.stack.solver_address, self._cluster_name) as client,
-            asyncio.timeout(SECONDS),
+            asyncio.timeout(stretch(SECONDS)),
         ):
             return await client.wait_for(condition)
 

@@ -20,6 +20,7 @@ from poseidon.bridge.state import BridgeState
 from protos.firmament.v1 import scheduler_pb2 as pb
 from protos.firmament.v1 import scheduler_pb2_grpc as pb_grpc
 from tests.bridge.objects import node, pod, present
+from tests.support.time_limits import stretch
 
 QUICK = SessionOptions(backoff_initial=0.01, backoff_cap=0.05, refused_initial=0.01, refused_seconds=0.05)
 
@@ -109,7 +110,7 @@ async def driving(
     try:
         yield driver
         driver.session.drain()
-        await asyncio.wait_for(running, 10.0)
+        await asyncio.wait_for(running, stretch(10.0))
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)

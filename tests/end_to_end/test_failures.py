@@ -8,6 +8,7 @@ import signal
 import pytest
 
 from tests.end_to_end.scene import SECONDS, free_port, names, scene
+from tests.support.time_limits import stretch
 from tests.support.waiting import until
 
 NODES, PODS = 100, 1000
@@ -23,7 +24,7 @@ async def test_the_solver_is_killed_in_the_middle(tmp_path, bound):
         reached = s.binding_reached(max(bound, 1))
         await s.pods(names("early", PODS // 2), cpu="250m")
         if bound:
-            await asyncio.wait_for(reached.wait(), SECONDS)
+            await asyncio.wait_for(reached.wait(), stretch(SECONDS))
         s.stack.solver.signal(signal.SIGKILL)
         assert s.count_bound() < PODS // 2
         await s.pods(names("late", PODS // 2), cpu="500m")
@@ -46,7 +47,7 @@ async def test_the_bridge_is_killed_in_the_middle(tmp_path):
         await s.until_solver(lambda counts: counts.machines == NODES)
         reached = s.binding_reached(150)
         await s.pods(names("p", PODS), cpu="250m")
-        await asyncio.wait_for(reached.wait(), SECONDS)
+        await asyncio.wait_for(reached.wait(), stretch(SECONDS))
         s.stack.bridge.signal(signal.SIGKILL)
         assert s.count_bound() < PODS
         assert await s.stack.bridge.wait() == -signal.SIGKILL
@@ -94,7 +95,7 @@ async def test_the_api_server_goes_away_for_a_while(tmp_path, forgets):
         await s.until_solver(lambda counts: counts.machines == NODES)
         reached = s.binding_reached(100)
         await s.pods(names("p", PODS), cpu="250m")
-        await asyncio.wait_for(reached.wait(), SECONDS)
+        await asyncio.wait_for(reached.wait(), stretch(SECONDS))
         await s.cluster.stop()
         assert s.count_bound() < PODS
         if forgets:
@@ -116,10 +117,10 @@ async def test_sigterm_in_the_middle_drains(tmp_path, process):
         await s.until_solver(lambda counts: counts.machines == NODES)
         reached = s.binding_reached(100)
         await s.pods(names("p", PODS), cpu="250m")
-        await asyncio.wait_for(reached.wait(), SECONDS)
+        await asyncio.wait_for(reached.wait(), stretch(SECONDS))
         child = s.stack.bridge if process == "bridge" else s.stack.solver
         child.signal(signal.SIGTERM)
-        assert await asyncio.wait_for(child.wait(), SECONDS) == 0
+        assert await asyncio.wait_for(child.wait(), stretch(SECONDS)) == 0
         assert "Traceback" not in s.log(process)
         if process == "bridge":
             # Every binding that it had posted is announced too.

@@ -16,6 +16,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 from protos.firmament.v1 import scheduler_pb2_grpc as pb_grpc
 from tests.end_to_end.scene import Scene, names, scene
 from tests.support.effort import examples
+from tests.support.time_limits import stretch
 
 MEGABYTE = 2**20
 MOST_GROWTH = 400 * MEGABYTE
@@ -72,7 +73,7 @@ async def test_thousands_of_connections_that_stand_there(tmp_path):
             await placed_meanwhile(s, "while")
             assert memory_of(s) - held < MOST_GROWTH
             async with aio.insecure_channel(s.stack.solver_address) as channel:  # one more comes in
-                await pb_grpc.SchedulerStub(channel).ListState(pb.ListStateRequest(), timeout=10)
+                await pb_grpc.SchedulerStub(channel).ListState(pb.ListStateRequest(), timeout=stretch(10))
             # Who has said nothing in time is cut off.
             last = standing[-1]
             last.settimeout(30.0)

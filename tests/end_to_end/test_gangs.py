@@ -16,6 +16,7 @@ from poseidon.testbed.objects.resources import PODS, PRIORITY_CLASSES
 from poseidon.testbed.seeding import NodeShape
 from tests.end_to_end.scene import SECONDS, names, scene
 from tests.support.cluster import pod
+from tests.support.time_limits import stretch
 from tests.support.waiting import until
 
 LABEL = "scheduling.x-k8s.io/pod-group"
@@ -163,7 +164,7 @@ async def test_a_preemptor_waits_for_victims_that_take_thirty_seconds(tmp_path, 
             s = on.scene
             child = s.stack.bridge if killed == "bridge" else s.stack.solver
             child.signal(signal.SIGKILL)
-            await asyncio.wait_for(child.wait(), SECONDS)
+            await asyncio.wait_for(child.wait(), stretch(SECONDS))
             await (s.stack.start_bridge() if killed == "bridge" else s.stack.start_solver())
             await s.until_solver(lambda counts: counts.machines == 1)
         # Less important than the preemptor: it must not take the place.
@@ -214,7 +215,7 @@ async def test_a_gang_whose_processes_die_between_decision_and_binding(tmp_path,
         await on.until(lambda: len(on.nodes_of("g")) == 3, "half of the gang is bound")
         child = s.stack.bridge if killed == "bridge" else s.stack.solver
         child.signal(signal.SIGKILL)
-        await asyncio.wait_for(child.wait(), SECONDS)
+        await asyncio.wait_for(child.wait(), stretch(SECONDS))
         held.release()
         await (s.stack.start_bridge() if killed == "bridge" else s.stack.start_solver())
         await on.until(lambda: len(on.nodes_of("g")) == 6, "the gang is whole")
@@ -316,7 +317,7 @@ async def test_a_new_bridge_knows_a_gang_that_has_been_whole(tmp_path):
             on.pod(name, group="train", cpu="1500m")
         await on.until(lambda: on.status("train").get("phase") == "Running", "the gang runs")
         s.stack.bridge.signal(signal.SIGKILL)
-        await asyncio.wait_for(s.stack.bridge.wait(), SECONDS)
+        await asyncio.wait_for(s.stack.bridge.wait(), stretch(SECONDS))
         s.operations.delete(PODS, "default", "g-0000")
         await on.until(lambda: "g-0000" not in on.pods())
         on.pod("foreign", cpu="2", schedulerName="other")

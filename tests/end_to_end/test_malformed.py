@@ -15,6 +15,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 from protos.firmament.v1 import scheduler_pb2_grpc
 from tests.end_to_end.scene import SECONDS, scene
 from tests.server.driving import Driver, bound, machine, task_class, tasks
+from tests.support.time_limits import stretch
 
 # --- gRPC -----------------------------------------------------------------------------------------------------
 
@@ -101,7 +102,7 @@ async def test_bytes_that_are_no_message_are_refused(tmp_path, greeted):
             await call.write(pb.ClientMessage(hello=hello).SerializeToString())
             assert pb.ServerMessage.FromString(await call.read()).WhichOneof("body") == "welcome"
         await call.write(b"\xff\xff\xff nonsense")
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(stretch(SECONDS)):
             assert await call.code() is grpc.StatusCode.INVALID_ARGUMENT
         assert await state(stub) == before
 
@@ -119,7 +120,7 @@ async def command(*arguments, home):
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    async with asyncio.timeout(SECONDS):
+    async with asyncio.timeout(stretch(SECONDS)):
         out, err = await process.communicate()
     return process.returncode, out.decode(), err.decode()
 

@@ -27,6 +27,7 @@ from protos.firmament.v1 import scheduler_pb2_grpc as pb_grpc
 from tests.end_to_end.scene import scene
 from tests.end_to_end.sessions import QUICK, driving
 from tests.support.certificates import DAY, flags, make_authority, sign
+from tests.support.time_limits import stretch
 from tests.support.waiting import until
 
 MAY = "poseidon=mine"
@@ -199,7 +200,7 @@ async def test_both_sides_follow_an_authority_that_is_replaced(place):
             # What was good before is so no more.
             async with aio.secure_channel(target, former.channel_credentials()) as channel:
                 with pytest.raises(aio.AioRpcError) as refused:
-                    await pb_grpc.SchedulerStub(channel).ListState(pb.ListStateRequest(), timeout=5)
+                    await pb_grpc.SchedulerStub(channel).ListState(pb.ListStateRequest(), timeout=stretch(5))
                 assert refused.value.code() is grpc.StatusCode.UNAVAILABLE
 
 

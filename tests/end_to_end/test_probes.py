@@ -12,6 +12,7 @@ from dataclasses import replace
 import yaml
 
 from tests.end_to_end.scene import scene
+from tests.support.time_limits import stretch
 
 
 def free_port() -> int:
@@ -23,7 +24,7 @@ def free_port() -> int:
 
 def get(port: int, path: str) -> tuple[int, str]:
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as response:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=stretch(5)) as response:
             return response.status, response.read().decode()
     except urllib.error.HTTPError as error:
         with error:
@@ -39,7 +40,7 @@ async def test_a_bridge_is_ready_while_it_knows_the_cluster_and_a_solver_answers
         return await asyncio.to_thread(get, port, path)
 
     async def until_status(port: int, code: int) -> str:
-        async with asyncio.timeout(40):
+        async with asyncio.timeout(stretch(40)):
             while True:
                 found, text = await status(port)
                 if found == code:

@@ -22,6 +22,7 @@ from protos.firmament.v1 import scheduler_pb2_grpc as pb_grpc
 from tests.deploy.manifests import everything
 from tests.end_to_end.scene import Scene, scene
 from tests.support.certificates import Certificate, flags, make_authority, sign
+from tests.support.time_limits import stretch
 from tests.support.waiting import until
 
 PAUSE = 0.05
@@ -119,7 +120,7 @@ async def test_nothing_is_lost_while_everything_is_replaced(tmp_path):
         # What was good before is so no more.
         async with aio.secure_channel(s.stack.solver_address, former.channel_credentials()) as channel:
             with pytest.raises(aio.AioRpcError) as refused:
-                await pb_grpc.SchedulerStub(channel).ListState(pb.ListStateRequest(), timeout=5)
+                await pb_grpc.SchedulerStub(channel).ListState(pb.ListStateRequest(), timeout=stretch(5))
             assert refused.value.code() is grpc.StatusCode.UNAVAILABLE
 
 

@@ -22,6 +22,7 @@ from poseidon.kube.write.workqueue import RetryOptions
 from poseidon.testbed.api_server.faults import Fault
 from poseidon.testbed.api_server.options import ClusterOptions
 from tests.support.cluster import pod, running_cluster
+from tests.support.time_limits import stretch
 from tests.support.waiting import until
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -65,7 +66,7 @@ class Scene:
 
     async def evict(self, name, uid, *, beyond=False):
         self.evictor.submit(EvictionRequest(PodRef(uid, "default", name), f"n-{name}", beyond, "make way"))
-        return await asyncio.wait_for(self.outcomes.get(), 10)
+        return await asyncio.wait_for(self.outcomes.get(), stretch(10))
 
     async def pods(self):
         listed = msgspec.json.decode(await self.transport.get("/api/v1/pods"))["items"]
@@ -188,7 +189,7 @@ async def test_what_has_not_been_asked_yet_can_be_withdrawn():
         await until(lambda: busy.hits > 0, within=10)
         scene.evictor.withdraw(uid)
         busy.release()
-        outcome = await asyncio.wait_for(scene.outcomes.get(), 10)
+        outcome = await asyncio.wait_for(scene.outcomes.get(), stretch(10))
         assert outcome == EvictionOutcome(request, "nobody needs its place any more")
         assert set(await scene.pods()) == {"a"}
         scene.evictor.withdraw(uid)

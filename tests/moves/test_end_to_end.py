@@ -24,6 +24,7 @@ from poseidon.testbed.objects.resources import EVENTS, NODES, PODS
 from poseidon.testbed.seeding import NodeShape
 from tests.end_to_end.scene import free_port, scene
 from tests.support.cluster import pod as api_pod
+from tests.support.time_limits import stretch
 from tests.support.waiting import until
 
 KEEPING = """
@@ -147,7 +148,7 @@ async def test_again_and_again_with_metrics(tmp_path):
         )
         try:
             await until(lambda: by_node(s) == {names[0]: 2, names[1]: 2})
-            async with ClientSession() as session, asyncio.timeout(30):
+            async with ClientSession() as session, asyncio.timeout(stretch(30)):
                 told = ""
                 while "poseidon_move_plans_total 2.0" not in told:
                     async with session.get(f"http://127.0.0.1:{port}/metrics") as answer:
@@ -222,7 +223,7 @@ async def test_the_bridge_is_killed_in_the_middle(tmp_path):
         await s.start()
         reached = s.binding_reached(2)
         moving = asyncio.create_task(rescheduled(s, "--at-once", "2"))
-        await asyncio.wait_for(reached.wait(), 30)
+        await asyncio.wait_for(reached.wait(), stretch(30))
         s.stack.bridge.signal(signal.SIGKILL)
         assert await s.stack.bridge.wait() == -signal.SIGKILL
         await s.stack.start_bridge()
@@ -242,7 +243,7 @@ async def test_the_rescheduler_is_killed_in_the_middle(tmp_path):
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "poseidon", *words), stderr=asyncio.subprocess.DEVNULL
         )
-        await asyncio.wait_for(reached.wait(), 30)
+        await asyncio.wait_for(reached.wait(), stretch(30))
         process.kill()
         await process.wait()
         await until(lambda: by_node(s)[""] == 0 and sum(by_node(s).values()) == 8)
@@ -256,7 +257,7 @@ async def test_the_solver_is_killed_in_the_middle(tmp_path):
         await allowed(s, names, 8, 1)
         reached = s.binding_reached(2)
         moving = asyncio.create_task(rescheduled(s, "--at-once", "2"))
-        await asyncio.wait_for(reached.wait(), 30)
+        await asyncio.wait_for(reached.wait(), stretch(30))
         s.stack.solver.signal(signal.SIGKILL)
         assert await s.stack.solver.wait() == -signal.SIGKILL
         await s.stack.start_solver()

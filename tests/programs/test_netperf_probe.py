@@ -30,6 +30,7 @@ from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.testbed.kubeconfig import write_kubeconfig
 from tests.support.cluster import running_cluster
+from tests.support.time_limits import stretch
 
 LABELS = {"app": "netperf"}
 
@@ -86,7 +87,7 @@ class TestRoundTrips:
             writer.close()
             reader, writer = await asyncio.open_connection("127.0.0.1", near.port)
             writer.write(b"x" * 5000)
-            assert await asyncio.wait_for(_all(reader), 5) == b""
+            assert await asyncio.wait_for(_all(reader), stretch(5)) == b""
             writer.close()
             await measure("127.0.0.1", near.port, seconds=0, samples=1, clock=time.perf_counter)
 

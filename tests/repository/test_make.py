@@ -14,6 +14,8 @@ TARGETS = (
     "demo",
     "test",
     "test-full",
+    "mutants",
+    "release-check",
     "lint",
     "bench",
     "proto",

@@ -16,6 +16,7 @@ from firmament.server.saving import ArtefactFolder
 from firmament.solvers.process_solver import DEFAULT_SOLVER
 from protos.firmament.v1 import scheduler_pb2 as pb
 from protos.firmament.v1 import scheduler_pb2_grpc
+from tests.support.time_limits import stretch
 
 SECONDS = 30.0
 END: Any = grpc.aio.EOF  # type: ignore[attr-defined] # missing in grpc-stubs
@@ -65,7 +66,7 @@ class Driver:
 
     async def receive(self) -> pb.ServerMessage:
         """Return the next message, noting what it says; raises ``StreamEndedError``."""
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(stretch(SECONDS)):
             try:
                 message = await self.call.read()
             except grpc.aio.AioRpcError as error:
@@ -145,7 +146,7 @@ async def running_server(
 
 async def eventually(condition: Callable[[], Any]) -> None:
     """Wait until the condition, which may be a coroutine function, holds."""
-    async with asyncio.timeout(SECONDS):
+    async with asyncio.timeout(stretch(SECONDS)):
         while True:
             value = condition()
             if asyncio.iscoroutine(value):

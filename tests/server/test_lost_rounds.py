@@ -25,6 +25,7 @@ from firmament.solvers.ortools_solver import OrToolsSolver
 from firmament.wire.rounds import EncodedRound
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.support.core import Clock, machine, tasks
+from tests.support.time_limits import stretch
 
 SECONDS = 30.0
 
@@ -98,7 +99,7 @@ async def test_the_driver_is_told_of_a_round_whose_asker_has_gone():
     with pytest.raises(asyncio.CancelledError):
         await call
     solver.let.set()
-    async with asyncio.timeout(SECONDS):
+    async with asyncio.timeout(stretch(SECONDS)):
         await driver.told.wait()
     (delta,) = pb.RoundResult.FromString(driver.results[0].body).deltas
     assert (delta.task, delta.machine) == ("a", "m")

@@ -11,6 +11,7 @@ import pytest
 from firmament.server.address import AddressError, ListenAddress, check_free, parse_address
 from firmament.server.outbox import DriverOutbox, Ending
 from protos.firmament.v1 import scheduler_pb2 as pb
+from tests.support.time_limits import stretch
 
 
 def result(number: int) -> pb.ServerMessage:
@@ -31,13 +32,13 @@ async def test_acknowledgements_are_coalesced():
 async def test_producers_wait_for_room():
     outbox = DriverOutbox(capacity=2)
     outbox.put(result(1))
-    await asyncio.wait_for(outbox.room(), 1)
+    await asyncio.wait_for(outbox.room(), stretch(1))
     outbox.put(result(2))
     waiting = asyncio.ensure_future(outbox.room())
     await asyncio.sleep(0)
     assert not waiting.done()
     assert await outbox.take() == result(1)
-    await asyncio.wait_for(waiting, 1)
+    await asyncio.wait_for(waiting, stretch(1))
 
 
 async def test_closing_with_and_without_what_waits():
@@ -59,7 +60,7 @@ async def test_closing_wakes_whoever_waits():
     outbox.put(result(1))
     waiting = asyncio.ensure_future(outbox.room())
     outbox.close(Ending(), flush=False)
-    await asyncio.wait_for(waiting, 1)
+    await asyncio.wait_for(waiting, stretch(1))
     assert await outbox.take() == Ending()
 
 

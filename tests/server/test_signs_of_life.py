@@ -23,6 +23,7 @@ from firmament.solvers.ortools_solver import OrToolsSolver
 from protos.firmament.v1 import scheduler_pb2 as pb
 from protos.firmament.v1 import scheduler_pb2_grpc as pb_grpc
 from tests.server.driving import SECONDS, machine
+from tests.support.time_limits import stretch
 
 EVERY = 0.02
 
@@ -53,7 +54,10 @@ async def test_a_driver_hears_of_a_batch_that_waits():
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     try:
-        async with asyncio.timeout(SECONDS), grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        async with (
+            asyncio.timeout(stretch(SECONDS)),
+            grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel,
+        ):
             await _converse(pb_grpc.SchedulerStub(channel).Session(None), gate)
     finally:
         gate.may_pass.set()

@@ -17,6 +17,7 @@ from poseidon.testbed.api_server.server import SimulatedCluster
 from poseidon.testbed.objects.resources import PODS
 from poseidon.testbed.objects.store import Store
 from tests.support.cluster import pod, running_cluster
+from tests.support.time_limits import stretch
 
 Object = dict[str, Any]
 NOON = 1_767_268_800.0  # 2026-01-01T12:00:00Z
@@ -69,7 +70,7 @@ async def _events(response: aiohttp.ClientResponse) -> AsyncIterator[Object]:
 
 async def take(events: AsyncIterator[Object], count: int) -> list[Object]:
     """Return the next ``count`` events; fails when they do not come within ten seconds."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(stretch(10)):
         return [await anext(events) for _ in range(count)]
 
 

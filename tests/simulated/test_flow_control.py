@@ -14,6 +14,7 @@ from poseidon.testbed.api_server.options import ClusterOptions
 from poseidon.testbed.objects.errors import ApiError
 from tests.simulated.conftest import client_of
 from tests.support.cluster import pod, running_cluster
+from tests.support.time_limits import stretch
 
 PODS = "/api/v1/namespaces/default/pods"
 
@@ -133,7 +134,7 @@ async def test_over_http_a_busy_server_turns_writes_away_but_no_reads() -> None:
                 assert (await api.call("GET", PODS))[0] == 200
 
         names = [f"p{index}" for index in range(6)]
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(stretch(30)):
             await asyncio.gather(*(create(name) for name in names))
         assert set(refused) == {("1", "TooManyRequests")}
         assert {each["metadata"]["name"] for each in (await api.call("GET", PODS))[1]["items"]} == set(names)

@@ -18,6 +18,7 @@ from poseidon.testbed.objects.store import Store, decode
 from tests.simulated.test_custom_resources import definition, group
 from tests.simulated.test_process import running
 from tests.support.cluster import pod
+from tests.support.time_limits import stretch
 
 
 def begin(path: Path) -> Operations:
@@ -100,13 +101,13 @@ def test_a_line_that_is_cut_off_was_never_written(tmp_path: Path) -> None:
 def test_a_process_that_was_killed_comes_back_with_everything(tmp_path: Path) -> None:
     journal = str(tmp_path / "journal")
     with running("--nodes", "3", "--journal", journal) as (process, url):
-        before = json.load(urllib.request.urlopen(f"{url}/api/v1/nodes", timeout=10))
+        before = json.load(urllib.request.urlopen(f"{url}/api/v1/nodes", timeout=stretch(10)))
         process.kill()
         process.wait(10)
     with running("--nodes", "3", "--journal", journal) as (_, url):
-        after = json.load(urllib.request.urlopen(f"{url}/api/v1/nodes", timeout=10))
+        after = json.load(urllib.request.urlopen(f"{url}/api/v1/nodes", timeout=stretch(10)))
         assert after["items"] == before["items"]
         since = before["metadata"]["resourceVersion"]
         watch = f"{url}/api/v1/nodes?watch=1&resourceVersion={since}"
-        with urllib.request.urlopen(watch, timeout=10) as stream:
+        with urllib.request.urlopen(watch, timeout=stretch(10)) as stream:
             assert b'"code":410' in stream.readline()

@@ -24,6 +24,7 @@ from poseidon.testbed.objects.store import decode
 from poseidon.testbed.seeding import NodeShape, create_nodes, create_pods
 from tests.simulated.conftest import new_operations
 from tests.support.cluster import pod
+from tests.support.time_limits import stretch
 
 COMMAND = [sys.executable, "-m", "poseidon.testbed"]
 
@@ -41,7 +42,7 @@ def running(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     finally:
         if process.poll() is None:
             process.kill()
-        process.communicate(timeout=10)
+        process.communicate(timeout=stretch(10))
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -49,15 +50,15 @@ def test_it_announces_itself_and_ends_cleanly(number: signal.Signals, tmp_path: 
     config = tmp_path / "config"
     with running("--nodes", "3", "--kubelets", "--kubeconfig", str(config)) as (process, url):
         assert yaml.safe_load(config.read_text())["clusters"][0]["cluster"] == {"server": url}
-        with urllib.request.urlopen(f"{url}/api/v1/nodes?limit=1", timeout=10) as answer:
+        with urllib.request.urlopen(f"{url}/api/v1/nodes?limit=1", timeout=stretch(10)) as answer:
             assert b'"remainingItemCount":2' in answer.read()
         # A watch that is open must not hold the process back.
-        with urllib.request.urlopen(f"{url}/api/v1/nodes?watch=1", timeout=10) as stream:
+        with urllib.request.urlopen(f"{url}/api/v1/nodes?watch=1", timeout=stretch(10)) as stream:
             assert b"ADDED" in stream.readline()
             before = time.monotonic()
             process.send_signal(number)
             assert process.wait(10) == 0
-            assert time.monotonic() - before < 5
+            assert time.monotonic() - before < stretch(5)
         assert process.stderr is not None
         assert process.stderr.read() == ""
 

@@ -7,6 +7,7 @@ import pytest
 from poseidon.testbed.api_server.options import ClusterOptions
 from tests.simulated.conftest import JsonClient, client_of, summary, take
 from tests.support.cluster import binding, pod, running_cluster
+from tests.support.time_limits import stretch
 
 PODS = "/api/v1/namespaces/default/pods"
 
@@ -83,7 +84,7 @@ async def test_bookmarks_advance_while_the_kind_is_quiet() -> None:
         start = await revision(api)
         async with api.watch(PODS, resourceVersion=start, allowWatchBookmarks="true") as events:
             await api.call("POST", "/api/v1/nodes", {"metadata": {"name": "n"}})
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(stretch(10)):
                 async for event in events:
                     assert event["type"] == "BOOKMARK"
                     assert event["object"]["kind"] == "Pod"
@@ -103,7 +104,10 @@ async def test_without_asking_there_are_no_bookmarks() -> None:
 
 
 async def test_a_timeout_ends_the_watch_after_a_last_bookmark(api: JsonClient) -> None:
-    async with asyncio.timeout(10), api.watch(PODS, timeoutSeconds="1", allowWatchBookmarks="true") as events:
+    async with (
+        asyncio.timeout(stretch(10)),
+        api.watch(PODS, timeoutSeconds="1", allowWatchBookmarks="true") as events,
+    ):
         assert [event["type"] async for event in events] == ["BOOKMARK"]
 
 

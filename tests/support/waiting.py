@@ -4,18 +4,92 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Final
+
+from tests.support.time_limits import stretch
+
+PATIENCE: Final = 10.0
+"""Seconds after which a test that waits says what it waits for, and again each time as many have gone by."""
+
+PAUSE: Final = 0.005
+
+
+class Terminal:
+    """Where tests that wait long say so; a plugin of pytest sets how its capturing is put off meanwhile."""
+
+    uncaptured: Callable[[], AbstractContextManager[None]] = nullcontext
+
+    @classmethod
+    def tell(cls, line: str) -> None:
+        """Write a line that a person sees while tests run."""
+        with cls.uncaptured():
+            print(line, file=sys.stderr, flush=True)  # noqa: T201 (for the person who waits for the tests)
 
 
 async def until(condition: Callable[[], object], *, within: float = 15.0, what: str = "") -> object:
-    """Return the first true value of ``condition``; it may be a coroutine function."""
-    deadline = asyncio.get_running_loop().time() + within
-    while True:
+    """Return the first true value of ``condition``; it may be a coroutine function.
+
+    ``within`` is in seconds of two quiet cores. Raises AssertionError that says ``what``, or the condition's source.
+    """
+    for _ in waits(within, lambda: what or inspect.getsource(condition).strip()):
         value = condition()
         if inspect.isawaitable(value):
             value = await value
         if value:
             return value
-        if asyncio.get_running_loop().time() > deadline:
-            raise AssertionError(f"not within {within} s: {what or inspect.getsource(condition).strip()}")
-        await asyncio.sleep(0.005)
+        await asyncio.sleep(PAUSE)
+    raise AssertionError("unreachable")
+
+
+def wait_until(
+    condition: Callable[[], object],
+    *,
+    within: float = 15.0,
+    what: str = "",
+    clock: Callable[[], float] = time.monotonic,
+) -> object:
+    """Do as ``until`` does, in a thread that has no event loop."""
+    for _ in waits(within, lambda: what or inspect.getsource(condition).strip(), clock):
+        value = condition()
+        if value:
+            return value
+        time.sleep(PAUSE)
+    raise AssertionError("unreachable")
+
+
+def waits(
+    within: float, describe: Callable[[], str], clock: Callable[[], float] = time.monotonic
+) -> Iterator[None]:
+    """Yield once for each try; raise AssertionError when time is up, at the earliest after a second try.
+
+    A try that comes late, because this process got no turn, is made all the same.
+    """
+    begun = told = clock()
+    late = False
+    while True:
+        yield
+        now = clock()
+        if now - begun > stretch(within):
+            if late:
+                raise AssertionError(f"not within {now - begun:.0f} s: {describe()}")
+            late = True
+        elif now - told > PATIENCE:
+            told = now
+            Terminal.tell(
+                f"\nfor {now - begun:.0f} s of at most {stretch(within):.0f} s: waiting for {describe()}"
+            )
+
+
+@contextmanager
+def no_more_than(
+    seconds: float, what: str = "", clock: Callable[[], float] = time.monotonic
+) -> Iterator[None]:
+    """Raise AssertionError if what is done in between takes longer; in seconds of two quiet cores."""
+    begun = clock()
+    yield
+    taken = clock() - begun
+    assert taken < stretch(seconds), f"{what or 'this'} took {taken:.1f} s"

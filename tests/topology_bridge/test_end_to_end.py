@@ -9,6 +9,7 @@ import pytest
 
 from poseidon.testbed.api_server.faults import Fault
 from tests.end_to_end.scene import SECONDS
+from tests.support.time_limits import stretch
 from tests.support.waiting import until
 from tests.topology_bridge.stage import stage
 
@@ -152,7 +153,7 @@ async def test_a_process_dies_between_assume_and_bind(tmp_path, killed):
         await on.until(lambda: len(on.where("train")) == 3, "some are bound")
         child = s.stack.bridge if killed == "bridge" else s.stack.solver
         child.signal(signal.SIGKILL)
-        await asyncio.wait_for(child.wait(), SECONDS)
+        await asyncio.wait_for(child.wait(), stretch(SECONDS))
         held.release()
         await (s.stack.start_bridge() if killed == "bridge" else s.stack.start_solver())
         await on.until(lambda: on.status("train") == "Bound", "the group is whole")

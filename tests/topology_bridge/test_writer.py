@@ -16,6 +16,7 @@ from poseidon.kube.write.patch_writer import LabelWrite, MapWrite, PatchWriter
 from poseidon.testbed.api_server.server import SimulatedCluster
 from poseidon.testbed.objects.resources import PODS
 from tests.support.cluster import pod
+from tests.support.time_limits import stretch
 
 
 async def test_what_waits_is_written_at_once_and_a_namesake_is_left_alone():
@@ -55,7 +56,7 @@ async def test_what_waits_is_written_at_once_and_a_namesake_is_left_alone():
             writer.submit(LabelWrite(PodRef("another", "default", "a"), {"status": "Wrong"}))
             running = asyncio.create_task(writer.run())
             quiet.set()
-            await asyncio.wait_for(writer.wait_drained(), 10.0)
+            await asyncio.wait_for(writer.wait_drained(), stretch(10.0))
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
         assert now(maps, "g")["data"] == {"size": "2", "status": "Bound"}

@@ -14,6 +14,7 @@ from poseidon.cli import main
 from poseidon.ui.server.access import COOKIE, Access, AccessError, check_exposure
 from poseidon.ui.server.guesses import MOST, Guesses
 from poseidon.ui.server.security_headers import HEADERS
+from tests.support.time_limits import stretch
 from tests.ui.served import served
 
 TOKEN = "correct horse battery"
@@ -170,7 +171,7 @@ async def test_every_answer_bears_the_headers():
         async with client.get("/api/v1/events", headers=bearer) as stream:
             assert stream.headers["Content-Security-Policy"] == HEADERS["Content-Security-Policy"]
             server.events.close()
-            await asyncio.wait_for(stream.read(), 5)
+            await asyncio.wait_for(stream.read(), stretch(5))
 
 
 def test_the_policy_lets_no_request_leave():
@@ -197,7 +198,7 @@ async def test_bytes_that_are_no_text(header):
         writer.write(
             b"GET /api/v1/session HTTP/1.1\r\nHost: 127.0.0.1\r\n" + header + b"\r\nConnection: close\r\n\r\n"
         )
-        answer = await asyncio.wait_for(reader.read(), 10)
+        answer = await asyncio.wait_for(reader.read(), stretch(10))
         writer.close()
         assert answer.split(b" ", 2)[1] in (b"400", b"401", b"403")
 

@@ -11,13 +11,14 @@ import urllib.request
 from pathlib import Path
 
 from tests.demo.test_command import Demo, wait_for
+from tests.support.time_limits import stretch
 from tests.ui.test_work import manifests  # noqa: F401 - a fixture
 
 
 def answer(base: str, path: str, body: bytes | None = None) -> dict:
     headers = {"X-Poseidon": "1", "Content-Type": "application/json"} if body else {}
     request = urllib.request.Request(f"{base}api/v1/{path}", data=body, headers=headers)
-    with urllib.request.urlopen(request, timeout=60) as found:
+    with urllib.request.urlopen(request, timeout=stretch(60)) as found:
         return json.loads(found.read())
 
 
@@ -45,7 +46,7 @@ def test_files_are_served_until_the_end_is_asked_for(manifests, tmp_path):  # no
         assert "uncordon node n2" in {each["text"] for each in found["cures"]}
     finally:
         process.send_signal(signal.SIGTERM)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=stretch(60))
     assert (process.returncode, errors) == (0, "")
 
 

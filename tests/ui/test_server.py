@@ -16,6 +16,7 @@ from poseidon.ui.server.assets import Assets
 from poseidon.ui.server.events import Events
 from poseidon.ui.server.limits import Limits
 from poseidon.ui.versions import Versions
+from tests.support.time_limits import stretch
 from tests.ui.objects import gone, known, make_node, make_pod, store, tell
 from tests.ui.served import FakeSource, served
 from tests.ui.test_flow import one_flow
@@ -219,7 +220,9 @@ async def test_views_that_a_source_has_not_are_refused():
 
 
 async def lines_of(stream, count):
-    return [(await asyncio.wait_for(stream.content.readline(), 5)).decode().strip() for _ in range(count)]
+    return [
+        (await asyncio.wait_for(stream.content.readline(), stretch(5))).decode().strip() for _ in range(count)
+    ]
 
 
 async def test_a_stream_tells_what_has_changed():
@@ -237,7 +240,7 @@ async def test_a_stream_tells_what_has_changed():
         second = json.loads(data.removeprefix("data: "))
         assert second["pending"] > first["pending"]
         server.events.close()
-        await asyncio.wait_for(stream.read(), 5)
+        await asyncio.wait_for(stream.read(), stretch(5))
 
 
 async def test_there_are_so_many_streams_at_most():
@@ -287,7 +290,7 @@ async def test_a_slow_client_is_dropped_and_meanwhile_gets_the_newest_alone():
     assert len(written) == 2
     assert json.loads(written[1].split(b"data: ")[1])["overview"] == versions.of("overview")
     patient.close()
-    assert await asyncio.wait_for(following, 5) is True
+    assert await asyncio.wait_for(following, stretch(5)) is True
 
 
 async def test_a_client_that_has_gone_is_no_fault():

@@ -13,6 +13,8 @@ from typing import Any, Self
 
 from aiohttp import ClientSession, ClientWebSocketResponse, WSMsgType
 
+from tests.support.time_limits import stretch
+
 KEYS = {
     "Enter": ("\r", 13),
     "Escape": ("", 27),
@@ -93,7 +95,7 @@ class Page:
 
     async def until(self, expression: str, seconds: float = 10) -> Any:
         """Wait for an expression to be true. Raises ``AssertionError``, with the page's text, if it never is."""
-        end = asyncio.get_running_loop().time() + seconds
+        end = asyncio.get_running_loop().time() + stretch(seconds)
         while asyncio.get_running_loop().time() < end:
             try:
                 if found := await self.value(expression):
@@ -217,7 +219,7 @@ class Browser:
         answer = self._answers[self._next] = asyncio.get_running_loop().create_future()
         message = {"id": self._next, "method": method, "params": params}
         await self._socket.send_json(message | ({"sessionId": session} if session else {}))
-        said = await asyncio.wait_for(answer, 60)
+        said = await asyncio.wait_for(answer, stretch(60))
         assert "error" not in said, f"{method}: {said.get('error')}"
         return said["result"]
 

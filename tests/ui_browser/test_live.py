@@ -6,6 +6,8 @@ import asyncio
 
 import pytest
 
+from tests.support.time_limits import stretch
+
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
@@ -31,7 +33,7 @@ async def test_data_stay_while_the_server_is_gone_and_come_again_with_it(page, s
     await page.until("!document.body.innerText.includes('Disconnected')")
     server.hears.clear()
     server.change()
-    await asyncio.wait_for(server.hears.wait(), 10)
+    await asyncio.wait_for(server.hears.wait(), stretch(10))
     assert "/groups" in server.asked[-1]
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from tests.support.time_limits import stretch
 from tests.ui_browser.browser import Page
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -27,7 +28,7 @@ async def page(browser) -> AsyncIterator[Page]:
     )
     assert process.stdout is not None
     tab: Page = await browser.page()
-    tab.origin = (await asyncio.wait_for(process.stdout.readline(), 60)).decode().split()[-1]
+    tab.origin = (await asyncio.wait_for(process.stdout.readline(), stretch(60))).decode().split()[-1]
     yield tab
     await tab.close()
     process.terminate()
