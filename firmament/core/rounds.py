@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from cost_models.interface import Bool
 from firmament.core.flow.outcome import FlowOutcome
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, PlacementProblem
 from firmament.core.flow.terms import DualPrices
-from firmament.core.placement.cost import network_cost, pair_figures, placed_cost
+from firmament.core.placement.cost import pair_figures, placed_cost
 from firmament.core.placement.local_search.size_exchange import levelled
+from firmament.core.placement.lower_bound import gap_of
 from firmament.core.placement.outcome import FirstFlow, Means, PassOptions, Placed, Timer
 from firmament.core.placement.placing import place
 from firmament.core.placement.spread.default_spread import spread_out
@@ -82,11 +82,7 @@ def _figures(
 ) -> RoundStats:
     """What a round came to; ``assignments``: after those that moved in the end, in so many ``seconds``."""
     figures, first = placed.figures, placed.first
-    gap, certified = 0.0, not figures.time_limited
-    if first is not None:
-        cost, bound = _network_cost(problem, placed), first.outcome.bound
-        gap = (cost - bound) / bound if bound > 0 else float(cost > 0)
-        certified = first.outcome.certified
+    certified = not figures.time_limited if first is None else first.outcome.certified
     pairs = problem.pairs
     return RoundStats(
         machines=problem.machines,
@@ -97,24 +93,13 @@ def _figures(
         passes=figures.passes,
         solves=figures.solves,
         certified=certified,
-        gap=gap,
+        gap=gap_of(problem, placed, None if first is None else _first_classes(placed)),
         cost=round(placed_cost(problem, assignments) / COST_UNITS_PER_POINT),
         network_seconds=figures.network_seconds,
         solve_seconds=figures.solve_seconds,
         admit_seconds=figures.admit_seconds + seconds,
         time_limited=figures.time_limited,
         pair_cost=None if pairs is None else pair_figures(pairs, assignments)[1],
-    )
-
-
-def _network_cost(problem: PlacementProblem, placed: Placed) -> int:
-    """What the flow could have cost that the bound is about."""
-    about = placed.about
-    if about is None:
-        return network_cost(problem, placed.assignments)
-    among: Bool = about.whole.counts.sum(axis=1) > 0  # groups with rules are not part of it
-    return network_cost(
-        about.problem, about.gathered(placed.assignments.taken(among[placed.assignments.cls]))
     )
 
 

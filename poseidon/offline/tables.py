@@ -129,13 +129,21 @@ def _summary(plan: Plan) -> str:
     figures = plan.round
     used = len({each.node for each in plan.bindings})
     milliseconds = 1000 * sum(figures.seconds.values())
-    proof = "optimal, certified" if figures.certified else f"within {100 * figures.gap:.2f}% of the bound"
+    proof = _proof(figures)
     return (
         f"{_count(len(plan.bindings), 'pod')} bound to {_count(used, 'node')} of {len(plan.nodes)}, "
         f"{len(plan.pending)} pending"
         + (f"; cost {figures.cost}, {proof}, {milliseconds:.0f} ms." if figures.tasks else ".")
         + ("" if figures.network_cost is None else f" Total network cost {plain(figures.network_cost)}.")
     )
+
+
+def _proof(figures: Round) -> str:
+    """Return what is known of how good a round is: of its flow, and what rules between pods cost at most beyond it."""
+    share = f"{100 * figures.gap:.2f}%"
+    if not figures.certified:
+        return f"flow not proved optimal, at most {share} of it could be saved"
+    return "flow optimal" if share == "0.00%" else f"flow optimal, at most {share} of it for rules"
 
 
 def _count(number: int, noun: str) -> str:

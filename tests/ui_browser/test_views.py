@@ -24,7 +24,7 @@ VIEWS = {
         "eu-west-1b",
         "train-large-0",
         "waiting",
-        "certified optimal",
+        "with an optimal flow",
         "Price of a place",
     ],
     "#/flow?as=table": ["train-large-0", "used", "no room left"],

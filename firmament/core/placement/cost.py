@@ -18,15 +18,29 @@ def placed_cost(problem: PlacementProblem, placed: Assignments) -> int:
     state heights, ``size_cost`` makes that the sum of true sizes.
     """
     beyond = round(pair_cost(problem, placed)) + round(size_cost(problem, placed))
-    return _charged(problem, placed) + beyond + round(spread_cost(problem.spread, placed))
+    return charged_cost(problem, placed) + beyond + round(spread_cost(problem.spread, placed))
 
 
-def _charged(problem: PlacementProblem, placed: Assignments) -> int:
-    """What arcs of the network charge for the placed tasks: models and crowding."""
+def charged_cost(problem: PlacementProblem, placed: Assignments) -> int:
+    """Return what arcs of the network charge for the placed tasks: models and crowding."""
     shapes = problem.shape[placed.cls]
     models = int((problem.cost[shapes, placed.machine].astype(np.int64) * placed.count).sum())
     on_machine = placed.per_machine(problem.machines)
     return models + int((problem.crowd * staircase(on_machine, problem.crowd_step())).sum())
+
+
+def least_cost(problem: PlacementProblem, placed: Assignments) -> int:
+    """Return what the placed tasks would cost if each were alone on the machine that is cheapest for it.
+
+    Nothing that places as many of each class costs less, whatever else holds.
+    """
+    counts = np.bincount(problem.shape[placed.cls], weights=placed.count, minlength=len(problem.cost))
+    shapes = np.flatnonzero(counts)
+    everywhere = np.iinfo(np.int32).max
+    least = np.where(problem.feasible[shapes], problem.cost[shapes], everywhere).min(
+        axis=1, initial=everywhere
+    )
+    return int((least.astype(np.int64) * counts[shapes].astype(np.int64)).sum())
 
 
 def size_cost(problem: PlacementProblem, placed: Assignments) -> float:
@@ -106,4 +120,4 @@ def placement_cost(problem: PlacementProblem, placed: Assignments) -> int:
 
 def network_cost(problem: PlacementProblem, placed: Assignments) -> int:
     """The part of ``placement_cost`` that is on arcs, which is what a flow's cost bounds: without pairs and sizes."""
-    return _charged(problem, placed) + pending_cost(problem, placed)
+    return charged_cost(problem, placed) + pending_cost(problem, placed)

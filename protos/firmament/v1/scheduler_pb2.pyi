@@ -725,9 +725,9 @@ class RoundStats(_message.Message):
     solves: _builtins.int
     """calls of the solver, column generation included"""
     certified: _builtins.bool
-    """first network proved optimal against all arcs left out"""
+    """first flow proved optimal against all arcs left out"""
     gap: _builtins.float
-    """(cost of the placement - first certified bound) / bound"""
+    """part of the cost that could be saved at most, rules left out: 0 to 1"""
     cost: _builtins.int
     """cost of the placement in points, rounded"""
     snapshot_seconds: _builtins.float

@@ -62,7 +62,7 @@ function Tiles({ data }) {
     <${Tile}
       label="Rounds"
       value=${newest ? `#${newest.round}` : "–"}
-      sub=${rounds.length ? `${proven} of ${rounds.length} certified optimal` : "none yet"}
+      sub=${rounds.length ? `${proven} of ${rounds.length} with an optimal flow` : "none yet"}
       href=${newest && link("flow", { round: newest.round })}
     />
   </div>`;

@@ -18,7 +18,7 @@ function total(round) {
 }
 
 function said(round) {
-  const proof = round.certified ? "certified optimal" : `gap ${(100 * round.gap).toFixed(2)} %`;
+  const proof = round.certified ? "flow optimal" : `not proved optimal: ≤ ${(100 * round.gap).toFixed(2)} % to save`;
   return `Round ${round.round}, ${time(round.ended)}: ${duration(total(round))}, ${count(round.placed)} of ${many(
     round.tasks,
     "pod",
@@ -134,7 +134,7 @@ function RoundLine({ round }) {
     <span>${many(round.classes, "class", "classes")}, ${count(round.arcs)} arcs</span>
     ${round.evictions > 0 && html`<span>${many(round.evictions, "eviction")}</span>`}
     <span class=${round.certified ? "good-text" : "warn-text"}>
-      ${round.certified ? "❙ certified optimal" : `◆ gap ${(100 * round.gap).toFixed(2)} %`}
+      ${round.certified ? "❙ flow optimal" : `◆ not proved optimal: ≤ ${(100 * round.gap).toFixed(2)} % to save`}
     </span>
   </p>`;
 }
