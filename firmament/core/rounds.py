@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 from firmament.core.flow.outcome import FlowOutcome
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, PlacementProblem
 from firmament.core.flow.terms import DualPrices
-from firmament.core.placement.cost import pair_figures, placed_cost
+from firmament.core.placement.cost import gap_of, pair_figures, placed_cost
 from firmament.core.placement.local_search.size_exchange import levelled
-from firmament.core.placement.lower_bound import gap_of
 from firmament.core.placement.outcome import FirstFlow, Means, PassOptions, Placed, Timer
 from firmament.core.placement.placing import place
 from firmament.core.placement.spread.default_spread import spread_out

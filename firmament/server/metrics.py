@@ -40,6 +40,16 @@ class Metrics:
         self._tasks = counter(
             "firmament_round_tasks", "Tasks that took part in rounds, by outcome.", "outcome"
         )
+        self._rounds = counter(
+            "firmament_rounds", "Rounds with tasks, by whether their flow was proved optimal.", "certified"
+        )
+        for certified in ("true", "false"):
+            self._rounds.labels(certified)
+        self._gap = gauge(
+            "firmament_round_gap_ratio",
+            "Part of the last round's cost that could be saved at most, if there were no rules: 0 to 1.",
+        )
+        self._cost = gauge("firmament_round_cost_points", "What the last round's placements cost, in points.")
         self._arcs = gauge("firmament_network_arcs", "Arcs of the last round's largest network.")
         self._failures = counter("firmament_round_failures", "Rounds that ended with an error.")
         self._set_aside = counter(
@@ -73,6 +83,10 @@ class Metrics:
         self._tasks.labels("placed").inc(stats.placed)
         self._tasks.labels("pending").inc(stats.pending)
         self._arcs.set(stats.arcs)
+        if stats.tasks:
+            self._rounds.labels(str(stats.certified).lower()).inc()
+            self._gap.set(stats.gap)
+            self._cost.set(stats.cost)
         self._remarks.inc(len(result.notes))
 
     def round_failed(self, set_aside: int = 0) -> None:

@@ -247,5 +247,5 @@ class Session:
     # --- small things ------------------------------------------------------------------------------------------------
 
     def _log(self, what: str, **fields: object) -> None:
-        pairs = " ".join(f"{key}={value!r}" for key, value in fields.items() if value != "")
-        log.info("%s cluster=%s %s", what, self._cluster.name, pairs)
+        told = {"cluster": self._cluster.name} | {key: each for key, each in fields.items() if each != ""}
+        log.info(" ".join((what, *(f"{key}=%s" for key in told))), *told.values())

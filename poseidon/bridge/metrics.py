@@ -13,6 +13,7 @@ from prometheus_client.core import GaugeMetricFamily
 
 import poseidon
 from poseidon.lifecycle.phases import Phase, PodRecord
+from poseidon.lifecycle.unschedulable import PLUGINS, plugins_of
 
 _DOUBLING = tuple(accumulate(repeat(2.0, 19), mul, initial=0.01))
 """Seconds from 10 ms to 87 minutes: kube-scheduler's buckets for the same."""
@@ -114,18 +115,32 @@ class QueueDepths:
 
     def describe(self) -> Iterator[GaugeMetricFamily]:
         """Yield what it collects, without looking."""
-        yield self._family()
+        yield from self._families()
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Yield the depths of all queues."""
-        counts = collections.Counter(map(queue_of, self._records()))
-        family = self._family()
+        """Yield the depths of all queues, and how many pods each plugin's reasons keep unschedulable."""
+        counts: collections.Counter[str] = collections.Counter()
+        plugins: collections.Counter[str] = collections.Counter()
+        for record in self._records():
+            queue = queue_of(record)
+            counts[queue] += 1
+            if queue == "unschedulable":
+                plugins.update(plugins_of(record.message))
+        queues, unschedulable = self._families()
         for queue in QUEUES:
-            family.add_metric([queue], counts[queue])
-        yield family
+            queues.add_metric([queue], counts[queue])
+        for plugin in PLUGINS:
+            unschedulable.add_metric([plugin], plugins[plugin])
+        yield queues
+        yield unschedulable
 
     @staticmethod
-    def _family() -> GaugeMetricFamily:
-        return GaugeMetricFamily(
-            "poseidon_queue_pods", "Pods that wait, by what they wait for.", labels=["queue"]
+    def _families() -> tuple[GaugeMetricFamily, GaugeMetricFamily]:
+        queues = "Pods that wait, by what they wait for."
+        unschedulable = (
+            "Unschedulable pods, by the plugins whose reasons they were told; a pod may count for several."
+        )
+        return (
+            GaugeMetricFamily("poseidon_queue_pods", queues, labels=["queue"]),
+            GaugeMetricFamily("poseidon_unschedulable_pods", unschedulable, labels=["plugin"]),
         )

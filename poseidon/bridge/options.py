@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from poseidon.bridge.solver_stream.session import SessionOptions
@@ -48,10 +47,12 @@ class BridgeOptions:
         return next((name for name in names if name != ANY_SCHEDULER), "poseidon")
 
 
-def describe(options: BridgeOptions, server: str) -> Iterable[str]:
-    """Yield ``key=value`` pairs that say what a bridge is about to do."""
-    yield f"apiserver={server}"
-    yield f"firmament={','.join(options.firmament)}"
-    yield f"cluster={options.cluster}"
-    yield f"schedulerNames={','.join(options.configuration.scheduler_names)}"
-    yield f"dryRun={str(options.dry_run).lower()}"
+def describe(options: BridgeOptions, server: str) -> dict[str, str]:
+    """Return what a bridge is about to do, as pairs for its log."""
+    return {
+        "apiserver": server,
+        "firmament": ",".join(options.firmament),
+        "cluster": options.cluster,
+        "schedulerNames": ",".join(options.configuration.scheduler_names),
+        "dryRun": str(options.dry_run).lower(),
+    }

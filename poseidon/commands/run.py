@@ -203,7 +203,8 @@ async def _bridge(arguments: _Arguments) -> None:
                 },
             ),
         )
-        _log.info("starting %s", " ".join(describe(options, transport.server)))
+        told = describe(options, transport.server)
+        _log.info(" ".join(("starting", *(f"{key}=%s" for key in told))), *told.values())
         try:
             await supervisor.run(stop)
         except LeadershipLostError as error:

@@ -14,7 +14,7 @@ from rich.tree import Tree
 
 from poseidon.explanations import PodExplanation, plain
 from poseidon.group_trees.status.placement import Placement, pods_of
-from poseidon.offline.plan import NodeUse, Plan
+from poseidon.offline.plan import NodeUse, Plan, Round
 from poseidon.offline.planned_groups import PlannedGroup
 
 _MOST_TEXTS = 10

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry
 
+from firmament.core.filters import reasons
+from firmament.core.rules import ruleset
 from poseidon.bridge.metrics import QUEUES, QueueDepths
 from poseidon.bridge.solver_stream.batches import AnswerTimes
 from poseidon.lifecycle.phases import Phase, PodRecord
+from poseidon.lifecycle.unschedulable import OTHER, PLUGINS, plugins_of
+from poseidon.volumes import requirements
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 
@@ -48,6 +52,37 @@ def test_pods_with_a_node_and_pods_that_are_not_to_be_placed_wait_for_nothing():
         depths(record(Phase.BOUND, node="n1"), record(Phase.BINDING, binding="n1"), record(schedulable=False))
         == {}
     )
+
+
+def words_of(module) -> set[str]:
+    return {each for name, each in vars(module).items() if name.isupper() and isinstance(each, str)}
+
+
+def test_every_reason_of_solver_and_bridge_belongs_to_a_plugin():
+    known = words_of(reasons) | words_of(ruleset) | words_of(requirements)
+    known = {each for each in known if "node(s)" in each or each == reasons.TOO_MANY}
+    assert len(known) > 20
+    for words in (*known, reasons.insufficient("cpu"), reasons.too_few_places("volumes")):
+        assert plugins_of(f"0/4 nodes are available: 4 {words}.") != (OTHER,), words
+
+
+def test_unschedulable_pods_are_counted_by_plugins_of_a_fixed_list():
+    registry = CollectorRegistry()
+    messages = [
+        "0/4 nodes are available: 3 Insufficient cpu, 1 node(s) had untolerated taint(s) {a: b}.",
+        "0/4 nodes are available: 4 Insufficient x. preemption: 0/4 nodes are available: 4 node(s) were unschedulable",
+        "words of somebody else",
+    ]
+    records = [record(message=each) for each in messages] + [record()]
+    registry.register(QueueDepths(lambda: records))
+    (family,) = (each for each in registry.collect() if each.name == "poseidon_unschedulable_pods")
+    found = {each.labels["plugin"]: each.value for each in family.samples}
+    assert tuple(found) == PLUGINS
+    assert {name: value for name, value in found.items() if value} == {
+        "NodeResourcesFit": 2,
+        "TaintToleration": 1,
+        OTHER: 1,
+    }
 
 
 def tasks(*uids: str) -> pb.Event:

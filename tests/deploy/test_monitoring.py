@@ -31,12 +31,11 @@ def exported() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for registry in (bridge, Metrics().registry):
         for collector, names in registry._collector_to_names.items():
-            labels = (
-                {"queue"}
-                if isinstance(collector, QueueDepths)
-                else set(getattr(collector, "_labelnames", ()))
-            )
-            found |= dict.fromkeys(names, labels)
+            if isinstance(collector, QueueDepths):
+                found |= {each.name: set(each._labelnames) for each in collector.describe()}
+            else:
+                labels = set(getattr(collector, "_labelnames", ()))
+                found |= dict.fromkeys(names, labels)
     return found
 
 

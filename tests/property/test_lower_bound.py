@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firmament.core.flow.problem import Residual
-from firmament.core.placement.cost import charged_cost, least_cost
-from firmament.core.placement.lower_bound import flow_bound, gap_of
+from firmament.core.placement.cost import charged_cost, flow_bound, gap_of, least_cost
 from firmament.core.placement.outcome import Means, PassOptions
 from firmament.core.placement.placing import place
 from firmament.core.rounds import decide

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import signal
@@ -13,6 +14,7 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from firmament.configuration.document import RoundSection, SchedulerConfiguration
+from protos.conventions.logs import JsonFormatter
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.server.driving import Running, eventually, machine, running_server, task_class, tasks
 from tests.solvers.scripted_solvers import FAIL_WHILE, FAILING, SLOW, SLOW_SECONDS
@@ -118,11 +120,25 @@ async def test_a_batch_without_events_is_no_arrival():
         assert time.monotonic() - started < stretch(10), "taken for a stream of arrivals, to be collected"
 
 
+async def test_lines_about_sessions_have_a_pair_per_value(running: Running, caplog: pytest.LogCaptureFixture):
+    with caplog.at_level(logging.INFO, logger="firmament"):
+        await running.driving(*WORLD)
+    (record,) = (each for each in caplog.records if each.getMessage().startswith("session opened"))
+    line = json.loads(JsonFormatter().format(record))
+    assert line["msg"] == "session opened"
+    assert {"cluster", "client", "fencing"} <= line.keys()
+    assert " " not in line["cluster"] + line["client"] + line["fencing"]
+
+
 async def test_metrics(running: Running):
     driver = await running.driving(*WORLD, tasks("a", "b"))
     await driver.until(lambda: len(driver.placed) == 2)
     assert running.metric("firmament_round_tasks_total", outcome="placed") == 2
     assert running.metric("firmament_round_tasks_total", outcome="pending") == 0
+    assert running.metric("firmament_rounds_total", certified="true") >= 1
+    assert running.metric("firmament_rounds_total", certified="false") == 0
+    assert running.metric("firmament_round_gap_ratio") == 0
+    assert running.metric("firmament_round_cost_points") > 0
     assert running.metric("firmament_network_arcs") > 0
     for stage in ("snapshot", "network", "solve", "admit", "total"):
         assert running.metric("firmament_round_duration_seconds_count", stage=stage) == len(driver.rounds)

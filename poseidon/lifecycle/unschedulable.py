@@ -1,0 +1,52 @@
+"""Why pods are unschedulable, by kube-scheduler's plugins: few names, so that metrics have few series."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+_PREEMPTION = " preemption: "
+"""What follows is about victims, and no reason of nodes."""
+
+PHRASES: tuple[tuple[str, str], ...] = (
+    ("Insufficient ", "NodeResourcesFit"),
+    ("Too many pods", "NodeResourcesFit"),
+    ("node(s) were unschedulable", "NodeUnschedulable"),
+    ("untolerated taint(s)", "TaintToleration"),
+    ("node(s) were not ready", "TaintToleration"),
+    ("the requested node name", "NodeName"),
+    ("Pod's node affinity/selector", "NodeAffinity"),
+    ("plugin(s) [NodeAffinity]", "NodeAffinity"),
+    ("Pod's required features", "NodeDeclaredFeatures"),
+    ("free ports for the requested pod ports", "NodePorts"),
+    ("pod topology spread constraints", "PodTopologySpread"),
+    ("pod affinity rules", "InterPodAffinity"),
+    ("pod anti-affinity rules", "InterPodAffinity"),
+    ("existing pods anti-affinity rules", "InterPodAffinity"),
+    ("node(s) exceed max volume count", "NodeVolumeLimits"),
+    ("PersistentVolume's node affinity", "VolumeBinding"),
+    ("available persistent volumes to bind", "VolumeBinding"),
+    ("node(s) did not have enough free storage", "VolumeBinding"),
+    ("non-existent pv(s)", "VolumeBinding"),
+    ("no available volume zone", "VolumeZone"),
+    ("ReadWriteOncePod access mode", "VolumeRestrictions"),
+    ("node(s) had no available disk", "VolumeRestrictions"),
+    ("reserved for a pod that has waited longer", "Reservation"),
+    ("room for some of them, but not for all at once", "Coscheduling"),
+    ("refused by rules or cost models", "CostModel"),
+    ("usage exceed threshold", "LoadAwareScheduling"),
+    ("node(s) nodeMetric ", "LoadAwareScheduling"),
+    ("nodes available to schedule pods", "NoNodes"),
+)
+"""What a message holds, and the plugin whose reason that is; the last ones are not of kube-scheduler's own."""
+
+OTHER = "Other"
+PLUGINS: tuple[str, ...] = (*dict.fromkeys(plugin for _, plugin in PHRASES), OTHER)
+"""All names there are."""
+
+
+@lru_cache(maxsize=4096)  # pods of a workload share their message
+def plugins_of(message: str) -> tuple[str, ...]:
+    """Return the plugins whose reasons a message of a pending pod tells, each once; ``OTHER`` alone if of none."""
+    reasons = message.partition(_PREEMPTION)[0]
+    found = dict.fromkeys(plugin for phrase, plugin in PHRASES if phrase in reasons)
+    return tuple(found) or (OTHER,)
