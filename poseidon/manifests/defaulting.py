@@ -6,15 +6,11 @@ dumped, perhaps in several parts, between which objects have changed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from msgspec import structs
-
-from poseidon.kube.api.metadata import KubeStruct
-from poseidon.kube.api.storage import DEFAULT_CLASS, LEGACY_CLASS, PersistentVolumeClaim, StorageClass
 from poseidon.manifests.documents import Document
 
 _SERVED_AS = {
@@ -102,32 +98,3 @@ def _key(document: Document) -> Key:
 def _metadata(document: Document) -> Mapping[str, Any]:
     metadata = document.value.get("metadata")
     return metadata if isinstance(metadata, Mapping) else {}
-
-
-def with_default_class(objects: Sequence[KubeStruct]) -> list[KubeStruct]:
-    """Return storage objects as in a cluster, where claims that name no class have got the default one."""
-    default = _default_class(objects)
-    return [
-        _completed(each, default) if isinstance(each, PersistentVolumeClaim) else each for each in objects
-    ]
-
-
-def _completed(claim: PersistentVolumeClaim, default: str) -> PersistentVolumeClaim:
-    """Return a claim with the default class; its owners by name alone, as pods are known by name here."""
-    metadata, spec = claim.metadata, claim.spec
-    owners = tuple(structs.replace(owner, uid="") for owner in metadata.owner_references)
-    claim = structs.replace(claim, metadata=structs.replace(metadata, owner_references=owners))
-    if spec.storage_class_name is not None or LEGACY_CLASS in metadata.annotations or spec.volume_name:
-        return claim
-    return structs.replace(claim, spec=structs.replace(spec, storage_class_name=default))
-
-
-def _default_class(objects: Iterable[KubeStruct]) -> str:
-    """Return the name of the default class, the youngest of several, "" if there is none."""
-    defaults = [
-        each.metadata
-        for each in objects
-        if isinstance(each, StorageClass) and each.metadata.annotations.get(DEFAULT_CLASS) == "true"
-    ]
-    chosen = max(defaults, key=lambda each: (each.creation_timestamp or "", each.name), default=None)
-    return chosen.name if chosen is not None else ""

@@ -12,7 +12,8 @@ from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.workloads import CronJob, DaemonSet
 from poseidon.manifests.budgets import counted
 from poseidon.manifests.controllers.expansion import expand, scaled_owners
-from poseidon.manifests.defaulting import as_held, with_default_class
+from poseidon.manifests.controllers.volumes import play_volume_controllers
+from poseidon.manifests.defaulting import as_held
 from poseidon.manifests.documents import read_documents
 from poseidon.manifests.inventory import take_inventory
 from poseidon.manifests.missing import missing_references
@@ -64,7 +65,7 @@ def load_manifests(paths: Iterable[str]) -> Manifests:
     existing = [pod for pod in inventory.pods if not (pod.terminal and pod.metadata.uid in names)]
     pods = (*existing, *expansion.pods)
     warnings.extend(_not_due(inventory.cron_jobs))
-    storage = (*inventory.storage, *expansion.claims)
+    storage = play_volume_controllers((*inventory.storage, *expansion.claims), pods)
     warnings.extend(missing_references(pods, inventory.priority_classes, inventory.namespaces, storage))
     return Manifests(
         nodes=tuple(inventory.nodes),
@@ -73,7 +74,7 @@ def load_manifests(paths: Iterable[str]) -> Manifests:
         priority_classes=tuple(inventory.priority_classes),
         warnings=tuple(warnings),
         for_models=tuple(inventory.for_models),
-        storage=tuple(with_default_class(storage)),
+        storage=storage,
         owners=tuple(scaled_owners(inventory.workloads)),
         budgets=tuple(counted(inventory.budgets, pods)),
         daemon_sets=tuple(each.metadata for _, each in inventory.workloads if isinstance(each, DaemonSet)),

@@ -22,6 +22,7 @@ from poseidon.kube.api.storage import (
     PersistentVolumeClaim,
     StorageClass,
 )
+from poseidon.manifests.controllers.volumes import is_made
 from poseidon.manifests.wording import listed, printed_by
 from poseidon.pod_groups.groups import Groups
 from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, TOPOLOGY_GROUP, WORKLOAD
@@ -177,6 +178,7 @@ def _storage(pods: Sequence[Pod], storage: Sequence[KubeStruct]) -> Iterator[str
         "CSINode", "so attach limits are not known", printed_by("csinodes", namespaced=False)
     )
     attached: dict[str, str] = {}
+    classless: dict[str, None] = {}
     for pod in pods:
         for used in claims_of(pod):
             claim = claims.get(used.key)
@@ -186,18 +188,34 @@ def _storage(pods: Sequence[Pod], storage: Sequence[KubeStruct]) -> Iterator[str
             volume, name = claim.spec.volume_name, f"PersistentVolumeClaim {used.key}"
             if volume and volume not in volumes:
                 no_volume.add(volume, name)
-            elif volume and (source := volumes[volume].spec.csi) is not None:
-                attached.setdefault(source.driver, f"PersistentVolume {volume}")
+            elif volume and (driver := _attached_by(volumes[volume])):
+                attached.setdefault(driver, f"PersistentVolume {volume}")
             elif not volume:
-                legacy = claim.metadata.annotations.get(LEGACY_CLASS)
-                storage_class = legacy or claim.spec.storage_class_name
-                if storage_class and storage_class not in classes:
+                storage_class = claim.metadata.annotations.get(LEGACY_CLASS) or claim.spec.storage_class_name
+                if storage_class is None:
+                    classless[name] = None
+                elif storage_class and storage_class not in classes:
                     no_class.add(storage_class, name)
     if not any(isinstance(each, CsiNode) for each in storage):
         for driver, user in attached.items():
             no_limits.add(f"with the driver {driver}", user)
+    yield from _without_class(classless)
     for missing in (no_claim, no_volume, no_class, no_limits):
         yield from missing.lines()
+
+
+def _attached_by(volume: PersistentVolume) -> str:
+    """Return the driver of a volume of the input, "" for one that has none."""
+    return volume.spec.csi.driver if volume.spec.csi is not None and not is_made(volume) else ""
+
+
+def _without_class(claims: Iterable[str]) -> Iterator[str]:
+    names = list(claims)
+    if names:
+        yield (
+            f"{listed(names, 1)}: names no StorageClass, none of the input is the default, and no PersistentVolume "
+            f"without a class suits, {_WAITS}; {printed_by('storageclasses,persistentvolumes', namespaced=False)}"
+        )
 
 
 def _pod(pod: Pod) -> str:

@@ -57,8 +57,9 @@ def obstacle(storage: Catalogue, uid: str, name: str, claims: tuple[PodClaim, ..
         if problem:
             return Resolution(reason=problem)
     found = [claim for each in claims if (claim := storage.claim(each.key)) is not None]
-    if any(not claim.bound and not _waits(storage, claim) for claim in found):
-        return Resolution(reason=UNBOUND_IMMEDIATE)
+    unbound = next((claim for claim in found if not claim.bound and not _waits(storage, claim)), None)
+    if unbound is not None:
+        return Resolution(reason=UNBOUND_IMMEDIATE + _lack_of_class(storage, unbound))
     for each in claims:
         problem = _problem_of_volume(storage, each)
         if problem:
@@ -155,6 +156,16 @@ def _problem(claim: Claim | None, wanted: PodClaim, uid: str, pod: str) -> str:
         return f'persistentvolumeclaim "{name}" is being deleted'
     if wanted.ephemeral and claim.owner not in (uid, pod.partition("/")[2]):
         return f"PVC {claim.key} was not created for pod {pod} (pod is not owner)"
+    return ""
+
+
+def _lack_of_class(storage: Catalogue, claim: Claim) -> str:
+    """Say, after kube-scheduler's words, which StorageClass a claim lacks that nothing is bound to; "" if none."""
+    name = claim.key.partition("/")[2]
+    if not claim.storage_class:
+        return f': persistentvolumeclaim "{name}" names no StorageClass'
+    if storage.provision(claim.storage_class) is None:
+        return f': StorageClass "{claim.storage_class}" of persistentvolumeclaim "{name}" does not exist'
     return ""
 
 

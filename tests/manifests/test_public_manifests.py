@@ -64,13 +64,15 @@ def test_guestbook_of_all_times(read):
 def test_wordpress_with_its_kustomization(read):
     pods, warnings = read(WORDPRESS)
     assert pods == ["wordpress-0", "wordpress-mysql-0"]
-    assert warnings == [
+    *left_out, claim = warnings
+    assert left_out == [
         "left out, as they hold no Kubernetes objects: kustomization.yaml",
         (
             "left out, as they are patches: more-replicas.yaml; "
             "kubectl kustomize prints what becomes of the objects"
         ),
     ]
+    assert claim.startswith("PersistentVolumeClaim default/mysql-pv-claim: names no StorageClass")
 
 
 def test_stateful_sets_with_claims_and_budgets(read):

@@ -104,7 +104,8 @@ def test_a_claim_without_a_class_gets_the_default_one(run, write):
     objects = [node("n1"), in_shop("c", storage_class=None), pod("p", volumes=using("c"))]
     assert planned(run, write, default, *objects)[0] == {"shop/p": "n1"}
     assert planned(run, write, *objects)[1] == {
-        "shop/p": "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found"
+        "shop/p": "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims: "
+        'persistentvolumeclaim "c" names no StorageClass. not found'
     }
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from msgspec import field
 
 from poseidon.kube.api.metadata import Condition, Integer, KubeStruct, ObjectMeta, Resources
-from poseidon.kube.api.pod_rules import Affinity, Toleration, TopologySpreadConstraint
+from poseidon.kube.api.pod_rules import Affinity, LabelSelector, Toleration, TopologySpreadConstraint
 
 
 class ResourceRequirements(KubeStruct, frozen=True):
@@ -95,8 +95,29 @@ class ClaimSource(KubeStruct, frozen=True):
     claim_name: str = ""
 
 
+class PersistentVolumeClaimSpec(KubeStruct, frozen=True):
+    """What a claim asks for. ``storage_class_name`` is None until the default class has been filled in."""
+
+    access_modes: tuple[str, ...] = ()
+    resources: ResourceRequirements = ResourceRequirements()
+    selector: LabelSelector | None = None
+    storage_class_name: str | None = None
+    volume_attributes_class_name: str = ""
+    volume_mode: str = ""
+    volume_name: str = ""
+
+
+class ClaimTemplate(KubeStruct, frozen=True):
+    """The claim that is made for a pod with an ephemeral volume."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: PersistentVolumeClaimSpec = PersistentVolumeClaimSpec()
+
+
 class EphemeralSource(KubeStruct, frozen=True):
     """A volume whose claim is made for the pod and goes with it; it is named POD-VOLUME."""
+
+    volume_claim_template: ClaimTemplate = ClaimTemplate()
 
 
 class GceDisk(KubeStruct, frozen=True):

@@ -6,7 +6,7 @@ from msgspec import field
 
 from poseidon.kube.api.metadata import Integer, KubeStruct, ObjectMeta, Resources
 from poseidon.kube.api.pod_rules import LabelSelector, NodeSelector
-from poseidon.kube.api.pods import ResourceRequirements
+from poseidon.kube.api.pods import PersistentVolumeClaimSpec
 
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 """Annotation of a claim: the volume controller has finished binding it."""
@@ -22,6 +22,9 @@ LEGACY_CLASS = "volume.beta.kubernetes.io/storage-class"
 
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 """Annotation of the storage class that claims get which name none."""
+
+LEGACY_DEFAULT_CLASS = "storageclass.beta.kubernetes.io/is-default-class"
+"""The same as it was written before Kubernetes 1.6, and is still heeded."""
 
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 WAIT_FOR_FIRST_CONSUMER = "WaitForFirstConsumer"
@@ -85,18 +88,6 @@ class PersistentVolume(KubeStruct, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: PersistentVolumeSpec = PersistentVolumeSpec()
     status: PersistentVolumeStatus = PersistentVolumeStatus()
-
-
-class PersistentVolumeClaimSpec(KubeStruct, frozen=True):
-    """What a claim asks for. ``storage_class_name`` is None until the default class has been filled in."""
-
-    access_modes: tuple[str, ...] = ()
-    resources: ResourceRequirements = ResourceRequirements()
-    selector: LabelSelector | None = None
-    storage_class_name: str | None = None
-    volume_attributes_class_name: str = ""
-    volume_mode: str = ""
-    volume_name: str = ""
 
 
 class PersistentVolumeClaimStatus(KubeStruct, frozen=True):

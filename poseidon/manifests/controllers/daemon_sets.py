@@ -24,13 +24,18 @@ from poseidon.pod_rules.node_affinity import NAME_FIELD, tolerated
 from poseidon.volumes.matching import holds
 
 _TOLERATED = (
-    ("node.kubernetes.io/not-ready", "NoExecute"),
-    ("node.kubernetes.io/unreachable", "NoExecute"),
+    ("node.kubernetes.io/not-ready", ""),
+    ("node.kubernetes.io/unreachable", ""),
     ("node.kubernetes.io/disk-pressure", "NoSchedule"),
     ("node.kubernetes.io/memory-pressure", "NoSchedule"),
     ("node.kubernetes.io/pid-pressure", "NoSchedule"),
     ("node.kubernetes.io/unschedulable", "NoSchedule"),
 )
+"""Taints and effects that pods of DaemonSets tolerate, "" for all effects.
+
+Kubernetes' documentation promises them nodes that are not ready or not reachable. Such nodes have these taints with
+both effects.
+"""
 _TOLERATED_ON_HOST_NETWORK = ("node.kubernetes.io/network-unavailable", "NoSchedule")
 
 

@@ -213,7 +213,13 @@ class _Expander:
                 name=template.metadata.name, persistent_volume_claim=source
             )
             if (namespace, name) not in self._claimed:
-                metadata = ObjectMeta(name=name, namespace=namespace, uid=f"{namespace}/{name}")
+                metadata = ObjectMeta(
+                    name=name,
+                    namespace=namespace,
+                    uid=f"{namespace}/{name}",
+                    labels=template.metadata.labels,
+                    annotations=template.metadata.annotations,
+                )
                 self.claims.append(PersistentVolumeClaim(metadata=metadata, spec=template.spec))
         return replace(pod, spec=replace(pod.spec, volumes=tuple(volumes.values())))
 

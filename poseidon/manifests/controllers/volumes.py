@@ -1,0 +1,277 @@
+"""What the controllers of volumes would do: fill in the default class, make claims, bind them, provide volumes.
+
+Claims of classes that wait for a first consumer are the scheduler's, and left to it. What an API server has held
+(``resourceVersion``) is left as its controllers have left it: if they have not provided a volume, it is not there.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace as changed
+
+from msgspec.structs import replace
+
+from poseidon.kube.api.metadata import KubeStruct, ObjectMeta, OwnerReference, seconds
+from poseidon.kube.api.pod_rules import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from poseidon.kube.api.pods import ClaimTemplate, Pod
+from poseidon.kube.api.storage import (
+    BIND_COMPLETED,
+    DEFAULT_CLASS,
+    LEGACY_CLASS,
+    LEGACY_DEFAULT_CLASS,
+    CsiSource,
+    ObjectReference,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    PersistentVolumeSpec,
+    PersistentVolumeStatus,
+    StorageClass,
+    VolumeNodeAffinity,
+)
+from poseidon.volumes.matching import suits
+from poseidon.volumes.records import Claim, Offer, claim_record, provision_record, volume_record
+from poseidon.volumes.requirements import driver_of_class
+
+PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
+"""Annotation of a volume that a provisioner has made: which one."""
+
+
+def play_volume_controllers(objects: Iterable[KubeStruct], pods: Iterable[Pod]) -> tuple[KubeStruct, ...]:
+    """Return storage objects as the controllers would leave them, with the claims that ``pods`` come with.
+
+    Claims that name no class have the default one. Pods that wait have a claim per ephemeral volume. Claims of classes
+    that do not wait are bound to a volume that suits them, or else to one that their class's provisioner makes.
+    """
+    storage = list(objects)
+    claims = [each for each in storage if isinstance(each, PersistentVolumeClaim)]
+    claims += _ephemeral_claims(pods, {(each.metadata.namespace, each.metadata.name) for each in claims})
+    volumes = [each for each in storage if isinstance(each, PersistentVolume)]
+    classes = {each.metadata.name: each for each in storage if isinstance(each, StorageClass)}
+    default = _default_class(classes.values())
+    binder = _Binder(volumes, classes)
+    bound = binder.bind([_completed(each, default) for each in claims])
+    others = [each for each in storage if not isinstance(each, PersistentVolumeClaim | PersistentVolume)]
+    return (*others, *binder.volumes.values(), *bound)
+
+
+def is_made(volume: PersistentVolume) -> bool:
+    """Whether a volume is one that the played controllers have made, and no object of the input."""
+    return PROVISIONED_BY in volume.metadata.annotations and not was_held(volume.metadata)
+
+
+def was_held(metadata: ObjectMeta) -> bool:
+    """Whether an API server has held the object, so that admission and controllers have done what they do."""
+    return bool(metadata.resource_version)
+
+
+# --- claims -------------------------------------------------------------------------------------------------
+
+
+def _ephemeral_claims(pods: Iterable[Pod], claimed: set[tuple[str, str]]) -> Iterator[PersistentVolumeClaim]:
+    """Yield the claims of ephemeral volumes that are not there yet, of pods that wait."""
+    for pod in pods:
+        if pod.terminal or pod.spec.node_name or was_held(pod.metadata):
+            continue
+        for volume in pod.spec.volumes:
+            key = (pod.metadata.namespace, f"{pod.metadata.name}-{volume.name}")
+            if volume.ephemeral is not None and volume.persistent_volume_claim is None and key not in claimed:
+                claimed.add(key)
+                yield _claim_for(pod, key[1], volume.ephemeral.volume_claim_template)
+
+
+def _claim_for(pod: Pod, name: str, template: ClaimTemplate) -> PersistentVolumeClaim:
+    namespace = pod.metadata.namespace
+    metadata = ObjectMeta(
+        name=name,
+        namespace=namespace,
+        uid=f"{namespace}/{name}",
+        labels=template.metadata.labels,
+        annotations=template.metadata.annotations,
+        owner_references=(OwnerReference(kind="Pod", name=pod.metadata.name, controller=True),),
+    )
+    return PersistentVolumeClaim(metadata=metadata, spec=template.spec)
+
+
+def _completed(claim: PersistentVolumeClaim, default: str) -> PersistentVolumeClaim:
+    """Return a claim with the default class; its owners by name alone, as pods are known by name here.
+
+    Admission gives a claim its class when it comes, also if it names a volume; the controller later only to one that
+    names none.
+    """
+    metadata, spec = claim.metadata, claim.spec
+    owners = tuple(replace(owner, uid="") for owner in metadata.owner_references)
+    claim = replace(claim, metadata=replace(metadata, owner_references=owners))
+    has_class = spec.storage_class_name is not None or LEGACY_CLASS in metadata.annotations
+    settled = spec.volume_name and (was_held(metadata) or claim_record(claim).bound)
+    if has_class or settled or not default:
+        return claim
+    return replace(claim, spec=replace(spec, storage_class_name=default))
+
+
+def _default_class(classes: Iterable[StorageClass]) -> str:
+    """Return the name of the default class, "" if there is none: of several the newest, then the first by name."""
+    defaults = [
+        each.metadata
+        for each in classes
+        if "true" in (each.metadata.annotations.get(key) for key in (DEFAULT_CLASS, LEGACY_DEFAULT_CLASS))
+    ]
+    chosen = min(
+        defaults, key=lambda each: (-(seconds(each.creation_timestamp) or 0), each.name), default=None
+    )
+    return chosen.name if chosen is not None else ""
+
+
+# --- volumes ------------------------------------------------------------------------------------------------
+
+
+class _Binder:
+    """Binds claims to volumes, as the PersistentVolume controller's ``syncUnboundClaim`` does.
+
+    ``volumes``: all volumes by name, those given to a claim and those that provisioners have made among them.
+    """
+
+    def __init__(self, volumes: Sequence[PersistentVolume], classes: dict[str, StorageClass]) -> None:
+        self.volumes = {each.metadata.name: each for each in volumes}
+        self._classes = classes
+        self._offers: dict[str, Offer] = {}
+        self._named_for: dict[str, list[str]] = defaultdict(list)
+        self._free: dict[str, list[str]] = defaultdict(list)
+        for each in volumes:
+            self._take(each)
+        for names in self._free.values():
+            names.sort(key=self._preference)
+
+    def bind(self, claims: Iterable[PersistentVolumeClaim]) -> list[PersistentVolumeClaim]:
+        """Return the claims, bound as far as they can be: first those of whom it is written to which volume."""
+        found = list(claims)
+        records = [claim_record(each) for each in found]
+        unbound = [at for at, each in enumerate(records) if not (each.bound or each.lost or each.deleting)]
+        for choose in (self._volume_named, self._volume_found, self._volume_made):
+            waiting = []
+            for at in unbound:
+                if volume := choose(found[at], records[at]):
+                    found[at] = self._bound(found[at], volume)
+                else:
+                    waiting.append(at)
+            unbound = waiting
+        return found
+
+    def _take(self, volume: PersistentVolume) -> None:
+        """Note what a volume offers, and to whom it is given if it is."""
+        unclaimed = replace(volume, spec=replace(volume.spec, claim_ref=None))
+        offer, name, given = volume_record(unclaimed, {}).offer, volume.metadata.name, volume.spec.claim_ref
+        if offer is None:
+            return
+        self._offers[name] = offer
+        if given is not None:
+            self._named_for[f"{given.namespace or 'default'}/{given.name}"].append(name)
+        else:
+            self._free[offer.storage_class].append(name)
+
+    def _preference(self, volume: str) -> tuple[int, int, str]:
+        """Order volumes as the controller looks at them: fewest access modes, then smallest, then by name."""
+        offer = self._offers[volume]
+        return len(offer.modes), offer.size, volume
+
+    def _volume_named(self, claim: PersistentVolumeClaim, record: Claim) -> str:
+        """Return the volume that a claim names, or that names it; "" if there is none, or it does not suit."""
+        profile = record.profile
+        if profile is None:
+            return ""
+        if record.volume:
+            volume = self.volumes.get(record.volume)
+            offer = self._offers.get(record.volume)
+            if volume is None or offer is None or self._both_held(claim, volume):
+                return ""
+            if volume.spec.claim_ref is not None:
+                return record.volume if self._is_for(volume, record) else ""
+            # The selector and a class that waits play no part where somebody names the volume.
+            return record.volume if suits(offer, changed(profile, conditions=())) else ""
+        for name in self._named_for.get(record.key, ()):
+            volume, offer = self.volumes[name], self._offers[name]
+            wanted = changed(profile, storage_class=offer.storage_class, conditions=())
+            if self._is_for(volume, record) and suits(offer, wanted) and not self._both_held(claim, volume):
+                return name
+        return ""
+
+    def _volume_found(self, claim: PersistentVolumeClaim, record: Claim) -> str:
+        """Return the volume that the controller would choose for a claim, "" if there is none."""
+        profile = record.profile
+        if profile is None or record.volume or self._waits(record):
+            return ""
+        free = self._free.get(record.storage_class, [])
+        for at, name in enumerate(free):
+            volume = self.volumes[name]
+            is_free = volume.spec.claim_ref is None and not self._both_held(claim, volume)
+            if is_free and suits(self._offers[name], profile):
+                del free[at]
+                return name
+        return ""
+
+    def _bound(self, claim: PersistentVolumeClaim, name: str) -> PersistentVolumeClaim:
+        volume, metadata = self.volumes[name], claim.metadata
+        given = ObjectReference(
+            kind="PersistentVolumeClaim", namespace=metadata.namespace, name=metadata.name, uid=metadata.uid
+        )
+        self.volumes[name] = replace(
+            volume, spec=replace(volume.spec, claim_ref=given), status=PersistentVolumeStatus(phase="Bound")
+        )
+        annotations = {**metadata.annotations, BIND_COMPLETED: "yes"}
+        return replace(
+            claim,
+            metadata=replace(metadata, annotations=annotations),
+            spec=replace(claim.spec, volume_name=name),
+            status=replace(claim.status, phase="Bound"),
+        )
+
+    def _volume_made(self, claim: PersistentVolumeClaim, record: Claim) -> str:
+        """Have the provisioner make a volume for a claim, if it would at once; returns its name, or ""."""
+        found, spec = self._classes.get(record.storage_class), claim.spec
+        if found is None or found.waits or not provision_record(found).dynamic or record.volume:
+            return ""
+        if spec.selector is not None or was_held(claim.metadata):
+            return ""  # provisioners make nothing for claims with a selector
+        name = f"pvc-{record.key.replace('/', '-')}"
+        self.volumes[name] = PersistentVolume(
+            metadata=ObjectMeta(name=name, annotations={PROVISIONED_BY: found.provisioner}),
+            spec=PersistentVolumeSpec(
+                capacity={"storage": spec.resources.requests.get("storage", 0)},
+                access_modes=spec.access_modes,
+                storage_class_name=record.storage_class,
+                volume_mode=spec.volume_mode,
+                node_affinity=_allowed(found),
+                csi=CsiSource(driver=driver_of_class(found)),
+            ),
+        )
+        return name
+
+    def _waits(self, record: Claim) -> bool:
+        found = self._classes.get(record.storage_class)
+        return found is not None and found.waits
+
+    @staticmethod
+    def _is_for(volume: PersistentVolume, record: Claim) -> bool:
+        given = volume.spec.claim_ref
+        if given is None or f"{given.namespace or 'default'}/{given.name}" != record.key:
+            return False
+        return not given.uid or not record.uid or given.uid == record.uid
+
+    @staticmethod
+    def _both_held(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
+        """Whether the controller has seen both already, and not bound them."""
+        return was_held(claim.metadata) and was_held(volume.metadata)
+
+
+def _allowed(storage_class: StorageClass) -> VolumeNodeAffinity | None:
+    """Return from where a new volume of a class can be reached: of the places allowed, wherever it is needed."""
+    terms = tuple(
+        NodeSelectorTerm(
+            match_expressions=tuple(
+                NodeSelectorRequirement(key=each.key, operator="In", values=each.values)
+                for each in term.match_label_expressions
+            )
+        )
+        for term in storage_class.allowed_topologies
+    )
+    return VolumeNodeAffinity(required=NodeSelector(node_selector_terms=terms)) if terms else None
