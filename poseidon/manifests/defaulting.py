@@ -17,6 +17,7 @@ _SERVED_AS = {
     "extensions": {"Deployment": "apps/v1", "DaemonSet": "apps/v1", "ReplicaSet": "apps/v1"},
     "apps": dict.fromkeys(("Deployment", "DaemonSet", "ReplicaSet", "StatefulSet"), "apps/v1"),
     "batch": {"CronJob": "batch/v1"},
+    "node.k8s.io": {"RuntimeClass": "node.k8s.io/v1"},
     "policy": {"PodDisruptionBudget": "policy/v1"},
     "scheduling.k8s.io": {"PriorityClass": "scheduling.k8s.io/v1"},
     "storage.k8s.io": dict.fromkeys(

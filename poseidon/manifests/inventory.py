@@ -12,8 +12,9 @@ from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
 from poseidon.kube.api.decoding import MalformedObjectError, convert_object
 from poseidon.kube.api.metadata import KubeStruct, ObjectMeta
 from poseidon.kube.api.metrics import NodeMetric, NodeMetrics, PodMetrics
+from poseidon.kube.api.namespaces import LimitRange, ResourceQuota
 from poseidon.kube.api.node_topology import NodeResourceTopology
-from poseidon.kube.api.nodes import Namespace, Node, PriorityClass, Service
+from poseidon.kube.api.nodes import Namespace, Node, PriorityClass, RuntimeClass, Service
 from poseidon.kube.api.pod_groups import DisruptionBudget, NativePodGroup, PodGroup
 from poseidon.kube.api.pod_groups import Workload as WorkloadGroups
 from poseidon.kube.api.pods import Pod
@@ -31,12 +32,14 @@ from poseidon.manifests.left_out import unread
 from poseidon.manifests.validation import STORAGE_KINDS, Validator
 
 _KINDS: dict[tuple[str, str], type[KubeStruct]] = {
+    ("", "LimitRange"): LimitRange,
     ("", "Namespace"): Namespace,
     ("", "Node"): Node,
     ("", "PersistentVolume"): PersistentVolume,
     ("", "PersistentVolumeClaim"): PersistentVolumeClaim,
     ("", "Pod"): Pod,
     ("", "ReplicationController"): ReplicaWorkload,
+    ("", "ResourceQuota"): ResourceQuota,
     ("", "Service"): Service,
     ("apps", "ReplicaSet"): ReplicaWorkload,
     ("apps", "Deployment"): ReplicaWorkload,
@@ -44,6 +47,7 @@ _KINDS: dict[tuple[str, str], type[KubeStruct]] = {
     ("apps", "DaemonSet"): DaemonSet,
     ("batch", "CronJob"): CronJob,
     ("batch", "Job"): Job,
+    ("node.k8s.io", "RuntimeClass"): RuntimeClass,
     ("policy", "PodDisruptionBudget"): DisruptionBudget,
     ("scheduling.k8s.io", "PriorityClass"): PriorityClass,
     ("storage.k8s.io", "CSIDriver"): CsiDriver,
@@ -76,6 +80,9 @@ _LISTS: dict[type[KubeStruct], str] = {
     PriorityClass: "priority_classes",
     DisruptionBudget: "budgets",
     Service: "services",
+    RuntimeClass: "runtime_classes",
+    LimitRange: "limit_ranges",
+    ResourceQuota: "quotas",
     **dict.fromkeys(STORAGE_KINDS, "storage"),
     **dict.fromkeys(_MODEL_KINDS.values(), "for_models"),
 }
@@ -91,6 +98,7 @@ _CLUSTER_SCOPED = (
     "NodeResourceTopology",
     "PersistentVolume",
     "PriorityClass",
+    "RuntimeClass",
     "StorageClass",
 )
 
@@ -114,6 +122,9 @@ class Inventory:
     storage: list[KubeStruct] = field(default_factory=list)
     budgets: list[DisruptionBudget] = field(default_factory=list)
     services: list[Service] = field(default_factory=list)
+    runtime_classes: list[RuntimeClass] = field(default_factory=list)
+    limit_ranges: list[LimitRange] = field(default_factory=list)
+    quotas: list[ResourceQuota] = field(default_factory=list)
     for_models: list[KubeStruct] = field(default_factory=list)
 
 

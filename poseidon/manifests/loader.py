@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from poseidon.kube.api.metadata import KubeStruct, ObjectMeta
 from poseidon.kube.api.nodes import Namespace, Node, PriorityClass, Service
 from poseidon.kube.api.pod_groups import DisruptionBudget, ScaledOwner
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.workloads import CronJob, DaemonSet
+from poseidon.manifests.admission.admit import play_admission
 from poseidon.manifests.budgets import counted
 from poseidon.manifests.controllers.expansion import expand, scaled_owners
 from poseidon.manifests.controllers.volumes import play_volume_controllers
@@ -36,7 +37,8 @@ class Manifests:
     ``pods`` holds those of the input and those that its workloads would create; each uid is
     ``namespace/name`` and unique. ``storage`` holds claims, volumes, storage classes and CSI nodes, ``for_models``
     objects that only models look at and those of groups, ``owners`` the sizes of workloads by kind, ``budgets`` what
-    may be disrupted, ``daemon_sets`` the metadata of those. ``warnings`` are lines for people.
+    may be disrupted, ``daemon_sets`` the metadata of those. ``refused``: by uid, why the API server would not take
+    pods. ``warnings`` are lines for people.
     """
 
     nodes: tuple[Node, ...]
@@ -50,6 +52,7 @@ class Manifests:
     budgets: tuple[DisruptionBudget, ...] = ()
     daemon_sets: tuple[ObjectMeta, ...] = ()
     services: tuple[Service, ...] = ()
+    refused: Mapping[str, str] = field(default_factory=dict)
 
 
 def load_manifests(paths: Iterable[str]) -> Manifests:
@@ -63,9 +66,14 @@ def load_manifests(paths: Iterable[str]) -> Manifests:
     names = {pod.metadata.uid for pod in expansion.pods}
     # A pod that has ended makes room, also in name, for the one that replaces it.
     existing = [pod for pod in inventory.pods if not (pod.terminal and pod.metadata.uid in names)]
-    pods = (*existing, *expansion.pods)
+    admission = play_admission(
+        (*existing, *expansion.pods), inventory.runtime_classes, inventory.limit_ranges, inventory.quotas
+    )
+    pods, refused = tuple(admission.pods), admission.refused
+    admitted = [pod for pod in pods if pod.metadata.uid not in refused] if refused else pods
     warnings.extend(_not_due(inventory.cron_jobs))
-    storage = play_volume_controllers((*inventory.storage, *expansion.claims), pods)
+    warnings.extend(admission.warnings)
+    storage = play_volume_controllers((*inventory.storage, *expansion.claims), admitted)
     warnings.extend(missing_references(pods, inventory.priority_classes, inventory.namespaces, storage))
     return Manifests(
         nodes=tuple(inventory.nodes),
@@ -76,9 +84,10 @@ def load_manifests(paths: Iterable[str]) -> Manifests:
         for_models=tuple(inventory.for_models),
         storage=storage,
         owners=tuple(scaled_owners(inventory.workloads)),
-        budgets=tuple(counted(inventory.budgets, pods)),
+        budgets=tuple(counted(inventory.budgets, admitted)),
         daemon_sets=tuple(each.metadata for _, each in inventory.workloads if isinstance(each, DaemonSet)),
         services=tuple(inventory.services),
+        refused=refused,
     )
 
 

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 
 from poseidon.kube.api.metadata import KubeStruct, ObjectMeta, Resources, seconds
-from poseidon.kube.api.nodes import Namespace, Node, PriorityClass, Service
+from poseidon.kube.api.namespaces import LimitRange, ResourceQuota
+from poseidon.kube.api.nodes import Namespace, Node, PriorityClass, RuntimeClass, Service
 from poseidon.kube.api.pod_groups import DisruptionBudget
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.storage import (
@@ -21,6 +22,7 @@ from poseidon.kube.api.workloads import CronJob, DaemonSet, Job, PodTemplate, Re
 from poseidon.kube.parsing.defects import Defect
 from poseidon.kube.parsing.label_syntax import label_defects
 from poseidon.kube.parsing.quantities import QuantityError, amount
+from poseidon.manifests.amounts import unit_of
 from poseidon.manifests.budgets import budget_defects
 from poseidon.nodes.machines import machine
 from poseidon.pods.classes import ClassTable
@@ -63,6 +65,8 @@ class Validator:
             yield from budget_defects(found)
         elif isinstance(found, STORAGE_KINDS):
             yield from storage_defects(found)
+        elif isinstance(found, LimitRange | ResourceQuota | RuntimeClass):
+            yield from _admission_defects(found)
         elif isinstance(found, PriorityClass):
             yield from _priority_defects("value", found.value)
         elif isinstance(found, CronJob):
@@ -163,6 +167,33 @@ def storage_defects(found: KubeStruct) -> Iterator[Defect]:
     elif isinstance(found, StorageClass) and found.volume_binding_mode not in _BINDING_MODES:
         problem = f"unknown mode {found.volume_binding_mode!r}; use Immediate or WaitForFirstConsumer"
         yield Defect("volumeBindingMode", problem)
+
+
+def _admission_defects(found: LimitRange | ResourceQuota | RuntimeClass) -> Iterator[Defect]:
+    """Yield what is no amount in an object that admission reads."""
+    parts: list[tuple[str, Resources]] = []
+    if isinstance(found, ResourceQuota):
+        parts = [("spec.hard", found.spec.hard), ("status.used", found.status.used)]
+    elif isinstance(found, RuntimeClass):
+        parts = [("overhead.podFixed", found.overhead.pod_fixed)]
+    else:
+        for index, item in enumerate(found.spec.limits):
+            parts += [
+                (f"spec.limits[{index}].{name}", amounts)
+                for name, amounts in (
+                    ("max", item.max),
+                    ("min", item.min),
+                    ("default", item.default),
+                    ("defaultRequest", item.default_request),
+                    ("maxLimitRequestRatio", item.max_limit_request_ratio),
+                )
+            ]
+    for path, amounts in parts:
+        for resource, value in amounts.items():
+            try:
+                amount(unit_of(resource), value)
+            except QuantityError as error:
+                yield Defect(f"{path}.{resource}", str(error))
 
 
 def _size_defects(amounts: Resources, path: str) -> Iterator[Defect]:

@@ -139,8 +139,14 @@ def build(
     pods = {each.metadata.uid: as_created(each, now) for each in manifests.pods}
     if forced:
         pods[forced] = as_pending(pods[forced], nodes)
-    feed(manifests, state, pods.values(), trees=trees_are_read(records))
-    held = state.held()
+    refused = {uid: why for uid, why in manifests.refused.items() if uid != forced}
+    feed(
+        manifests,
+        state,
+        [pod for uid, pod in pods.items() if uid not in refused],
+        trees=trees_are_read(records),
+    )
+    held = state.held() | refused
     if forced:
         state.offer(forced)
     elsewhere: list[Pod] = []

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from poseidon.kube.api.decoding import convert_object
-from poseidon.kube.api.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from poseidon.kube.api.metadata import KubeStruct
+from poseidon.kube.api.storage import PersistentVolume, PersistentVolumeClaim
 from poseidon.manifests.controllers.volumes import play_volume_controllers
 from tests.manifests.objects import node, pod, workload
 from tests.support.effort import examples
@@ -141,7 +142,10 @@ def test_a_volume_is_made_where_its_class_allows(load):
         claim("c", storage_class="now"),
     ]
     (made,) = [each for each in load(*given).storage if isinstance(each, PersistentVolume)]
-    (term,) = made.spec.node_affinity.required.node_selector_terms
+    affinity = made.spec.node_affinity
+    assert affinity is not None
+    assert affinity.required is not None
+    (term,) = affinity.required.node_selector_terms
     assert [(each.key, each.operator, each.values) for each in term.match_expressions] == [
         ("zone", "In", ("a", "b"))
     ]
@@ -167,7 +171,7 @@ def test_ephemeral_volumes_come_with_claims(load, kind):
     loaded = load(node("n1"), storage_class(), given)
     (found,) = [each for each in loaded.storage if isinstance(each, PersistentVolumeClaim)]
     assert (found.metadata.name, found.spec.storage_class_name) == ("w-0-tmp", "fast")
-    assert found.metadata.controller().name == "w-0"
+    assert [(each.kind, each.name) for each in found.metadata.owner_references] == [("Pod", "w-0")]
 
 
 @pytest.mark.parametrize(
@@ -211,17 +215,14 @@ CLASSES = st.sampled_from(["", "manual", "other"])
     st.lists(st.tuples(SIZES, MODES, CLASSES), max_size=5),
 )
 def test_claims_take_volumes_one_after_the_other(claims, volumes):
-    objects = [
-        convert_object(
-            claim(f"c{at}", size=f"{size}Gi", modes=modes, storage_class=name), PersistentVolumeClaim
-        )
-        for at, (size, modes, name) in enumerate(claims)
-    ]
-    objects += [
-        convert_object(volume(f"v{at}", size=f"{size}Gi", modes=modes, storage_class=name), PersistentVolume)
-        for at, (size, modes, name) in enumerate(volumes)
-    ]
-    found = play_volume_controllers([*objects, StorageClass()], ())
+    objects: list[KubeStruct] = []
+    for at, (size, modes, name) in enumerate(claims):
+        wanted = claim(f"c{at}", size=f"{size}Gi", modes=tuple(modes), storage_class=name)
+        objects.append(convert_object(wanted, PersistentVolumeClaim))
+    for at, (size, modes, name) in enumerate(volumes):
+        there = volume(f"v{at}", size=f"{size}Gi", modes=tuple(modes), storage_class=name)
+        objects.append(convert_object(there, PersistentVolume))
+    found = play_volume_controllers(objects, ())
     free, expected = dict(enumerate(volumes)), {}
     for at, (size, modes, name) in enumerate(claims):
         suiting = [

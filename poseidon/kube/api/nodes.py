@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import field
 
 from poseidon.kube.api.metadata import Condition, Integer, KubeStruct, ObjectMeta, Resources
+from poseidon.kube.api.pod_rules import Toleration
 
 
 class Taint(KubeStruct, frozen=True):
@@ -54,6 +55,27 @@ class PriorityClass(KubeStruct, frozen=True):
     value: Integer = 0
     global_default: bool = False
     preemption_policy: str = ""
+
+
+class RuntimeOverhead(KubeStruct, frozen=True):
+    """What each pod of a runtime class needs beside its containers."""
+
+    pod_fixed: Resources = field(default_factory=dict)
+
+
+class RuntimeScheduling(KubeStruct, frozen=True):
+    """Which nodes run a runtime class."""
+
+    node_selector: dict[str, str] = field(default_factory=dict)
+    tolerations: tuple[Toleration, ...] = ()
+
+
+class RuntimeClass(KubeStruct, frozen=True):
+    """node.k8s.io/v1 RuntimeClass: what admission adds to the pods that name it."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    overhead: RuntimeOverhead = RuntimeOverhead()
+    scheduling: RuntimeScheduling = RuntimeScheduling()
 
 
 class Namespace(KubeStruct, frozen=True):

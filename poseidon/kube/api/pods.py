@@ -187,6 +187,7 @@ class PodSpec(KubeStruct, frozen=True):
     active_deadline_seconds: int | None = None
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
+    runtime_class_name: str = ""
     overhead: Resources = field(default_factory=dict)
     resources: ResourceRequirements = ResourceRequirements()
     node_selector: dict[str, str] = field(default_factory=dict)

@@ -1,0 +1,67 @@
+"""Objects by which a namespace limits its pods: core/v1 LimitRange and ResourceQuota."""
+
+from __future__ import annotations
+
+from msgspec import field
+
+from poseidon.kube.api.metadata import KubeStruct, ObjectMeta, Resources
+
+
+class LimitRangeItem(KubeStruct, frozen=True):
+    """What is given to, and asked of, each container or pod (``type``)."""
+
+    type: str = ""
+    max: Resources = field(default_factory=dict)
+    min: Resources = field(default_factory=dict)
+    default: Resources = field(default_factory=dict)
+    default_request: Resources = field(default_factory=dict)
+    max_limit_request_ratio: Resources = field(default_factory=dict)
+
+
+class LimitRangeSpec(KubeStruct, frozen=True):
+    """The items of a LimitRange."""
+
+    limits: tuple[LimitRangeItem, ...] = ()
+
+
+class LimitRange(KubeStruct, frozen=True):
+    """core/v1 LimitRange."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: LimitRangeSpec = LimitRangeSpec()
+
+
+class ScopeRequirement(KubeStruct, frozen=True):
+    """A condition on the pods that a quota is about."""
+
+    scope_name: str = ""
+    operator: str = ""
+    values: tuple[str, ...] = ()
+
+
+class ScopeSelector(KubeStruct, frozen=True):
+    """Conditions that all have to hold."""
+
+    match_expressions: tuple[ScopeRequirement, ...] = ()
+
+
+class ResourceQuotaSpec(KubeStruct, frozen=True):
+    """How much there may be, by names such as ``requests.cpu`` and ``pods``, and of which pods."""
+
+    hard: Resources = field(default_factory=dict)
+    scopes: tuple[str, ...] = ()
+    scope_selector: ScopeSelector = ScopeSelector()
+
+
+class ResourceQuotaStatus(KubeStruct, frozen=True):
+    """How much there is."""
+
+    used: Resources = field(default_factory=dict)
+
+
+class ResourceQuota(KubeStruct, frozen=True):
+    """core/v1 ResourceQuota."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: ResourceQuotaSpec = ResourceQuotaSpec()
+    status: ResourceQuotaStatus = ResourceQuotaStatus()

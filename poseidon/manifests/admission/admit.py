@@ -1,0 +1,102 @@
+"""The admission of pods, in the API server's order: defaults of limits, runtime classes, limits, quotas.
+
+What an API server has held (``resourceVersion``), and what runs, has passed it already.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
+
+from poseidon.kube.api.namespaces import LimitRange, ResourceQuota
+from poseidon.kube.api.nodes import RuntimeClass
+from poseidon.kube.api.pods import Pod, PodSpec
+from poseidon.manifests.admission.limit_ranges import completed, violations
+from poseidon.manifests.admission.quotas import QuotaBook
+from poseidon.manifests.admission.runtime_classes import ClashError, with_runtime_class
+from poseidon.manifests.controllers.volumes import was_held
+from poseidon.manifests.wording import listed, printed_by
+from poseidon.pods.tasks import qualified_name
+
+
+@dataclass(slots=True)
+class Admission:
+    """``pods`` as the API server would hold them; ``refused``: why not, by uid of pods that it would not take."""
+
+    pods: list[Pod] = field(default_factory=list)
+    refused: dict[str, str] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+
+def play_admission(
+    pods: Iterable[Pod],
+    runtime_classes: Iterable[RuntimeClass],
+    limit_ranges: Iterable[LimitRange],
+    quotas: Sequence[ResourceQuota],
+) -> Admission:
+    """Admit ``pods`` one after the other, in their order; those that are admitted already count first."""
+    done = Admission()
+    classes = {each.metadata.name: each for each in runtime_classes}
+    ranges: dict[str, list[LimitRange]] = defaultdict(list)
+    for each in limit_ranges:
+        ranges[each.metadata.namespace].append(each)
+    if not classes and not ranges and not quotas:
+        done.pods = list(pods)
+        _name_missing(done, classes)
+        return done
+    found = list(pods)
+    book = QuotaBook(quotas, [pod for pod in found if _is_admitted(pod)])
+    done.pods = [pod if _is_admitted(pod) else _admitted(pod, classes, ranges, book, done) for pod in found]
+    done.warnings.extend(book.not_looked_at())
+    _name_missing(done, classes)
+    return done
+
+
+def _is_admitted(pod: Pod) -> bool:
+    return was_held(pod.metadata) or bool(pod.spec.node_name) or pod.terminal
+
+
+def _admitted(
+    pod: Pod,
+    classes: dict[str, RuntimeClass],
+    ranges: dict[str, list[LimitRange]],
+    book: QuotaBook,
+    done: Admission,
+) -> Pod:
+    """Return a pod with what admission adds to it. Why it is refused, if it is, goes to ``done``."""
+    spec: PodSpec = pod.spec
+    faults: list[str] = []
+    for each in ranges.get(pod.metadata.namespace, ()):
+        spec = completed(spec, each)
+    try:
+        spec = with_runtime_class(spec, classes.get(spec.runtime_class_name))
+    except ClashError as error:
+        faults.append(str(error))
+    if not faults:
+        for each in ranges.get(pod.metadata.namespace, ()):
+            faults += violations(spec, each)
+    admitted = pod if spec is pod.spec else replace(pod, spec=spec)
+    if not faults and (problem := book.charge(admitted)):
+        faults.append(problem)
+    if faults:
+        done.refused[pod.metadata.uid] = faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]"
+    return admitted
+
+
+def _name_missing(done: Admission, classes: dict[str, RuntimeClass]) -> None:
+    """Warn of runtime classes that are named and not there."""
+    users: dict[str, str] = {}
+    for pod in done.pods:
+        name = pod.spec.runtime_class_name
+        if name and name not in classes and not _is_admitted(pod):
+            users.setdefault(name, qualified_name(pod.metadata))
+    if users:
+        first, be = next(iter(users.values())), "is" if len(users) == 1 else "are"
+        done.warnings.append(
+            f"Pod {first}: spec.runtimeClassName: RuntimeClass {listed(map(repr, sorted(users)))} {be} not in the "
+            "input, so overhead, node selector and tolerations that it may add are left out; "
+            f"{printed_by('runtimeclasses', namespaced=False)}"
+        )

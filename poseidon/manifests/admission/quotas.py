@@ -1,0 +1,206 @@
+"""ResourceQuotas: what the pods of a namespace use up of each, and which pods one refuses.
+
+As the evaluator of pods in ``k8s.io/kubernetes/pkg/quota/v1/evaluator/core`` and the ResourceQuota admission plugin.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from poseidon.kube.api.namespaces import ResourceQuota, ScopeRequirement
+from poseidon.kube.api.pods import Container, Pod
+from poseidon.kube.parsing.defects import Defect
+from poseidon.manifests.amounts import parsed, unit_of, written
+from poseidon.manifests.wording import listed
+from poseidon.pods.resources import BEST_EFFORT, effective_limits, effective_requests, quality_of_service
+from poseidon.pods.tasks import qualified_name
+
+_STATED = frozenset(
+    f"{prefix}{name}" for prefix in ("", "requests.", "limits.") for name in ("cpu", "memory")
+)
+"""Of these a container has to state an amount once a quota is about them."""
+
+_PLAIN = ("cpu", "memory", "ephemeral-storage")
+_COUNTS = ("pods", "count/pods")
+
+
+def usage_of(pod: Pod) -> dict[str, int]:
+    """Return what a pod uses up, by the names that quotas have for it."""
+    known: list[Defect] = []  # told where the pod's requests are read
+    found = dict.fromkeys(_COUNTS, 1)
+    for name, amount in effective_requests(pod.spec, known).items():
+        found[f"requests.{name}"] = amount
+        if name in _PLAIN or name.startswith("hugepages-"):
+            found[name] = amount
+    for name, amount in effective_limits(pod.spec, known).items():
+        if name in _PLAIN:
+            found[f"limits.{name}"] = amount
+    return found
+
+
+class QuotaBook:
+    """What is used of each quota. Pods of a namespace that are in the input count, or what the quota's status says."""
+
+    def __init__(self, quotas: Sequence[ResourceQuota], admitted: Iterable[Pod]) -> None:
+        self._of: dict[str, list[ResourceQuota]] = defaultdict(list)
+        for each in quotas:
+            self._of[each.metadata.namespace].append(each)
+        self._used: dict[str, dict[str, int]] = {}
+        for pod in admitted:
+            if not pod.terminal:
+                usage = usage_of(pod) if pod.metadata.namespace in self._of else {}
+                for quota in self._matching(pod):
+                    self._add(quota, usage)
+        for each in quotas:
+            used = self._used.setdefault(_key(each), {})
+            for name, value in each.status.used.items():
+                used[name] = max(used.get(name, 0), parsed(name, value))
+
+    def charge(self, pod: Pod) -> str:
+        """Count a pod that comes, unless a quota refuses it; returns why, in the quota's words, or ""."""
+        matching = self._matching(pod)
+        if not matching:
+            return ""
+        usage = usage_of(pod)
+        for quota in matching:
+            problem = _unstated(quota, pod) or self._excess(quota, usage)
+            if problem:
+                return problem
+        for quota in matching:
+            self._add(quota, usage)
+        return ""
+
+    def not_looked_at(self) -> Iterator[str]:
+        """Yield a line if quotas limit what is not counted here, or whom it is not known."""
+        for name, unknown in (
+            ("spec.hard", lambda each: [key for key in each.spec.hard if not _is_counted(key)]),
+            ("spec.scopes", lambda each: [key for key in _scopes(each) if key not in _SCOPES]),
+        ):
+            users: dict[str, None] = {}
+            entries: dict[str, None] = {}
+            for quota in (each for quotas in self._of.values() for each in quotas):
+                found = unknown(quota)
+                entries |= dict.fromkeys(found)
+                users |= {_key(quota): None} if found else {}
+            if users:
+                yield f"ResourceQuota {listed(users, 1)}: {name}: {listed(entries)} is not looked at"
+
+    def _matching(self, pod: Pod) -> list[ResourceQuota]:
+        return [each for each in self._of.get(pod.metadata.namespace, ()) if _covers(each, pod)]
+
+    def _add(self, quota: ResourceQuota, usage: Mapping[str, int]) -> None:
+        used = self._used.setdefault(_key(quota), {})
+        for name, amount in usage.items():
+            used[name] = used.get(name, 0) + amount
+
+    def _excess(self, quota: ResourceQuota, usage: Mapping[str, int]) -> str:
+        """Say that a pod would use more than is left, in the API server's words; "" if it would not."""
+        used = self._used.get(_key(quota), {})
+        hard = {name: parsed(name, value) for name, value in quota.spec.hard.items()}
+        beyond = sorted(
+            name
+            for name, limit in hard.items()
+            if usage.get(name) and used.get(name, 0) + usage[name] > limit
+        )
+        if not beyond:
+            return ""
+
+        def shown(amounts: Mapping[str, int]) -> str:
+            return ",".join(f"{name}={written(name, amounts.get(name, 0))}" for name in beyond)
+
+        name = quota.metadata.name
+        return (
+            f"exceeded quota: {name}, requested: {shown(usage)}, used: {shown(used)}, limited: {shown(hard)}"
+        )
+
+
+def _unstated(quota: ResourceQuota, pod: Pod) -> str:
+    """Say which containers state no amount although the quota asks for one, in the API server's words."""
+    whole = pod.spec.resources
+    missing: dict[str, list[str]] = {}
+    for name in sorted(_STATED & quota.spec.hard.keys()):
+        resource, limited = unit_of(name), name.startswith("limits.")
+
+        def states(part: Container, resource: str = resource, limited: bool = limited) -> bool:
+            stated = (
+                part.resources.limits if limited else {**part.resources.limits, **part.resources.requests}
+            )
+            return resource in stated
+
+        if resource in (whole.limits if limited else {**whole.limits, **whole.requests}):
+            continue
+        lacking = [
+            each.name for each in (*pod.spec.containers, *pod.spec.init_containers) if not states(each)
+        ]
+        if lacking:
+            missing[name] = sorted(lacking)
+    if not missing:
+        return ""
+    what = "; ".join(f"{name} for: {','.join(names)}" for name, names in missing.items())
+    return f"failed quota: {quota.metadata.name}: must specify {what}"
+
+
+def _key(quota: ResourceQuota) -> str:
+    return qualified_name(quota.metadata)
+
+
+def _is_counted(name: str) -> bool:
+    """Whether a name of a quota is about pods, or about objects that nobody here creates."""
+    of_claims = name in ("requests.storage", "persistentvolumeclaims", "count/persistentvolumeclaims")
+    return not of_claims and ".storageclass.storage.k8s.io/" not in name
+
+
+# --- whom a quota is about ------------------------------------------------------------------------------------
+
+
+def _best_effort(pod: Pod) -> bool:
+    return quality_of_service(pod.spec) == BEST_EFFORT
+
+
+def _ends(pod: Pod) -> bool:
+    deadline = pod.spec.active_deadline_seconds
+    return deadline is not None and deadline >= 0
+
+
+def _crosses_namespaces(pod: Pod) -> bool:
+    affinity = pod.spec.affinity
+    for rules in (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity is not None else ():
+        if rules is not None:
+            terms = (*rules.required, *(each.pod_affinity_term for each in rules.preferred))
+            if any(each.namespaces or each.namespace_selector is not None for each in terms):
+                return True
+    return False
+
+
+_SCOPES: Mapping[str, Callable[[Pod], bool]] = {
+    "BestEffort": _best_effort,
+    "NotBestEffort": lambda pod: not _best_effort(pod),
+    "Terminating": _ends,
+    "NotTerminating": lambda pod: not _ends(pod),
+    "CrossNamespacePodAffinity": _crosses_namespaces,
+    "PriorityClass": lambda pod: bool(pod.spec.priority_class_name),
+}
+
+
+def _scopes(quota: ResourceQuota) -> list[str]:
+    selected = quota.spec.scope_selector.match_expressions
+    return [*quota.spec.scopes, *(each.scope_name for each in selected)]
+
+
+def _covers(quota: ResourceQuota, pod: Pod) -> bool:
+    """Whether a quota is about a pod; one with a scope that is not known is about none."""
+    if any(scope not in _SCOPES for scope in _scopes(quota)):
+        return False
+    return all(_SCOPES[scope](pod) for scope in quota.spec.scopes) and all(
+        _selects(each, pod) for each in quota.spec.scope_selector.match_expressions
+    )
+
+
+def _selects(requirement: ScopeRequirement, pod: Pod) -> bool:
+    if requirement.scope_name != "PriorityClass":
+        return _SCOPES[requirement.scope_name](pod) == (requirement.operator != "DoesNotExist")
+    name = pod.spec.priority_class_name
+    if requirement.operator in ("In", "NotIn"):
+        return (name in requirement.values) == (requirement.operator == "In")
+    return bool(name) == (requirement.operator != "DoesNotExist")

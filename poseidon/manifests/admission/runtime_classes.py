@@ -1,0 +1,38 @@
+"""What the admission of RuntimeClasses adds to a pod: overhead, node selector and tolerations."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from poseidon.kube.api.nodes import RuntimeClass
+from poseidon.kube.api.pods import PodSpec
+
+
+class ClashError(ValueError):
+    """A pod that its RuntimeClass contradicts; the text is the API server's."""
+
+
+def with_runtime_class(spec: PodSpec, found: RuntimeClass | None) -> PodSpec:
+    """Return a pod's spec as the class completes it; None adds nothing. Raises ``ClashError``.
+
+    A pod without an overhead of its own gets that of the class. Where both node selectors have a key, the
+    values have to agree.
+    """
+    if found is None:
+        return spec
+    overhead = found.overhead.pod_fixed
+    if spec.overhead and spec.overhead != overhead:
+        raise ClashError("pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
+    for key, value in found.scheduling.node_selector.items():
+        if spec.node_selector.get(key, value) != value:
+            raise ClashError(
+                f"pod rejected: conflict: runtimeClass.scheduling.nodeSelector[{key}] = {value}; "
+                f"pod.spec.nodeSelector[{key}] = {spec.node_selector[key]}"
+            )
+    added = [each for each in found.scheduling.tolerations if each not in spec.tolerations]
+    return replace(
+        spec,
+        overhead=overhead,
+        node_selector={**spec.node_selector, **found.scheduling.node_selector},
+        tolerations=(*spec.tolerations, *added),
+    )
