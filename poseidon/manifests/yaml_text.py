@@ -1,7 +1,8 @@
 """YAML as kubectl reads it.
 
 Plain scalars become null, booleans, integers and floats, never dates or base-60 numbers. libyaml parses where
-PyYAML was built with it. A key given twice is an error, since one of the two would be lost.
+PyYAML was built with it. A key given twice is an error, since one of the two would be lost; so are aliases that
+multiply.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from collections.abc import Hashable
 from typing import Any
 
 import yaml
+
+from protos.conventions.yaml_size import SizeGuard, is_plain
 
 _BASE: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -27,7 +30,7 @@ class YamlTextError(ValueError):
 def parse_yaml(text: str) -> list[Any]:
     """Return the values of all documents, None for empty ones; raises ``YamlTextError``."""
     try:
-        return list(yaml.load_all(text, Loader=_ManifestLoader))
+        return list(yaml.load_all(text, Loader=_ManifestLoader if is_plain(text) else _CountingLoader))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
@@ -56,6 +59,18 @@ class _ManifestLoader(_BASE):  # type: ignore[misc]  # the base is chosen at run
             seen.add(key.value)
         found: dict[Hashable, Any] = super().construct_mapping(node, deep)
         return found
+
+
+class _CountingLoader(_ManifestLoader):
+    """For texts with aliases."""
+
+    def __init__(self, stream: Any) -> None:
+        super().__init__(stream)
+        self._guard = SizeGuard()
+
+    def construct_document(self, node: yaml.Node) -> Any:
+        self._guard.check(node)
+        return super().construct_document(node)
 
 
 def _resolve(tag: str, pattern: str, first: str) -> None:

@@ -123,9 +123,11 @@ class Forger:
         random = self._random
         lines = text.split("\n")
         at = random.randrange(len(lines))
-        match random.randrange(6):
+        match random.randrange(7):
             case 0:
                 lines.insert(at, random.choice(_SNIPPETS))
+            case 6:
+                lines[at:at] = multiplied(random)
             case 1:
                 lines[at] += " " + random.choice(_SNIPPETS)
             case 2:
@@ -157,6 +159,17 @@ class _Dumper(yaml.SafeDumper):
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
+
+
+def multiplied(random: Random) -> list[str]:
+    """Draw lines whose aliases and merge keys stand for more than is written, by a lot or a little."""
+    levels, times = random.choice((1, 3, 6, 40)), random.choice((1, 2, 9))
+    lines = ["m0: &m0 {a: 1, b: 2, c: 3}"]
+    for level in range(1, levels):
+        several = ", ".join([f"*m{level - 1}"] * times)
+        form = random.choice(("{{<<: [{0}]}}", "[{0}]", "{{x: [{0}], <<: [{0}]}}"))
+        lines.append(f"m{level}: &m{level} {form.format(several)}")
+    return lines
 
 
 def _places(value: Any, way: Path = ()) -> Iterator[Path]:

@@ -211,17 +211,3 @@ def test_nulls_are_as_good_as_absent(load):
     given["metadata"]["labels"] = None
     (found,) = load(given).pods
     assert (found.metadata.labels, found.spec.tolerations) == ({}, ())
-
-
-def test_aliases_that_stand_for_billions_of_entries_are_no_burden(tmp_path):
-    lines = [
-        "apiVersion: v1",
-        "kind: Pod",
-        "metadata: {name: p}",
-        "spec: {containers: [{name: c}]}",
-        "a0: &a0 [x]",
-    ]
-    lines.extend(f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 9)}]" for level in range(1, 30))
-    file = tmp_path / "aliases.yaml"
-    file.write_text("\n".join(lines))
-    assert len(load_manifests([str(file)]).pods) == 1
