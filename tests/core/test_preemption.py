@@ -85,14 +85,48 @@ def test_assumed_tasks_are_not_evicted_before_they_are_bound():
     assert evicted(made.run_round()) == ["low"]
 
 
-def test_few_large_victims_rather_than_many_small_ones():
+@pytest.mark.parametrize(("priority", "victims"), [(5, ["s1", "s2"]), (0, ["large"]), (-1, ["large"])])
+def test_unimportant_victims_rather_than_few(priority: int, victims: list[str]):
+    """Of equals that started together few large ones go."""
     made = scheduler(
         machine("m"),
-        running("m", "s1", "s2"),
-        running("m", "large", cpu=2000, priority=5),
+        [each for name in ("s1", "s2") for each in running("m", name)],
+        running("m", "large", cpu=2000, priority=priority),
         wanted("p", cpu=2000),
     )
-    assert evicted(made.run_round()) == ["large"]
+    assert evicted(made.run_round()) == victims
+
+
+def test_two_tasks_take_the_places_of_unimportant_ones_on_one_machine():
+    """Rather than that of an important one each, or the second one's."""
+    made = scheduler(
+        machine("m"),
+        machine("n"),
+        running("m", "a", "b", cpu=2000, priority=-10),
+        running("n", "dns", cpu=4000, priority=2_000_000_000),
+        wanted("p", "q", cpu=2000, priority=2_000_001_000),
+    )
+    assert evicted(made.run_round()) == ["a", "b"]
+
+
+@pytest.mark.parametrize("number", [1, 60])
+def test_the_highest_priority_among_all_victims_is_as_low_as_can_be(number: int):
+    """Small and large tasks: the small ones leave the machines to the large ones where all are unimportant."""
+    made = scheduler(
+        [machine(f"{name}{n}") for name in ("m", "n") for n in range(number)],
+        [
+            each
+            for name, priorities in (("m", (0, 500)), ("n", (500, 1000)))
+            for n in range(number)
+            for priority in priorities
+            for each in running(f"{name}{n}", f"{name}{n}-{priority}", cpu=2000, priority=priority)
+        ],
+        tasks(600, *uids("small", number), content=task_class(2000), priority=5000),
+        tasks(601, *uids("large", number), content=task_class(4000), priority=5000),
+    )
+    result = made.run_round()
+    assert result.stats.placed == 2 * number
+    assert {uid.split("-")[1] for uid in evicted(result)} == {"0", "500"}
 
 
 def test_of_as_many_victims_the_least_important():
@@ -230,19 +264,16 @@ def test_a_gang_with_a_member_that_may_not_go_stays(priority: int, victims: list
     assert evicted(made.run_round()) == victims
 
 
-def test_fewer_victims_than_a_gang_go_first():
+@pytest.mark.parametrize(("priority", "victims"), [(0, ["c"]), (3, ["g0", "g1"])])
+def test_a_gang_that_goes_counts_with_all_its_members(priority: int, victims: list[str]):
     made = scheduler(
         machine("m"),
         machine("n"),
         gang("m", "m", need=2),
-        running("n", "a", "b", "c", cpu=1300, priority=3),
+        running("n", "a", "b", "c", cpu=1300, priority=priority),
         wanted("p", cpu=1400),
     )
-    assert evicted(made.run_round()) == ["c"]
-    made = scheduler(
-        machine("m"), machine("n"), gang("m", "m", need=2), running("n", *uids("r", 4)), wanted("p", cpu=3000)
-    )
-    assert evicted(made.run_round()) == ["g0", "g1"]
+    assert evicted(made.run_round()) == victims
 
 
 def test_who_never_preempts_says_so():

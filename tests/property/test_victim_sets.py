@@ -120,7 +120,9 @@ class Sets:
         self.lower = [task for task in case.running if task.priority < PRIORITY]
         count = len(self.lower)
         self.goes = (np.arange(2**count)[:, None] >> np.arange(count)) & 1
-        self.size = self.goes.sum(axis=1)
+        priority = np.array([task.priority for task in self.lower], dtype=int)
+        self.top = np.where(self.goes, priority, -1).max(axis=1, initial=-1)
+        self.weight = self.goes @ (priority + 2**31)
         self.allowed = np.ones(2**count, dtype=bool)
         for job, need in case.needs.items():
             there = sum(task.job == job for task in case.running)
@@ -147,12 +149,19 @@ class Sets:
         assert victims <= {task.uid for task in self.lower}, "evicted one that is not less important"
         return sum(1 << place for place, task in enumerate(self.lower) if task.uid in victims)
 
-    def best(self) -> tuple[int, int, int]:
-        """Most tasks that can come; of sets for that, what they exceed budgets by at least; of those, the fewest."""
+    def best(self) -> tuple[int, int, int, int]:
+        """Most tasks that can come; of sets for that, what they exceed budgets by at least; of those the lowest highest
+        priority, and of those the smallest sum.
+        """
         most = int(self.fits[self.allowed].max())
-        enough = self.allowed & (self.fits == most)
-        over = int(self.over[enough].min())
-        return most, over, int(self.size[enough & (self.over == over)].min())
+        good = self.allowed & (self.fits == most)
+        found = []
+        for column in (self.over, self.top, self.weight):
+            least = int(column[good].min())
+            good &= column == least
+            found.append(least)
+        over, top, weight = found
+        return most, over, top, weight
 
 
 def decided(case: Case) -> tuple[int, frozenset[str]]:
@@ -166,19 +175,20 @@ CASES = 500
 
 @pytest.mark.parametrize("part", range(examples(4, least=1)))
 def test_victims_are_close_to_the_best_set(part: int):
-    """As many come as can; no half gang; no budget broken without need in 99 of 100 cases; the fewest in 95."""
-    equal = careless = 0
+    """As many come as can; no half gang; no budget broken without need in 99 of 100 cases; the best set in 9 of 10."""
+    equal = careless = higher = 0
     for seed in range(part, CASES, 4):
         case = make_case(seed)
         sets = Sets(case)
-        most, over, fewest = sets.best()
+        most, over, top, weight = sets.best()
         placed, victims = decided(case)
         found = sets.of(victims)
         assert sets.allowed[found], f"{seed}: half a gang {sorted(victims)} {case}"
         assert (placed, sets.fits[found]) == (most, most), f"{seed}: {case}"
         careless += bool(sets.over[found] > over == 0)
         if sets.over[found] == over:
-            assert sets.size[found] <= fewest + 1, f"{seed}: {sorted(victims)}, {fewest} are enough {case}"
-            equal += int(sets.size[found]) == fewest
-    assert equal >= 0.95 * (CASES / 4), f"{equal} of {CASES // 4}"
+            higher += int(sets.top[found]) > top
+            equal += (sets.top[found], sets.weight[found]) == (top, weight)
     assert careless <= 0.01 * (CASES / 4), f"broke budgets without need in {careless} of {CASES // 4}"
+    assert higher <= 0.01 * (CASES / 4), f"more important ones than have to in {higher} of {CASES // 4}"
+    assert equal >= 0.9 * (CASES / 4), f"{equal} of {CASES // 4}"

@@ -6,7 +6,7 @@ Priority by priority from the top; of each, gangs come first, each as a whole or
 Tasks choose their victims one after another, by what each needs. What is best for one may use up a budget or a gang
 that others could have made better use of. So where budgets were exceeded, or more go than come, the stages are run
 again from the beginning under some restriction, and the best outcome counts: more tasks placed, budgets exceeded by
-less, fewer victims, less important ones.
+less, less important victims, fewer of them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.preemption.node_state import Prospect
-from firmament.core.preemption.problem import PreemptionDecision, PreemptionProblem, PreemptionTuning
+from firmament.core.preemption.problem import NOBODY, PreemptionDecision, PreemptionProblem, PreemptionTuning
 from firmament.core.preemption.reprieve import evictions
 from firmament.core.preemption.stages import Stages
 from firmament.core.preemption.tree_groups.groups import preempt_for_group, waiting_together
@@ -89,13 +89,17 @@ def _whole_gangs(problem: PlacementProblem, placed: Assignments) -> tuple[Int64,
 
 
 class AttemptOutcome(NamedTuple):
-    """What attempts compare by; the less, the better. ``left``: tasks without a place."""
+    """What attempts compare by; the less, the better, as with bundles.
+
+    ``left``: tasks without a place; ``tops``: of each machine that somebody has to leave the highest priority of those,
+    the highest first.
+    """
 
     left: int
     over: int
-    victims: int
-    top: int
+    tops: tuple[int, ...]
     total: int
+    victims: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +120,9 @@ class Attempts:
     def best(self, prospect: Prospect, classes: Int64) -> Prospect:
         """A copy of a prospect on which some classes of one priority have got what places can be found for them."""
         best, way = prospect.copy(), Way()
-        self._stages.run(best, classes)
-        few = len(best.taken) - len(prospect.taken) <= prospect.tuning.few_tasks
-        small = few and prospect.problem.machines <= prospect.tuning.few_machines
-        if not (small and self._worth_more(prospect, best, classes)):
+        self._stages.run(best, classes, closely=True)
+        few = prospect.few(len(best.taken) - len(prospect.taken))
+        if not (few and self._worth_more(prospect, best, classes)):
             return best
         best, way = self._better(prospect, best, way, classes, _with_a_gang_gone(prospect, best, classes))
         while self._attempts > 0 and self._worth_more(prospect, best, classes):
@@ -156,14 +159,17 @@ class Attempts:
 
 
 def _outcome(before: Prospect, after: Prospect, classes: Int64) -> AttemptOutcome:
-    priority = before.preemption.victim_priority[after.gone & ~before.gone]
+    preemption = before.preemption
+    gone = np.flatnonzero(after.gone & ~before.gone)
+    top = np.full(before.problem.machines, NOBODY, dtype=np.int64)
+    np.maximum.at(top, preemption.machine[gone], preemption.victim_priority[gone])
     beyond = np.maximum(-after.allowed, 0) - np.maximum(-before.allowed, 0)
     return AttemptOutcome(
         left=int(after.remaining[classes].sum()),
         over=int(beyond.sum()),
-        victims=len(priority),
-        top=int(priority.max(initial=0)),
-        total=int(priority.sum()),
+        tops=tuple(np.sort(top[top > NOBODY])[::-1].tolist()),
+        total=int(preemption.weight[gone].sum()),
+        victims=len(gone),
     )
 
 

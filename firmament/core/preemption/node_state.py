@@ -25,6 +25,7 @@ class Prospect:
       1, K] per task that may go, the last row for no task. K counts resources and those joint rows of which something
       comes back (see ``models_room``);
     * ``remaining``: int64[C], tasks without a place; ``waiting``: int64[C, WAIT_BUCKETS], those at the beginning;
+    * ``alike``: int64[V + 1], a number that tasks of a machine share which are equally important and started together;
     * ``taken``: (class, machine) of each place given, in order; ``guests``: by machine, the classes of those;
     * ``chosen``: the tasks chosen to go, by machine;
     * ``allowed``: int64[B], what is left of the budgets, negative where overdrawn; ``spare``: int64[G], what gangs can
@@ -53,6 +54,7 @@ class Prospect:
         self.ledgers = residual.ledgers
         self.kept = KeptRooms(problem, preemption, placed)
         self.requests, self.heeded, self.sizes, self.room = columns(problem, preemption, residual)
+        self.alike = _alike(preemption)
         self.gone = preemption.leaving.copy()
         np.add.at(self.room, preemption.machine[self.gone], self.sizes[:-1][self.gone])
         self.allowed = preemption.allowed.copy()
@@ -162,13 +164,16 @@ class Prospect:
         """Whether a machine has the resources for one more task of a class."""
         return bool((self.room[machine] >= self.request(cls))[self.heeds(cls)].all())
 
-    def overdrawn(self, victims: Iterable[int]) -> int:
-        """By how much evicting ``victims`` as well would exceed the budgets, all together."""
-        wanted: dict[int, int] = {}
+    def beyond(self, victims: Iterable[int]) -> int:
+        """How many of ``victims`` a budget does not allow to go as well, if they go in that order."""
+        beyond = 0
+        left: dict[int, int] = {}
         for victim in victims:
-            for budget in self.preemption.budgets[self.preemption.kind[victim]]:
-                wanted[budget] = wanted.get(budget, 0) + 1
-        return sum(max(0, count - max(0, int(self.allowed[budget]))) for budget, count in wanted.items())
+            budgets = self.preemption.budgets[self.preemption.kind[victim]]
+            for budget in budgets:
+                left[budget] = left.get(budget, max(0, int(self.allowed[budget]))) - 1
+            beyond += any(left[budget] < 0 for budget in budgets)
+        return beyond
 
     def whole(self, cls: int) -> Bool:
         """bool[G]: gangs that may go as a whole for a class: of lower priority, and not its own."""
@@ -210,6 +215,10 @@ class Prospect:
         gang = self.preemption.gang[list(victims)]
         lost = np.bincount(gang[gang >= 0], minlength=len(self.spare))
         return bool(((lost > self.spare) & (lost > 0) & ~self.whole(cls)).any())
+
+    def few(self, tasks: int) -> bool:
+        """Whether so many tasks on the machines there are leave time to look closer."""
+        return tasks <= self.tuning.few_tasks and self.problem.machines <= self.tuning.few_machines
 
     @property
     def coupled(self) -> bool:
@@ -273,3 +282,11 @@ class Prospect:
         if self.state is not None:
             cls = self.problem.classes + int(self.preemption.kind[victim])
             self.state.add(cls, int(self.preemption.machine[victim]), count)
+
+
+def _alike(preemption: PreemptionProblem) -> Int64:
+    """See ``Prospect``; the numbers ascend, the last one stands for no task."""
+    new = np.ones(preemption.victims + 1, dtype=np.bool_)
+    columns = (preemption.machine, preemption.victim_priority, preemption.started)
+    new[1:-1] = np.logical_or.reduce([each[1:] != each[:-1] for each in columns])
+    return np.cumsum(new)

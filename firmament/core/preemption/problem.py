@@ -13,6 +13,10 @@ from firmament.core.rules.ruleset import RuleSet
 NOBODY = -(2**62)
 """Stands for the priority of no task."""
 
+LOWEST_WEIGHT = 2**31
+"""What a task of priority 0 adds to the weight of those that go. As in kube-scheduler, which adds it to every priority
+before it sums them up: no weight is negative, so that more tasks of a negative priority never count as less."""
+
 
 @dataclass(frozen=True, slots=True)
 class PreemptionProblem:
@@ -23,7 +27,8 @@ class PreemptionProblem:
     * ``priority``: int64[C], as given (not rank-compressed); ``may``: bool[C], classes whose tasks may evict others;
     * ``machine``: int64[V], ascending; on a machine tasks come in the order in which they would go: the lowest
       priority first, of equals the one that started latest;
-    * ``victim_priority``: int64[V]; ``started``: float64[V], seconds since the epoch;
+    * ``victim_priority``: int64[V]; ``started``: float64[V], seconds since the epoch; ``weight``: int64[V], the task's
+      own priority plus ``LOWEST_WEIGHT``, which sums of priorities are made of;
     * ``leaving``: bool[V], tasks that are on their way out already: they take room, but not for long;
     * ``kind``: int64[V], row into ``requests``: int64[H, K];
     * ``budgets``: per kind the disruption budgets that cover it; ``allowed``: int64[B], how many tasks each lets go;
@@ -43,6 +48,7 @@ class PreemptionProblem:
     machine: Int64
     victim_priority: Int64
     started: Float64
+    weight: Int64
     leaving: Bool
     kind: Int64
     requests: Int64
@@ -118,13 +124,13 @@ class PreemptionTuning:
     """Classes of tasks that belong to pairs which are tried in a round, the most important first."""
     most_gangs: int = 64
     """Gangs of one priority that are tried in a round; each is tried by itself."""
-    attempts: int = 64
+    attempts: int = 32
     """Other sets of victims that are tried in a round."""
     few_tasks: int = 32
     """Tasks that have found places up to which other sets are tried ..."""
     few_machines: int = 128
-    """... on as many machines at most."""
-    most_passes: int = 1_000
+    """... on as many machines at most. There bundles are chosen one after another, too."""
+    most_passes: int = 5_000
     """Passes of a round; each gives at least one task a place."""
     chunk: int = 4_096
     """Machines on which bundles are looked for together; bounds memory."""

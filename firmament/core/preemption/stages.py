@@ -10,16 +10,18 @@ reprieved.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.preemption.bundles import Bundles, chosen_bundles
+from firmament.core.preemption.bundle_network import chosen_bundles
+from firmament.core.preemption.bundles import Bundles
 from firmament.core.preemption.node_state import Prospect
 from firmament.core.preemption.problem import PreemptionTuning
 from firmament.core.preemption.reprieve import consolidate
-from firmament.core.preemption.victims.choosing import bundles, describe
+from firmament.core.preemption.victims.choosing import bundles, describe, reprieve_order
 from firmament.core.preemption.victims.covering import Covering, covering
 from firmament.solvers.base import Solver, SolverTimeoutError
 
@@ -42,15 +44,19 @@ class Stages:
         self._time_limit = time_limit
         self._openings = Openings(prospect.tuning)
         self._passes = 0
+        self._closely = False
         self._blocked = self._nobody = np.zeros(prospect.preemption.victims, dtype=np.bool_)
 
-    def run(self, prospect: Prospect, classes: Int64, blocked: Bool | None = None) -> None:
+    def run(
+        self, prospect: Prospect, classes: Int64, blocked: Bool | None = None, *, closely: bool = False
+    ) -> None:
         """Find places on a prospect for some classes of one priority.
 
         First only bundles that every disruption budget allows, then the others as well. ``blocked``: bool[V], tasks
-        that must not go; None: all may.
+        that must not go; None: all may. ``closely``: few bundles at a time, where there is little to do.
         """
         self._prospect = prospect
+        self._closely = closely and prospect.few(int(prospect.remaining[classes].sum()))
         oldest = np.argmax(self._prospect.waiting[classes] > 0, axis=1)
         order = classes[np.lexsort((classes, oldest))].tolist()
         begin = len(self._prospect.taken)
@@ -107,20 +113,38 @@ class Stages:
             return False
         tasks = {cls: int(self._prospect.remaining[cls]) for cls in offered}
         machines = self._prospect.problem.machines
-        moved = False
-        for cls, place in chosen_bundles(
+        chosen = chosen_bundles(
             offered, tasks, machines, self._solver, self._time_limit, self._prospect.tuning.spare_arcs
-        ):
-            machine = int(offered[cls].rows[place])
-            promised = int(offered[cls].over[place]), int(offered[cls].count[place])
-            victims = offered[cls].of(place)
+        )
+        return self._carry_out(offers, offered, chosen)
+
+    def _carry_out(
+        self,
+        offers: dict[int, _BundleOffer],
+        offered: dict[int, Bundles],
+        chosen: list[tuple[int, int]],
+    ) -> bool:
+        """Have bundles go, the cheapest first; returns whether anybody got a place.
+
+        Only those that are as good as the first that helps: the machines of these may offer better bundles now than the
+        rest of the chosen ones. "As good" means that as many exceed their budgets, and that the most important is as
+        important. Of few a quarter.
+        """
+        most = (len(chosen) + 3) // 4 if self._closely else len(chosen)
+        carried_out: tuple[int, int] | None = None
+        for number, (cls, place) in enumerate(chosen):
+            bundles = offered[cls]
+            worth = int(bundles.over[place]), int(bundles.top[place])
+            if carried_out is not None and (number >= most or worth > carried_out):
+                break
+            victims = bundles.of(place)
             going = self._prospect.with_gangs(victims)
-            worth = self._prospect.overdrawn(going), len(going)
-            if worth > promised or self._prospect.splits(cls, going):
+            more = self._prospect.beyond(going) > worth[0] or len(going) > int(bundles.count[place])
+            if more or self._prospect.splits(cls, going):
                 offers[cls].stale = None  # somebody before has used up what a budget or a gang could spare
-            else:
-                moved = self._try(offers, cls, machine, going) or moved
-        return moved
+            elif self._try(offers, cls, int(bundles.rows[place]), going):
+                carried_out = worth
+        return carried_out is not None
 
     def _try(self, offers: dict[int, _BundleOffer], cls: int, machine: int, victims: list[int]) -> bool:
         """Evict a bundle for a task, if it still helps after the bundles before it."""
@@ -184,8 +208,8 @@ class Stages:
 # --- Bundles on machines whose room a model's ledger keeps: who has to go for the ledger to have room as well.
 #
 # Ledgers say whether a set of tasks is enough, not what each of them gives. So machines are looked at one by one, those
-# first on which a single task gives most of what is asked for: single tasks are tried, then all that may go are
-# reprieved one by one as long as the others suffice. Members of gangs are left alone.
+# first where unimportant tasks give the resources, of these where a single task gives most of what is asked for. All
+# that may go are reprieved in the usual order as long as the others suffice. Members of gangs are left alone.
 
 
 class Openings:
@@ -205,10 +229,12 @@ class Openings:
         wanted = int(prospect.remaining[cls]) + self._most_found
         victims = np.zeros_like(problem.open)
         places: list[int] = []
-        for place in _most_helpful_first(prospect, cls, problem).tolist():
+        order = reprieve_order(prospect, problem, np.arange(problem.slots.shape[1]))
+        for place in _most_promising_first(prospect, cls, problem).tolist():
             if len(places) >= wanted or self._questions <= 0:
                 break
-            found = self._bundle(prospect, cls, problem, place)
+            turn = order if order.ndim == 1 else order[place]
+            found = self._bundle(prospect, cls, problem, place, turn)
             if found is not None:
                 victims[place] = found
                 places.append(place)
@@ -216,8 +242,10 @@ class Openings:
         known[places] = True
         return describe(prospect, problem, victims).taken(known)
 
-    def _bundle(self, prospect: Prospect, cls: int, problem: Covering, place: int) -> Bool | None:
-        """bool[J]: who has to go from a machine; None if it does not open."""
+    def _bundle(
+        self, prospect: Prospect, cls: int, problem: Covering, place: int, turn: Int64
+    ) -> Bool | None:
+        """bool[J]: who has to go from a machine; None if it does not open. ``turn``: int64[J], order of reprieve."""
         open_to, slots = problem.open[place], problem.slots[place]
         machine = int(problem.rows[place])
         leaving = prospect.gone_from(machine)
@@ -234,23 +262,36 @@ class Openings:
             return nobody
         if not suffices(open_to):
             return None
-        candidates = np.flatnonzero(open_to).tolist()
-        for slot in candidates:
-            single = nobody.copy()
-            single[slot] = True
-            if suffices(single):
-                return single
         victims = open_to.copy()
-        for slot in reversed(candidates):  # the most important first
-            victims[slot] = False
-            victims[slot] = not suffices(victims)
+        candidates = turn[open_to[turn]]
+        while len(candidates):
+            stay = _most_staying(victims, candidates, suffices)
+            victims[candidates[:stay]] = False
+            candidates = candidates[stay + 1 :]
         return victims
 
 
-def _most_helpful_first(prospect: Prospect, cls: int, problem: Covering) -> Int64:
-    """Places of a problem: those first where one task that may go has the largest part of a request."""
+def _most_staying(victims: Bool, candidates: Int64, suffices: Callable[[Bool], bool]) -> int:
+    """How many of ``candidates``, from the first on, can stay while the rest of ``victims`` goes.
+
+    The more stay, the less is enough; so this can be found by halving.
+    """
+    low, high = 0, len(candidates)
+    while low < high:
+        probe = (low + high + 1) // 2
+        going = victims.copy()
+        going[candidates[:probe]] = False
+        low, high = (probe, high) if suffices(going) else (low, probe - 1)
+    return low
+
+
+def _most_promising_first(prospect: Prospect, cls: int, problem: Covering) -> Int64:
+    """Places of a problem: those first where the least important tasks would do if it were for resources alone.
+
+    Of equals those where one task that may go has the largest part of a request.
+    """
     request = prospect.request(cls)
     wanted = np.flatnonzero(request)
     sizes = prospect.sizes[:, wanted][problem.slots] * problem.open[:, :, None]
     share = np.minimum(sizes / request[wanted], 1.0).min(axis=2, initial=1.0)
-    return np.argsort(-share.max(axis=1, initial=0.0), kind="stable")
+    return np.lexsort((-share.max(axis=1, initial=0.0), bundles(prospect, problem).top))

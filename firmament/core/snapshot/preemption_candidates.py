@@ -12,7 +12,7 @@ from cost_models.interface import Bool, Int64, JointRows, Returned
 from firmament.core.constraints.rules import compile_rules
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.model import BUDGET_RECORD, Requirement, TaskSelector
-from firmament.core.preemption.problem import PreemptionProblem
+from firmament.core.preemption.problem import LOWEST_WEIGHT, PreemptionProblem
 from firmament.core.queue.importance import Importance
 from firmament.core.rules.ruleset import RuleSet
 from firmament.core.snapshot.grouping import PLACED, RoundContext, TaskGroups
@@ -61,6 +61,7 @@ def preemption_problem(
         machine=tasks.machine[rows],
         victim_priority=standing,
         started=tasks.assigned[rows],
+        weight=tasks.priority[rows] + LOWEST_WEIGHT,
         leaving=tasks.leaving[rows],
         kind=kind.astype(np.int64),
         requests=cluster.demand_of(kinds)[0],

@@ -1,8 +1,9 @@
-"""Chooses bundles of victims on all machines at once: few and unimportant tasks whose going makes room.
+"""Chooses bundles of victims on all machines at once, as kube-scheduler chooses those of one machine.
 
-From all that may go, tasks are reprieved one by one as long as the rest still suffices, all machines side by side, in
-two orders: the most important first, and those that give least of what is lacking first, which leaves few large ones.
-Of the two the better bundle counts. Tasks whose budget is used up are reprieved before all others.
+From all that may go, tasks are reprieved one by one as long as the rest still suffices, all machines side by side:
+those whose budget is used up before all others, then the most important first, of equals the one that started first. Of
+tasks that started together as well those that give least of what is lacking may stay first, which leaves few large
+ones.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from firmament.core.preemption.bundles import Bundles
 from firmament.core.preemption.node_state import Prospect
 from firmament.core.preemption.problem import NOBODY
 from firmament.core.preemption.victims.covering import Covering
+from firmament.core.ranks import rank
 
 
 def bundles(prospect: Prospect, problem: Covering) -> Bundles:
@@ -28,9 +30,20 @@ def bundles(prospect: Prospect, problem: Covering) -> Bundles:
 def _bundles(prospect: Prospect, problem: Covering) -> Bundles:
     """A bundle for each machine, whatever becomes of gangs."""
     important = _reprieved(prospect, problem, np.arange(problem.slots.shape[1]))
-    if not (important.count > 1).any():
+    several = important.count > 1
+    alike = prospect.alike[problem.slots]
+    if not (several & _ties(problem, alike)).any():
         return important
-    return important.or_better(_reprieved(prospect, problem, problem.most_helpful_first()))
+    helpful = problem.most_helpful_first()
+    turn = np.argsort(np.take_along_axis(alike, helpful, axis=1), axis=1, kind="stable")
+    return important.or_better(_reprieved(prospect, problem, np.take_along_axis(helpful, turn, axis=1)))
+
+
+def _ties(problem: Covering, alike: Int64) -> Bool:
+    """bool[R]: machines with equals among those that may go; ``alike``: int64[R, J], numbers that equals share."""
+    equal = (alike[:, 1:] == alike[:, :-1]) & problem.open[:, 1:] & problem.open[:, :-1]
+    tied: Bool = equal.any(axis=1)
+    return tied
 
 
 def describe(prospect: Prospect, problem: Covering, victims: Bool) -> Bundles:
@@ -39,11 +52,12 @@ def describe(prospect: Prospect, problem: Covering, victims: Bool) -> Bundles:
     priority = np.append(preemption.victim_priority, 0)[problem.slots]
     started = np.append(preemption.started, 0.0)[problem.slots]
     top = np.where(victims, priority, NOBODY).max(axis=1, initial=NOBODY)
-    total = np.where(victims, priority, 0).sum(axis=1)
+    weight = np.append(preemption.weight, 0)
+    total = np.where(victims, weight[problem.slots], 0).sum(axis=1)
     count = victims.sum(axis=1)
     others = dragged(prospect, problem, victims)
     np.maximum.at(top, others.row, preemption.victim_priority[others.task])
-    np.add.at(total, others.row, preemption.victim_priority[others.task])
+    np.add.at(total, others.row, weight[others.task])
     np.add.at(count, others.row, 1)
     foremost = victims & (priority == top[:, None])
     first = np.where(foremost, started, np.inf).min(axis=1, initial=np.inf)
@@ -54,59 +68,57 @@ def describe(prospect: Prospect, problem: Covering, victims: Bool) -> Bundles:
         slots=problem.slots,
         victims=victims,
         over=_over(prospect, problem, victims, others),
-        count=count,
         top=top,
         total=total,
+        count=count,
         age=-first,
     )
 
 
 def _over(prospect: Prospect, problem: Covering, victims: Bool, others: Dragged) -> Int64:
-    """int64[R]: by how much all that go exceed the budgets, see ``Prospect.overdrawn``."""
+    """int64[R]: how many of those that go some budget does not allow, see ``Prospect.beyond``."""
     rows, budgets = len(problem.rows), len(prospect.allowed)
     if not budgets:
         return np.zeros(rows, dtype=np.int64)
-    row = np.nonzero(victims)[0]
-    row = np.concatenate([row, others.row])
+    row = np.concatenate([np.nonzero(victims)[0], others.row])
     kind = prospect.preemption.kind[np.concatenate([problem.slots[victims], others.task])]
-    keys = []
-    for nth in _budgets_by_place(prospect):
-        covered = nth[kind] >= 0
-        keys.append(row[covered] * budgets + nth[kind[covered]])
-    key, count = np.unique(np.concatenate(keys or [row[:0]]), return_counts=True)
-    beyond = np.maximum(count - np.maximum(prospect.allowed[key % budgets], 0), 0)
-    return np.bincount(key // budgets, weights=beyond, minlength=rows).astype(np.int64)
+    covered_by = _budgets_of_kinds(prospect)[kind]
+    entry, place = np.nonzero(covered_by >= 0)
+    budget = covered_by[entry, place]
+    exceeded = rank(row[entry] * budgets + budget) >= np.maximum(prospect.allowed, 0)[budget]
+    beyond: Bool = np.zeros(len(row), dtype=np.bool_)
+    beyond[entry[exceeded]] = True
+    return np.bincount(row[beyond], minlength=rows)
 
 
-def _budgets_by_place(prospect: Prospect) -> list[Int64]:
-    """Per place in the kinds' lists of budgets, int64[H + 1]: the budget there, -1 for none, and for no kind."""
+def _budgets_of_kinds(prospect: Prospect) -> Int64:
+    """int64[H + 1, P]: the budgets that cover each kind, -1 for no further one; the last row stands for no kind."""
     budgets = (*prospect.preemption.budgets, ())
-    return [
-        np.array([each[place] if place < len(each) else -1 for each in budgets], dtype=np.int64)
-        for place in range(max(map(len, budgets)))
-    ]
+    most = max(map(len, budgets))
+    return np.array([[*each, *([-1] * (most - len(each)))] for each in budgets], dtype=np.int64)
 
 
 def _protected(prospect: Prospect, problem: Covering, going: Int64) -> Bool:
     """bool[R, J]: tasks that their budgets do not allow to go, if those before them in the order of ``going`` do.
 
-    Who is better reprieved early, that is; what a bundle exceeds is counted in the end.
-
-    Exact where a task has one budget; with several, a task is allowed if each of them allows it by itself.
+    Who is better reprieved early, that is; what a bundle exceeds is counted in the end. kube-scheduler lets the most
+    important use up budgets, so that of two that one budget covers the more important one may have to go.
     """
-    protected: Bool = np.zeros(problem.slots.shape, dtype=np.bool_)
     if not len(prospect.allowed):
-        return protected
+        return np.zeros(problem.slots.shape, dtype=np.bool_)
     kind = np.append(prospect.preemption.kind, -1)[problem.slots]
-    for nth in _budgets_by_place(prospect):
-        budget = np.where(problem.open, nth[kind], -1)
-        left = np.append(np.maximum(prospect.allowed, 0), 2**31)[budget]
-        protected |= nth_of_its_kind(budget, going if going.ndim > 1 else None) >= left
-    return protected
+    budget = np.where(problem.open[:, :, None], _budgets_of_kinds(prospect)[kind], -1)
+    rows, slots, most = budget.shape
+    budget = budget.reshape(rows, slots * most)
+    left = np.append(np.maximum(prospect.allowed, 0), 2**31)[budget]
+    turn = (going[:, :, None] * most + np.arange(most)).reshape(budget.shape) if going.ndim > 1 else None
+    exceeded: Bool = nth_of_its_kind(budget, turn) >= left
+    return np.logical_or.reduce(exceeded.reshape(rows, slots, most), axis=2)
 
 
-def _reprieve_order(going: Int64, protected: Bool) -> Int64:
+def reprieve_order(prospect: Prospect, problem: Covering, going: Int64) -> Int64:
     """Places in order of reprieve, as ``going``: what budgets protect, then from the end of that order on."""
+    protected = _protected(prospect, problem, going)
     backwards = going[..., ::-1]
     if not protected.any():
         return backwards
@@ -121,7 +133,7 @@ def _reprieved(prospect: Prospect, problem: Covering, going: Int64) -> Bundles:
     ``going``: places in the order in which tasks would go, int64[R, J], or int64[J] where it is the same everywhere.
     Column by column, as there are few of them and many machines.
     """
-    order = _reprieve_order(going, _protected(prospect, problem, going))
+    order = reprieve_order(prospect, problem, going)
     columns = range(problem.deficit.shape[1])
     surplus = [problem.size[:, :, d].sum(axis=1) - np.maximum(problem.deficit[:, d], 0) for d in columns]
     victims = problem.open.copy()
