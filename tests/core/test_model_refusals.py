@@ -142,7 +142,7 @@ def test_full_joint_rows_are_part_of_the_message():
     assert list(messages(result).values()) == [
         (
             "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) without bandwidth. "
-            "m had room until t-0, t-1 took it in the same round."
+            "m had room until t-1 took it in the same round."
         )
     ]
 

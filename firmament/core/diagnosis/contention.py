@@ -1,0 +1,248 @@
+"""Says to whom a task that stays pending lost a place that it could have had when the round began.
+
+Named are only tasks without which it would have had the place: as few as possible, the least important first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from itertools import combinations_with_replacement
+from typing import NamedTuple
+
+import numpy as np
+
+from cost_models.interface import Int64
+from firmament.core.flow.problem import Assignments
+from firmament.core.placement.outcome import PlacementState
+from firmament.core.rules.constraint import Constraints
+from firmament.core.snapshot.snapshot import Snapshot
+from firmament.core.state.cluster import Cluster
+
+NAMED = 2
+"""Tasks that are named in a message, all of the namespace of whom it is for; the others are counted."""
+
+_MACHINES = 4
+"""Machines that are looked at for each class that waits: those on which the round has put the fewest tasks."""
+
+_CHECKS = 2_000
+"""Sets of tasks that are tried in a round; what is lost beyond them is told without names."""
+
+_PAIRED_KINDS = 12
+"""Pairs of tasks are tried where tasks of at most so many classes came to a machine."""
+
+
+class LostPlace(NamedTuple):
+    """A machine (row of the snapshot), and how many tasks of which classes took it from another: class -> count."""
+
+    machine: int
+    takers: Mapping[int, int]
+
+
+class Contention:
+    """Places at the beginning of a round, and the tasks that took them."""
+
+    def __init__(self, cluster: Cluster, snapshot: Snapshot, placed: Assignments) -> None:
+        self._cluster = cluster
+        self._snapshot = snapshot
+        self._placed = placed
+        self._start = PlacementState(snapshot.problem)
+        self._left = _CHECKS
+
+    def told(self, index: int, readers: Iterable[int]) -> str:
+        """A sentence about a class of the snapshot of which tasks stay pending; empty if it had no place to lose.
+
+        It is told ``readers`` (rows), who learn no names of tasks in other namespaces than their own.
+        """
+        lost = self.lost_place(index)
+        if lost is None:
+            return ""
+        names = self._cluster.tasks.name
+        others = [names[row] for row in self._members(lost)]
+        spaces = {_space(names[row]) for row in readers}
+        named = [each for each in others if spaces == {_space(each)}][:NAMED]
+        machine = self._snapshot.machine_names[lost.machine]
+        if not named:
+            return f" {machine} had room until other pods of the same round were placed."
+        more = f" and {len(others) - len(named)} more" if len(others) > len(named) else ""
+        return f" {machine} had room until {', '.join(named)}{more} took it in the same round."
+
+    def lost_place(self, index: int) -> LostPlace | None:
+        """Return the place that a class lost to the fewest tasks; without takers if they are elsewhere or unknown.
+
+        None: no machine had room for it, or one of them still has.
+        """
+        if len(self._placed.cls) == 0:
+            return None
+        places = self._start.takes(index)
+        if not places.any():
+            return None
+        closed = np.flatnonzero(places & ~self._end.takes(index))
+        if len(closed) == 0:
+            return None
+        taken = closed[self._tasks_on[closed] > 0]
+        nearest = taken[np.argsort(self._tasks_on[taken], kind="stable")][:_MACHINES]
+        found = [
+            LostPlace(machine, takers)
+            for machine in nearest.tolist()
+            if (takers := self._fewest(index, machine))
+        ]
+        return min(found, key=self._rank, default=LostPlace(int((taken if len(taken) else closed)[0]), {}))
+
+    @cached_property
+    def _end(self) -> PlacementState:
+        """How things stand once all that was placed is there."""
+        after = self._start.copy()
+        after.book(self._placed)
+        return after
+
+    @cached_property
+    def _tasks_on(self) -> Int64:
+        """int64[M]: how many tasks the round has put on each machine."""
+        return self._placed.per_machine(self._snapshot.problem.machines)
+
+    @cached_property
+    def _by_machine(self) -> Int64:
+        return np.argsort(self._placed.machine, kind="stable")
+
+    def _came_to(self, machine: int) -> dict[int, int]:
+        """How many tasks of each class the round has put on a machine, the least important first."""
+        ordered = self._placed.machine[self._by_machine]
+        begin, end = np.searchsorted(ordered, [machine, machine + 1])
+        part = self._placed.taken(self._by_machine[begin:end])
+        found: dict[int, int] = {}
+        for cls, _, count in part.entries():
+            found[cls] = found.get(cls, 0) + count
+        return dict(sorted(found.items(), key=lambda each: (self._importance(each[0]), each[0])))
+
+    def _importance(self, cls: int) -> int:
+        return int(self._snapshot.problem.priority[cls])
+
+    def _rank(self, lost: LostPlace) -> tuple[int, int]:
+        return sum(lost.takers.values()), max(map(self._importance, lost.takers))
+
+    def _fewest(self, index: int, machine: int) -> dict[int, int]:
+        """The fewest tasks, by class, without which a machine takes one more of a class; empty if none are found."""
+        came = self._came_to(machine)
+        trial = _OneMachine(self._start, self._end, index, machine, came)
+        if not self._opens(trial, came):
+            return {}
+        for takers in _small_sets(came):
+            if self._left <= 0:
+                return {}
+            if self._opens(trial, takers):
+                return takers
+        return self._not_put_back(trial, came)
+
+    def _not_put_back(self, trial: _OneMachine, came: Mapping[int, int]) -> dict[int, int]:
+        """Those that are left out once all others are there again: the smallest return first, then the important."""
+        out = dict(came)
+        for cls in sorted(came, key=lambda cls: (trial.share(cls), -self._importance(cls), cls)):
+            while out.get(cls, 0):
+                if self._left <= 0:
+                    return {}
+                less = {**out, cls: out[cls] - 1}
+                if not self._opens(trial, less):
+                    break
+                out = less
+        return {cls: out[cls] for cls in came if out[cls]}
+
+    def _opens(self, trial: _OneMachine, takers: Mapping[int, int]) -> bool:
+        self._left -= 1
+        return trial.opens_without(takers)
+
+    def _members(self, lost: LostPlace) -> list[int]:
+        """Rows of the tasks that took a place; of each class those that have waited least. Empty if some are gone."""
+        name = self._snapshot.machine_names[lost.machine]
+        row, tasks = self._cluster.machines.row_of.get(name), self._cluster.tasks
+        found: list[int] = []
+        for cls, count in lost.takers.items():
+            members = self._snapshot.members[cls]
+            there = members[tasks.machine[members] == row]
+            if len(there) < count:
+                return []
+            found += there[len(there) - count :].tolist()
+        return found
+
+
+def _small_sets(came: Mapping[int, int]) -> Iterator[dict[int, int]]:
+    """Yield each task by itself, and pairs where there are not too many; the least important first, as they come."""
+    yield from ({cls: 1} for cls in came)
+    if len(came) <= _PAIRED_KINDS:
+        kinds = list(came)
+        pairs = combinations_with_replacement(range(len(kinds)), 2)
+        for low, high in sorted(pairs, key=lambda pair: (pair[1], pair[0])):
+            first, second = kinds[low], kinds[high]
+            if first != second:
+                yield {first: 1, second: 1}
+            elif came[first] > 1:
+                yield {first: 2}
+
+
+class _OneMachine:
+    """Whether a machine would take one more task of a class if some of those that came to it had not.
+
+    Everybody else is where the round has put them: at the ``end``, which is as before after each question.
+    """
+
+    def __init__(
+        self, start: PlacementState, end: PlacementState, index: int, machine: int, came: Mapping[int, int]
+    ) -> None:
+        problem = start.residual.problem
+        self._problem, self._index, self._machine, self._came = problem, index, machine, came
+        self._request: Int64 = problem.requests[problem.shape[index]]
+        self._free: Int64 = end.residual.free[:, machine]
+        self._joint, self._ledgers = end.residual.joint, start.residual.ledgers
+        self._constraints = Constraints([end.rules if end.ruled else None, end.pairs])
+
+    def share(self, cls: int) -> float:
+        """How much of what is asked for a task has, at most of any resource."""
+        asked = self._request > 0
+        parts = self._problem.requests[self._problem.shape[cls]][asked] / self._request[asked]
+        return float(parts.max(initial=0.0))
+
+    def opens_without(self, takers: Mapping[int, int]) -> bool:
+        """Whether the machine takes the task without these, by class."""
+        if not self._has_resources(takers):
+            return False
+        if self._ledgers and not self._has_ledgers(takers):
+            return False
+        self._add(takers, -1)
+        shape = int(self._problem.shape[self._index])
+        opens = all(joint.takes(shape, self._machine) for joint in self._joint) and self._constraints.allows(
+            self._index, self._machine
+        )
+        self._add(takers, 1)
+        return opens
+
+    def _add(self, tasks: Mapping[int, int], sign: int) -> None:
+        for cls, count in tasks.items():
+            for joint in self._joint:
+                joint.add(int(self._problem.shape[cls]), self._machine, sign * count)
+            self._constraints.add(cls, self._machine, sign * count)
+
+    def _has_resources(self, takers: Mapping[int, int]) -> bool:
+        classes, counts = np.array(list(takers)), np.array(list(takers.values()))
+        freed = counts @ self._problem.requests[self._problem.shape[classes]]
+        asked = self._request > 0
+        return bool((self._free + freed >= self._request)[asked].all())
+
+    def _has_ledgers(self, takers: Mapping[int, int]) -> bool:
+        """Whether ledgers have room with the others alone on the machine: they give nothing back."""
+        problem = self._problem
+        shapes = problem.known_as(problem.shape)
+        stay = {cls: count - takers.get(cls, 0) for cls, count in self._came.items()}
+        classes = np.array([cls for cls, count in stay.items() if count], dtype=np.int64)
+        counts = np.array([count for count in stay.values() if count], dtype=np.int64)
+        here = np.array([self._machine])
+        for ledger in self._ledgers:
+            booked = ledger.copy()
+            booked.take(shapes[classes], np.repeat(here, len(classes)), counts)
+            if booked.room_at(shapes[[self._index]], here)[0] <= 0:
+                return False
+        return True
+
+
+def _space(name: str) -> str:
+    """The namespace in a name such as ``namespace/name``, "" for none."""
+    return name.rpartition("/")[0]

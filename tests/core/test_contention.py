@@ -1,0 +1,164 @@
+"""Who took the place of a task that stays pending: only tasks without which it would have had it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from firmament.core.events import ClassDefined, Event, JobDefined, TasksBound, TasksSubmitted
+from firmament.core.model import HostPort, Job, TaskClass
+from firmament.core.results import RoundResult
+from firmament.core.scheduler import Scheduler
+from tests.support.core import GIB, machine, messages, placed, scheduler, task_class, tasks
+from tests.support.effort import examples
+from tests.support.rules import near
+
+_LOST = re.compile(r"(\S+) had room until (.*?)(?: and (\d+) more)? took it in the same round\.")
+
+
+@dataclass(frozen=True)
+class Lost:
+    """What a message says: which machine, who is named, and how many others are counted."""
+
+    machine: str
+    named: tuple[str, ...]
+    others: int
+
+
+def lost_places(result: RoundResult) -> dict[str, Lost]:
+    """What each task that stays pending was told of who took its place."""
+    found = {}
+    for uid, message in messages(result).items():
+        if (match := _LOST.search(message)) is not None:
+            found[uid] = Lost(match[1], tuple(match[2].split(", ")), int(match[3] or 0))
+    return found
+
+
+def fits_without(
+    events: list[Event], result: RoundResult, uid: str, machine_name: str, gone: tuple[str, ...]
+) -> bool:
+    """Whether a machine takes a task with all others where the round has put them, but for those that are gone."""
+    where = placed(result)
+    known: list[Event] = []
+    for event in events:
+        if not isinstance(event, TasksSubmitted):
+            known.append(event)
+            continue
+        for each in event.uids:
+            if each == uid:
+                known.append(replace(event, uids=(each,), names=(), created=()))
+            elif each in where and each not in gone:
+                known.append(TasksBound(where[each], event.task_class, (each,), priority=event.priority))
+    verdicts = {each.machine: each for each in scheduler(known).explain(uid).machines}
+    return verdicts[machine_name].feasible
+
+
+def flat(*events: Event | list[Event]) -> list[Event]:
+    return [each for event in events for each in (event if isinstance(event, list) else [event])]
+
+
+def test_a_bystander_is_not_named():
+    events = flat(
+        machine("m", cpu=4000),
+        tasks(1, "small", content=task_class(100), priority=9),
+        tasks(2, "large", content=task_class(3500), priority=9),
+        tasks(3, "waits", content=task_class(2000)),
+    )
+    assert lost_places(scheduler(events).run_round()) == {"waits": Lost("m", ("large",), 0)}
+
+
+def test_of_several_that_are_enough_the_least_important_is_named():
+    events = flat(
+        machine("m", cpu=4000),
+        tasks(1, "first", content=task_class(1500), priority=9),
+        tasks(2, "second", content=task_class(2000), priority=5),
+        tasks(3, "waits", content=task_class(1000)),
+    )
+    assert lost_places(scheduler(events).run_round()) == {"waits": Lost("m", ("second",), 0)}
+
+
+def test_the_machine_on_which_the_fewest_took_the_place_is_named():
+    events = flat(
+        machine("many", cpu=1000, extended={"a": 1}),
+        machine("one", cpu=1000, extended={"b": 1}),
+        tasks(1, "s0", "s1", "s2", "s3", content=TaskClass((("cpu", 250),), node_selector=()), priority=9),
+        tasks(2, "big", content=TaskClass((("cpu", 1000), ("b", 1))), priority=9),
+        tasks(3, "waits", content=task_class(1000)),
+    )
+    assert lost_places(scheduler(events).run_round()) == {"waits": Lost("one", ("big",), 0)}
+
+
+def test_a_port_is_lost_to_who_listens_there():
+    port = (HostPort(80, "TCP", "0.0.0.0"),)
+    events = flat(
+        machine("m"),
+        tasks(1, "bystander", content=task_class(100), priority=9),
+        tasks(2, "listens", content=task_class(100, ports=port), priority=9),
+        tasks(3, "waits", content=task_class(200, ports=port)),
+    )
+    assert lost_places(scheduler(events).run_round()) == {"waits": Lost("m", ("listens",), 0)}
+
+
+def test_nobody_has_taken_a_place_that_is_still_there():
+    """A gang of three that finds two places: others have come to the machine, and it would take one more member."""
+    events = flat(
+        machine("m", cpu=1100),
+        tasks(1, "other", content=task_class(100), priority=9),
+        [
+            JobDefined(Job("g", min_members=3)),
+            ClassDefined(2, task_class(500)),
+            TasksSubmitted(2, ("g0", "g1", "g2"), job="g"),
+        ],
+    )
+    assert lost_places(scheduler(events).run_round()) == {}
+
+
+@st.composite
+def contended(draw: st.DrawFn) -> list[Event]:
+    """Few machines, and more tasks of several kinds than they hold."""
+    sizes = st.sampled_from([100, 400, 700, 1000, 1500])
+    machines = [
+        machine(
+            f"m{index}",
+            cpu=draw(st.sampled_from([1000, 2000, 3000])),
+            memory=4 * GIB,
+            pods=draw(pods),
+            labels={"kubernetes.io/hostname": f"m{index}"},
+        )
+        for index, pods in enumerate([st.sampled_from([3, 110])] * draw(st.integers(1, 3)))
+    ]
+    events: list[Event] = [*machines]
+    for number in range(draw(st.integers(2, 6))):
+        content = task_class(
+            draw(sizes),
+            draw(st.sampled_from([0, GIB, 2 * GIB])),
+            ports=(HostPort(80, "TCP", "0.0.0.0"),) if draw(st.integers(0, 4)) == 0 else (),
+            labels=(("app", draw(st.sampled_from("ab"))),),
+            anti_affinity=near("a", "kubernetes.io/hostname") if draw(st.integers(0, 4)) == 0 else (),
+        )
+        names = [f"t{number}-{index}" for index in range(draw(st.integers(1, 5)))]
+        events += tasks(number, *names, content=content, priority=draw(st.integers(0, 3)))
+    return events
+
+
+@given(contended())
+@settings(max_examples=examples(100), deadline=None)
+def test_each_who_is_named_was_needed_and_all_of_them_are_enough(events: list[Event]):
+    core: Scheduler = scheduler(events)
+    result = core.run_round()
+    where = placed(result)
+    for lost, uid in {lost: uid for uid, lost in lost_places(result).items()}.items():
+        assert {where[each] for each in lost.named} == {lost.machine}
+        assert not fits_without(events, result, uid, lost.machine, ())
+        if lost.others:
+            continue
+        assert fits_without(events, result, uid, lost.machine, lost.named)
+        for each in lost.named:
+            rest = tuple(other for other in lost.named if other != each)
+            assert not fits_without(events, result, uid, lost.machine, rest)
+        if len(lost.named) > 1:
+            on_it = [each for each, name in where.items() if name == lost.machine]
+            assert not any(fits_without(events, result, uid, lost.machine, (each,)) for each in on_it)
