@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
+from itertools import combinations
+from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from poseidon.explanations import Charge, Verdict
 from poseidon.kube.api.node_topology import NodeResourceTopology
@@ -16,6 +20,7 @@ from poseidon.ui.views.nodes import node
 from poseidon.ui.views.overview import overview
 from poseidon.ui.views.pending import pending, reason_key
 from poseidon.ui.views.pods import PodQuery, pod, pods
+from poseidon.ui.views.room import Taker, fewest
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.ui.objects import GI, NOW, gone, known, make_node, make_pod, record, store
 
@@ -227,9 +232,67 @@ def test_one_pod_that_waits(small):
         {"reasons": ["Insufficient cpu"], "nodes": 1, "examples": ["n1"]},
         {"reasons": ["node(s) had untolerated taint(s) {a: b}"], "nodes": 1, "examples": ["n2"]},
     ]
-    # n1 alone refuses for want of room; r1 asks for more of what is scarce there
-    assert [each["pod"] for each in found["room"]] == ["a/r1", "a/r2"]
+    assert found["room"] == []  # by what pods request it has room on n1
     assert found["price"] is None
+
+
+ONE_GPU: dict[str, Any] = {"nvidia.com/gpu": "1"}
+
+
+def with_gpu(cpu):
+    return [{"name": "main", "resources": {"requests": {"cpu": cpu, "nvidia.com/gpu": "1"}}}]
+
+
+def test_who_took_the_room_are_the_fewest_without_whom_it_would_fit():
+    """n1 lacks half a core: the smaller pod is enough. n2 has no GPU, so nobody there took one; g1 has n3's."""
+    found = store(
+        make_node("n1", **ONE_GPU),
+        make_node("n2"),
+        make_node("n3", **ONE_GPU),
+        make_pod("a/large", node="n1", cpu="1"),
+        make_pod("a/small", node="n1", cpu="500m"),
+        make_pod("a/tiny", node="n1", cpu="100m"),
+        make_pod("a/other", node="n2", cpu="4"),
+        make_pod("a/bystander", node="n3", cpu="100m"),
+        make_pod("a/g1", node="n3", containers=with_gpu("1")),
+        make_pod("a/waits", containers=with_gpu("3")),
+    )
+    said = {
+        "n1": verdict("Insufficient cpu"),
+        "n2": verdict("Insufficient cpu", "Insufficient nvidia.com/gpu"),
+        "n3": verdict("Insufficient nvidia.com/gpu"),
+    }
+    shown = pod(known(found), record(found, "a/waits"), said, None)["room"]
+    assert shown == [
+        {"pod": "a/large", "tasks": 1, "node": "n1"},
+        {"pod": "a/g1", "tasks": 1, "node": "n3"},
+    ]
+
+
+TAKERS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(0, 2)), min_size=1, max_size=7)
+
+
+@given(TAKERS, st.integers(0, 8), st.integers(0, 8))
+def test_the_fewest_are_enough_and_each_of_them_is_needed(sizes, cpu, gpu):
+    lacking = {key: amount for key, amount in (("cpu", cpu), ("gpu", gpu)) if amount}
+    assume(lacking)
+    among = [
+        Taker(f"p{number}", "", {"cpu": one, "gpu": two}, priority, lately=False)
+        for number, (one, two, priority) in enumerate(sizes)
+    ]
+
+    def are_enough(those):
+        return all(sum(each.takes(key) for each in those) >= lacking[key] for key in lacking)
+
+    found = fewest(among, lacking)
+    if not are_enough(among):
+        assert not found
+        return
+    assert are_enough(found)
+    for each in found:
+        assert not are_enough([other for other in found if other is not each])
+    least = next(size for size in range(1, 8) if any(map(are_enough, combinations(among, size))))
+    assert len(found) == least or least > 2
 
 
 def test_one_pod_that_has_ended_and_one_that_is_gone(small):

@@ -1,10 +1,10 @@
-"""Who took the room that a pod waits for."""
+"""Who took the room that a pod waits for: only pods without which it would have fitted, the fewest first."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from poseidon.ui.views.flow.arcs import arcs_of, class_label
 
@@ -16,48 +16,129 @@ if TYPE_CHECKING:
 
 _MOST = 10
 _LOOKED_AT = 200
+_PAIRED = 60
+"""Pods of a node at most among which pairs are tried."""
 _FULL = ("Insufficient ", "Too many pods")
+
+
+class Taker(NamedTuple):
+    """A pod on a node, or on its way there since the last round; ``pod``: "" if it is known by its class alone."""
+
+    pod: str
+    task_class: str
+    requests: Mapping[str, int]
+    priority: int
+    lately: bool
+
+    def takes(self, resource: str) -> int:
+        """Return how much it has of a resource; every pod is one."""
+        return 1 if resource == "pods" else self.requests.get(resource, 0)
 
 
 def takers(
     known: Known, record: PodRecord, found: Mapping[str, Verdict], flow: pb.RoundFlow | None
 ) -> list[dict[str, Any]]:
-    """Return who is on the nodes that refuse a pod for want of room alone: classes that the last round placed there.
+    """Return who is on the nodes that refuse a pod for want of room alone: of each the fewest pods that are enough.
 
-    Where the round placed nobody there, the largest pods that run there.
+    Pods that the last round has put there come first, if they are enough. Nodes that are too small for the pod even
+    when empty are left out; those where the fewest, and the least important, are enough come first.
     """
-    full = {
+    wanted = {**record.requests, "pods": 1}
+    full = [
         name
         for name, each in found.items()
         if not each.feasible and each.reasons and all(reason.startswith(_FULL) for reason in each.reasons)
-    }
-    by_class = _placed_lately(flow, full) if flow is not None else []
-    return by_class or _largest(known, record, full)
-
-
-def _placed_lately(flow: pb.RoundFlow, full: set[str]) -> list[dict[str, Any]]:
-    tasks: Counter[int] = Counter()
-    example: dict[int, str] = {}
-    for arc in arcs_of(flow):
-        if flow.machines[arc.machine] in full:
-            tasks[arc.cls] += arc.tasks
-            example.setdefault(arc.cls, flow.machines[arc.machine])
-    return [
-        {"class": class_label(flow.classes[cls]), "tasks": count, "node": example[cls]}
-        for cls, count in tasks.most_common(_MOST)
     ]
+    placed = _placed_lately(flow, set(full)) if flow is not None else {}
+    sets = []
+    for name in sorted(full, key=lambda name: (name not in placed, name))[:_LOOKED_AT]:
+        fewest = _fewest_on(known, name, wanted, placed.get(name, {}))
+        if fewest:
+            sets.append((len(fewest), max(each.priority for each in fewest), name, fewest))
+    rows: list[dict[str, Any]] = []
+    for _, _, name, fewest in sorted(sets, key=lambda each: each[:3]):
+        rows += _rows(name, fewest)
+        if len(rows) >= _MOST:
+            break
+    return rows[:_MOST]
 
 
-def _largest(known: Known, record: PodRecord, full: set[str]) -> list[dict[str, Any]]:
-    wanted = record.requests or {"pods": 1}
-    looked_at = [known.store.nodes[name] for name in sorted(full) if name in known.store.nodes][:_LOOKED_AT]
-    pods = [each for entry in looked_at for each in known.store.on_node(entry)]
-    resource = max(wanted, key=lambda name: _scarcity(looked_at, name, wanted[name]))
-    pods.sort(key=lambda each: (-each.requests.get(resource, 0), each.name))
-    return [{"pod": each.name, "tasks": 1, "node": each.node} for each in pods[:_MOST]]
+def _rows(node: str, those: Sequence[Taker]) -> Iterator[dict[str, Any]]:
+    """Yield a row per pod, and one per class of those that are not known by name."""
+    yield from ({"pod": each.pod, "tasks": 1, "node": node} for each in those if each.pod)
+    classes = [each.task_class for each in those if not each.pod]
+    for label in dict.fromkeys(classes):
+        yield {"class": label, "tasks": classes.count(label), "node": node}
 
 
-def _scarcity(entries: list[Any], resource: str, amount: int) -> float:
-    """Return how much of what nodes offer a pod asks for, on average."""
-    offered = [entry.facts.allocatable.get(resource, 0) for entry in entries if entry.facts is not None]
-    return amount * len(offered) / max(sum(offered), 1)
+def _placed_lately(flow: pb.RoundFlow, full: set[str]) -> dict[str, dict[str, Taker]]:
+    """Return by node, and uid or number, what the last round placed on these nodes."""
+    found: dict[str, dict[str, Taker]] = {}
+    before = 0
+    for arc in arcs_of(flow):
+        name, cls = flow.machines[arc.machine], flow.classes[arc.cls]
+        if name in full:
+            requests = {each.resource: each.amount for each in cls.requests}
+            uids = list(flow.arc_uids[before : before + arc.tasks])
+            uids += [f"{arc.number}.{number}" for number in range(len(uids), arc.tasks)]
+            taker = Taker("", class_label(cls), requests, cls.priority, lately=True)
+            found.setdefault(name, {}).update(dict.fromkeys(uids, taker))
+        before += arc.tasks
+    return found
+
+
+def _fewest_on(
+    known: Known, name: str, wanted: Mapping[str, int], placed: Mapping[str, Taker]
+) -> Sequence[Taker]:
+    """Return the fewest pods of a node without which there is room for what is wanted; none if that is not known."""
+    entry = known.store.nodes.get(name)
+    if entry is None or entry.facts is None:
+        return ()
+    offered = entry.facts.allocatable
+    if any(offered.get(resource, 0) < amount for resource, amount in wanted.items()):
+        return ()
+    there: dict[str, Taker] = dict(placed)
+    for pod in known.store.on_node(entry):
+        there[pod.uid] = Taker(pod.name, pod.task_class, pod.requests, pod.priority, pod.uid in placed)
+    for uid in placed:
+        if uid in known.store.pods:
+            there[uid] = there[uid]._replace(pod=known.store.pods[uid].name)
+    lacking = {
+        resource: amount + sum(each.takes(resource) for each in there.values()) - offered.get(resource, 0)
+        for resource, amount in wanted.items()
+    }
+    lacking = {resource: amount for resource, amount in lacking.items() if amount > 0}
+    if not lacking:
+        return ()
+    lately = [each for each in there.values() if each.lately]
+    return fewest(lately, lacking) or fewest(list(there.values()), lacking)
+
+
+def fewest(among: Sequence[Taker], lacking: Mapping[str, int]) -> Sequence[Taker]:
+    """Return the fewest of some pods that have what is lacking, of as many the least important; none if all have less.
+
+    Exact for one and for two; of more, none of them could be left out.
+    """
+
+    def are_enough(those: Sequence[Taker]) -> bool:
+        return all(
+            sum(each.takes(resource) for each in those) >= amount for resource, amount in lacking.items()
+        )
+
+    def share(taker: Taker) -> float:
+        return max(taker.takes(resource) / amount for resource, amount in lacking.items())
+
+    useful = [each for each in among if share(each) > 0]
+    useful.sort(key=lambda each: (each.priority, share(each), each.pod, each.task_class))
+    if not are_enough(useful):
+        return ()
+    sizes = (1, 2) if len(useful) <= _PAIRED else (1,)
+    for size in sizes:
+        enough = [those for those in combinations(useful, size) if are_enough(those)]
+        if enough:
+            return min(enough, key=lambda those: [each.priority for each in reversed(those)])
+    kept = list(useful)
+    for each in sorted(useful, key=lambda each: (share(each), -each.priority)):
+        less = [other for other in kept if other is not each]
+        kept = less if are_enough(less) else kept
+    return kept
