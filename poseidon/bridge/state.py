@@ -16,7 +16,7 @@ from poseidon.bridge.watched_nodes import Nodes
 from poseidon.bridge.watched_pods import Pods
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.custom_records import CustomResource
-from poseidon.disruption_budgets import budget_resource
+from poseidon.disruption_budgets.records import budget_resource
 from poseidon.kube.api.metadata import KubeStruct
 from poseidon.kube.api.resource import Change
 from poseidon.kube.quarantine import Quarantine

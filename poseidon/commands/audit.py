@@ -10,7 +10,7 @@ import click
 from poseidon.commands.connection import connection_options, names_cluster
 from poseidon.commands.endings import print_json, warn, write_page
 from poseidon.commands.offline_input import Source, offline_options
-from poseidon.commands.options import hot_option, move_cost_option, page_option
+from poseidon.commands.options import hot_option, local_data_option, move_cost_option, page_option
 
 if TYPE_CHECKING:
     from poseidon.offline.audit.findings import Audit
@@ -40,6 +40,7 @@ _HEADINGS = {
 @page_option("Write the audit as one web page, too.")
 @move_cost_option("What a move has to save to be worth it, in points of cost models.")
 @hot_option
+@local_data_option
 @click.option("--most-moves", type=click.IntRange(min=0), help="How many pods may move; default: any number.")
 def audit(
     *,
@@ -50,6 +51,7 @@ def audit(
     move_cost: float,
     hot: tuple[tuple[str, float], ...],
     most_moves: int | None,
+    local_data_may_go: bool,
 ) -> None:
     """Say which nodes could be freed by which moves, which hold too much, and which pods wait. Changes nothing.
 
@@ -61,7 +63,14 @@ def audit(
     given = source.read() if source.paths else source.read_live()
     from poseidon.offline.audit.looking import make_audit
 
-    made = make_audit(*given, tries=tries, budget=most_moves, move_cost=move_cost, hot=dict(hot))
+    made = make_audit(
+        *given,
+        tries=tries,
+        budget=most_moves,
+        move_cost=move_cost,
+        hot=dict(hot),
+        local_data_may_go=local_data_may_go,
+    )
     warn(made.warnings)
     if page_file is not None:
         from poseidon.ui.report import report_page

@@ -95,6 +95,14 @@ hot_option = click.option(
 )
 
 
+local_data_option = click.option(
+    "--delete-emptydir-data",
+    "local_data_may_go",
+    is_flag=True,
+    help="Move pods with emptyDir or hostPath volumes, too: what is in them does not move with the pods.",
+)
+
+
 def move_cost_option(explanation: str, *, free: bool = True) -> Callable[[F], F]:
     """Return what adds ``--move-cost``; ``free``: moves may cost nothing."""
     return click.option(

@@ -18,6 +18,7 @@ from poseidon.commands.options import (
     HostPort,
     config_option,
     hot_option,
+    local_data_option,
     move_cost_option,
     output_option,
     seconds_option,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 @hot_option
 @click.option("--node", "nodes", multiple=True, help="For free-nodes: which. Repeatable; default: any.")
 @move_cost_option("For lower-cost: what a move has to save, in points of cost models.", free=False)
+@local_data_option
 @click.option("--most-moves", type=click.IntRange(min=1), default=100, help="How many pods may move.")
 @click.option(
     "--at-once",
@@ -77,6 +79,7 @@ def reschedule(
     hot: tuple[tuple[str, float], ...],
     nodes: tuple[str, ...],
     move_cost: float,
+    local_data_may_go: bool,
     most_moves: int,
     at_once: int,
     patience: float,
@@ -95,7 +98,14 @@ def reschedule(
     from poseidon.rescheduling.planning import plan_moves
     from protos.conventions.probes import application
 
-    options = ObjectiveOptions(Objective(objective), move_cost, hot, nodes, most=most_moves)
+    options = ObjectiveOptions(
+        Objective(objective),
+        move_cost,
+        hot,
+        nodes,
+        most=most_moves,
+        local_data_may_go=local_data_may_go,
+    )
     counts = MoveMetrics()
     serve_metrics(metrics, application(lambda: counts.registry, {}))
     while True:

@@ -14,7 +14,7 @@ from poseidon.group_trees.spec.groups import GROUP_KEYS
 from poseidon.group_trees.spec.keys import CONSTRAINTS_ANNOTATION, LAST_GOOD
 from poseidon.kube.api.storage import BIND_COMPLETED, DEFAULT_CLASS, LEGACY_CLASS, SELECTED_NODE
 from poseidon.lifecycle.recovery import RECREATIONS
-from poseidon.offline.movable import REFUSALS
+from poseidon.offline.evictability import REFUSALS, SAFE_VOLUMES
 from poseidon.pod_groups.membership import GANG_ANNOTATION, MIRROR_ANNOTATION
 from poseidon.pods.estimates import NODE_ANNOTATIONS, POD_ANNOTATIONS
 from poseidon.pods.resources import BANDWIDTH_ANNOTATIONS
@@ -31,6 +31,7 @@ ANNOTATIONS: frozenset[str] = frozenset(
         LEGACY_CLASS,
         MIRROR_ANNOTATION,
         RECREATIONS,
+        SAFE_VOLUMES,
         SELECTED_NODE,
         *BANDWIDTH_ANNOTATIONS,
         *NODE_ANNOTATIONS,

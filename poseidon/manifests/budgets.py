@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
+from poseidon.disruption_budgets.evictions import is_known_unready, selector_of
 from poseidon.kube.api.metadata import Number
 from poseidon.kube.api.pod_groups import DisruptionBudget, DisruptionBudgetStatus
 from poseidon.kube.api.pods import Pod
@@ -41,24 +42,9 @@ def budget_defects(found: DisruptionBudget) -> Iterator[Defect]:
         yield from defects
 
 
-def covered_by(budget: DisruptionBudget, pods: Iterable[Pod]) -> list[Pod]:
-    """Return the pods that a budget is about and that have not ended."""
-    if budget.spec.selector is None:
-        return []
-    found = requirements(budget.spec.selector, "", [])
-    selector = [(each.key, each.operator, tuple(each.values)) for each in found]
-    return [
-        pod
-        for pod in pods
-        if pod.metadata.namespace == budget.metadata.namespace
-        and not pod.terminal
-        and all(holds(each, pod.metadata.labels) for each in selector)
-    ]
-
-
 def _count(budget: DisruptionBudget, pods: Sequence[Pod]) -> DisruptionBudget:
     spec = budget.spec
-    covered = covered_by(budget, pods)
+    covered = _covered_by(budget, pods)
     expected = len(covered)
     if spec.max_unavailable is not None:
         desired = expected - (_share(spec.max_unavailable, expected) or 0)
@@ -66,9 +52,27 @@ def _count(budget: DisruptionBudget, pods: Sequence[Pod]) -> DisruptionBudget:
         desired = _share(1 if spec.min_available is None else spec.min_available, expected) or 0
     healthy = sum(map(_is_healthy, covered))
     status = DisruptionBudgetStatus(
-        disruptions_allowed=max(healthy - max(desired, 0), 0), observed_generation=budget.metadata.generation
+        disruptions_allowed=max(healthy - max(desired, 0), 0),
+        observed_generation=budget.metadata.generation,
+        current_healthy=healthy,
+        desired_healthy=max(desired, 0),
     )
     return replace(budget, status=status)
+
+
+def _covered_by(budget: DisruptionBudget, pods: Iterable[Pod]) -> list[Pod]:
+    """Return the pods that a budget is about and that have not ended."""
+    selector = selector_of(budget)
+    if selector is None:
+        return []
+    namespace = budget.metadata.namespace or "default"
+    return [
+        pod
+        for pod in pods
+        if (pod.metadata.namespace or "default") == namespace
+        and not pod.terminal
+        and all(holds(each, pod.metadata.labels) for each in selector)
+    ]
 
 
 def _share(value: Number, whole: int) -> int | None:
@@ -83,9 +87,4 @@ def _share(value: Number, whole: int) -> int | None:
 
 
 def _is_healthy(pod: Pod) -> bool:
-    ready = pod.condition("Ready")
-    return (
-        bool(pod.spec.node_name)
-        and pod.metadata.deletion_timestamp is None
-        and (ready is None or ready.status == "True")
-    )
+    return bool(pod.spec.node_name) and pod.metadata.deletion_timestamp is None and not is_known_unready(pod)

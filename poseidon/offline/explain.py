@@ -11,7 +11,8 @@ from poseidon.manifests.loader import Manifests
 from poseidon.offline.audit.findings import Cure
 from poseidon.offline.audit.looking import cures_of
 from poseidon.offline.cluster import build
-from poseidon.offline.movable import WORTH_MOVING, running_pods
+from poseidon.offline.evictability import running_pods
+from poseidon.offline.movable import WORTH_MOVING
 from poseidon.offline.plan import Binding, Plan, make_plan, plan_of
 from poseidon.pods.tasks import Disposition, disposition
 
@@ -52,7 +53,7 @@ def _waiting(
     known = tuple(cluster.state.snapshot())
     plan = plan_of(cluster, manifests)
     pending = [pod for each in plan.pending if each.pod == pod]
-    running = running_pods(cluster.pods, manifests)
+    running = running_pods(cluster, manifests)
     return plan, cures_of(manifests, configuration, now, known, running, plan, pending)
 
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from poseidon.bridge.state import BridgeState
-from poseidon.disruption_budgets import BUDGET_RECORD
+from poseidon.disruption_budgets.records import BUDGET_RECORD
 from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
 from poseidon.kube.api.metadata import KubeStruct, ObjectMeta
 from poseidon.kube.api.node_topology import NodeResourceTopology

@@ -17,6 +17,7 @@ from poseidon.kube.api.metadata import PodRef, seconds
 from poseidon.kube.api.nodes import Node
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.client.errors import ApiError
+from poseidon.offline.evictability import forbidden_by_annotation
 from poseidon.pods.moves import announced_move
 from poseidon.pods.resources import amounts, effective_requests
 from poseidon.pods.tasks import qualified_name
@@ -47,7 +48,8 @@ def changed(pod: Pod, move: PlannedMove, now: float) -> str:
         return "the pod has another controller now"
     if announced_move(pod, now)[0]:
         return "the pod is being moved already"
-    return ""
+    forbidden = forbidden_by_annotation(pod)
+    return f"the pod {forbidden} now" if forbidden else ""
 
 
 def refusal_of(node: Node, there: Iterable[Pod], pod: Pod) -> str:

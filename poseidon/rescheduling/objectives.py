@@ -26,7 +26,8 @@ class Objective(Enum):
 @dataclass(frozen=True, slots=True)
 class ObjectiveOptions:
     """``move_cost``: points that a move has to save for ``LOWER_COST``; ``hot``: percent by resource from which on a
-    node is hot; ``nodes``: the only ones to be freed, none for any; ``tries``: of rounds; ``most``: moves.
+    node is hot; ``nodes``: the only ones to be freed, none for any; ``tries``: of rounds; ``most``: moves;
+    ``local_data_may_go``: what pods have in folders of their nodes keeps none of them.
     """
 
     objective: Objective = Objective.LOWER_COST
@@ -35,6 +36,7 @@ class ObjectiveOptions:
     nodes: tuple[str, ...] = ()
     tries: int = 200
     most: int = 100
+    local_data_may_go: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ def plan_moves(
     at_once: int,
 ) -> PlannedMoves:
     """Return the moves of pods that an objective asks for, in waves of ``at_once``."""
-    found = standing(manifests, configuration, now)
+    found = standing(manifests, configuration, now, local_data_may_go=options.local_data_may_go)
     chosen = choose(found, options)
     free = {each.node: each.free for each in found.plan.nodes}
     moves = [_planned(found.running.pods[each.uid], each) for each in chosen.moves]

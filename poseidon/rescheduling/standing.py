@@ -12,7 +12,8 @@ from poseidon.kube.api.nodes import Namespace
 from poseidon.kube.api.pods import Pod
 from poseidon.manifests.loader import Manifests
 from poseidon.offline.cluster import build
-from poseidon.offline.movable import RunningPods, move_prices, running_pods
+from poseidon.offline.evictability import RunningPods, running_pods
+from poseidon.offline.movable import move_prices
 from poseidon.offline.plan import Plan, plan_of
 from poseidon.pods.moves import announced_move
 from poseidon.pods.tasks import scheduler_of
@@ -85,12 +86,18 @@ class Standing:
         return frozenset(self.running.pods.keys() - self.running.goes - self.prices.keys())
 
 
-def standing(manifests: Manifests, configuration: BridgeConfiguration, now: float) -> Standing:
+def standing(
+    manifests: Manifests,
+    configuration: BridgeConfiguration,
+    now: float,
+    *,
+    local_data_may_go: bool = False,
+) -> Standing:
     """Look at a cluster. Pods that make way for others are not moved besides, nor is one that is being moved."""
     cluster = build(manifests, configuration, now)
     events = tuple(cluster.state.snapshot())
     plan = plan_of(cluster, manifests)
-    running = running_pods(cluster.pods, manifests)
+    running = running_pods(cluster, manifests, local_data_may_go=local_data_may_go)
     permission = Permission(manifests.namespaces)
     names = configuration.scheduler_names
 

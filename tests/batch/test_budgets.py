@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from poseidon.disruption_budgets import described
+from poseidon.disruption_budgets.records import described
 from poseidon.kube.api.pod_groups import (
     DisruptionBudget,
     DisruptionBudgetSpec,

@@ -223,6 +223,10 @@ def test_a_move_that_was_announced_and_never_made_is_made_later():
         (lambda c: c.add("p", "n0", 2, "api"), "the pod has another controller now"),
         (lambda c: c._change("uid-p", deletion_timestamp="2026-01-01T00:00:00Z"), "the pod is ending"),
         (lambda c: c._change("uid-p", annotations=announced(c.now + 60)), "the pod is being moved already"),
+        (
+            lambda c: c._change("uid-p", annotations={"karpenter.sh/do-not-disrupt": "true"}),
+            "the pod has the annotation karpenter.sh/do-not-disrupt: true now",
+        ),
         (lambda c: c.nodes.remove("n1"), "node n1 is gone"),
         (lambda c: c.add("q", "n1", 7, "web"), "node n1 has not enough cpu now"),
     ],

@@ -195,3 +195,12 @@ def test_a_threshold_that_makes_no_sense_is_one_line(said):
     assert result.exit_code == 2
     assert f"{said!r} is not RESOURCE=PERCENT; write for example cpu=80" in result.stderr
     assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("may_go", [False, True])
+def test_pods_with_local_data_move_only_if_that_may_be_left_behind(tmp_path, may_go):
+    scratch = owned("p", "a", cpu="100m")
+    scratch["spec"]["volumes"] = [{"name": "scratch", "emptyDir": {}}]
+    objects = [node("a"), node("b"), scratch, owned("q", "b", cpu=2)]
+    found = planned(tmp_path, *objects, objective="free-nodes", local_data_may_go=may_go)
+    assert found.freed == (("a",) if may_go else ("b",))

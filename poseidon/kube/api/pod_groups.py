@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import field
+
 from poseidon.kube.api.metadata import Condition, Integer, KubeStruct, Number, ObjectMeta
 from poseidon.kube.api.pod_rules import LabelSelector
 
@@ -106,18 +108,28 @@ class NativePodGroup(KubeStruct, frozen=True):
 
 
 class DisruptionBudgetSpec(KubeStruct, frozen=True):
-    """Which pods a budget is about, and how many of them must stay, or may be away; in pods or percent."""
+    """Which pods a budget is about, and how many of them must stay, or may be away; in pods or percent.
+
+    ``unhealthy_pod_eviction_policy``: whether those that are not ready may always be evicted ("AlwaysAllow").
+    """
 
     selector: LabelSelector | None = None
     min_available: Number | None = None
     max_unavailable: Number | None = None
+    unhealthy_pod_eviction_policy: str = ""
 
 
 class DisruptionBudgetStatus(KubeStruct, frozen=True):
-    """What the controller has counted, for the spec of generation ``observed_generation``."""
+    """What the controller has counted, for the spec of generation ``observed_generation``.
+
+    ``disrupted_pods``: evictions that it has not seen yet, by the names of the pods.
+    """
 
     disruptions_allowed: Integer = 0
     observed_generation: Integer = 0
+    current_healthy: Integer = 0
+    desired_healthy: Integer = 0
+    disrupted_pods: dict[str, Any] = field(default_factory=dict)
 
 
 class GenerationMeta(ObjectMeta, frozen=True):

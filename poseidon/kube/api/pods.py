@@ -120,6 +120,16 @@ class EphemeralSource(KubeStruct, frozen=True):
     volume_claim_template: ClaimTemplate = ClaimTemplate()
 
 
+class EmptyDir(KubeStruct, frozen=True):
+    """A folder that is made for the pod on its node and goes with it; a ``medium`` of "Memory" is none of the disk."""
+
+    medium: str = ""
+
+
+class HostPath(KubeStruct, frozen=True):
+    """A folder or file of the node itself."""
+
+
 class GceDisk(KubeStruct, frozen=True):
     """A disk of Google's, mounted without a claim."""
 
@@ -155,6 +165,8 @@ class PodVolume(KubeStruct, frozen=True):
     name: str = ""
     persistent_volume_claim: ClaimSource | None = None
     ephemeral: EphemeralSource | None = None
+    empty_dir: EmptyDir | None = None
+    host_path: HostPath | None = None
     gce_persistent_disk: GceDisk | None = None
     aws_elastic_block_store: AwsDisk | None = None
     iscsi: IscsiDisk | None = None

@@ -12,7 +12,8 @@ from poseidon.offline.audit.cures import find_cures
 from poseidon.offline.audit.findings import Audit, Cure, Hot, Misplaced, Move, Staying
 from poseidon.offline.audit.on_objects import Objects
 from poseidon.offline.cluster import build
-from poseidon.offline.movable import RunningPods, move_prices, running_pods
+from poseidon.offline.evictability import RunningPods, running_pods
+from poseidon.offline.movable import move_prices
 from poseidon.offline.plan import Plan, node_uses, plan_of
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -29,12 +30,14 @@ def make_audit(
     budget: int | None,
     move_cost: float,
     hot: Mapping[str, float],
+    local_data_may_go: bool = False,
 ) -> Audit:
     """Look at a cluster. ``tries``: how often a choice of nodes is tried; ``budget``: of moves, None for any number;
-    ``move_cost``: points that a move has to save to be worth it; ``hot``: percent of use by resource.
+    ``move_cost``: points that a move has to save to be worth it; ``hot``: percent of use by resource;
+    ``local_data_may_go``: what pods have in folders of their nodes keeps none of them.
     """
     cluster = build(manifests, configuration, now)
-    running = running_pods(cluster.pods, manifests)
+    running = running_pods(cluster, manifests, local_data_may_go=local_data_may_go)
     nodes = running.nodes
     why = sorted(running.stays.items(), reverse=True)
     keeping = {nodes[uid]: Staying(nodes[uid], uid, reason) for uid, reason in why}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from poseidon.offline.audit.looking import cures_of
 from poseidon.offline.cluster import build
-from poseidon.offline.movable import running_pods
+from poseidon.offline.evictability import running_pods
 from poseidon.offline.plan import plan_of
 from poseidon.ui.work.inputs import ClusterInput, UnreadableInputError, read
 
@@ -24,7 +24,7 @@ def cured(given: ClusterInput, pod: str) -> dict[str, Any]:
     known = tuple(cluster.state.snapshot())
     plan = plan_of(cluster, found.manifests)
     waits = [each.pod for each in plan.pending if each.pod == pod]
-    running = running_pods(cluster.pods, found.manifests)
+    running = running_pods(cluster, found.manifests)
     cures = cures_of(found.manifests, found.configuration, found.now, known, running, plan, waits)
     return {
         "asOf": found.now,

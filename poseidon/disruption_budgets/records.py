@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from poseidon.custom_records import CustomResource, Reading
+from poseidon.disruption_budgets.evictions import is_counted
 from poseidon.kube.api.collections import BUDGETS
 from poseidon.kube.api.pod_groups import DisruptionBudget
 from poseidon.kube.parsing.defects import Defect
@@ -31,14 +32,13 @@ def described(found: DisruptionBudget) -> tuple[bytes, pb.TaskSelector, tuple[De
     labels = requirements(selector, "spec.selector", defects) if selector is not None else []
     nothing = selector is None or bool(defects)
     status = found.status
-    counted = status is not None and status.observed_generation >= found.metadata.generation
     payload = {
         "namespace": namespace,
         "selector": None
         if nothing
         else [{"key": e.key, "operator": e.operator, "values": list(e.values)} for e in labels],
         "allowed": min(max(status.disruptions_allowed, 0), _MOST_ALLOWED)
-        if status is not None and counted
+        if status is not None and is_counted(found)
         else 0,
     }
     looks = pb.TaskSelector(labels=[] if nothing else labels, nothing=nothing, namespaces=[namespace])

@@ -1,0 +1,1 @@
+"""PodDisruptionBudgets: what the solver is told of them, and whether they let a pod be evicted."""

@@ -1,0 +1,86 @@
+"""Whether PodDisruptionBudgets let a pod be evicted at present, as the eviction subresource answers it.
+
+Semantics follow ``EvictionREST`` in ``pkg/registry/core/pod/storage`` of Kubernetes: budgets do not matter for pods
+that do not run; two budgets over one pod refuse; a pod that is not ready goes where its budget's policy says so, or
+where those that are ready are enough; and a budget whose latest change nobody has counted refuses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from poseidon.kube.api.pod_groups import DisruptionBudget
+from poseidon.kube.api.pods import Pod
+from poseidon.kube.parsing.defects import Defect
+from poseidon.pod_rules.label_selectors import requirements
+from poseidon.volumes.matching import holds
+from poseidon.volumes.records import Condition
+
+ALWAYS_ALLOW = "AlwaysAllow"
+
+_MOST_UNCONFIRMED = 2000
+"""Evictions that a budget's controller has not seen yet: beyond so many the API server allows no further one."""
+
+
+def is_known_unready(pod: Pod) -> bool:
+    """Whether a pod says that it is not ready; one that says nothing, as in files of people, counts as ready."""
+    ready = pod.condition("Ready")
+    return ready is not None and ready.status != "True"
+
+
+def is_counted(budget: DisruptionBudget) -> bool:
+    """Whether the controller has counted a budget since its latest change."""
+    return budget.status is not None and budget.status.observed_generation >= budget.metadata.generation
+
+
+def selector_of(budget: DisruptionBudget) -> tuple[Condition, ...] | None:
+    """Return the conditions on labels that a budget's pods meet, None for a budget that is about no pod.
+
+    One without a selector, or with a malformed one, is about none.
+    """
+    if budget.spec.selector is None:
+        return None
+    defects: list[Defect] = []
+    found = requirements(budget.spec.selector, "", defects)
+    return None if defects else tuple((each.key, each.operator, tuple(each.values)) for each in found)
+
+
+class BudgetAnswers:
+    """The budgets of a cluster, to be asked of any pod of it."""
+
+    def __init__(self, budgets: Iterable[DisruptionBudget]) -> None:
+        self._in_namespace: dict[str, list[tuple[DisruptionBudget, tuple[Condition, ...]]]] = {}
+        for budget in budgets:
+            selector = selector_of(budget)
+            if selector is not None:
+                namespace = budget.metadata.namespace or "default"
+                self._in_namespace.setdefault(namespace, []).append((budget, selector))
+
+    def covering(self, pod: Pod) -> list[DisruptionBudget]:
+        """Return the budgets that are about a pod."""
+        labels = pod.metadata.labels
+        listed = self._in_namespace.get(pod.metadata.namespace or "default", ())
+        return [budget for budget, selector in listed if all(holds(each, labels) for each in selector)]
+
+    def refusal(self, pod: Pod) -> str:
+        """Return why budgets do not let a pod go now, "" if they do."""
+        if pod.status.phase == "Pending" or pod.terminal or pod.metadata.deletion_timestamp is not None:
+            return ""
+        budgets = self.covering(pod)
+        if len(budgets) > 1:
+            names = ", ".join(sorted(each.metadata.name for each in budgets))
+            return f"is covered by several PodDisruptionBudgets ({names}), which evictions do not support"
+        return "".join(_refusal(budget, pod) for budget in budgets)
+
+
+def _refusal(budget: DisruptionBudget, pod: Pod) -> str:
+    name, status = f"PodDisruptionBudget {budget.metadata.name}", budget.status
+    if is_known_unready(pod):
+        enough = status is not None and status.current_healthy >= status.desired_healthy > 0
+        if enough or budget.spec.unhealthy_pod_eviction_policy == ALWAYS_ALLOW:
+            return ""
+    if status is None or not is_counted(budget):
+        return f"{name} has changed, and its controller has not counted since"
+    if len(status.disrupted_pods) > _MOST_UNCONFIRMED:
+        return f"{name} has too many evictions that its controller has not seen yet"
+    return f"{name} allows no disruption" if status.disruptions_allowed < 1 else ""

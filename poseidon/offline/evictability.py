@@ -1,0 +1,132 @@
+"""Whether a running pod may be moved to another node: the one answer for audits, moves, drained nodes and cures.
+
+A move is an eviction after which the pod's controller makes another pod. So a pod stays if the eviction subresource
+would refuse it, if tools that empty nodes (kubectl drain, cluster-autoscaler, Karpenter) would leave it where it is, or
+if nothing would replace it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from poseidon.disruption_budgets.evictions import BudgetAnswers
+from poseidon.kube.api.pods import Pod
+from poseidon.manifests.loader import Manifests
+from poseidon.offline.cluster import OfflineCluster
+from poseidon.pod_groups.groups import Groups
+from poseidon.pod_groups.membership import MIRROR_ANNOTATION
+from poseidon.pods.daemon_sets import claimed
+from poseidon.pods.tasks import Disposition, disposition
+
+SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+"""Annotation of a pod: "false" forbids to move it, "true" allows to leave its local data behind."""
+
+SAFE_VOLUMES = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"
+"""Annotation of a pod: names of volumes, separated by commas, whose local data may be left behind."""
+
+REFUSALS: Mapping[str, str] = MappingProxyType(
+    {"karpenter.sh/do-not-disrupt": "true", SAFE_TO_EVICT: "false"}
+)
+"""Annotations, of Karpenter and of cluster-autoscaler, that forbid to move a pod, and the values by which they do."""
+
+_MEMORY = "Memory"
+
+
+def goes_with_its_node(pod: Pod) -> bool:
+    """Whether a pod ends before its node does, or with it: one that is being deleted, of a DaemonSet, or static."""
+    owner = pod.metadata.controller()
+    static = MIRROR_ANNOTATION in pod.metadata.annotations or (owner is not None and owner.kind == "Node")
+    return pod.metadata.deletion_timestamp is not None or claimed(pod) is not None or static
+
+
+def forbidden_by_annotation(pod: Pod) -> str:
+    """Return which annotation of a pod forbids to move it, "" for none."""
+    annotations = pod.metadata.annotations
+    for key, value in REFUSALS.items():
+        if annotations.get(key) == value:
+            return f"has the annotation {key}: {value}"
+    return ""
+
+
+class RunningPods(NamedTuple):
+    """``pods`` that are on nodes, by uid; of them ``goes`` end with their nodes, ``stays`` must not move, and why."""
+
+    pods: Mapping[str, Pod]
+    goes: frozenset[str]
+    stays: Mapping[str, str]
+
+    @property
+    def nodes(self) -> dict[str, str]:
+        """The node of each."""
+        return {uid: pod.spec.node_name for uid, pod in self.pods.items()}
+
+    @property
+    def movable(self) -> list[str]:
+        """Those that may be moved, in order of uid."""
+        return sorted(self.pods.keys() - self.goes - self.stays.keys())
+
+
+def running_pods(
+    cluster: OfflineCluster, manifests: Manifests, *, local_data_may_go: bool = False
+) -> RunningPods:
+    """Return the pods of a cluster that are on nodes.
+
+    ``local_data_may_go``: what pods have in folders of their nodes keeps none of them.
+    """
+    bound = {uid: pod for uid, pod in cluster.pods.items() if disposition(pod) is Disposition.BOUND}
+    goes = frozenset(uid for uid, pod in bound.items() if goes_with_its_node(pod))
+    rules = MoveRules(
+        BudgetAnswers(manifests.budgets), cluster.state.gangs.groups, local_data_may_go=local_data_may_go
+    )
+    found = ((uid, rules.refusal(uid, pod)) for uid, pod in bound.items() if uid not in goes)
+    return RunningPods(bound, goes, {uid: reason for uid, reason in found if reason})
+
+
+class MoveRules:
+    """What may keep the pods of a cluster where they are."""
+
+    def __init__(self, budgets: BudgetAnswers, groups: Groups, *, local_data_may_go: bool = False) -> None:
+        self._budgets = budgets
+        self._groups = groups
+        self._local_data_may_go = local_data_may_go
+
+    def refusal(self, uid: str, pod: Pod) -> str:
+        """Return why a pod that runs must stay on its node, "" if it may be evicted and comes up elsewhere."""
+        if pod.metadata.controller() is None:
+            return forbidden_by_annotation(pod) or "has no controller that would replace it"
+        return (
+            forbidden_by_annotation(pod)
+            or self._gang(uid)
+            or self._local_data(pod)
+            or self._budgets.refusal(pod)
+        )
+
+    def _gang(self, uid: str) -> str:
+        """Say if a pod may only be evicted together with all others of its gang."""
+        group = self._groups.group_of(uid)
+        if group is None:
+            return ""
+        demand = self._groups.demand(group)
+        whole = demand is not None and demand.disrupted_whole and demand.min_members > 1
+        return f"is in gang {group.member.name}, which is disrupted as a whole" if whole else ""
+
+    def _local_data(self, pod: Pod) -> str:
+        """Say which volume of a pod is a folder of its node."""
+        if self._local_data_may_go or pod.metadata.annotations.get(SAFE_TO_EVICT) == "true":
+            return ""
+        found = next(_local_volumes(pod), None)
+        return f"has local data in volume {found[0]} ({found[1]})" if found else ""
+
+
+def _local_volumes(pod: Pod) -> Iterator[tuple[str, str]]:
+    """Yield names and kinds of the volumes of a pod whose data does not move with it."""
+    safe = {each.strip() for each in pod.metadata.annotations.get(SAFE_VOLUMES, "").split(",")}
+    for volume in pod.spec.volumes:
+        if volume.name in safe:
+            continue
+        if volume.empty_dir is not None and volume.empty_dir.medium != _MEMORY:
+            yield volume.name, "emptyDir"
+        elif volume.host_path is not None:
+            yield volume.name, "hostPath"
