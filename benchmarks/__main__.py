@@ -32,7 +32,11 @@ from benchmarks.commands.workloads import list_workloads, run
 from protos.conventions.command_line import OneLineGroup
 
 
-@click.group("benchmarks", cls=OneLineGroup)
+@click.group(
+    "benchmarks",
+    cls=OneLineGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
+)
 def main() -> None:
     """Measure the scheduler, stage by stage. Quote medians, and compare only within one run."""
 

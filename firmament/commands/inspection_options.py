@@ -50,7 +50,10 @@ output_option = click.option("-o", "--output", type=click.Choice(("table", "json
 
 @contextmanager
 def asking(target: str, timeout: float) -> Iterator[SolverClient]:
-    """A client of the solver at ``target``; ends the program with one line and status 2 if a question fails."""
+    """Yield a client of the solver at ``target``.
+
+    The program ends with one line: with status 1 if a question gets no answer, 2 if the options cannot be used.
+    """
     from firmament.inspection.client import QuestionError, solver_client
     from firmament.server.address import AddressError, parse_address
 
@@ -60,7 +63,7 @@ def asking(target: str, timeout: float) -> Iterator[SolverClient]:
             yield client
     except (QuestionError, AddressError, TlsError) as error:
         click.echo(str(error), err=True)
-        sys.exit(2)
+        sys.exit(1 if isinstance(error, QuestionError) else 2)
 
 
 def echo_json(document: Any) -> None:

@@ -118,7 +118,7 @@ def submit(
         report = asyncio.run(_run(workload, settings, Console(stderr=True)))
     except (TargetError, AddressError, TlsError) as error:
         click.echo(str(error), err=True)
-        sys.exit(2)
+        sys.exit(1 if isinstance(error, TargetError) else 2)
     except KeyboardInterrupt:
         click.echo("interrupted", err=True)
         sys.exit(130)

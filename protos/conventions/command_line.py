@@ -16,6 +16,11 @@ _UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 """What writing to standard output fails with where the place behind it is full or broken."""
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: ``1 node``, ``1,200 nodes``."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 class OneLineCommand(click.Command):
     """Bad usage ends with one line on standard error and status 2, without click's repetition of the usage; Ctrl-C with
     status 130; standard output that cannot be written with one line and status 1.

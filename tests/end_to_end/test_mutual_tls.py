@@ -121,7 +121,7 @@ async def test_simulated_workloads_are_submitted_with_a_certificate_and_not_with
         done = await asyncio.to_thread(CliRunner().invoke, firmament, [*run, *shown])
         assert done.exit_code == 0, done.output
         refused = await asyncio.to_thread(CliRunner().invoke, firmament, run)
-        assert refused.exit_code == 2
+        assert refused.exit_code == 1
         assert "--tls-cert" in refused.stderr
 
 
@@ -234,7 +234,7 @@ async def test_both_programs_and_those_who_ask_take_files_as_options(tmp_path):
         asked = ["get", "tasks", "--target", s.stack.solver_address]
         answer = await asyncio.to_thread(CliRunner().invoke, firmament, [*asked, *own])
         assert (answer.exit_code, "default/one" in answer.output) == (0, True), answer.output
-        assert (await asyncio.to_thread(CliRunner().invoke, firmament, asked)).exit_code == 2
+        assert (await asyncio.to_thread(CliRunner().invoke, firmament, asked)).exit_code == 1
 
 
 @pytest.mark.parametrize(
