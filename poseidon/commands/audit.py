@@ -58,9 +58,9 @@ def audit(
     With -f, of the cluster that files describe, such as the folder `cluster` of a support bundle; without, of the live
     one. It does not matter which scheduler has placed the pods, and no solver has to run.
     """
-    if source.paths and names_cluster():
+    if source.names_files and names_cluster():
         raise click.UsageError("--kubeconfig and --context are for a live cluster; leave -f away")
-    given = source.read() if source.paths else source.read_live()
+    given = source.read() if source.names_files else source.read_live()
     from poseidon.offline.audit.looking import make_audit
 
     made = make_audit(

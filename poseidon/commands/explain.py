@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from poseidon.explanations import PodExplanation
 
 _LIVE_OPTIONS = ("kubeconfig", "context", "firmament", "cluster_name", "timeout")
-_FILE_OPTIONS = ("config", "now")
+_FILE_OPTIONS = ("config", "now", "strict")
 
 
 @click.command("explain")
@@ -61,8 +61,8 @@ def explain(
     if not pod:
         raise click.UsageError("no pod given; name one with --pod NAMESPACE/NAME")
     name = pod if "/" in pod else f"default/{pod}"
-    _refuse_mixture(offline=bool(source.paths))
-    explained = _of_files(source, name) if source.paths else _of_cluster(name, timeout)
+    _refuse_mixture(offline=source.names_files)
+    explained = _of_files(source, name) if source.names_files else _of_cluster(name, timeout)
     if page_file is not None:
         from poseidon.ui.views.pods import single_page
 

@@ -6,7 +6,7 @@ import asyncio
 import gc
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
@@ -51,11 +51,22 @@ class OfflineInput(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a command was told to read from; ``now``: the time to schedule at, None for the present."""
+    """Where a command was told to read from; ``now``: the time to schedule at, None for the present.
+
+    ``kustomized`` are folders of which a kustomization makes objects. ``strict``: no object may be given differently in
+    two places.
+    """
 
     paths: tuple[str, ...] = ()
     config: Path | None = None
     now: float | None = None
+    kustomized: tuple[str, ...] = ()
+    strict: bool = False
+
+    @property
+    def names_files(self) -> bool:
+        """Whether any files are named, and not a live cluster."""
+        return bool(self.paths or self.kustomized)
 
     def read(self) -> OfflineInput:
         """Read configuration and manifests. All their defects together end the command with status 2."""
@@ -63,7 +74,7 @@ class Source:
         from poseidon.manifests.loader import ManifestError, load_manifests
         from protos.conventions.configuration_file import ConfigurationError
 
-        if not self.paths:
+        if not self.names_files:
             raise click.UsageError("no manifests given; name files, folders or - with -f")
         # What is read stays until the end; looking through it again and again takes longer than what it would free.
         gc.set_threshold(50_000, 20, 50)
@@ -75,12 +86,12 @@ class Source:
         except ConfigurationError as error:
             lines.extend(error.lines)
         try:
-            manifests = load_manifests(self.paths)
+            manifests = load_manifests(self.paths, self.kustomized, strict=self.strict)
         except ManifestError as error:
             lines.extend(error.lines)
         if configuration is None or manifests is None:
             raise bad_input(lines)
-        warn(manifests.warnings)
+        warn((*_nothing_to_run_on(manifests), *manifests.warnings))
         return OfflineInput(manifests, configuration, time.time() if self.now is None else self.now)
 
     def read_live(self) -> OfflineInput:
@@ -104,6 +115,17 @@ class Source:
             return Source((name,), self.config, self.now).read()
 
 
+def _nothing_to_run_on(manifests: Manifests) -> Iterator[str]:
+    """Yield a line if the input holds no nodes, without which nothing can be placed."""
+    if not manifests.nodes:
+        what = (
+            "holds no nodes, so that no pod gets a place"
+            if manifests.pods
+            else "holds neither nodes nor pods"
+        )
+        yield f"the input {what}; add nodes with -f nodes.yaml, after `kubectl get nodes -o yaml > nodes.yaml`"
+
+
 def read_configuration(config: Path | None) -> BridgeConfiguration:
     """Read the configuration; a bad one ends the command with status 2."""
     from poseidon.embedding import load_configuration
@@ -124,6 +146,19 @@ _options = together(
         metavar="PATH",
         help="Manifests: a file, a folder or - for standard input. May be repeated.",
     ),
+    click.option(
+        "-k",
+        "--kustomize",
+        "kustomized",
+        multiple=True,
+        metavar="DIR",
+        help="Manifests that a folder's kustomization makes, by kustomize or kubectl on PATH. May be repeated.",
+    ),
+    click.option(
+        "--strict",
+        is_flag=True,
+        help="Refuse objects that are given differently twice; else the last one counts.",
+    ),
     config_option,
     click.option("--print-config", is_flag=True, help="Print the configuration with all defaults, and end."),
     click.option(
@@ -138,11 +173,18 @@ def offline_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def run(
-        *, paths: tuple[str, ...], config: Path | None, now: float | None, print_config: bool, **others: Any
+        *,
+        paths: tuple[str, ...],
+        config: Path | None,
+        now: float | None,
+        print_config: bool,
+        kustomized: tuple[str, ...],
+        strict: bool,
+        **others: Any,
     ) -> None:
         if print_config:
             click.echo(read_configuration(config).effective_yaml(), nl=False)
         else:
-            command(source=Source(paths, config, now), **others)
+            command(source=Source(paths, config, now, kustomized, strict), **others)
 
     return _options(run)

@@ -15,6 +15,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from poseidon.manifests.kustomize import FILES as KUSTOMIZATIONS
+from poseidon.manifests.kustomize import (
+    TOOLS,
+    Kustomization,
+    KustomizeError,
+    build,
+    command,
+    kustomizations,
+    roots,
+    used_up,
+)
 from poseidon.manifests.wording import RENDER_FIRST, listed
 from poseidon.manifests.yaml_text import YamlTextError, parse_yaml
 
@@ -23,10 +34,10 @@ _NAMED = 5
 
 _OTHER = ("hold no Kubernetes objects", "")
 _TEMPLATES = ("are templates", f"; {RENDER_FIRST}")
-_PATCHES = ("are patches", "; kubectl kustomize prints what becomes of the objects")
+_PATCHES = ("are patches", f"; with {TOOLS} on PATH they are applied")
+_KUSTOMIZATIONS = ("are kustomizations", f"; with {TOOLS} on PATH they are followed")
 """Why files of folders, or documents of them, are left out, and what to do."""
 
-_KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _API_VERSION = re.compile(r"""^\s*["'{]*apiVersion["']?\s*:""", re.MULTILINE)
 _KIND = re.compile(r"""^\s*["'{]*kind["']?\s*:""", re.MULTILINE)
 _ACTION = re.compile(r"\{\{.*?\}\}", re.DOTALL)
@@ -43,29 +54,6 @@ def resembles_manifest(text: str) -> bool:
 def has_template_actions(text: str) -> bool:
     """Whether text has places that a template engine fills in, as those of Helm charts have."""
     return bool(_ACTION.search(text))
-
-
-def patches_of(files: Iterable[Path]) -> frozenset[Path]:
-    """Return the files that kustomizations among ``files`` apply to others: parts of objects, which are none by
-    themselves. A kustomization that cannot be read names none."""
-    return frozenset(patch for file in files if file.name in _KUSTOMIZATIONS for patch in _patches(file))
-
-
-def _patches(kustomization: Path) -> Iterator[Path]:
-    try:
-        values = parse_yaml(kustomization.read_text(encoding="utf-8"))
-    except (OSError, ValueError, YamlTextError, RecursionError):
-        return
-    for value in values:
-        if not isinstance(value, dict):
-            continue
-        for field in ("patches", "patchesStrategicMerge", "patchesJson6902"):
-            entries = value.get(field)
-            for entry in entries if isinstance(entries, list) else ():
-                path = entry.get("path") if isinstance(entry, dict) else entry
-                # What is written out in place has several lines.
-                if isinstance(path, str) and path and "\n" not in path and "\0" not in path:
-                    yield (kustomization.parent / path).resolve()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +83,14 @@ class _Fault:
         return f"{self.where}: {self.problem}"
 
 
-def read_documents(paths: Iterable[str], defects: list[str], warnings: list[str]) -> Iterator[Document]:
-    """Yield every object below ``paths``, in order of paths, files and documents.
+def read_documents(
+    paths: Iterable[str], defects: list[str], warnings: list[str], kustomized: Iterable[str] = ()
+) -> Iterator[Document]:
+    """Yield every object below ``paths``, in order of paths, files and documents; then what kustomizations make.
 
-    ``-`` is standard input; folders are searched recursively in sorted order for .yaml, .yml and .json files.
+    ``-`` is standard input; folders are searched recursively in sorted order for .yaml, .yml and .json files. A
+    kustomization in them is followed if there is a program that does so, and then stands for the files that it uses;
+    those of the folders ``kustomized`` have to be followed.
     What cannot be read or is no object is added to ``defects`` as ``file: what is wrong; what to do``; what is found in
     a folder and is no Kubernetes object, to ``warnings``.
     """
@@ -106,11 +98,15 @@ def read_documents(paths: Iterable[str], defects: list[str], warnings: list[str]
         if path == STANDARD_INPUT:
             yield from _named("<stdin>", sys.stdin.buffer.read(), defects)
         elif Path(path).is_dir():
-            yield from _of_folder(Path(path), defects, warnings)
+            yield from _Folder(Path(path), defects, warnings).documents()
+        elif Path(path).name in KUSTOMIZATIONS and Path(path).is_file() and command():
+            yield from _kustomized(Path(path).parent, defects)
         else:
             content = _content(Path(path), defects)
             if content is not None:
                 yield from _named(path, content, defects)
+    for folder in kustomized:
+        yield from _kustomized(Path(folder), defects)
 
 
 def _named(source: str, content: bytes, defects: list[str]) -> Iterator[Document]:
@@ -122,36 +118,88 @@ def _named(source: str, content: bytes, defects: list[str]) -> Iterator[Document
     defects.extend(map(str, faults))
 
 
-def _of_folder(folder: Path, defects: list[str], warnings: list[str]) -> Iterator[Document]:
-    """Yield the objects of a folder's files; files and documents that are none are left out with a warning."""
-    files = sorted(file for file in folder.rglob("*") if file.suffix in SUFFIXES and file.is_file())
-    if not files:
-        defects.append(f"{folder}: the folder holds no {', '.join(SUFFIXES)} files; name another one")
-    left_out: dict[tuple[str, str], dict[str, None]] = {_OTHER: {}, _TEMPLATES: {}, _PATCHES: {}}
-    patches = patches_of(files)
-    for file in files:
-        if file.resolve() in patches:
-            left_out[_PATCHES][str(file)] = None
-            continue
-        content = _content(file, defects)
-        if content is None:
-            continue
+def _kustomized(folder: Path, defects: list[str]) -> Iterator[Document]:
+    """Yield the objects of a folder that the user wants to have kustomized."""
+    try:
+        made = build(folder)
+    except KustomizeError as error:
+        defects.append(f"{folder}: cannot be kustomized: {error}")
+    else:
+        yield from _named(f"{folder} (kustomized)", made, defects)
+
+
+class _Folder:
+    """The objects of a folder's files; files and documents that are none are left out with a warning."""
+
+    def __init__(self, folder: Path, defects: list[str], warnings: list[str]) -> None:
+        self._folder, self._defects, self._warnings = folder, defects, warnings
+        self._left_out: dict[tuple[str, str], dict[str, None]] = {
+            _OTHER: {},
+            _TEMPLATES: {},
+            _PATCHES: {},
+            _KUSTOMIZATIONS: {},
+        }
+
+    def documents(self) -> Iterator[Document]:
+        """Yield them, those of a kustomization where its file stands."""
+        found = (
+            file for file in self._folder.rglob("*") if file.suffix in SUFFIXES or file.name in KUSTOMIZATIONS
+        )
+        files = sorted(file for file in found if file.is_file())
+        if not files:
+            suffixes = ", ".join(SUFFIXES)
+            self._defects.append(f"{self._folder}: the folder holds no {suffixes} files; name another one")
+        known = kustomizations(files)
+        made, used = self._follow(known)
+        patches = frozenset(path for each in known for path in each.patches)
+        for file in files:
+            if file in made:
+                yield from self._of_text(f"{file.parent} (kustomized)", made[file])
+            elif (path := file.resolve()) in used:
+                continue
+            elif path in patches:
+                self._leave_out(_PATCHES, file)
+            elif file.name in KUSTOMIZATIONS:
+                self._leave_out(_KUSTOMIZATIONS, file)
+            elif (content := _content(file, self._defects)) is not None:
+                yield from self._of_text(str(file), content)
+        self._tell()
+
+    def _follow(self, known: list[Kustomization]) -> tuple[dict[Path, bytes], set[Path]]:
+        """Return what kustomizations make, by their files, and the files that are used up by that."""
+        made: dict[Path, bytes] = {}
+        used: set[Path] = set()
+        for root in roots(known) if known and command() else ():
+            try:
+                made[root.file] = build(root.folder)
+            except KustomizeError as error:
+                self._warnings.append(f"{root.file}: not followed, its files are read as they are: {error}")
+            else:
+                used |= used_up(root, known)
+        return made, used
+
+    def _of_text(self, source: str, content: bytes) -> Iterator[Document]:
         faults: list[_Fault] = []
-        text = _decode(str(file), content, faults)
-        found = list(_documents(str(file), text, faults)) if text is not None else []
+        text = _decode(source, content, faults)
+        found = list(_documents(source, text, faults)) if text is not None else []
         template = text is not None and has_template_actions(text)
         for fault in faults:
             if template:
-                left_out[_TEMPLATES][str(file)] = None
+                self._leave_out(_TEMPLATES, source)
             elif fault.foreign:
-                left_out[_OTHER][fault.where] = None
+                self._leave_out(_OTHER, fault.where)
             else:
-                defects.append(str(fault))
+                self._defects.append(str(fault))
         yield from (replace(each, template=template) for each in found)
-    for (what, remedy), names in left_out.items():
-        if names:
-            shown = listed((each.removeprefix(f"{folder}/") for each in names), _NAMED)
-            warnings.append(f"{folder}: left out, as they {what}: {shown}{remedy}")
+
+    def _leave_out(self, why: tuple[str, str], what: Path | str) -> None:
+        self._left_out[why][str(what).removeprefix(f"{self._folder}/")] = None
+
+    def _tell(self) -> None:
+        for (what, remedy), names in self._left_out.items():
+            if names:
+                shown = listed(names, _NAMED)
+                self._warnings.append(f"{self._folder}: left out, as they {what}: {shown}{remedy}")
 
 
 def _content(file: Path, defects: list[str]) -> bytes | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -128,31 +128,32 @@ class Inventory:
     for_models: list[KubeStruct] = field(default_factory=list)
 
 
-def take_inventory(documents: Iterable[Document], defects: list[str], warnings: list[str]) -> Inventory:
+def take_inventory(
+    documents: Iterable[Document], defects: list[str], warnings: list[str], *, strict: bool = False
+) -> Inventory:
     """Convert and check every document; kinds that play no part are skipped, with a warning if they hold pods.
 
     Adds ``file: Kind ns/name: field: what is wrong; what to do`` to ``defects`` for each fault, and likewise
     to ``warnings`` for what is odd but usable, and for objects that only models look at. Of two identical objects
-    one is kept; different ones of the same name are a defect.
+    one is kept. Of different ones of the same name the last counts, with a warning; with ``strict`` they are a defect.
     """
     inventory, validator = Inventory(), Validator()
     others: list[Document] = []
     templates: list[Document] = []
-    seen: dict[_Name, Document] = {}
-    for document in documents:
+    for document in _without_alternatives(documents, defects if strict else warnings, strict=strict):
         group_kind = (document.api_version.rpartition("/")[0], document.kind)
         kind = _MODEL_KINDS.get(group_kind) or _KINDS.get(group_kind)
         if kind is None:
             others.append(document)
             continue
-        found, problem, remedy = _converted(document, kind, seen)
+        found, problem = _converted(document, kind)
         if group_kind in _MODEL_KINDS:
             if found is not None and not found.metadata.name:
                 found, problem = None, "metadata.name: missing"
             if problem:
                 warnings.append(f"{_identity(document)}: {problem}; the object is left out")
         else:
-            faults = [f"{problem}; {remedy}"] if problem else []
+            faults = [f"{problem}; correct it"] if problem else []
             if found is not None:
                 faults = [str(defect) for defect in validator.defects(found)]
                 odd = validator.warnings(found) if not faults else ()
@@ -176,27 +177,50 @@ def _namespace_of(kind: str, metadata: ObjectMeta) -> str:
     return "" if kind in _CLUSTER_SCOPED else metadata.namespace or "default"
 
 
-def _converted(
-    document: Document, kind: type[KubeStruct], seen: dict[_Name, Document]
-) -> tuple[Any, str, str]:
-    """Return an object, what is wrong with it, and what to do; None for one that is wrong, and for a mere copy."""
+def _converted(document: Document, kind: type[KubeStruct]) -> tuple[Any, str]:
+    """Return an object and what is wrong with it; None for one that is wrong."""
     try:
-        found: Any = convert_object(document.value, kind)
-    except (MalformedObjectError, RecursionError) as error:
-        return (
-            None,
-            str(error) if isinstance(error, MalformedObjectError) else "nested too deeply",
-            "correct it",
-        )
-    metadata: ObjectMeta = found.metadata
+        return convert_object(document.value, kind), ""
+    except MalformedObjectError as error:
+        return None, str(error)
+    except RecursionError:
+        return None, "nested too deeply"
+
+
+def _without_alternatives(
+    documents: Iterable[Document], told: list[str], *, strict: bool
+) -> Iterator[Document]:
+    """Yield the documents with one of each object, in the place of the first: the last one that was given.
+
+    Adds a line to ``told`` for each object that is given differently, and names both files.
+    """
+    last: dict[_Name, Document] = {}
+    order: list[tuple[_Name | None, Document]] = []
+    for document in documents:
+        name = _name_of(document)
+        earlier = last.get(name) if name is not None else None
+        if name is None or earlier is None:
+            order.append((name, document))
+        elif earlier.value != document.value:
+            problem = f"given differently in {earlier.source} as well"
+            remedy = "remove one of the two" if strict else "this one counts"
+            told.append(f"{_identity(document)}: {problem}; {remedy}")
+        if name is not None and (earlier is None or earlier.value != document.value):
+            last[name] = document
+    yield from (document if name is None else last[name] for name, document in order)
+
+
+def _name_of(document: Document) -> _Name | None:
+    """Return what tells an object from others; None for what has no name, or is not read."""
     group = document.api_version.rpartition("/")[0]
-    name = (group, document.kind, _namespace_of(document.kind, metadata), metadata.name)
-    earlier = seen.setdefault(name, document)
-    if not metadata.name or earlier is document:
-        return found, "", ""
-    if earlier.value == document.value:
-        return None, "", ""
-    return None, f"metadata.name: given differently in {earlier.source} as well", "remove one of the two"
+    metadata = document.value.get("metadata")
+    given = metadata if isinstance(metadata, Mapping) else {}
+    name, namespace = given.get("name"), given.get("namespace") or "default"
+    if not isinstance(name, str) or not name or not isinstance(namespace, str):
+        return None
+    if (group, document.kind) not in _KINDS and (group, document.kind) not in _MODEL_KINDS:
+        return None
+    return group, document.kind, "" if document.kind in _CLUSTER_SCOPED else namespace, name
 
 
 def _file(inventory: Inventory, kind: str, found: Any) -> None:

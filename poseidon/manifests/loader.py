@@ -55,11 +55,18 @@ class Manifests:
     refused: Mapping[str, str] = field(default_factory=dict)
 
 
-def load_manifests(paths: Iterable[str]) -> Manifests:
-    """Read files, folders and ``-`` (standard input); raises ``ManifestError`` listing all defects."""
+def load_manifests(
+    paths: Iterable[str], kustomized: Iterable[str] = (), *, strict: bool = False
+) -> Manifests:
+    """Read files, folders, ``-`` (standard input), and what the folders ``kustomized`` make.
+
+    Of an object that is given differently the last counts; with ``strict`` that is a defect. Raises ``ManifestError``
+    listing all defects.
+    """
     defects: list[str] = []
     warnings: list[str] = []
-    inventory = take_inventory(as_held(read_documents(paths, defects, warnings)), defects, warnings)
+    documents = as_held(read_documents(paths, defects, warnings, kustomized))
+    inventory = take_inventory(documents, defects, warnings, strict=strict)
     if defects:
         raise ManifestError(defects)
     expansion = expand(inventory)

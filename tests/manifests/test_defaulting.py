@@ -93,12 +93,14 @@ def test_versions_that_are_none_are_no_crash(load, versions):
     assert len(load(first, second).nodes) == 1
 
 
-def test_another_object_of_the_same_name_is_a_defect(tmp_path):
+def test_another_object_of_the_same_name_takes_its_place_unless_that_is_refused(tmp_path):
     file = tmp_path / "input.json"
     first, second = dumped(node("n1"), "1", "a"), dumped(node("n1", unschedulable=True), "2", "b")
     file.write_text(json.dumps(first) + "\n" + json.dumps(second))
-    with pytest.raises(ManifestError, match=r"Node n1: metadata\.name: given differently"):
-        load_manifests([str(file)])
+    (found,) = load_manifests([str(file)]).nodes
+    assert found.spec.unschedulable
+    with pytest.raises(ManifestError, match=r"Node n1: given differently"):
+        load_manifests([str(file)], strict=True)
 
 
 @pytest.mark.parametrize("metadata", [None, 5, [], {"generateName": 5}, {"uid": 5}, {"uid": ["a"]}])

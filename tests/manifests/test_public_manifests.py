@@ -33,6 +33,12 @@ def folder(tmp_path):
 
 
 @pytest.fixture
+def without_programs(monkeypatch, tmp_path):
+    """Let there be no program that follows kustomizations."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+
+@pytest.fixture
 def read(folder, tmp_path):
     """Return a function that reads files beside two nodes: names of pods, and warnings without the folder's name."""
 
@@ -61,15 +67,15 @@ def test_guestbook_of_all_times(read):
     assert warnings == []
 
 
-def test_wordpress_with_its_kustomization(read):
+def test_wordpress_with_its_kustomization(read, without_programs):
     pods, warnings = read(WORDPRESS)
     assert pods == ["wordpress-0", "wordpress-mysql-0"]
     *left_out, claim = warnings
     assert left_out == [
-        "left out, as they hold no Kubernetes objects: kustomization.yaml",
+        "left out, as they are patches: more-replicas.yaml; with kustomize or kubectl on PATH they are applied",
         (
-            "left out, as they are patches: more-replicas.yaml; "
-            "kubectl kustomize prints what becomes of the objects"
+            "left out, as they are kustomizations: kustomization.yaml; "
+            "with kustomize or kubectl on PATH they are followed"
         ),
     ]
     assert claim.startswith("PersistentVolumeClaim default/mysql-pv-claim: names no StorageClass")
@@ -153,7 +159,7 @@ def test_answers_of_kubectl(read):
         (OPERATOR, "dashboards/binary.json"),
     ],
 )
-def test_a_file_that_is_named_must_hold_objects(folder, files, name):
+def test_a_file_that_is_named_must_hold_objects(folder, files, name, without_programs):
     file = folder(files) / name
     with pytest.raises(ManifestError) as caught:
         load_manifests([str(file)])

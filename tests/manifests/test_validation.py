@@ -158,14 +158,14 @@ def test_the_same_object_twice_is_kept_once(load):
     assert len(load(node("n1"), node("n1"), pod("p"), pod("p")).nodes) == 1
 
 
-def test_two_different_objects_of_one_name_are_a_defect(tmp_path):
+def test_two_different_objects_of_one_name_can_be_made_a_defect(tmp_path):
     first, second = tmp_path / "a.yaml", tmp_path / "b.yaml"
     first.write_text(yaml.safe_dump(node("n1")))
     second.write_text(yaml.safe_dump(node("n1", labels={"zone": "b"})))
     with pytest.raises(ManifestError) as caught:
-        load_manifests([str(first), str(second)])
+        load_manifests([str(first), str(second)], strict=True)
     assert caught.value.lines == (
-        f"{second}: Node n1: metadata.name: given differently in {first} as well; remove one of the two",
+        f"{second}: Node n1: given differently in {first} as well; remove one of the two",
     )
 
 
