@@ -146,10 +146,14 @@ class HostPort:
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """A disk that a task mounts without a claim: not on one machine with another that does, unless both only read."""
+    """A disk that a task mounts without a claim: not on one machine with another that does, unless both only read.
+
+    ``claim``: it is a claim for one task at a time; other words are said of machines where another task has it.
+    """
 
     name: str
     read_only: bool = False
+    claim: bool = False
 
 
 @dataclass(frozen=True, slots=True)

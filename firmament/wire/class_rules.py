@@ -76,9 +76,9 @@ def port(subject: str, field: str, message: pb.HostPort) -> tuple[int, str, str]
     return port, protocol, "" if message.ip == _ALL_ADDRESSES else message.ip
 
 
-def disk(subject: str, field: str, message: pb.Disk) -> tuple[str, bool]:
-    """Return name and access of a `Disk`."""
-    return required(subject, f"{field}.name", message.name), message.read_only
+def disk(subject: str, field: str, message: pb.Disk) -> tuple[str, bool, bool]:
+    """Return name and access of a `Disk`, and whether it is a claim."""
+    return required(subject, f"{field}.name", message.name), message.read_only, message.claim
 
 
 def storage(kind: type[Storage], together: str) -> Decoder[tuple[Storage, ...]]:

@@ -67,6 +67,7 @@ class VolumeNeeds:
     ``rules`` are encoded ``VolumeRule`` messages, ``requests`` amounts of resources; both sorted, each once.
     ``invalid`` says why the pod can be placed nowhere, "" if it can. ``shared``: resource and name of volumes that
     other pods use as well; of ``requests`` one each is not needed where such a volume is attached already.
+    ``sole``: claims for one pod at a time that another pod wants as well, ``namespace/name``.
     ``new_storage``: volumes to be made by drivers that say how much they can make: storage class, bytes of the largest
     and of all of them.
     """
@@ -76,6 +77,7 @@ class VolumeNeeds:
     invalid: str = ""
     shared: tuple[tuple[str, str], ...] = ()
     new_storage: tuple[tuple[str, int, int], ...] = ()
+    sole: tuple[str, ...] = ()
 
 
 NO_NEEDS = VolumeNeeds()
@@ -92,6 +94,7 @@ def with_needs(plain: pb.TaskClass, needs: VolumeNeeds) -> pb.TaskClass:
     del message.requests[:]
     message.requests.extend(pb.Quantity(resource=name, amount=amounts[name]) for name in sorted(amounts))
     message.attachments.extend(pb.Attachment(resource=name, volume=volume) for name, volume in needs.shared)
+    message.disks.extend(pb.Disk(name=f"claim {key}", claim=True) for key in needs.sole)
     message.new_storage.extend(
         pb.NewStorage(storage_class=name, largest=largest, total=total)
         for name, largest, total in needs.new_storage
@@ -169,6 +172,12 @@ def _among(key: str, values: Iterable[str]) -> pb.Requirement:
 
 def _encoded(terms: Iterable[pb.NodeSelectorTerm], reason: str = "") -> bytes:
     return pb.VolumeRule(terms=terms, reason=reason).SerializeToString(deterministic=True)
+
+
+def in_use_on(node: str) -> bytes:
+    """Return the rule that admits the one node alone where another pod uses the claim, and may make way."""
+    terms = [pb.NodeSelectorTerm(fields=[_among(NAME_FIELD, [node])])]
+    return pb.VolumeRule(terms=terms, reason=IN_USE, in_use=True).SerializeToString(deterministic=True)
 
 
 IN_USE_RULE = pb.VolumeRule(reason=IN_USE, in_use=True).SerializeToString(deterministic=True)

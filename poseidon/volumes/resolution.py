@@ -16,6 +16,7 @@ from poseidon.volumes.requirements import (
     NO_SUCH_VOLUME,
     VolumeNeeds,
     attachments,
+    in_use_on,
     node_rule,
 )
 
@@ -125,6 +126,15 @@ def without_volume(storage: Catalogue, claims: tuple[PodClaim, ...], found: Reso
         return found
     rules = tuple(sorted({*found.needs.rules, ABSENT_RULE}))
     return replace(found, needs=replace(found.needs, rules=rules), refused=NO_SUCH_VOLUME)
+
+
+def with_sole_claims(found: Resolution, keys: Iterable[str], node: str) -> Resolution:
+    """Return what holds for a user of claims (``keys``) that are for one pod at a time, and wanted by others as well.
+
+    ``node``: where the pods are that have them and may have to make way for this one, "" for nowhere.
+    """
+    rules = {*found.needs.rules, in_use_on(node)} if node else found.needs.rules
+    return replace(found, needs=replace(found.needs, rules=tuple(sorted(rules)), sole=tuple(sorted(keys))))
 
 
 def _needs_unbound(storage: Catalogue, claim: Claim, rules: set[bytes], profiles: list[Profile]) -> str:

@@ -24,7 +24,16 @@ from poseidon.volumes.claims import Holders, Rank, Users
 from poseidon.volumes.matching import implies
 from poseidon.volumes.records import Profile
 from poseidon.volumes.requirements import AttachLimits, attachments
-from poseidon.volumes.resolution import NOTHING, TAKEN, Resolution, needs_of, obstacle, without_volume
+from poseidon.volumes.resolution import (
+    NOTHING,
+    TAKEN,
+    Resolution,
+    needs_of,
+    obstacle,
+    with_sole_claims,
+    without_volume,
+)
+from poseidon.volumes.sole_claims import User, contested_claims, leaves_claims, node_of_holders
 from poseidon.volumes.storage_capacity import StorageCapacities
 
 
@@ -267,7 +276,7 @@ class VolumeState:
         pod = self._pods.get(uid)
         if pod is None:
             return ""
-        if self._is_rivalled(uid, pod, by_placed=True):
+        if any(rival.place for _, rival in self._rivals(uid, pod)):
             # Both were chosen before either was known to be.
             return TAKEN.refused
         unbound = pod.resolution.unbound
@@ -304,11 +313,12 @@ class VolumeState:
                 self._affected.update(dict.fromkeys(self._users.of(each.key)))
 
     def _resolve(self, uid: str, pod: _Pod) -> Resolution:
+        rivals = self._rivals(uid, pod)
         if not pod.place:
             found = obstacle(self._storage, uid, pod.name, pod.claims)
             if found is not None:
                 return found
-            if self._is_rivalled(uid, pod):
+            if leaves_claims(pod, rivals):
                 return TAKEN
         resolution = needs_of(
             self._storage,
@@ -320,6 +330,9 @@ class VolumeState:
         )
         if not pod.place:
             resolution = without_volume(self._storage, pod.claims, resolution)
+        contested = contested_claims(pod, rivals)
+        if contested:
+            resolution = with_sole_claims(resolution, contested, node_of_holders(pod, rivals))
         if resolution.unbound:
             return resolution
         return self._interned.setdefault(resolution, resolution)
@@ -335,13 +348,11 @@ class VolumeState:
             self._affected.update(dict.fromkeys(concerned))
         return self._available.implied(profile)
 
-    def _is_rivalled(self, uid: str, pod: _Pod, *, by_placed: bool = False) -> bool:
-        """Whether a pod has to leave a claim to another one: to whichever is placed, else to the first in rank."""
-        for each in pod.claims:
-            claim = self._storage.claim(each.key)
-            if claim is None or not claim.exclusive:
-                continue
-            others = (self._pods[other] for other in self._users.of(each.key) if other != uid)
-            if any(other.place or (other.rank < pod.rank and not by_placed) for other in others):
-                return True
-        return False
+    def _rivals(self, uid: str, pod: _Pod) -> list[tuple[str, User]]:
+        """Return the other users of the claims of a pod that are for one pod at a time, each with the claim."""
+        keys = [
+            key
+            for key in dict.fromkeys(each.key for each in pod.claims)
+            if (claim := self._storage.claim(key)) is not None and claim.exclusive
+        ]
+        return [(key, self._pods[other]) for key in keys for other in self._users.of(key) if other != uid]

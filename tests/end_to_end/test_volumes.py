@@ -12,6 +12,7 @@ from poseidon.testbed.controllers.node_rules import SELECTED_NODE
 from poseidon.testbed.controllers.volumes import VolumeSimulation
 from poseidon.testbed.objects.resources import EVENTS, PODS
 from tests.end_to_end.scene import SECONDS, names, scene
+from tests.end_to_end.test_gangs import stage
 from tests.support.cluster import pod
 from tests.support.storage import (
     ZONE,
@@ -21,6 +22,7 @@ from tests.support.storage import (
     storage_capacity,
     storage_class,
     using,
+    volume,
 )
 from tests.support.waiting import until
 
@@ -128,3 +130,30 @@ async def test_a_pod_waits_until_its_driver_has_room_for_its_volume(tmp_path):
         placed = s.placed()
         assert (zones[placed["early"]], zones[placed["late"]]) == ("zone-a", "zone-b")
         s.check_sound()
+
+
+async def test_a_more_important_pod_gets_the_claim_of_another(tmp_path):
+    """The claim is for one pod at a time: its holder goes, and only then is the other one bound, on the same node."""
+    async with stage(tmp_path, nodes=3) as on:
+        create_object(on.scene.operations, storage_class())
+        create_object(on.scene.operations, claim("c", volume="v", modes=("ReadWriteOncePod",)))
+        create_object(on.scene.operations, volume("v", to="default/c"))
+        on.pod(
+            "low",
+            cpu="1",
+            stop="10",
+            priorityClassName="low",
+            volumes=using("c"),
+            terminationGracePeriodSeconds=60,
+        )
+        await on.until(lambda: "low" in on.scene.placed())
+        node = on.scene.placed()["low"]
+        on.pod("equal", cpu="1", priorityClassName="low", volumes=using("c"))
+        await on.until(lambda: on.scene.events("FailedScheduling")["equal"], "an equal one waits")
+        on.pod("high", cpu="1", priorityClassName="high", volumes=using("c"))
+        await on.until(lambda: "deletionTimestamp" in on.pods()["low"]["metadata"], "the holder has to go")
+        assert on.pods()["high"]["status"]["nominatedNodeName"] == node
+        assert "high" not in on.scene.placed()
+        on.now = 10.0
+        await on.until(lambda: on.scene.placed() == {"high": node}, "the other one follows")
+        assert all(status == 201 for _, status in on.scene.bindings)

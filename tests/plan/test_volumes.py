@@ -147,14 +147,6 @@ def uneven():
                 "2 Preemption is not helpful for scheduling."
             ),
         ),
-        (
-            {"priority": 5},
-            (
-                "0/4 nodes are available: 1 No preemption victims found for incoming pod, 1 node(s) unavailable due to "
-                "PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod, "
-                "2 Preemption is not helpful for scheduling."
-            ),
-        ),
         ({"preemptionPolicy": "Never"}, "not eligible due to preemptionPolicy=Never."),
     ],
 )
@@ -172,6 +164,57 @@ def test_a_pod_whose_claim_is_in_use_learns_what_refuses_it_first_on_each_node(r
     assert reasons["small"]["reasons"] == ["Insufficient memory"]
     assert reasons["b"]["reasons"][0].endswith("already in-use by another pod")
     assert planned(run, write, *objects[:-2], waiting)[0].keys() == {"shop/waits"}
+
+
+def test_a_more_important_pod_has_the_holder_of_its_claim_evicted(run, write):
+    """On the holder's node, and nobody else anywhere, be it that the holder shares its node with others."""
+    solo = in_shop("c", volume="v", modes=("ReadWriteOncePod",))
+    running = [
+        pod("runs", volumes=using("c"), nodeName="b", phase="Running", priority=3),
+        pod("beside", nodeName="b", phase="Running"),
+    ]
+    objects = [*uneven(), volume("v", to="shop/c"), solo, *running]
+    waiting = [pod("later", volumes=using("c"), priority=4), pod("waits", volumes=using("c"), priority=5)]
+    answer = run("plan", "-f", write(*objects, *waiting), "-o", "json").json
+    assert [each["pod"] for each in answer["preemptions"]] == ["shop/runs"]
+    assert {each["pod"]: each["node"] for each in answer["bindings"]} == {"shop/waits": "b"}
+    [later] = answer["pending"]
+    assert "already in-use by another pod" in later["reason"]
+
+
+@pytest.mark.parametrize(
+    ("holder", "spec"),
+    [
+        ({"priority": 5}, {"priority": 5}),
+        ({"priority": 1}, {"priority": 5, "preemptionPolicy": "Never"}),
+        ({"priority": 1}, {"priority": 5, "nodeSelector": {"kubernetes.io/hostname": "b"}}),
+    ],
+    ids=["equal", "never", "elsewhere"],
+)
+def test_the_holder_of_a_claim_stays_if_that_does_not_help(run, write, holder, spec):
+    solo = in_shop("c", volume="v", modes=("ReadWriteOncePod",))
+    running = pod("runs", volumes=using("c"), nodeName="a", phase="Running", **holder)
+    waiting = pod("waits", volumes=using("c"), **spec)
+    placed, pending = planned(
+        run, write, node("a"), node("b"), volume("v", to="shop/c"), solo, running, waiting
+    )
+    assert placed == {}
+    assert "already in-use by another pod" in pending["shop/waits"]
+
+
+def test_holders_of_two_claims_go_together_or_not_at_all(run, write):
+    """Only where both are on one node."""
+    claims = [in_shop(name, volume=f"v-{name}", modes=("ReadWriteOncePod",)) for name in ("c", "d")]
+    volumes = [volume(f"v-{name}", to=f"shop/{name}") for name in ("c", "d")]
+    waiting = pod("waits", volumes=using("c", "d"), priority=5)
+    for places, victims in ((("a", "a"), ["shop/x", "shop/y"]), (("a", "b"), [])):
+        running = [
+            pod(name, volumes=using(key), nodeName=place, phase="Running")
+            for name, key, place in zip("xy", "cd", places, strict=True)
+        ]
+        objects = [node("a"), node("b"), *volumes, *claims, *running, waiting]
+        answer = run("plan", "-f", write(*objects), "-o", "json").json
+        assert sorted(each["pod"] for each in answer["preemptions"]) == victims
 
 
 def test_an_ephemeral_claim_without_its_volume_is_missed_on_each_node(run, write):

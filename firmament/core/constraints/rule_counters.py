@@ -8,7 +8,7 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.model import TaskSelector
-from firmament.core.rules.ruleset import NO_DISK, PORTS_TAKEN, Counter, Exclusion
+from firmament.core.rules.ruleset import CLAIM_IN_USE, NO_DISK, PORTS_TAKEN, Counter, Exclusion
 from firmament.core.state.class_selectors import ClassSelector
 from firmament.core.state.classes import ClassRow
 from firmament.core.state.cluster import Cluster
@@ -108,21 +108,22 @@ def disk_exclusions(
     counters: RuleCounters, rows: Sequence[ClassRow], ruled: Sequence[int]
 ) -> Iterator[tuple[int, Exclusion]]:
     """Yield what disks exclude, as ``port_exclusions`` does for ports (kube-scheduler's VolumeRestrictions)."""
-    everyone: dict[str, set[int]] = {}
-    writing: dict[str, set[int]] = {}
+    everyone: dict[tuple[str, bool], set[int]] = {}
+    writing: dict[tuple[str, bool], set[int]] = {}
     for row in ruled:
         for disk in rows[row].content.disks:
-            everyone.setdefault(disk.name, set()).add(row)
+            everyone.setdefault((disk.name, disk.claim), set()).add(row)
             if not disk.read_only:
-                writing.setdefault(disk.name, set()).add(row)
-    found: set[tuple[tuple[int, ...], int]] = set()
-    for name, users in everyone.items():
-        writers = writing.get(name, set())
-        for row in users:
-            against = users if row in writers else writers
-            if row in counters.waiting and against:
-                found.add((tuple(sorted(against)), row))
-    yield from _exclusions(counters, found, NO_DISK)
+                writing.setdefault((disk.name, disk.claim), set()).add(row)
+    for claims, reason in ((False, NO_DISK), (True, CLAIM_IN_USE)):
+        found: set[tuple[tuple[int, ...], int]] = set()
+        for disk_name, users in everyone.items():
+            writers = writing.get(disk_name, set())
+            for row in users if disk_name[1] is claims else ():
+                against = users if row in writers else writers
+                if row in counters.waiting and against:
+                    found.add((tuple(sorted(against)), row))
+        yield from _exclusions(counters, found, reason)
 
 
 def _exclusions(

@@ -17,7 +17,7 @@ from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.placement.gang_trial import GangTrial
 from firmament.core.placement.outcome import PlacementState
 from firmament.core.placement.tuning import PlacementTuning
-from firmament.core.rules.ruleset import KEPT_OFF, NO_DISK, PORTS_TAKEN, TOO_NEAR, ClassRules
+from firmament.core.rules.ruleset import CLAIM_IN_USE, KEPT_OFF, NO_DISK, PORTS_TAKEN, TOO_NEAR, ClassRules
 
 _AFFINITY, _SPREAD = "pod affinity rules", "pod topology spread constraints"
 _EXCLUSIONS = {
@@ -25,6 +25,7 @@ _EXCLUSIONS = {
     KEPT_OFF: "pod anti-affinity rules",
     PORTS_TAKEN: "host ports",
     NO_DISK: "disks",
+    CLAIM_IN_USE: "claims for one pod at a time",
 }
 _PLENTY = 2**40
 

@@ -15,7 +15,16 @@ from numpy.typing import NDArray
 
 from cost_models.interface import Bool, Int64
 from firmament.core.filters import reasons
-from firmament.core.rules.ruleset import KEPT_OFF, NO_DISK, NO_DOMAIN, NOT_NEAR, PORTS_TAKEN, SKEWED, TOO_NEAR
+from firmament.core.rules.ruleset import (
+    CLAIM_IN_USE,
+    KEPT_OFF,
+    NO_DISK,
+    NO_DOMAIN,
+    NOT_NEAR,
+    PORTS_TAKEN,
+    SKEWED,
+    TOO_NEAR,
+)
 
 Codes = NDArray[np.int16]
 
@@ -55,6 +64,7 @@ class Cause(NamedTuple):
 _RULES = {
     PORTS_TAKEN: Cause(PORTS_TAKEN, Stage.PORTS, curable=True),
     NO_DISK: Cause(NO_DISK, Stage.IN_USE, curable=True),
+    CLAIM_IN_USE: Cause(CLAIM_IN_USE, Stage.IN_USE, curable=True),
     SKEWED: Cause(SKEWED, Stage.RULES, curable=True),
     NO_DOMAIN: Cause(NO_DOMAIN, Stage.RULES),
     NOT_NEAR: Cause(NOT_NEAR, Stage.RULES),

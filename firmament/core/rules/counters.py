@@ -8,6 +8,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.rules.ruleset import (
+    CLAIM_IN_USE,
     NO_DISK,
     NO_DOMAIN,
     NOT_NEAR,
@@ -18,7 +19,7 @@ from firmament.core.rules.ruleset import (
     RuleSet,
 )
 
-_BEFORE_SPREAD = (PORTS_TAKEN, NO_DISK)
+_BEFORE_SPREAD = (PORTS_TAKEN, NO_DISK, CLAIM_IN_USE)
 
 NO_MINIMUM = 2**31
 """Tasks in the emptiest domain if no domain counts: the rule refuses nobody, as in kube-scheduler."""

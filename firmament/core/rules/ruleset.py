@@ -18,6 +18,10 @@ SKEWED = "node(s) didn't match pod topology spread constraints"
 NO_DOMAIN = "node(s) didn't match pod topology spread constraints (missing required label)"
 NOT_NEAR = "node(s) didn't match pod affinity rules"
 NO_DISK = "node(s) had no available disk"
+CLAIM_IN_USE = (
+    "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode "
+    "already in-use by another pod"
+)
 TOO_NEAR = "node(s) didn't match pod anti-affinity rules"
 KEPT_OFF = "node(s) didn't satisfy existing pods anti-affinity rules"
 

@@ -1622,19 +1622,23 @@ class Disk(_message.Message):
 
     NAME_FIELD_NUMBER: _builtins.int
     READ_ONLY_FIELD_NUMBER: _builtins.int
+    CLAIM_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """required: equal for the same disk, whoever mounts it"""
     read_only: _builtins.bool
     """true: next to others that do not write to it either"""
+    claim: _builtins.bool
+    """a claim for one task at a time instead, which a task on the machine has"""
     def __init__(
         self,
         *,
         name: _builtins.str = ...,
         read_only: _builtins.bool = ...,
+        claim: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "read_only", b"read_only"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["claim", b"claim", "name", b"name", "read_only", b"read_only"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -15,7 +15,7 @@ from firmament.core.flow.terms import GroupTerms, TreeGroup
 from firmament.core.placement.admission import admit, replay
 from firmament.core.placement.outcome import Means, PlacementState
 from firmament.core.rules.preferences import soft_cost
-from firmament.core.rules.ruleset import KEPT_OFF, NO_DISK, PORTS_TAKEN, TOO_NEAR
+from firmament.core.rules.ruleset import CLAIM_IN_USE, KEPT_OFF, NO_DISK, PORTS_TAKEN, TOO_NEAR
 from firmament.core.tree_solver.tree import Shortage
 from firmament.solvers.base import Arcs, FlowProblem, Solver
 
@@ -215,7 +215,7 @@ def leaf_slots(state: PlacementState, cls: int, leaves: Int64, *, keeping_apart:
     if cls in problem.pins:
         open_to &= np.isin(leaves, problem.pins[cls])
     for reason, refused in state.rules.refusals(cls, leaves):
-        if not keeping_apart or reason in (KEPT_OFF, NO_DISK, PORTS_TAKEN, TOO_NEAR):
+        if not keeping_apart or reason in (CLAIM_IN_USE, KEPT_OFF, NO_DISK, PORTS_TAKEN, TOO_NEAR):
             open_to &= ~refused
     if state.rules_of(cls).excludes_itself():
         slots = np.minimum(slots, 1)

@@ -1,0 +1,56 @@
+"""Claims for one pod at a time (``ReadWriteOncePod``) that several pods want: who has to wait, and who may make way.
+
+Of those that wait the first in rank comes first. One that has a place keeps the claim, unless a pod of a higher
+priority wants it: that one may come to the same node once the other has been evicted, as with kube-scheduler. To the
+solver such a claim is a disk that no two tasks of a machine have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from poseidon.volumes.claims import Rank
+
+
+class User(Protocol):
+    """A pod that uses a claim. ``place`` is where it runs or is being bound to, "" while it waits."""
+
+    rank: Rank
+    place: str
+
+
+Rivals = Iterable[tuple[str, User]]
+"""The other users of the claims of a pod that are for one pod at a time, each with the claim (``namespace/name``)."""
+
+
+def leaves_claims(pod: User, rivals: Rivals) -> bool:
+    """Return whether a pod that waits has to leave a claim to another pod, and nobody can make way for it."""
+    rivals = list(rivals)
+    earlier = any(not rival.place and rival.rank < pod.rank for _, rival in rivals)
+    placed = [rival for _, rival in rivals if rival.place]
+    lasting = any(_priority(rival) >= _priority(pod) for rival in placed)
+    return earlier or lasting or len({rival.place for rival in placed}) > 1
+
+
+def contested_claims(pod: User, rivals: Rivals) -> set[str]:
+    """Return the claims of which a pod that has a place may have to make way for a more important one; each says so."""
+    return {
+        key
+        for key, rival in rivals
+        if (_priority(rival) < _priority(pod) and rival.place)
+        or (_priority(rival) > _priority(pod) and pod.place)
+    }
+
+
+def node_of_holders(pod: User, rivals: Rivals) -> str:
+    """Return where those are that have the claims of a pod and may make way for it, "" for nowhere.
+
+    A pod that has a place itself is not told to be elsewhere.
+    """
+    nodes = {rival.place for _, rival in rivals if rival.place and _priority(rival) < _priority(pod)}
+    return next((node for node in sorted(nodes) if pod.place in ("", node)), "")
+
+
+def _priority(user: User) -> int:
+    return -user.rank[0]
