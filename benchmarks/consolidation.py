@@ -127,7 +127,7 @@ def by_prefix(running: Running, lifetimes: Mapping[str, float]) -> tuple[str, ..
     while low <= high:
         middle = (low + high) // 2
         prefix = ordered[:middle]
-        fits = trials.take(prefix)
+        fits = trials.empty(prefix)
         trials.restore(untouched)
         if fits:
             best, low = tuple(prefix), middle + 1

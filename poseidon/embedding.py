@@ -110,12 +110,28 @@ class EmbeddedTrials:
 
         return cost_frontier(self._scheduler, prices, points, OrToolsSolver())
 
-    def consolidate(self, candidates: Collection[str], tries: int, budget: int | None) -> Consolidation:
-        """Return which of the ``candidates`` can be emptied together, after at most so many ``tries``."""
+    def consolidate(
+        self,
+        candidates: Collection[str],
+        tries: int,
+        budget: int | None,
+        note: Callable[[int], None] = lambda _: None,
+    ) -> Consolidation:
+        """Return which of the ``candidates`` can be emptied together, after at most so many ``tries``.
+
+        Tasks that wait come first. ``note`` is told how many tries have been made.
+        """
         from firmament.core.rescheduling.consolidation import UNLIMITED, consolidate
 
         moves = UNLIMITED if budget is None else budget
-        return consolidate(self._trials, sorted(candidates), tries=tries, budget=moves)
+        return consolidate(
+            self._trials,
+            sorted(candidates),
+            tries=tries,
+            budget=moves,
+            waiting=self._waiting.submitted,
+            note=note,
+        )
 
 
 def cheaper_moves(
@@ -143,7 +159,7 @@ def _with_placed(event: Event, placed: Mapping[str, str]) -> Iterator[Event]:
         if uid in placed:
             yield TasksBound(
                 placed[uid], event.task_class, (uid,), priority=event.priority, job=event.job,
-                spread_group=event.spread_group,
+                group_priority=event.group_priority, spread_group=event.spread_group,
             )  # fmt: skip
     waiting = tuple(uid for uid in event.uids if uid not in placed)
     yield replace(event, uids=waiting, names=(), created=())

@@ -11,6 +11,7 @@ from poseidon.commands.connection import connection_options, names_cluster
 from poseidon.commands.endings import print_json, warn, write_page
 from poseidon.commands.offline_input import Source, offline_options
 from poseidon.commands.options import hot_option, local_data_option, move_cost_option, page_option
+from poseidon.commands.progress import show_progress
 
 if TYPE_CHECKING:
     from poseidon.offline.audit.findings import Audit
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 _HEADINGS = {
     "freed": ("FREED NODE",),
     "moves": ("MOVED POD", "FROM", "TO"),
+    "keeping": ("PODS", "NODES", "WHAT KEEPS THEM"),
     "staying": ("NODE THAT STAYS", "POD", "REASON"),
     "cheaper": ("CHEAPER ELSEWHERE", "FROM", "TO", "SAVES"),
     "overcommitted": ("OVERCOMMITTED NODE", "LACKS"),
@@ -42,6 +44,12 @@ _HEADINGS = {
 @hot_option
 @local_data_option
 @click.option("--most-moves", type=click.IntRange(min=0), help="How many pods may move; default: any number.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=0),
+    default=20,
+    help="How many lines of each table are shown; 0: all.",
+)
 def audit(
     *,
     source: Source,
@@ -52,6 +60,7 @@ def audit(
     hot: tuple[tuple[str, float], ...],
     most_moves: int | None,
     local_data_may_go: bool,
+    limit: int,
 ) -> None:
     """Say which nodes could be freed by which moves, which hold too much, and which pods wait. Changes nothing.
 
@@ -60,17 +69,20 @@ def audit(
     """
     if source.names_files and names_cluster():
         raise click.UsageError("--kubeconfig and --context are for a live cluster; leave -f away")
-    given = source.read() if source.names_files else source.read_live()
-    from poseidon.offline.audit.looking import make_audit
+    with show_progress() as note:
+        note("reading the cluster")
+        given = source.read() if source.names_files else source.read_live()
+        from poseidon.offline.audit.looking import make_audit
 
-    made = make_audit(
-        *given,
-        tries=tries,
-        budget=most_moves,
-        move_cost=move_cost,
-        hot=dict(hot),
-        local_data_may_go=local_data_may_go,
-    )
+        made = make_audit(
+            *given,
+            tries=tries,
+            budget=most_moves,
+            move_cost=move_cost,
+            hot=dict(hot),
+            local_data_may_go=local_data_may_go,
+            note=note,
+        )
     warn(made.warnings)
     if page_file is not None:
         from poseidon.ui.report import report_page
@@ -80,15 +92,16 @@ def audit(
     if output == "json":
         print_json(made.as_json())
     else:
-        _print(made)
+        _print(made, limit)
 
 
-def _print(made: Audit) -> None:
+def _print(made: Audit, limit: int) -> None:
     from poseidon.offline.tables import print_rows
 
-    click.echo(f"{made.pods} pods run on {made.nodes} nodes.")
-    click.echo(f"{len(made.freed)} nodes could be freed by {len(made.moves)} moves; {made.proof}.")
-    if made.costs is not None:
-        click.echo(made.costs.summary)
+    for sentence in made.summary:
+        click.echo(sentence)
     for part, rows in made.rows().items():
-        print_rows(_HEADINGS[part], rows)
+        shown = rows[:limit] if limit else rows
+        print_rows(_HEADINGS[part], shown)
+        if len(shown) < len(rows):
+            click.echo(f"... {len(rows) - len(shown):,} more; --limit 0 shows all, and so does -o json.")

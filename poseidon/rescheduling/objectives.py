@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
 from poseidon.embedding import EmbeddedTrials
+from poseidon.group_trees.status.placement import natural
+from poseidon.offline.freeing import FreeNodes, find_free_nodes, placement_trials
 from poseidon.rescheduling.standing import Standing
 
 _LOAD = "load_threshold"
@@ -76,19 +78,42 @@ def _relieve_load(standing: Standing, options: ObjectiveOptions) -> Choice:
 
 
 def _free_nodes(standing: Standing, options: ObjectiveOptions) -> Choice:
-    trials = _trials(standing, standing.running.goes)
     nodes = standing.running.nodes
-    keeping = {nodes[uid] for uid in standing.staying}.union(standing.placed.values())
     known = {each.node for each in standing.plan.nodes}
-    candidates = (known if not options.nodes else known & set(options.nodes)) - keeping
-    found = trials.consolidate(candidates, options.tries, options.most)
-    order = sorted(found.moves, key=lambda uid: (nodes[uid], uid))
-    moves = tuple(Wanted(uid, found.moves[uid], f"node {nodes[uid]} is to be freed") for uid in order)
-    kept = sorted((set(options.nodes) & known) - set(found.machines))
-    notes = [f"node {name} cannot be freed now" for name in kept]
-    notes += [f"node {name} is not known" for name in sorted(set(options.nodes) - known)]
-    # Nodes that are empty already are nobody's target, and need no cordon.
-    return Choice(moves, tuple(sorted({nodes[uid] for uid in order})), tuple(notes))
+    candidates = known if not options.nodes else known & set(options.nodes)
+    trials = _trials(standing)
+    found = find_free_nodes(
+        trials, standing.pods, standing.running, standing.staying, standing.plan, candidates,
+        tries=options.tries, budget=options.most,
+    )  # fmt: skip
+    order = sorted(found.moves, key=lambda uid: (nodes[uid] not in found.room, natural(nodes[uid]), uid))
+    moves = tuple(
+        Wanted(
+            uid,
+            found.moves[uid],
+            _room_for(found.room[nodes[uid]], uid)
+            if nodes[uid] in found.room
+            else f"node {nodes[uid]} is to be freed",
+        )
+        for uid in order
+    )
+    return Choice(
+        moves,
+        # Nodes that are empty already are nobody's target, and need no cordon.
+        tuple(sorted({nodes[uid] for uid in order} - found.room.keys(), key=natural)),
+        tuple(_notes(options.nodes, known, found)),
+    )
+
+
+def _notes(asked: Collection[str], known: Collection[str], found: FreeNodes) -> Iterator[str]:
+    """Say why nodes that were asked for are not freed."""
+    for name in sorted(set(asked), key=natural):
+        if name not in known:
+            yield f"node {name} is not known"
+        elif name not in found.nodes:
+            kept = sorted(f"pod {pod} {why}" for pod, why in found.kept.get(name, {}).items())
+            why = f": {'; '.join(kept)}" if kept else ": some of its pods has no place elsewhere"
+            yield f"node {name} cannot be freed now{why}"
 
 
 def _make_room(standing: Standing, options: ObjectiveOptions) -> Choice:
@@ -96,7 +121,7 @@ def _make_room(standing: Standing, options: ObjectiveOptions) -> Choice:
     waiting = [each.pod for each in standing.plan.pending]
     if not waiting:
         return Choice(())
-    trials = _trials(standing, standing.running.goes | standing.staying)
+    trials = _trials(standing, standing.staying)
     found = trials.room(waiting, options.tries)
     if found is None or len(found.moves) > options.most:
         return Choice((), notes=("no few moves give anyone a place who waits",))
@@ -112,9 +137,11 @@ def _room_for(waiting: str, moved: str) -> str:
     return f"makes room for {waiting}" if same else "makes room for a pod of another namespace"
 
 
-def _trials(standing: Standing, goes: Collection[str]) -> EmbeddedTrials:
-    now = standing.now
-    return EmbeddedTrials(standing.configuration, lambda: now, standing.events, goes, standing.placed)
+def _trials(standing: Standing, fixed: Collection[str] = ()) -> EmbeddedTrials:
+    return placement_trials(
+        standing.configuration, standing.now, standing.events, standing.pods, standing.running, standing.plan,
+        fixed,
+    )  # fmt: skip
 
 
 _CHOICES = {

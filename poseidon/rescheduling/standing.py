@@ -69,6 +69,7 @@ class Standing:
     now: float
     scheduler: EmbeddedScheduler
     events: tuple[pb.Event, ...]
+    pods: Mapping[str, Pod]
     plan: Plan
     running: RunningPods
     prices: Mapping[str, float]
@@ -76,14 +77,10 @@ class Standing:
     warnings: tuple[str, ...]
 
     @property
-    def placed(self) -> dict[str, str]:
-        """The nodes of pods that wait and have places."""
-        return {each.pod: each.node for each in self.plan.bindings}
-
-    @property
-    def staying(self) -> frozenset[str]:
-        """Pods that run, do not end with their nodes, and may not be moved."""
-        return frozenset(self.running.pods.keys() - self.running.goes - self.prices.keys())
+    def staying(self) -> Mapping[str, str]:
+        """Pods that run, do not end with their nodes, and may not be moved; and why."""
+        stays = self.running.pods.keys() - self.running.goes - self.prices.keys()
+        return {uid: self.running.stays.get(uid, "is not released") for uid in stays}
 
 
 def standing(
@@ -114,6 +111,7 @@ def standing(
         now=now,
         scheduler=cluster.scheduler,
         events=events,
+        pods=cluster.pods,
         plan=plan,
         running=running,
         prices=prices,

@@ -140,7 +140,25 @@ def test_a_node_with_a_pod_that_stays_is_not_freed(tmp_path):
     found = planned(
         tmp_path, node("a"), node("b"), held, owned("q", "b"), objective="free-nodes", nodes=("a",)
     )
-    assert (found.freed, found.notes) == ((), ("node a cannot be freed now",))
+    assert (found.freed, found.notes) == ((), ("node a cannot be freed now: pod shop/p is not released",))
+
+
+def test_a_node_that_a_waiting_pod_gets_is_not_freed(tmp_path):
+    waits = pod("waits", cpu=3)
+    objects = [node("a"), node("b"), owned("p", "a", cpu=1), owned("q", "b", cpu=2), waits]
+    found = planned(tmp_path, *objects, objective="free-nodes", nodes=("a", "b"))
+    assert moves_of(found) == {}
+    assert "pod shop/waits waits, and gets this node in the next round" in found.notes[0]
+
+
+def test_what_is_emptied_for_a_waiting_pod_is_not_cordoned(tmp_path):
+    waits = pod("waits", cpu=4)
+    objects = [node("a"), node("b"), node("c"), owned("p", "a", cpu=1), owned("q", "b", cpu=1), waits]
+    found = planned(tmp_path, *objects, owned("r", "c", cpu=2), objective="free-nodes")
+    room = {move.source for wave in found.waves.waves for move in wave if "makes room" in move.why}
+    assert len(room) == 1, "the pod that waits gets a whole node"
+    assert len(found.freed) == 1
+    assert room.isdisjoint(found.freed)
 
 
 def test_what_an_earlier_plan_has_not_freed_is_given_back(tmp_path):

@@ -69,9 +69,9 @@ def test_a_try_changes_nothing():
     untouched = trials.save()
     names = list(running.machines)
     for count in (1, 3, 6, 11):
-        trials.take(names[:count])
-        if trials.gone:
-            trials.give_back(next(iter(trials.gone)))
+        trials.empty(names[:count])
+        if trials.emptied:
+            trials.give_back(next(iter(trials.emptied)))
         trials.restore(untouched)
     after = list(trials._scheduler.task_states()), list(trials._scheduler.machine_states())
     assert sorted(map(str, before[0])) == sorted(map(str, after[0]))

@@ -44,7 +44,8 @@ class Waiting:
 
     def __init__(self, trials: Trials, events: Sequence[Event]) -> None:
         self._trials = trials
-        self._submitted = [each for each in events if isinstance(each, TasksSubmitted)]
+        self.submitted = [each for each in events if isinstance(each, TasksSubmitted) and each.uids]
+        """The tasks that wait."""
         self._gangs = {
             each.job.id for each in events if isinstance(each, JobDefined) and each.job.min_members > 1
         }
@@ -55,7 +56,7 @@ class Waiting:
         Gangs have at most one cure, moves of others after which all that wait of it have places; else ``most``.
         """
         found: dict[str, tuple[Cure, ...]] = {}
-        for together in self._kinds([uid for each in self._submitted for uid in each.uids if uid in uids]):
+        for together in self._kinds([uid for each in self.submitted for uid in each.uids if uid in uids]):
             waiting = [uid for each in together for uid in each.uids if uid in uids]
             if together[0].job in self._gangs:
                 found |= _of_gang(gang_room_for(self._trials, together, tries), waiting)
@@ -77,14 +78,14 @@ class Waiting:
 
     def _apart(self, uid: str) -> tuple[TasksSubmitted, list[TasksSubmitted]]:
         """Return a task by itself, and all others that wait."""
-        own = next(each for each in self._submitted if uid in each.uids)
+        own = next(each for each in self.submitted if uid in each.uids)
         index = own.uids.index(uid)
-        others = [_without(own, index) if each is own else each for each in self._submitted]
+        others = [_without(own, index) if each is own else each for each in self.submitted]
         return replace(alone(own, index), job=""), [each for each in others if each.uids]
 
     def _kinds(self, uids: Sequence[str]) -> Iterator[list[TasksSubmitted]]:
         """Yield for each class of the tasks what was submitted of it, and for each gang; in the order of the tasks."""
-        event_of = {uid: each for each in self._submitted for uid in each.uids}
+        event_of = {uid: each for each in self.submitted for uid in each.uids}
         seen: set[str | int] = set()
         for event in (event_of[uid] for uid in uids if uid in event_of):
             kind = event.job if event.job in self._gangs else event.task_class
@@ -93,7 +94,7 @@ class Waiting:
             seen.add(kind)
             yield [
                 replace(each, names=(), created=())
-                for each in self._submitted
+                for each in self.submitted
                 if (each.job == kind if event.job in self._gangs else each.task_class == kind)
                 and (each.job in self._gangs) == (event.job in self._gangs)
             ]

@@ -7,9 +7,10 @@ for others that take fewer moves, or for several.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
+from firmament.core.events import TasksSubmitted
 from firmament.core.rescheduling.trials import Trials
 
 UNLIMITED = 2**62
@@ -17,52 +18,74 @@ _OTHERS = 24
 """Machines that are looked at in place of one: those with the fewest moves."""
 
 
+def ignore_progress(_: int) -> None:
+    """Take notice of nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Consolidation:
-    """``machines`` can be emptied together by ``moves``: uid -> machine. No choice can empty more than ``most``."""
+    """``machines`` can be emptied together by ``moves``: uid -> machine. No choice can empty more than ``most``.
+
+    ``kept``: uid -> machine, for tasks that wait and get a machine that is empty after the moves, too. It is none of
+    ``machines``.
+    """
 
     machines: tuple[str, ...]
     moves: Mapping[str, str]
     most: int
+    kept: Mapping[str, str] = field(default_factory=dict)
 
 
 def consolidate(
-    trials: Trials, candidates: Iterable[str], *, tries: int, budget: int = UNLIMITED
+    trials: Trials,
+    candidates: Iterable[str],
+    *,
+    tries: int,
+    budget: int = UNLIMITED,
+    waiting: Sequence[TasksSubmitted] = (),
+    note: Callable[[int], None] = ignore_progress,
 ) -> Consolidation:
     """Return machines that can be emptied together: as many as are found, with as few moves as are found.
 
-    At most so many ``tries`` are made, and the tasks of the machines are at most ``budget``.
+    At most so many ``tries`` are made, and the tasks of the machines are at most ``budget``. Tasks that are ``waiting``
+    come first: what they would take once it is empty is not among the machines. ``note`` is told how many tries have
+    been made.
     """
     moves = {name: trials.moves(name) for name in candidates}
     ordered = sorted(moves, key=lambda name: (moves[name], name))
-    search = _EmptyingSearch(trials, {name: moves[name] for name in ordered}, tries, budget)
+    search = _EmptyingSearch(trials, {name: moves[name] for name in ordered}, tries, budget, note)
     search.add(ordered)
     while search.exchange():
         pass
-    return Consolidation(tuple(trials.gone), dict(trials.moved), search.most)
+    kept = trials.keep_for(waiting)
+    return Consolidation(tuple(trials.emptied), dict(trials.moved), search.most, kept)
 
 
 class _EmptyingSearch:
-    def __init__(self, trials: Trials, moves: Mapping[str, int], tries: int, budget: int) -> None:
+    def __init__(
+        self, trials: Trials, moves: Mapping[str, int], tries: int, budget: int, note: Callable[[int], None]
+    ) -> None:
         self._trials, self._moves, self._left, self._budget = trials, moves, tries, budget
+        self._tries, self._note = tries, note
         self.most = trials.most_emptied(moves.keys())
 
     def _taken(self, machines: Sequence[str]) -> bool:
         """Try more machines, and take them if they fit."""
-        if self._left <= 0 or self._total(self._trials.gone) + self._total(machines) > self._budget:
+        if self._left <= 0 or self._total(self._trials.emptied) + self._total(machines) > self._budget:
             return False
         self._left -= 1
-        return self._trials.take(machines)
+        self._note(self._tries - self._left)
+        return self._trials.empty(machines)
 
     def add(self, machines: Sequence[str]) -> None:
         """Add as many as fit, in this order: twice as many after each that fits, half as many after one that does not.
 
         The search goes on behind what does not fit by itself.
         """
-        gone = self._trials.gone
+        emptied = self._trials.emptied
         at, step = 0, 1
-        while at < len(machines) and self._left > 0 and len(gone) < self.most:
-            step = min(step, len(machines) - at, self.most - len(gone))
+        while at < len(machines) and self._left > 0 and len(emptied) < self.most:
+            step = min(step, len(machines) - at, self.most - len(emptied))
             if self._taken(machines[at : at + step]):
                 at, step = at + step, 2 * step
             elif step == 1:
@@ -74,16 +97,23 @@ class _EmptyingSearch:
         """Give up one machine for several others, or for one with fewer moves; say whether either was found."""
         trials = self._trials
         saved = trials.save()
-        before = len(saved.gone), -self._total(saved.gone)
-        for given_up in sorted(saved.gone, key=lambda name: (-self._moves[name], name)):
-            if self._left <= 0:
+        before = len(saved.emptied), -self._total(saved.emptied)
+        emptied = frozenset(saved.emptied)
+        others = [name for name in self._moves if name not in emptied][:_OTHERS]
+        for given_up in sorted(emptied, key=lambda name: (-self._moves[name], name)):
+            useful = self._in_place_of(given_up, others, full=len(emptied) >= self.most)
+            if self._left <= 0 or not useful:
                 break
             trials.give_back(given_up)
-            self.add([name for name in self._moves if name not in saved.gone][:_OTHERS])
-            if (len(trials.gone), -self._total(trials.gone)) > before:
+            self.add(useful)
+            if (len(trials.emptied), -self._total(trials.emptied)) > before:
                 return True
             trials.restore(saved)
         return False
+
+    def _in_place_of(self, given_up: str, others: Sequence[str], *, full: bool) -> Sequence[str]:
+        """Return the machines that are worth a try: where no more can be emptied, those with fewer moves."""
+        return [name for name in others if self._moves[name] < self._moves[given_up]] if full else others
 
     def _total(self, machines: Iterable[str]) -> int:
         return sum(self._moves[name] for name in machines)

@@ -1,6 +1,7 @@
-"""Tries what would become of the tasks of machines that are taken away: by rounds of a scheduler of its own.
+"""Tries what would become of the tasks of machines that are cordoned: by rounds of a scheduler of its own.
 
-So every rule and every cost model counts as in ordinary rounds.
+So every rule and every cost model counts as in ordinary rounds. The machines are still there, as they are while their
+tasks leave them: they are domains of topology spread, and what ends with them is on them.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from firmament.core.model import Machine, TaskClass
 from firmament.core.rescheduling.rehearsal import waiting_again
 from firmament.core.results import DeltaKind
 from firmament.core.scheduler import Scheduler
+from firmament.core.selectors.taints import CORDON_TAINT
 
 _MOST_ROUNDS = 4
 """One round places all that it can; another may follow gangs and rules between tasks."""
@@ -48,17 +50,17 @@ NO_CHANGE = TrialChange()
 
 
 class TrialState(NamedTuple):
-    """A state of trials: which machines are gone, in order, and where tasks are that have moved."""
+    """A state of trials: which machines are emptied, in order, and where tasks are that have moved."""
 
-    gone: tuple[str, ...]
+    emptied: tuple[str, ...]
     moved: dict[str, str]
 
 
 class Trials:
     """A scheduler that knows of ``events`` what runs: tasks that wait take no part.
 
-    ``goes``: uids of tasks that end with their machine, and need no other place. Machines are taken away one after
-    another: ``gone``, in order; ``moved``: uid -> machine, for tasks that are elsewhere for it. Nobody else moves.
+    ``goes``: uids of tasks that end with their machine, and need no other place. Machines are emptied one after
+    another: ``emptied``, in order; ``moved``: uid -> machine, for tasks that are elsewhere for it. Nobody else moves.
     """
 
     def __init__(self, scheduler: Scheduler, events: Sequence[Event], goes: Collection[str] = ()) -> None:
@@ -67,9 +69,9 @@ class Trials:
         self._classes: dict[int, TaskClass] = {}
         self._tasks: dict[str, TasksBound] = {}
         self._home: dict[str, dict[str, None]] = {}
-        self._ending: dict[str, list[TasksBound]] = {}
+        ending: list[TasksBound] = []
         self._guests: dict[str, dict[str, None]] = {}
-        self.gone: dict[str, None] = {}
+        self.emptied: dict[str, None] = {}
         self.moved: dict[str, str] = {}
         kept = [each for each in events if not isinstance(each, TasksSubmitted)]
         scheduler.apply(kept)
@@ -83,7 +85,7 @@ class Trials:
                     for index, uid in enumerate(each.uids):
                         task = alone(each, index)
                         if uid in goes:
-                            self._ending.setdefault(task.machine, []).append(task)
+                            ending.append(task)
                         else:
                             self._tasks[uid] = task
                             self._home.setdefault(task.machine, {})[uid] = None
@@ -97,7 +99,7 @@ class Trials:
         self._total: Int64 = np.array(offered, dtype=np.int64).reshape(
             len(self._machines), len(self._resources)
         )
-        self._ends = self._requested(task for tasks in self._ending.values() for task in tasks)
+        self._ends = self._requested(ending)
         self._leaving = self._requested(self._tasks.values())
         self._free = self._total - self._ends - self._leaving
 
@@ -112,7 +114,7 @@ class Trials:
         return self._resources
 
     def moves(self, machine: str) -> int:
-        """Return how many tasks that run on a machine would need another place without it."""
+        """Return how many tasks that run on a machine would need another place for it to be empty."""
         return len(self._home.get(machine, ()))
 
     def most_emptied(self, candidates: Collection[str]) -> int:
@@ -130,33 +132,69 @@ class Trials:
             most = min(most, len(largest) - min(needed, len(largest)))
         return most
 
-    def take(self, machines: Sequence[str]) -> bool:
-        """Take more machines away, if all tasks on them have a place elsewhere; say whether. Otherwise nothing changes.
+    def empty(self, machines: Sequence[str]) -> bool:
+        """Empty more machines, if all tasks on them have a place elsewhere; say whether. Otherwise nothing changes.
 
-        Tasks that have been moved to these machines before move on.
+        A task that would come back to a cordoned machine, as it tolerates that, has no place elsewhere.
         """
         uids = [uid for name in machines for uid in self.tasks_on(name)]
         if not self._may_fit(machines, uids):
             return False
         former = {uid: self.place_of(uid) for uid in uids}
-        ending = [each for name in machines for each in self._ending.get(name, ())]
         self._scheduler.apply(
             [
-                *(TaskRemoved(each.uids[0]) for each in ending),
                 *(TaskRemoved(uid) for uid in uids),
-                *(MachineRemoved(name) for name in machines),
+                *map(self._cordoned, machines),
                 *(self._submitted(self._tasks[uid]) for uid in uids),
             ]
         )
         found = self._placed(len(uids))
-        if found is None:
+        if found is None or not {*self.emptied, *machines}.isdisjoint(found.values()):
             self._put_back(machines, former)
             return False
         self._scheduler.apply(self._there(found))
-        self.gone.update(dict.fromkeys(machines))
+        self.emptied.update(dict.fromkeys(machines))
         for uid, name in found.items():
             self._settle(uid, name)
         return True
+
+    def keep_for(self, waiting: Sequence[TasksSubmitted]) -> dict[str, str]:
+        """Let tasks that wait have emptied machines, few of them; return the machine of each (uid) that gets one.
+
+        Those machines are no longer among the emptied ones, though their own tasks stay elsewhere: so who waits comes
+        first. All emptied machines take tasks, first one, then twice as many each time, until no more tasks get a
+        place than before.
+        """
+        if not waiting or not self.emptied:
+            return {}
+        ranked = _by_rank(waiting, self._priority)
+        wanted = self._places_on_emptied(ranked, tuple(self.emptied))
+        found: dict[str, str] = {}
+        candidates = sorted({*wanted.values()}, key=list(self.emptied).index)
+        some = 1
+        while candidates and len(found) < len(wanted):
+            found = self._places_on_emptied(ranked, candidates[:some])
+            if some >= len(candidates):
+                break
+            some *= 2
+        for name in {*found.values()}:
+            del self.emptied[name]
+        return found
+
+    def _places_on_emptied(
+        self, waiting: Sequence[TasksSubmitted], machines: Sequence[str]
+    ) -> dict[str, str]:
+        """Return which tasks that wait would get which of some emptied machines, if these took tasks."""
+        coming = [uid for each in waiting for uid in each.uids]
+        self._scheduler.apply([*(MachineUpserted(self._machines[name]) for name in machines), *waiting])
+        found: dict[str, str] = {}
+        for _ in range(_MOST_ROUNDS):
+            deltas = self._scheduler.run_round().deltas
+            found.update((each.uid, each.machine) for each in deltas if each.kind is DeltaKind.PLACE)
+            if not deltas:
+                break
+        self._scheduler.apply([*(TaskRemoved(uid) for uid in coming), *map(self._cordoned, machines)])
+        return {uid: name for uid, name in found.items() if name in self.emptied}
 
     def with_moves(self, uids: Sequence[str], waiting: Sequence[TasksSubmitted]) -> Mapping[str, str] | None:
         """Return where tasks that wait and these would be, if all were placed anew; None unless all have a place.
@@ -200,11 +238,9 @@ class Trials:
 
         It ends once the task has one. They come in the order of their priorities, and nobody that runs makes way.
         """
-        levels = sorted({each.priority for each in (task, *others)})
-        below = {priority: self._priority - len(levels) + rank for rank, priority in enumerate(levels)}
-        coming = [replace(each, priority=below[each.priority], group_priority=None) for each in others]
+        own, *coming = _by_rank((task, *others), self._priority)
         found: dict[str, str] = {}
-        with self._changed(task, change, below[task.priority]):
+        with self._changed(task, change, own.priority):
             self._scheduler.apply(coming)
             try:
                 for _ in range(_MOST_ROUNDS):
@@ -273,31 +309,27 @@ class Trials:
         return self.requests_of(self._tasks[uid].task_class)
 
     def give_back(self, machine: str) -> None:
-        """Let a machine that is gone be there again, and its tasks return to it."""
-        del self.gone[machine]
+        """Let a machine that is emptied take tasks again, and its own return to it."""
+        del self.emptied[machine]
         self._return([machine], dict.fromkeys(self._home.get(machine, ()), machine))
 
     def save(self) -> TrialState:
         """Return the present state, for ``restore``."""
-        return TrialState(tuple(self.gone), dict(self.moved))
+        return TrialState(tuple(self.emptied), dict(self.moved))
 
     def restore(self, saved: TrialState) -> None:
         """Go back to a state that was saved."""
-        returning = [name for name in self.gone if name not in saved.gone]
-        leaving = [name for name in saved.gone if name not in self.gone]
+        emptied = dict.fromkeys(saved.emptied)
+        returning = [name for name in self.emptied if name not in emptied]
+        leaving = [name for name in emptied if name not in self.emptied]
         places = {uid: saved.moved.get(uid, self._tasks[uid].machine) for uid in self.moved | saved.moved}
         changed = {uid: name for uid, name in places.items() if name != self.place_of(uid)}
-        self.gone = dict.fromkeys(saved.gone)
+        self.emptied = emptied
         self._return(returning, changed)
-        self._scheduler.apply(
-            [
-                *(TaskRemoved(each.uids[0]) for name in leaving for each in self._ending.get(name, ())),
-                *(MachineRemoved(name) for name in leaving),
-            ]
-        )
+        self._scheduler.apply(list(map(self._cordoned, leaving)))
 
     def _return(self, machines: Sequence[str], places: Mapping[str, str]) -> None:
-        """Let machines be there again, and tasks be at these places."""
+        """Let machines take tasks again, and tasks be at these places."""
         self._put_back(machines, places)
         for uid, name in places.items():
             self._settle(uid, name)
@@ -308,10 +340,15 @@ class Trials:
             [
                 *(TaskRemoved(uid) for uid in places),
                 *(MachineUpserted(self._machines[name]) for name in machines),
-                *(each for name in machines for each in self._ending.get(name, ())),
                 *self._there(places),
             ]
         )
+
+    def _cordoned(self, machine: str) -> MachineUpserted:
+        """A machine as it is once it is cordoned: clusters give it a taint, too."""
+        found = self._machines[machine]
+        taints = found.taints if CORDON_TAINT in found.taints else (*found.taints, CORDON_TAINT)
+        return MachineUpserted(replace(found, unschedulable=True, taints=taints))
 
     def _there(self, places: Mapping[str, str]) -> list[TasksBound]:
         return [replace(self._tasks[uid], machine=name) for uid, name in places.items()]
@@ -345,7 +382,7 @@ class Trials:
 
     def _may_fit(self, machines: Sequence[str], uids: Sequence[str]) -> bool:
         """Whether there is room for all, resource by resource, if rules and fractions did not matter."""
-        away = [self._rows[name] for name in (*self.gone, *machines)]
+        away = [self._rows[name] for name in (*self.emptied, *machines)]
         room = np.maximum(self._free, 0).sum(axis=0) - np.maximum(self._free[away], 0).sum(axis=0)
         wanted = sum((self.requests_of_task(uid) for uid in uids), np.zeros(len(self._resources), np.int64))
         return bool((wanted <= room).all())
@@ -357,3 +394,10 @@ class Trials:
             if task.machine in self._rows:
                 requested[self._rows[task.machine]] += self.requests_of(task.task_class)
         return requested
+
+
+def _by_rank(waiting: Sequence[TasksSubmitted], below: int) -> list[TasksSubmitted]:
+    """Return tasks that wait as ones of low priority in the same order, so that nobody makes way for them."""
+    levels = sorted({each.priority for each in waiting})
+    rank = {priority: below - len(levels) + place for place, priority in enumerate(levels)}
+    return [replace(each, priority=rank[each.priority], group_priority=None) for each in waiting]

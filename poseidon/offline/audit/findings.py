@@ -5,6 +5,7 @@ Nothing is changed. Works for clusters that use any scheduler: what runs is take
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -23,7 +24,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Staying:
-    """A node that cannot be emptied, the first of its pods that keeps it, and why."""
+    """A pod that keeps a node, where it is or will be, and why."""
 
     node: str
     pod: str
@@ -85,6 +86,7 @@ class Cure:
 @dataclass(frozen=True, slots=True)
 class Audit:
     """``freed``: nodes that could be emptied together by ``moves``; no choice frees more than ``most_freed``.
+    Some moves may empty nodes for pods that wait, which are not freed. ``staying``: each pod that keeps a node.
 
     ``overcommitted``: nodes on which more is requested than they offer; ``hot``: of which more is in use than allowed;
     ``misplaced``: pods against rules about their
@@ -107,6 +109,30 @@ class Audit:
     warnings: tuple[str, ...]
 
     @property
+    def summary(self) -> list[str]:
+        """Sentences for people, the most important first."""
+        room = {each.node for each in self.staying}.intersection(each.source for each in self.moves)
+        freed = _count(len(self.freed), "node", "nodes")
+        moves = _count(len(self.moves), "move", "moves")
+        found = [
+            f"{_count(self.pods, 'pod runs', 'pods run')} on {_count(self.nodes, 'node', 'nodes')}.",
+            f"{freed} could be freed by {moves}; {self.proof}.",
+        ]
+        if room:
+            found.append(f"{_count(len(room), 'more is', 'more are')} emptied by them for pods that wait.")
+        if self.costs is not None:
+            found.append(self.costs.summary)
+        counted = [
+            (len({each.node for each in self.staying}), "node is kept", "nodes are kept"),
+            (len(self.overcommitted), "node is overcommitted", "nodes are overcommitted"),
+            (len({each.node for each in self.hot}), "node is hot", "nodes are hot"),
+            (len(self.misplaced), "pod is misplaced", "pods are misplaced"),
+            (len(self.pending), "pod waits", "pods wait"),
+        ]
+        said = [_count(*each) for each in counted if each[0]]
+        return [*found, f"{', '.join(said)}."] if said else found
+
+    @property
     def proof(self) -> str:
         """How good the choice of nodes is known to be, for people."""
         if len(self.freed) >= self.most_freed:
@@ -118,6 +144,7 @@ class Audit:
         return {
             "freed": [(name,) for name in self.freed],
             "moves": [(each.pod, each.source, each.target) for each in self.moves],
+            "keeping": self._reasons(),
             "staying": [(each.node, each.pod, each.reason) for each in self.staying],
             "cheaper": [] if self.costs is None else self.costs.rows(),
             "overcommitted": [(each.node, _lacking(each)) for each in self.overcommitted],
@@ -126,6 +153,14 @@ class Audit:
             "pending": [(each.pod, each.reason) for each in self.pending],
             "cures": [(each.pod, each.node, each.text) for each in self.cures],
         }
+
+    def _reasons(self) -> list[tuple[str, ...]]:
+        """Return why nodes are kept, the most frequent reason first, by how many pods on how many nodes."""
+        nodes: dict[str, set[str]] = {}
+        for each in self.staying:
+            nodes.setdefault(each.reason, set()).add(each.node)
+        pods = Counter(each.reason for each in self.staying)
+        return [(f"{count:,}", f"{len(nodes[reason]):,}", reason) for reason, count in pods.most_common()]
 
     def as_json(self) -> dict[str, Any]:
         """Return the documented JSON object."""
@@ -148,6 +183,10 @@ class Audit:
             "pending": [asdict(each) for each in self.pending],
             "cures": [{**asdict(each), "moves": [_move(move) for move in each.moves]} for each in self.cures],
         }
+
+
+def _count(number: int, one: str, several: str) -> str:
+    return f"{number:,} {one if number == 1 else several}"
 
 
 def _lacking(use: NodeUse) -> str:

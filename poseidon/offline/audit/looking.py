@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.embedding import EmbeddedTrials
+from poseidon.group_trees.status.placement import natural
 from poseidon.manifests.loader import Manifests
 from poseidon.offline.audit.costs import find_costs
 from poseidon.offline.audit.cures import find_cures
@@ -13,6 +14,7 @@ from poseidon.offline.audit.findings import Audit, Cure, Hot, Misplaced, Move, S
 from poseidon.offline.audit.on_objects import Objects
 from poseidon.offline.cluster import build
 from poseidon.offline.evictability import RunningPods, running_pods
+from poseidon.offline.freeing import find_free_nodes, placement_trials
 from poseidon.offline.movable import move_prices
 from poseidon.offline.plan import Plan, node_uses, plan_of
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -31,38 +33,50 @@ def make_audit(
     move_cost: float,
     hot: Mapping[str, float],
     local_data_may_go: bool = False,
+    note: Callable[[str], None] = lambda _: None,
 ) -> Audit:
     """Look at a cluster. ``tries``: how often a choice of nodes is tried; ``budget``: of moves, None for any number;
     ``move_cost``: points that a move has to save to be worth it; ``hot``: percent of use by resource;
-    ``local_data_may_go``: what pods have in folders of their nodes keeps none of them.
+    ``local_data_may_go``: what pods have in folders of their nodes keeps none of them. ``note`` is told what is being
+    done, for people.
     """
+    note("looking at the cluster")
     cluster = build(manifests, configuration, now)
     running = running_pods(cluster, manifests, local_data_may_go=local_data_may_go)
     nodes = running.nodes
-    why = sorted(running.stays.items(), reverse=True)
-    keeping = {nodes[uid]: Staying(nodes[uid], uid, reason) for uid, reason in why}
     names = {node.metadata.name for node in manifests.nodes}
-    uses = sorted(node_uses(cluster.scheduler), key=lambda each: each.node)
+    uses = sorted(node_uses(cluster.scheduler), key=lambda each: natural(each.node))
     known = tuple(cluster.state.snapshot())
-    misplaced = sorted(each for each in cluster.scheduler.broken_rules() if each[0] not in running.goes)
-    hottest = sorted(cluster.scheduler.hot(hot), key=lambda each: (-each[2], each))
+    misplaced = [Misplaced(*each) for each in cluster.scheduler.broken_rules() if each[0] not in running.goes]
+    hottest = sorted(cluster.scheduler.hot(hot), key=lambda each: (-each[2], natural(each[0]), each[1]))
+    note("placing pods that wait")
     waiting = plan_of(cluster, manifests)  # the cluster is another one from here on
-    trials = EmbeddedTrials(configuration, lambda: now, known, running.goes)
-    prices, faults = move_prices(running.pods[uid] for uid in running.movable)
+    note("looking for cheaper places")
+    trials = placement_trials(configuration, now, known, cluster.pods, running, waiting)
+    leaving = {each.pod for each in waiting.preemptions}
+    prices, faults = move_prices(running.pods[uid] for uid in running.movable if uid not in leaving)
     costs = find_costs(trials, prices, nodes, move_cost, budget)
-    found = trials.consolidate(names - keeping.keys(), tries, budget)
+    free = find_free_nodes(
+        trials, cluster.pods, running, running.stays, waiting, names, tries=tries, budget=budget,
+        note=lambda made: note(f"trying which nodes can be freed: {made:,} of at most {tries:,} tries"),
+    )  # fmt: skip
+    staying = [Staying(node, uid, why) for node, kept in free.kept.items() for uid, why in kept.items()]
     pending = {each.pod for each in waiting.pending}
+    note("looking for what would place pods that wait")
     return Audit(
         nodes=len(names),
         pods=len(running.pods),
-        freed=tuple(sorted(found.machines)),
-        moves=tuple(Move(uid, nodes[uid], target) for uid, target in sorted(found.moves.items())),
-        most_freed=found.most,
-        staying=tuple(keeping[name] for name in sorted(keeping)),
+        freed=tuple(sorted(free.nodes, key=natural)),
+        moves=tuple(
+            Move(uid, nodes[uid], target)
+            for uid, target in sorted(free.moves.items(), key=lambda move: natural(move[0]))
+        ),
+        most_freed=free.most,
+        staying=tuple(sorted(staying, key=lambda each: (natural(each.node), natural(each.pod)))),
         overcommitted=tuple(each for each in uses if any(free < 0 for free in each.free.values())),
         hot=tuple(Hot(*each) for each in hottest),
-        misplaced=tuple(Misplaced(*each) for each in misplaced),
-        pending=waiting.pending,
+        misplaced=tuple(sorted(misplaced, key=lambda each: (natural(each.pod), each.node))),
+        pending=tuple(sorted(waiting.pending, key=lambda each: natural(each.pod))),
         cures=cures_of(manifests, configuration, now, known, running, waiting, pending, tries),
         costs=costs,
         warnings=(*waiting.warnings, *faults),

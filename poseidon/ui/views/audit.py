@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 _TABLES = {
     "freed": ("Nodes that could be freed together", ("Node",)),
     "moves": ("Moves that free them", ("Pod", "From", "To")),
-    "staying": ("Nodes that stay", ("Node", "Pod", "Why")),
+    "keeping": ("What keeps nodes", ("Pods", "Nodes", "Why")),
+    "staying": ("Pods that keep nodes", ("Node", "Pod", "Why")),
     "cheaper": ("Moves that save most", ("Pod", "From", "To", "Points saved")),
     "overcommitted": ("Overcommitted nodes", ("Node", "Lacks")),
     "hot": ("Hot nodes", ("Node", "Resource", "Used")),
