@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
+from protos.conventions.wording import is_or_are, number_of
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 
@@ -36,11 +38,50 @@ class Verdict:
     models: Mapping[str, Charge]
 
 
+class Outcome(StrEnum):
+    """What becomes of a pod: it runs, a round places it, or would once others are gone, or it goes on waiting."""
+
+    RUNS = "running"
+    PLACED = "placed"
+    PREEMPTS = "waits-for-victims"
+    WAITS = "pending"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """``node``: where the pod runs, or which one a round now gives it, "" for none, once the pods of ``after`` are gone
+    or bound; ``reason``: why it goes on waiting. ``group``: how far its group is; None if it has none.
+    """
+
+    outcome: Outcome
+    node: str = ""
+    after: tuple[str, ...] = ()
+    reason: str = ""
+    group: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Margin:
+    """The cheapest of all other feasible nodes is ``than``; it costs the pod ``by`` points more, negative: less."""
+
+    than: str
+    by: float
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """What would give a pod that waits the place on ``node``: lines for people, and the documented JSON object."""
+
+    text: str
+    data: Mapping[str, Any]
+
+
 @dataclass(frozen=True, slots=True)
 class PodExplanation:
     """Verdicts by node, in order of names. ``node``: where the pod runs, "" if nowhere.
 
-    ``outlook``: what a round now would not do for a pod that waits, and how far its group is; lines for people.
+    ``standing``: what becomes of it, None if that is not known. ``outlook``: what a round now would not do for a pod
+    that waits, and how far its group is; ``cures``: what would give it a place.
     """
 
     pod: str
@@ -48,10 +89,91 @@ class PodExplanation:
     nodes: Mapping[str, Verdict]
     warnings: tuple[str, ...]
     outlook: tuple[str, ...] = ()
+    standing: Standing | None = None
+    cures: tuple[Remedy, ...] = ()
+
+    @property
+    def chosen(self) -> str:
+        """The node that the pod is on, or gets; "" for none."""
+        return self.node if self.standing is None else self.standing.node
+
+    def margin(self) -> Margin | None:
+        """Return by how much the pod's node is better than the next; None if it has none, or there is no other."""
+        own = self.nodes.get(self.chosen)
+        others = [
+            (each.cost, name) for name, each in self.nodes.items() if each.feasible and name != self.chosen
+        ]
+        if own is None or not others:
+            return None
+        cost, name = min(others)
+        return Margin(name, cost - own.cost)
 
     def as_json(self) -> dict[str, Any]:
         """Return the documented JSON object."""
-        return {"pod": self.pod, "nodes": {name: _verdict(each) for name, each in self.nodes.items()}}
+        standing, margin = self.standing or _unknown(self.node), self.margin()
+        return {
+            "pod": self.pod,
+            "nodes": {name: _verdict(each) for name, each in self.nodes.items()},
+            "outcome": standing.outcome.value,
+            "node": self.chosen or None,
+            "after": list(standing.after),
+            "reason": standing.reason,
+            "better": None if margin is None else {"than": margin.than, "by": plain(margin.by)},
+            "group": standing.group,
+            "cures": [each.data for each in self.cures],
+            "notes": list(self.outlook),
+        }
+
+
+def _unknown(node: str) -> Standing:
+    return Standing(Outcome.RUNS if node else Outcome.WAITS, node)
+
+
+def headline(explanation: PodExplanation) -> tuple[str, ...]:
+    """Return what becomes of a pod and how many nodes are feasible, in sentences."""
+    feasible, total = sum(each.feasible for each in explanation.nodes.values()), len(explanation.nodes)
+    verb = "is" if 1 in (feasible, total) else "are"
+    counted = f"{feasible} of {number_of(total, 'node')} {verb} feasible"
+    name, standing = explanation.pod, explanation.standing
+    if standing is None:
+        where = f"runs on {explanation.node}" if explanation.node else "waits for a node"
+        return (f"Pod {name} {where}; {counted}.",)
+    match standing.outcome:
+        case Outcome.RUNS:
+            first = f"Pod {name} runs on {standing.node}{_charge(explanation)}."
+        case Outcome.PLACED:
+            first = f"A round now gives pod {name} node {standing.node}{_charge(explanation)}."
+        case Outcome.PREEMPTS:
+            first = (
+                f"A round now gives pod {name} node {standing.node} once {conditions(standing.after)} gone"
+                f"{_charge(explanation)}."
+            )
+        case _:
+            first = f"Pod {name} goes on waiting: {standing.reason.rstrip('.')}."
+    return first, f"{counted} once the round is done."
+
+
+def conditions(pods: Iterable[str]) -> str:
+    """Return the names of pods and a verb: ``a, b are``."""
+    named = list(pods)
+    return f"{', '.join(named)} {is_or_are(len(named))}"
+
+
+def _charge(explanation: PodExplanation) -> str:
+    """Return what the pod's node costs it, and what the next one would."""
+    own = explanation.nodes.get(explanation.chosen)
+    if own is None or not own.feasible:
+        return ""
+    cost = f", at cost {plain(own.cost)}"
+    margin = explanation.margin()
+    if margin is None:
+        return f"{cost}; no other node is feasible"
+    by = plain(margin.by)
+    if by == 0:
+        return f"{cost}, the same as {margin.than}"
+    if by > 0:
+        return f"{cost}, {by} less than the next, {margin.than}"
+    return f"{cost}; {margin.than} would cost it {plain(-margin.by)} less, but a round looks at all pods together"
 
 
 def verdicts(explanation: pb.Explanation) -> dict[str, Verdict]:

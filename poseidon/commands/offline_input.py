@@ -17,7 +17,7 @@ import click
 
 from poseidon.commands.connection import connect, live_faults
 from poseidon.commands.endings import bad_input, warn
-from poseidon.commands.options import config_option, output_option, together
+from poseidon.commands.options import config_option, output_option, together, wide_output_option
 from poseidon.kube.api.metadata import seconds
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def read_configuration(config: Path | None) -> BridgeConfiguration:
         raise bad_input(error.lines) from None
 
 
-_options = together(
+_OPTIONS = (
     click.option(
         "-f",
         "--filename",
@@ -164,13 +164,20 @@ _options = together(
     click.option(
         "--now", type=Moment(), help="The time to schedule at, such as 2026-01-31T12:00:00Z; default: now."
     ),
-    output_option,
 )
 
 
 def offline_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options by which a command is told of files; it is given a ``source``, and ``output``."""
+    return _with_options(command, output_option)
 
+
+def wide_offline_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the same for a command whose ``output`` may be wide, too."""
+    return _with_options(command, wide_output_option)
+
+
+def _with_options(command: Callable[..., None], output: Callable[[Any], Any]) -> Callable[..., None]:
     @wraps(command)
     def run(
         *,
@@ -187,4 +194,4 @@ def offline_options(command: Callable[..., None]) -> Callable[..., None]:
         else:
             command(source=Source(paths, config, now, kustomized, strict), **others)
 
-    return _options(run)
+    return together(*_OPTIONS, output)(run)

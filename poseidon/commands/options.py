@@ -84,6 +84,14 @@ output_option = click.option(
     help="For people, or for programs.",
 )
 
+wide_output_option = click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["table", "wide", "json"]),
+    default="table",
+    help="For people, in short or with all that is said, or for programs.",
+)
+
 hot_option = click.option(
     "--hot",
     type=Percentage(),

@@ -5,12 +5,15 @@ from __future__ import annotations
 import click
 
 from poseidon.commands.endings import print_json, warn
-from poseidon.commands.offline_input import Source, offline_options
+from poseidon.commands.offline_input import Source, wide_offline_options
 from poseidon.commands.options import move_cost_option
+
+STILL_PENDING = 3
+"""Exit status, if it is asked for, of a plan in which pods stay pending: no other end has it."""
 
 
 @click.command("plan")
-@offline_options
+@wide_offline_options
 @click.option(
     "--scheduler-name",
     "scheduler_names",
@@ -21,9 +24,18 @@ from poseidon.commands.options import move_cost_option
 @click.option(
     "--reschedule", is_flag=True, help="Also say which running pods should move to where they cost less."
 )
+@click.option(
+    "--fail-pending", is_flag=True, help="End with status 3 if pods stay pending: for scripts, and for CI."
+)
 @move_cost_option("With --reschedule: what a move has to save, in points of cost models.")
 def plan(
-    *, source: Source, output: str, scheduler_names: tuple[str, ...], reschedule: bool, move_cost: float
+    *,
+    source: Source,
+    output: str,
+    scheduler_names: tuple[str, ...],
+    reschedule: bool,
+    fail_pending: bool,
+    move_cost: float,
 ) -> None:
     """Say which pods of the manifests would be bound to which nodes, and why the others would wait.
 
@@ -36,7 +48,9 @@ def plan(
     warn(made.warnings)
     if output == "json":
         print_json(made.as_json())
-        return
-    from poseidon.offline.tables import print_plan
+    else:
+        from poseidon.offline.tables import print_plan
 
-    print_plan(made)
+        print_plan(made, wide=output == "wide")
+    if fail_pending and made.pending:
+        raise SystemExit(STILL_PENDING)

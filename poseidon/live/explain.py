@@ -11,7 +11,7 @@ from poseidon.kube.api.decoding import decode_object
 from poseidon.kube.api.metadata import KubeStruct
 from poseidon.kube.api.pods import Pod
 from poseidon.live.solver import explain_task
-from poseidon.pods.tasks import Disposition, disposition
+from poseidon.pods.tasks import Disposition, disposition, gates_text
 
 if TYPE_CHECKING:
     from poseidon.kube.client.transport import Transport
@@ -58,12 +58,11 @@ async def _read(transport: Transport, name: str) -> Pod:
 
 def _outlook(pod: Pod, found: pb.Explanation | None) -> Iterator[str]:
     """Say why a pod waits, and what for, as far as its object tells."""
-    gates = [each.name for each in pod.spec.scheduling_gates]
     said = next((each.message for each in pod.status.conditions if each.type == "PodScheduled"), "")
     if pod.status.nominated_node_name:
         yield f"It is to get node {pod.status.nominated_node_name}."
-    if gates:
-        yield f"Nobody schedules it before its scheduling gates are gone: {', '.join(gates)}."
+    if gates := gates_text(pod):
+        yield gates
     elif found is None:
         yield (
             f"The solver does not know it: it is for scheduler {pod.spec.scheduler_name or 'default-scheduler'}, "

@@ -75,6 +75,19 @@ class OfflineCluster:
         """Whether a pod is on a node, or on its way to it."""
         return self.state.node_of(*uid.split("/", 1)) == node
 
+    def runs(self, uid: str) -> bool:
+        """Whether a pod was on one of the nodes to begin with."""
+        pod = self.pods[uid]
+        return disposition(pod) is Disposition.BOUND and pod.spec.node_name in self.state.machines
+
+    def consider(self, uid: str) -> None:
+        """Let the solver know a pod, whatever holds it back, so that it can be explained."""
+        if uid not in {task.uid for task in self.scheduler.tasks()}:
+            self.state.pods_changed([Change(uid, None)])  # no pod that was bound ever waits again
+            self.state.pods_changed([Change(uid, as_pending(self.pods[uid]))])
+            self.state.offer(uid)
+            self._act()
+
     def _act(self) -> None:
         """Do what the bridge asks for, and tell the solver."""
         while actions := self.state.take_actions():
@@ -121,13 +134,12 @@ def build(
     now: float,
     *,
     scheduler_names: frozenset[str] = frozenset(),
-    forced: str = "",
 ) -> OfflineCluster:
     """Tell a bridge's state about everything in the input, and by it a new scheduler.
 
-    Every pending pod takes part, or only those of ``scheduler_names`` if any are given. The pod whose uid is
-    ``forced`` takes part in any case. ``now`` (seconds since the epoch) stands still, and is the age of
-    whatever has no creation time. Pods that run on a node outside the input are left out with a warning.
+    Every pending pod takes part, or only those of ``scheduler_names`` if any are given. ``now`` (seconds since the
+    epoch) stands still, and is the age of whatever has no creation time. Pods that run on a node outside the input are
+    left out with a warning.
     """
     scheduler = EmbeddedScheduler(configuration, lambda: now)
     unhurried = configuration.evictions.model_copy(update={"burst": sys.maxsize})
@@ -137,9 +149,7 @@ def build(
     records = visible_to(scheduler.needs).records
     nodes = {node.metadata.name: node for node in manifests.nodes}
     pods = {each.metadata.uid: as_created(each, now) for each in manifests.pods}
-    if forced:
-        pods[forced] = as_pending(pods[forced], nodes)
-    refused = {uid: why for uid, why in manifests.refused.items() if uid != forced}
+    refused = manifests.refused
     feed(
         manifests,
         state,
@@ -147,8 +157,6 @@ def build(
         trees=trees_are_read(records),
     )
     held = state.held() | refused
-    if forced:
-        state.offer(forced)
     elsewhere: list[Pod] = []
     of_others: list[Pod] = []
     for uid, pod in pods.items():

@@ -1,20 +1,25 @@
-"""Why a pod may or may not run on each node, and what each model would charge for it."""
+"""Why a pod may or may not run on each node, what each model would charge for it, and what a round does with it."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 from poseidon.configuration.document import BridgeConfiguration
-from poseidon.explanations import PodExplanation, UnknownPodError, verdicts
+from poseidon.explanations import Outcome, PodExplanation, Remedy, Standing, UnknownPodError, verdicts
+from poseidon.group_trees.status.placement import pods_of
+from poseidon.kube.api.pods import Pod
 from poseidon.manifests.loader import Manifests
-from poseidon.offline.audit.findings import Cure
 from poseidon.offline.audit.looking import cures_of
 from poseidon.offline.cluster import build
 from poseidon.offline.evictability import running_pods
-from poseidon.offline.movable import WORTH_MOVING
-from poseidon.offline.plan import Binding, Plan, make_plan, plan_of
-from poseidon.pods.tasks import Disposition, disposition
+from poseidon.offline.movable import WORTH_MOVING, find_migrations
+from poseidon.offline.plan import Plan, plan_of
+from poseidon.offline.planned_groups import PlannedGroup
+from poseidon.pods.tasks import Disposition, disposition, gates_text
+from protos.conventions.wording import number_of
 
 
 def explain_pod(
@@ -22,7 +27,7 @@ def explain_pod(
 ) -> PodExplanation:
     """Explain ``namespace/name``, whoever schedules it; a running pod as if it looked for another place.
 
-    Raises ``UnknownPodError``.
+    Nodes are as a round leaves them: what others get in it is taken. Raises ``UnknownPodError``.
     """
     found = next((each for each in manifests.pods if each.metadata.uid == pod), None)
     if found is None:
@@ -31,56 +36,75 @@ def explain_pod(
         raise UnknownPodError(f"pod {pod} is not in the input; {remedy}")
     if disposition(found) is Disposition.FINISHED:
         raise UnknownPodError(f"pod {pod} has ended ({found.status.phase}), so no node is sought for it")
-    cluster = build(manifests, configuration, now, forced=pod)
-    explanation = cluster.scheduler.explain(pod)
-    warnings = (*cluster.warnings, *cluster.scheduler.notes)
-    cures: tuple[Cure, ...] = ()
-    if explanation.machine:
-        plan = make_plan(manifests, configuration, now, move_cost=WORTH_MOVING)
-    else:
-        plan, cures = _waiting(manifests, configuration, now, pod)
-    outlook = (*_outlook(plan, pod), *(f"It would get node {each.node}: {each.text}." for each in cures))
-    return PodExplanation(
-        pod, explanation.machine, dict(sorted(verdicts(explanation).items())), warnings, outlook
-    )
-
-
-def _waiting(
-    manifests: Manifests, configuration: BridgeConfiguration, now: float, pod: str
-) -> tuple[Plan, tuple[Cure, ...]]:
-    """Return what a round would do with all that wait, and what would give a pod a place if it goes on waiting."""
     cluster = build(manifests, configuration, now)
     known = tuple(cluster.state.snapshot())
     plan = plan_of(cluster, manifests)
-    pending = [pod for each in plan.pending if each.pod == pod]
+    cluster.consider(pod)
+    nodes = dict(sorted(verdicts(cluster.scheduler.explain(pod)).items()))
+    runs_on = found.spec.node_name if cluster.runs(pod) else ""
+    standing = _standing(plan, found, runs_on)
+    waits = [pod] if standing.outcome is Outcome.WAITS else []
     running = running_pods(cluster, manifests)
-    return plan, cures_of(manifests, configuration, now, known, running, plan, pending)
+    cures = cures_of(manifests, configuration, now, known, running, plan, waits)
+    if runs_on:
+        leaving = {each.pod for each in plan.preemptions}
+        moves, faults = find_migrations(cluster, manifests, leaving, WORTH_MOVING)
+        plan = replace(plan, migrations=moves, warnings=(*plan.warnings, *faults))
+    return PodExplanation(
+        pod,
+        runs_on,
+        nodes,
+        tuple(dict.fromkeys((*plan.warnings, *cluster.scheduler.notes))),
+        tuple(_outlook(plan, pod)),
+        standing,
+        tuple(Remedy(f"It would get node {each.node}: {each.text}.", each.as_json()) for each in cures),
+    )
+
+
+def _standing(plan: Plan, pod: Pod, runs_on: str) -> Standing:
+    """Return what a round does with a pod; ``runs_on``: where it is, "" for nowhere."""
+    uid = pod.metadata.uid
+    group = next((_as_json(each) for each in plan.groups if uid in each.members), None)
+    if runs_on:
+        return Standing(Outcome.RUNS, runs_on, group=group)
+    victims = {each.pod for each in plan.preemptions}
+    for binding in plan.bindings:
+        if binding.pod == uid:
+            outcome = Outcome.PLACED if victims.isdisjoint(binding.after) else Outcome.PREEMPTS
+            return Standing(outcome, binding.node, binding.after, group=group)
+    reason = gates_text(pod) or next((each.reason for each in plan.pending if each.pod == uid), "")
+    return Standing(Outcome.WAITS, reason=reason, group=group)
+
+
+def _as_json(group: PlannedGroup) -> dict[str, Any]:
+    return {
+        "group": group.group,
+        "status": group.status,
+        "pods": len(group.members),
+        "placed": _placed(group),
+        "message": group.message,
+    }
+
+
+def _placed(group: PlannedGroup) -> int:
+    """Return how many pods of a group have a node."""
+    return sum(map(len, pods_of(group.placement).values()))
 
 
 def _outlook(plan: Plan, pod: str) -> Iterator[str]:
-    """Say why a pod goes on waiting, or what has to happen first, and how far its group is."""
+    """Say what else a round has to do with a pod, and how far its group is."""
     for binding in plan.bindings:
-        if binding.pod == pod and binding.after:
-            yield f"A round now gives it node {binding.node}, once {_conditions(plan, binding)}."
-    for pending in plan.pending:
-        if pending.pod == pod:
-            yield f"A round now leaves it waiting: {pending.reason}"
+        leaders = sorted({*binding.after} - {each.pod for each in plan.preemptions})
+        if binding.pod == pod and leaders:
+            yield f"It is bound after {', '.join(leaders)}."
+    for victim in plan.preemptions:
+        if victim.pod == pod:
+            yield f"A round now has it make way for {victim.preemptor}."
     for move in plan.migrations:
         if move.pod == pod:
             yield f"A move to node {move.target} would save {move.saves:,.0f} points; poseidon reschedule makes it."
     for group in plan.groups:
         if pod in group.members:
-            placed = sum(map(len, group.placement.values()))
-            message = f": {group.message}" if group.message else ""
-            state = f"{group.status}, {placed} of {len(group.members)} pods have a node"
-            yield f"Its group {group.group} is {state}{message}"
-
-
-def _conditions(plan: Plan, binding: Binding) -> str:
-    """What has to happen before a pod is bound: victims make way, those that it depends on are bound."""
-    victims = {each.pod for each in plan.preemptions}
-    going = [each for each in binding.after if each in victims]
-    leading = [each for each in binding.after if each not in victims]
-    return " and ".join(
-        f"{', '.join(pods)} {what}" for pods, what in ((going, "made way"), (leading, "got a node")) if pods
-    )
+            message = f": {group.message.rstrip('.')}" if group.message else ""
+            state = f"{group.status}, {_placed(group)} of {number_of(len(group.members), 'pod')} have a node"
+            yield f"Its group {group.group} is {state}{message}."

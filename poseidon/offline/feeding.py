@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TypeVar
 
@@ -30,7 +30,7 @@ from poseidon.numa.node_topology import RECORD_KIND
 from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
 from poseidon.pod_groups.sources import Source
 from poseidon.pods.daemon_sets import claimed
-from poseidon.pods.tasks import Disposition, disposition, qualified_name
+from poseidon.pods.tasks import qualified_name
 
 T = TypeVar("T", bound=KubeStruct)
 
@@ -78,10 +78,8 @@ def as_created(pod: Pod, now: float) -> Pod:
     return replace(pod, metadata=replace(pod.metadata, creation_timestamp=time))
 
 
-def as_pending(pod: Pod, nodes: Mapping[str, object]) -> Pod:
-    """Return a pod as one that looks for a node, if it runs on none of ``nodes``."""
-    if disposition(pod) is Disposition.BOUND and pod.spec.node_name in nodes:
-        return pod
+def as_pending(pod: Pod) -> Pod:
+    """Return a pod as one that looks for a node, wherever it was."""
     spec = replace(pod.spec, node_name="", scheduling_gates=())
     return replace(pod, metadata=replace(pod.metadata, deletion_timestamp=None), spec=spec)
 

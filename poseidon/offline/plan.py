@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from poseidon.offline.cluster import OfflineCluster, build
 from poseidon.offline.movable import PaidMove, find_migrations
 from poseidon.offline.planned_groups import Decided, PlannedGroup, planned_groups
 from poseidon.pod_groups.groups import Groups
+from poseidon.pods.tasks import workload_of
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 NO_NODES = "0/0 nodes are available: no nodes available to schedule pods."
@@ -100,8 +101,8 @@ class Round:
 class Plan:
     """The outcome, every list sorted; ``nodes`` is the state afterwards, ``warnings`` are for people.
 
-    ``migrations``: those that save most first. ``admitted``: the pods of ``bindings`` in an order in which every rule
-    between pods holds for each that comes.
+    ``workloads``: of each pod that stays pending. ``migrations``: those that save most first. ``admitted``: the pods of
+    ``bindings`` in an order in which every rule between pods holds for each that comes.
     """
 
     bindings: tuple[Binding, ...]
@@ -114,6 +115,13 @@ class Plan:
     app_groups: tuple[OrderedAppGroup, ...] = ()
     groups: tuple[PlannedGroup, ...] = ()
     admitted: tuple[str, ...] = ()
+    workloads: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def waiting(self) -> tuple[Binding, ...]:
+        """Those of ``bindings`` that wait until others have made way."""
+        victims = {each.pod for each in self.preemptions}
+        return tuple(each for each in self.bindings if not victims.isdisjoint(each.after))
 
     def as_json(self) -> dict[str, Any]:
         """Return the documented JSON object; every key is always there, but ``networkCost``."""
@@ -201,6 +209,7 @@ def plan_of(cluster: OfflineCluster, manifests: Manifests) -> Plan:
         app_groups=cluster.app_groups,
         groups=groups,
         admitted=tuple(each.pod for each in outcome.bindings),
+        workloads={each.pod: workload_of(cluster.pods[each.pod]) for each in pending},
     )
 
 

@@ -12,22 +12,30 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from poseidon.explanations import PodExplanation, plain
+from poseidon.explanations import PodExplanation, headline, plain
 from poseidon.group_trees.status.placement import Placement, pods_of
 from poseidon.offline.plan import NodeUse, Plan, Round
 from poseidon.offline.planned_groups import PlannedGroup
+from poseidon.offline.waiting_workloads import waiting_workloads
+from protos.conventions.wording import number_of
 
 _MOST_TEXTS = 10
 _UNWRAPPED = 10_000
 """Columns assumed where output goes to a file or pipe: lines are for grep then, and must not be broken."""
 
 
-def print_plan(plan: Plan) -> None:
-    """Print what would happen, the nodes that it touches, and a summary."""
+def print_plan(plan: Plan, *, wide: bool = False) -> None:
+    """Print what would happen, the nodes that it touches, and a summary; ``wide``: each pod that waits."""
     console = _Printer()
-    columns = 3 if any(each.after for each in plan.bindings) else 2
-    bindings = [(each.pod, each.node, ", ".join(each.after))[:columns] for each in plan.bindings]
-    console.print_part(("POD", "NODE", "AFTER")[:columns], bindings)
+    waiting = plan.waiting
+    placed = [each for each in plan.bindings if each not in waiting]
+    columns = 3 if any(each.after for each in placed) else 2
+    console.print_part(
+        ("POD", "NODE", "AFTER")[:columns],
+        [(each.pod, each.node, ", ".join(each.after))[:columns] for each in placed],
+    )
+    going = [(each.pod, each.node, ", ".join(each.after)) for each in waiting]
+    console.print_part(("PREEMPTING POD", "NODE", "WAITS FOR"), going)
     preemptions = [(each.pod, each.node, each.preemptor) for each in plan.preemptions]
     console.print_part(("PREEMPTED POD", "NODE", "FOR"), preemptions)
     moves = [(each.pod, each.source, each.target, f"{each.saves:,.0f}") for each in plan.migrations]
@@ -37,7 +45,13 @@ def print_plan(plan: Plan) -> None:
         if group.ranks:
             console.print(group_tree(group))
             console.print()
-    console.print_part(("PENDING POD", "REASON"), [(each.pod, each.reason) for each in plan.pending])
+    if wide:
+        console.print_part(("PENDING POD", "REASON"), [(each.pod, each.reason) for each in plan.pending])
+    else:
+        rows = waiting_workloads(plan.pending, plan.workloads)
+        console.print_part(
+            ("PENDING", "PODS", "REASON"), [(row.name, str(row.pods), row.text) for row in rows]
+        )
     console.print_part(("NODE", "NEW PODS", "PODS", "CPU", "MEMORY"), _node_rows(plan))
     console.print(_summary(plan))
 
@@ -51,21 +65,20 @@ def print_rows(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def print_explanation(explanation: PodExplanation, most: int = 0) -> None:
-    """Print one line per node, the cheapest first, those that are not feasible last with their reasons.
+    """Print what becomes of a pod, and one line per node: its own, the cheapest first, those that are not feasible last
+    with their reasons; then what would give it a place.
 
     ``most``: of so many nodes; what the others say is counted. 0: of all.
     """
     console = _Printer()
-    where = f"runs on {explanation.node}" if explanation.node else "waits for a node"
-    feasible = sum(each.feasible for each in explanation.nodes.values())
-    console.print(
-        f"Pod {explanation.pod} {where}; {feasible} of {len(explanation.nodes)} nodes are feasible."
-    )
+    for line in (*headline(explanation), *explanation.outlook):
+        console.print(line)
     if explanation.nodes:
         _print_verdicts(console, explanation, most or len(explanation.nodes))
-    if explanation.outlook:
+    if explanation.cures:
         console.print()
-        console.print("\n".join(explanation.outlook))
+        for cure in explanation.cures:
+            console.print(cure.text)
 
 
 def _group_row(group: PlannedGroup) -> Sequence[str]:
@@ -77,7 +90,10 @@ def _group_row(group: PlannedGroup) -> Sequence[str]:
 def _print_verdicts(console: _Printer, explanation: PodExplanation, most: int) -> None:
     models = list(dict.fromkeys(name for each in explanation.nodes.values() for name in each.models))
     table = _table(("NODE", "FEASIBLE", "COST", *(name.upper() for name in models), "REASONS"))
-    ranked = sorted(explanation.nodes.items(), key=lambda each: (not each[1].feasible, each[1].cost, each[0]))
+    ranked = sorted(
+        explanation.nodes.items(),
+        key=lambda each: (each[0] != explanation.chosen, not each[1].feasible, each[1].cost, each[0]),
+    )
     for name, verdict in ranked[:most]:
         costs = (verdict.models.get(model) for model in models)
         table.add_row(
@@ -126,13 +142,18 @@ def _share(use: NodeUse, resource: str) -> str:
 
 
 def _summary(plan: Plan) -> str:
-    figures = plan.round
-    used = len({each.node for each in plan.bindings})
+    figures, waiting = plan.round, plan.waiting
+    placed = [each for each in plan.bindings if each not in waiting]
+    used = len({each.node for each in placed})
     milliseconds = 1000 * sum(figures.seconds.values())
     proof = _proof(figures)
+    parts = [f"{number_of(len(placed), 'pod')} bound to {number_of(used, 'node')} of {len(plan.nodes)}"]
+    if waiting:
+        verb = "waits" if len(waiting) == 1 else "wait"
+        parts.append(f"{len(waiting)} {verb} for {number_of(len(plan.preemptions), 'pod')} to make way")
+    parts.append(f"{len(plan.pending)} pending")
     return (
-        f"{_count(len(plan.bindings), 'pod')} bound to {_count(used, 'node')} of {len(plan.nodes)}, "
-        f"{len(plan.pending)} pending"
+        ", ".join(parts)
         + (f"; cost {figures.cost}, {proof}, {milliseconds:.0f} ms." if figures.tasks else ".")
         + ("" if figures.network_cost is None else f" Total network cost {plain(figures.network_cost)}.")
     )
@@ -144,10 +165,6 @@ def _proof(figures: Round) -> str:
     if not figures.certified:
         return f"flow not proved optimal, at most {share} of it could be saved"
     return "flow optimal" if share == "0.00%" else f"flow optimal, at most {share} of it for rules"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 class _Printer:

@@ -173,6 +173,20 @@ def _escaped(part: str) -> str:
     return part.replace("%", "%25").replace("/", "%2F")
 
 
+def workload_of(pod: Pod) -> str:
+    """Return ``namespace/Kind/name`` of the controller of a pod; of a pod without one, its own name."""
+    owner = pod.metadata.controller()
+    if owner is None:
+        return qualified_name(pod.metadata)
+    return f"{pod.metadata.namespace or 'default'}/{owner.kind}/{owner.name}"
+
+
+def gates_text(pod: Pod) -> str:
+    """Name a pod's scheduling gates in a sentence, "" if it has none."""
+    gates = [each.name for each in pod.spec.scheduling_gates]
+    return f"Nobody schedules it before its scheduling gates are gone: {', '.join(gates)}." if gates else ""
+
+
 class UnknownPriorityClassError(LookupError):
     """A pod names a PriorityClass that does not exist; ``name`` is that name."""
 

@@ -22,9 +22,6 @@ from poseidon.volumes.requirements import (
 
 UNBOUND_IMMEDIATE = "pod has unbound immediate PersistentVolumeClaims"
 
-NO_STATE = "not found"
-"""What kube-scheduler says last of a pod that it has looked for no node for: its device plugin finds no notes of it."""
-
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
@@ -42,8 +39,11 @@ class Resolution:
     profiles: tuple[Profile, ...] = ()
 
     def message(self, nodes: int) -> str:
-        """Return the reason in kube-scheduler's words for a cluster of so many nodes, "" if there is none."""
-        return f"0/{nodes} nodes are available: {self.reason}. {NO_STATE}" if self.reason else ""
+        """Return the reason in kube-scheduler's words for a cluster of so many nodes, "" if there is none.
+
+        The latter adds "not found" to it, whatever it is: what a device plugin says that has no notes of the pod.
+        """
+        return f"0/{nodes} nodes are available: {self.reason}." if self.reason else ""
 
 
 NOTHING = Resolution()

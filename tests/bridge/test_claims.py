@@ -202,8 +202,8 @@ async def test_pods_wake_when_what_they_wait_for_comes(cluster, api, create):
     async with scheduling(cluster) as solver:
         await until(lambda: solver.synced)
         expected = {
-            '0/2 nodes are available: persistentvolumeclaim "missing" not found. not found',
-            "0/2 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found",
+            '0/2 nodes are available: persistentvolumeclaim "missing" not found.',
+            "0/2 nodes are available: pod has unbound immediate PersistentVolumeClaims.",
         }
 
         async def told():
@@ -261,7 +261,7 @@ async def test_a_placement_that_comes_too_late_for_a_claim_is_refused_and_tried_
 async def test_a_claim_without_its_volume_is_waited_for(cluster, api, create):
     create(claim("c", volume="v"), pod("p", volumes=using("c")))
     async with scheduling(cluster) as solver:
-        told = ['0/2 nodes are available: persistentvolume "v" not found. not found']
+        told = ['0/2 nodes are available: persistentvolume "v" not found.']
         assert await until(lambda: messages(api)) == told
         assert not solver.view.tasks
         create(volume("v", to="default/c"))

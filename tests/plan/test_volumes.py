@@ -105,7 +105,7 @@ def test_a_claim_without_a_class_gets_the_default_one(run, write):
     assert planned(run, write, default, *objects)[0] == {"shop/p": "n1"}
     assert planned(run, write, *objects)[1] == {
         "shop/p": "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims: "
-        'persistentvolumeclaim "c" names no StorageClass. not found'
+        'persistentvolumeclaim "c" names no StorageClass.'
     }
 
 
@@ -122,7 +122,7 @@ def test_the_claim_of_an_ephemeral_volume_belongs_to_its_pod(run, write, owner, 
     assert bool(placed) is bound
     reason = "PVC shop/p-scratch was not created for pod shop/p (pod is not owner)"
     assert bool(pending) is not bound
-    assert all(text == f"0/1 nodes are available: {reason}. not found" for text in pending.values())
+    assert all(text == f"0/1 nodes are available: {reason}." for text in pending.values())
 
 
 def test_of_two_pods_for_one_place_the_more_important_one_is_placed(run, write):

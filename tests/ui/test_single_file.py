@@ -46,7 +46,10 @@ def test_verdicts_as_the_page_asks_for_them():
     found = json.loads(answers)
     assert found["session"]["capabilities"]["explain"] is True
     told = found["pods/shop/web-0"]
-    assert (told["phase"], told["reason"]) == ("bound", "1 of 2 nodes are feasible.")
+    assert (told["phase"], told["reason"]) == (
+        "bound",
+        "Pod shop/web-0 runs on n1; 1 of 2 nodes is feasible.",
+    )
     assert [each["node"] for each in told["verdicts"]["nodes"]] == ["n1"]
     assert told["verdicts"]["nodes"][0]["chosen"] is True
     assert told["verdicts"]["refusals"] == [{"reasons": ["Too many pods"], "nodes": 1, "examples": ["n2"]}]

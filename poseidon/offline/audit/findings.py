@@ -82,6 +82,10 @@ class Cure:
     moves: tuple[Move, ...]
     rival: str = ""
 
+    def as_json(self) -> dict[str, Any]:
+        """Return the documented JSON object."""
+        return {**asdict(self), "moves": [_move(each) for each in self.moves]}
+
 
 @dataclass(frozen=True, slots=True)
 class Audit:
@@ -181,7 +185,7 @@ class Audit:
             "hot": [{**asdict(each), "percent": round(each.percent, 1)} for each in self.hot],
             "misplaced": [asdict(each) for each in self.misplaced],
             "pending": [asdict(each) for each in self.pending],
-            "cures": [{**asdict(each), "moves": [_move(move) for move in each.moves]} for each in self.cures],
+            "cures": [each.as_json() for each in self.cures],
         }
 
 

@@ -18,6 +18,7 @@ from poseidon.pods.tasks import (
     disposition,
     qualified_name,
     scheduler_of,
+    workload_of,
 )
 from poseidon.pods.visibility import APP_GROUP_LABEL, WORKLOAD_LABEL
 
@@ -151,7 +152,7 @@ class Recorder:
             created=created,
             since=_since(phase, pod, created, scheduled),
             priority=spec.priority or 0,
-            task_class=self._word(class_of(pod)[:_MOST_NAME]),
+            task_class=self._word(workload_of(pod)[:_MOST_NAME]),
             scheduler=self._word(scheduler_of(pod)[:_MOST_NAME]),
             requests=self._shared(pod),
             reason=self._word(reason),
@@ -198,13 +199,6 @@ def node_facts(node: Node) -> NodeFacts:
         ready=ready == "True",
         created=max(seconds(node.metadata.creation_timestamp) or 0.0, 0.0),
     )
-
-
-def class_of(pod: Pod) -> str:
-    """Return the workload that a pod is of, as the solver's jobs are named; of a pod without owner, its own name."""
-    owner = pod.metadata.controller()
-    namespace = pod.metadata.namespace or "default"
-    return f"{namespace}/{owner.kind}/{owner.name}" if owner is not None else qualified_name(pod.metadata)
 
 
 def _condition(kind: str, status: str, message: str) -> str:

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
-from poseidon.explanations import plain
+from poseidon.explanations import headline, plain
 from poseidon.ui.cluster.records import BOUND, ENDED, GATED, GONE, PENDING
 from poseidon.ui.single_file import file_session, single_file
 from poseidon.ui.views.flow.arcs import price_of
@@ -149,7 +149,6 @@ def _outlook(record: PodRecord) -> Iterable[str]:
 
 def explained(explanation: PodExplanation, at: float) -> dict[str, Any]:
     """Return the same of what ``poseidon explain`` says: verdicts, and nothing of what has become of the pod."""
-    feasible = sum(each.feasible for each in explanation.nodes.values())
     return {
         "at": at,
         "version": 1,
@@ -161,15 +160,15 @@ def explained(explanation: PodExplanation, at: float) -> dict[str, Any]:
         "priority": None,
         "class": "",
         "group": None,
-        "reason": f"{feasible} of {len(explanation.nodes)} nodes are feasible.",
+        "reason": " ".join(headline(explanation)),
         "story": [],
-        "verdicts": _verdicts(explanation.nodes, explanation.node) if explanation.nodes else None,
+        "verdicts": _verdicts(explanation.nodes, explanation.chosen) if explanation.nodes else None,
         "verdictsError": None
         if explanation.nodes
         else "There are no nodes, or the solver does not know the pod.",
         "price": None,
         "room": [],
-        "outlook": list(explanation.outlook),
+        "outlook": [*explanation.outlook, *(each.text for each in explanation.cures)],
     }
 
 

@@ -1,0 +1,82 @@
+"""Pods that stay pending, a line for each workload: how many of it wait, and what for, the main cause first."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from poseidon.offline.plan import Pending
+from protos.conventions.wording import number_of
+
+_AVAILABLE = re.compile(r"0/(\d+) nodes are available: ")
+_END = re.compile(r"\. (?:preemption|no new claims)|\.(?= |\s*$)")
+_COUNTED = re.compile(r"(?:^|, )(\d+) ")
+
+_NEAREST_LAST = (
+    re.compile(r"node\(s\) (?:were|had untolerated taint|didn't match the requested|didn't satisfy plugin)"),
+    re.compile(r"node\(s\) didn't match Pod's node affinity"),
+    re.compile(r"node\(s\) didn't have free ports"),
+    re.compile(r"Insufficient |Too many pods"),
+)
+"""Causes by when their filter has its turn: the later one refuses a node, the nearer that node came."""
+
+_MOST_CAUSES = 3
+
+
+class WaitingWorkload(NamedTuple):
+    """``pods`` of a workload wait, and for what; ``others``: how many of them for something else."""
+
+    name: str
+    pods: int
+    cause: str
+    others: int
+
+    @property
+    def text(self) -> str:
+        """The cause, for people."""
+        return (
+            f"{self.cause} ({number_of(self.others, 'pod')} for other reasons)" if self.others else self.cause
+        )
+
+
+def waiting_workloads(pending: Iterable[Pending], workloads: Mapping[str, str]) -> list[WaitingWorkload]:
+    """Return who waits, sorted; ``workloads``: that of each pod, itself where it has none."""
+    causes: dict[str, Counter[str]] = {}
+    for each in pending:
+        found = causes.setdefault(workloads.get(each.pod, each.pod), Counter())
+        found[main_cause(each.reason)] += 1
+    rows = []
+    for name, counts in sorted(causes.items()):
+        (cause, most), *_ = counts.most_common(1)
+        rows.append(WaitingWorkload(name, counts.total(), cause, counts.total() - most))
+    return rows
+
+
+def main_cause(message: str) -> str:
+    """Return what a message says in short: causes of the nodes that came nearest first, and of how many nodes each.
+
+    ``0/4 nodes are available: 1 node(s) were unschedulable, 3 Insufficient cpu. ...`` becomes ``Insufficient cpu (3 of
+    4 nodes), node(s) were unschedulable (1)``. What stands before such a sentence, as of a gang, comes last.
+    """
+    found = _AVAILABLE.search(message)
+    if found is None:
+        return message.rstrip(".")
+    body = _END.split(message[found.end() :], maxsplit=1)[0]
+    first, *parts = _COUNTED.split(body)
+    causes = list(zip(parts[1::2], map(int, parts[::2]), strict=True))
+    before = message[: found.start()].rstrip(": .")
+    after = f"; {before}" if before else ""
+    if not causes:
+        return f"{first}{after}"
+    causes.sort(key=lambda each: (-_nearness(each[0]), -each[1], each[0]))
+    total = int(found[1])
+    (text, count), *others = causes[:_MOST_CAUSES]
+    told = [f"{text} ({count} of {number_of(total, 'node')})", *(f"{name} ({many})" for name, many in others)]
+    more = len(causes) - len(told)
+    return ", ".join(told) + (f" and {number_of(more, 'more cause')}" if more > 0 else "") + after
+
+
+def _nearness(cause: str) -> int:
+    return next((stage for stage, text in enumerate(_NEAREST_LAST) if text.match(cause)), len(_NEAREST_LAST))
