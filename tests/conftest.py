@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.support.effort import EFFORT, examples
 from tests.support.order import dealt, workers
+from tests.support.set_aside import nothing_set_aside
 from tests.support.time_limits import stretch
 from tests.support.waiting import Terminal
 
@@ -81,15 +82,6 @@ def _levels_of_logs():
         logger.setLevel(level)
 
 
-class _Kept(logging.Handler):
-    def __init__(self):
-        super().__init__(logging.ERROR)
-        self.lines = []
-
-    def emit(self, record):
-        self.lines.append(record.getMessage())
-
-
 @pytest.fixture
 def may_set_aside():
     """For tests in which something cannot be dealt with; elsewhere that would be a fault that goes unseen."""
@@ -100,8 +92,5 @@ def _nothing_set_aside(request):
     if "may_set_aside" in request.fixturenames:
         yield
         return
-    kept, logger = _Kept(), logging.getLogger("poseidon.kube.watch.quarantine")
-    logger.addHandler(kept)
-    yield
-    logger.removeHandler(kept)
-    assert not kept.lines, "something was set aside, which no test expects that does not say so"
+    with nothing_set_aside():
+        yield
