@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
+from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.kube.api.pods import Pod, PodSpec
 from poseidon.kube.parsing.defects import Defect, listed
 from poseidon.pod_rules import pod_affinity
@@ -43,41 +46,102 @@ UNSUPPORTED_CLAIMS = (
 NEVER = "Never"
 """The preemption policy of pods that wait rather than evict others."""
 
-_SPEC_CACHE_LIMIT = 50_000
+_SOURCE_CACHE_LIMIT = 50_000
 
 
-def describe(
-    pod: Pod, visibility: Visibility, *, priority: int | None = None, daemon: bool = False
-) -> tuple[pb.TaskClass, tuple[Defect, ...]]:
-    """Return a pod's class without number, labels and namespace, and what is wrong with the pod's spec.
+class ClassSource(Struct, frozen=True, gc=False, omit_defaults=True):
+    """What a class says of a pod by itself. It is its own key: pods of equal sources are of one class.
 
-    ``priority`` is the pod's, if its spec does not say; ``daemon``: it is a DaemonSet's. A class with defects carries
-    them as ``invalid`` and, of the rules, only ports and disks besides, so that the solver always accepts it, never
-    places it, and still counts it where it runs.
+    ``describe`` is given this and no pod, so that it can look at nothing in which pods of one class may differ.
     """
+
+    spec: PodSpec
+    """The pod's, without what other fields here stand for, and without what no class says."""
+    metadata: ObjectMeta
+    """Namespace and labels, as far as the pod's own rules refer to them, and the annotations that models look at."""
+    disks: tuple[tuple[str, bool], ...]
+    """Of its volumes: the name of each disk, and whether the pod only reads it."""
+    never_preempts: bool
+    """The pod waits rather than have others evicted."""
+    runs_to_completion: bool
+    """The pod is expected to end by itself, as those of Jobs are; all that serve are restarted for ever."""
+    awaits_claims: bool
+    """The pod waits for devices by dynamic resource allocation."""
+    service_class: str
+    """Koordinator's priority class, "" if nobody looks at it."""
+    daemon: bool
+    """The pod is a DaemonSet's, and somebody looks at that."""
+
+
+def class_source(
+    pod: Pod, visibility: Visibility, *, priority: int | None = None, daemon: bool = False
+) -> ClassSource:
+    """Return what a class says of a pod. ``priority`` is the pod's, if its spec does not say."""
     spec = pod.spec
+    return ClassSource(
+        spec=replace(spec, **_ELSEWHERE),
+        metadata=_metadata_read(pod, visibility.annotations_of(pod)),
+        disks=tuple(disks(spec)) if spec.volumes else (),
+        never_preempts=spec.preemption_policy == NEVER,
+        runs_to_completion=(
+            spec.restart_policy in ("Never", "OnFailure") or spec.active_deadline_seconds is not None
+        ),
+        awaits_claims=bool(spec.resource_claims) and not spec.node_name,
+        service_class=_service_class(pod, priority) if visibility.service_classes else "",
+        daemon=daemon and visibility.daemons,
+    )
+
+
+_ELSEWHERE = {
+    # Other fields of a source say of these what a class says.
+    "preemption_policy": "",
+    "restart_policy": "",
+    "active_deadline_seconds": None,
+    "resource_claims": (),
+    "volumes": (),
+    # No class says anything of these.
+    "node_name": "",
+    "scheduler_name": "",
+    "priority": None,
+    "priority_class_name": "",
+    "scheduling_gates": (),
+    "workload_ref": None,
+    "scheduling_group": None,
+}
+"""Fields of a pod's spec that are left out of a source. One that is new is not, whether or not a class looks at it."""
+
+
+def describe(source: ClassSource, visibility: Visibility) -> tuple[pb.TaskClass, tuple[Defect, ...]]:
+    """Return a class without number, labels and namespace, and what is wrong with the spec.
+
+    A class with defects carries them as ``invalid`` and, of the rules, only ports and disks besides, so that the
+    solver always accepts it, never places it, and still counts it where it runs.
+    """
+    spec = source.spec
     defects: list[Defect] = []
     if not spec.containers:
         defects.append(Defect("spec.containers", "empty; a pod needs at least one container"))
     requests = effective_requests(spec, defects)
     if visibility.bandwidth:
-        requests = with_annotated_bandwidth(requests, pod.metadata.annotations)
+        requests = with_annotated_bandwidth(requests, source.metadata.annotations)
     message = pb.TaskClass(
         requests=quantities(requests),
         assumed=quantities(assumed_requests(spec)),
-        annotations=visibility.annotations_of(pod),
+        annotations=source.metadata.annotations,
         ports=host_ports(spec, defects),
-        disks=[pb.Disk(name=name, read_only=read_only) for name, read_only in disks(spec)],
-        never_preempts=spec.preemption_policy == NEVER,
-        runs_to_completion=_runs_to_completion(spec),
+        disks=[pb.Disk(name=name, read_only=read_only) for name, read_only in source.disks],
+        never_preempts=source.never_preempts,
+        runs_to_completion=source.runs_to_completion,
+        service_class=source.service_class,
+        daemon=source.daemon,
     )
-    rules = _rules(pod, defects)
-    _add_detail(message, pod, visibility, priority, daemon=daemon)
+    rules = _rules(source, defects)
+    _add_detail(message, spec, visibility)
     if defects:
         message.invalid = listed(defects)
     else:
         message.MergeFrom(rules)
-        if _awaits_claims(spec):
+        if source.awaits_claims:
             message.invalid = UNSUPPORTED_CLAIMS
     return message, tuple(defects)
 
@@ -100,35 +164,36 @@ class Template(NamedTuple):
 class TemplateTable:
     """Templates by content. A pod whose relevant spec has been seen before costs one encoding and one look-up.
 
-    Templates are kept until ``keep_only``; the memory of specs is bounded besides. ``is_daemon`` says whether a pod is
-    a DaemonSet's.
+    Templates are kept until ``keep_only``; the memory of sources is bounded besides. ``is_daemon`` says whether a pod
+    is a DaemonSet's.
     """
 
     def __init__(self, visibility: Visibility, is_daemon: Callable[[Pod], bool]) -> None:
         self._visibility = visibility
         self._is_daemon = is_daemon
         self._encode = msgspec.json.Encoder().encode
-        self._by_spec: dict[bytes, Template] = {}
+        self._by_source: dict[bytes, Template] = {}
         self._by_content: dict[bytes, Plain] = {}
         self._templates: dict[Template, Template] = {}
 
     def intern(self, pod: Pod, *, priority: int | None = None) -> Template:
         """Return the pod's template; ``priority`` is the pod's, if its spec does not say."""
-        key = self._spec_key(pod, priority)
-        known = self._by_spec.get(key)
+        daemon = self._visibility.daemons and self._is_daemon(pod)
+        source = class_source(pod, self._visibility, priority=priority, daemon=daemon)
+        key = self._encode(source)
+        known = self._by_source.get(key)
         if known is not None:
             return known
-        daemon = self._visibility.daemons and self._is_daemon(pod)
-        message, defects = describe(pod, self._visibility, priority=priority, daemon=daemon)
+        message, defects = describe(source, self._visibility)
         own = tuple(message.images)
         del message.images[:]
         content = message.SerializeToString(deterministic=True)
         plain = self._by_content.setdefault(content, Plain(message, defects))
         template = Template(plain, own)
         template = self._templates.setdefault(template, template)
-        if len(self._by_spec) >= _SPEC_CACHE_LIMIT:
-            self._by_spec.clear()
-        self._by_spec[key] = template
+        if len(self._by_source) >= _SOURCE_CACHE_LIMIT:
+            self._by_source.clear()
+        self._by_source[key] = template
         return template
 
     def keep_only(self, templates: Collection[Template]) -> None:
@@ -136,39 +201,11 @@ class TemplateTable:
         plain = {template.plain for template in templates}
         self._templates = {template: template for template in templates}
         self._by_content = {content: each for content, each in self._by_content.items() if each in plain}
-        self._by_spec = {spec: each for spec, each in self._by_spec.items() if each in self._templates}
-
-    def _spec_key(self, pod: Pod, priority: int | None) -> bytes:
-        spec = pod.spec
-        return self._encode(
-            (
-                spec.containers,
-                spec.init_containers,
-                spec.overhead,
-                spec.resources,
-                spec.node_selector,
-                spec.affinity,
-                spec.tolerations,
-                spec.topology_spread_constraints,
-                spec.host_network,
-                disks(spec),
-                spec.host_users,
-                spec.preemption_policy == NEVER,
-                _runs_to_completion(spec),
-                _awaits_claims(spec),
-                self._visibility.annotations_of(pod),
-                _identity(pod),
-                _service_class(pod, priority) if self._visibility.service_classes else "",
-                self._visibility.daemons and self._is_daemon(pod),
-            )
-        )
+        self._by_source = {key: each for key, each in self._by_source.items() if each in self._templates}
 
 
-def _add_detail(
-    message: pb.TaskClass, pod: Pod, visibility: Visibility, priority: int | None, *, daemon: bool
-) -> None:
+def _add_detail(message: pb.TaskClass, spec: PodSpec, visibility: Visibility) -> None:
     """Add what only some models look at. What is wrong with it has been found with the requests."""
-    spec = pod.spec
     known: list[Defect] = []
     if visibility.containers:
         message.containers.extend(container_messages(spec, limits=visibility.limits))
@@ -177,10 +214,6 @@ def _add_detail(
         message.qos = quality_of_service(spec)
     if visibility.limits:
         message.limits.extend(quantities(effective_limits(spec, known)))
-    if visibility.service_classes:
-        message.service_class = _service_class(pod, priority)
-    if visibility.daemons:
-        message.daemon = daemon
 
 
 def _service_class(pod: Pod, priority: int | None) -> str:
@@ -188,8 +221,8 @@ def _service_class(pod: Pod, priority: int | None) -> str:
     return service_class(pod, priority if own is None else own)
 
 
-def _rules(pod: Pod, defects: list[Defect]) -> pb.TaskClass:
-    spec, metadata = pod.spec, pod.metadata
+def _rules(source: ClassSource, defects: list[Defect]) -> pb.TaskClass:
+    spec, metadata = source.spec, source.metadata
     message = pb.TaskClass(
         node_selector=node_selector(spec, defects),
         tolerations=tolerations(spec.tolerations, defects),
@@ -219,24 +252,19 @@ def _rules(pod: Pod, defects: list[Defect]) -> pb.TaskClass:
     return message
 
 
-def _runs_to_completion(spec: PodSpec) -> bool:
-    """Whether a pod is expected to end by itself, as those of Jobs are; all that serve are restarted for ever."""
-    return spec.restart_policy in ("Never", "OnFailure") or spec.active_deadline_seconds is not None
-
-
-def _awaits_claims(spec: PodSpec) -> bool:
-    return bool(spec.resource_claims) and not spec.node_name
-
-
-def _identity(pod: Pod) -> tuple[str, dict[str, str]] | None:
-    """Return what of the pod's own metadata its rules between pods read; None if it has no such rules."""
+def _metadata_read(pod: Pod, annotations: dict[str, str]) -> ObjectMeta:
+    """Return what of the pod's own metadata its class says; its rules between pods read namespace and labels."""
     spec, metadata = pod.spec, pod.metadata
     affinity = spec.affinity
     between = affinity is not None and (affinity.pod_affinity or affinity.pod_anti_affinity)
     if not between and not spec.topology_spread_constraints:
-        return None
+        return ObjectMeta(annotations=annotations) if annotations else _NOTHING_READ
     keys = sorted(set(_label_keys(spec)))
-    return metadata.namespace, {key: metadata.labels[key] for key in keys if key in metadata.labels}
+    labels = {key: metadata.labels[key] for key in keys if key in metadata.labels}
+    return ObjectMeta(namespace=metadata.namespace, labels=labels, annotations=annotations)
+
+
+_NOTHING_READ = ObjectMeta()
 
 
 def _label_keys(spec: PodSpec) -> Iterator[str]:

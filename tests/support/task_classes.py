@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.parsing.defects import Defect
-from poseidon.pods.templates import describe
+from poseidon.pods.templates import class_source, describe
 from poseidon.pods.visibility import SelectorIndex, Visibility, shown
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -21,7 +21,7 @@ def class_content(
     ``daemon``: the pod is a DaemonSet's.
     """
     visible = visibility or Visibility()
-    message, defects = describe(pod, visible, daemon=daemon)
+    message, defects = describe(class_source(pod, visible, daemon=daemon), visible)
     namespace, labels = pod.metadata.namespace or "default", pod.metadata.labels
     sight = (onlookers or SelectorIndex()).visible_labels(namespace, frozenset(labels))
     ending = pod.metadata.deletion_timestamp is not None
