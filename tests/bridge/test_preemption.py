@@ -92,6 +92,26 @@ def test_a_pod_may_count_on_one_that_leaves_without_evicting_anybody(scene):
     assert kinds(scene.gone("low-a")) == ["Bind"]
 
 
+@pytest.mark.parametrize(("priority", "may"), [(8, False), (9, False), (10, True)])
+def test_the_room_that_a_pod_waits_for_is_kept_from_all_that_are_no_more_important(priority, may):
+    """n1 has 8 cpu. ``high`` waits for 5 until a pod with 2 is gone; beside these two there is room for 4 now."""
+    scene = Harness()
+    scene.pods(
+        present(pod("low", node="n1", cpu="2")),
+        present(pod("high", priority=9, cpu="5")),
+        present(pod("peer", priority=priority, cpu="4")),
+    )
+    result = pb.RoundResult(round=1)
+    result.deltas.add(kind=pb.Delta.PREEMPT, task="pod-low", machine="n1")
+    result.deltas.add(kind=pb.Delta.PLACE, task="pod-high", machine="n1", depends_on=["pod-low"])
+    result.deltas.add(kind=pb.Delta.PLACE, task="pod-peer", machine="n1")
+    scene.state.on_round(result)
+    refusal = scene.state.refusal("pod-peer", "n1")
+    assert refusal == (
+        "" if may else "node n1 has too little cpu left: 4000 needed, 5000 of 8000 in use by now"
+    )
+
+
 def test_a_refused_eviction_releases_the_preemptor(scene):
     evict, other, *_ = scene.preempt("pod-low-a", "pod-low-b")
     assert scene.ended(evict, "the budget says no") == [Nomination(scene.state.tasks.get("pod-high").ref, "")]

@@ -24,15 +24,17 @@ from tests.support.cluster import running_cluster
 
 PATH = "/api/v1/namespaces/default/events"
 POD = PodRef("uid-1", "default", "web-1")
+OTHER = PodRef("uid-2", "default", "web-2")
 QUICK = WriteBehindOptions(backoff_initial=0.001, backoff_cap=0.002)
 
 
 @asynccontextmanager
-async def writing():
+async def writing(quiet=None):
     registry = CollectorRegistry()
 
-    async def quiet():
-        return
+    async def wait_quiet():
+        if quiet is not None:
+            await quiet.wait()
 
     async with (
         running_cluster() as cluster,
@@ -40,7 +42,7 @@ async def writing():
     ):
         writer = EventWriter(
             Environment(transport, KubeMetrics(registry), Random(1), wall=lambda: 1_767_268_800.0),
-            quiet,
+            wait_quiet,
             component="poseidon",
             instance="test",
             options=QUICK,
@@ -69,6 +71,22 @@ async def test_a_lost_answer_does_not_double_an_event(fault):
         assert event["message"] == "Successfully assigned default/web-1 to n1"
         labels = {"kind": "event", "result": "written"}
         assert registry.get_sample_value("poseidon_status_writes_total", labels) == 1
+
+
+@pytest.mark.parametrize("bound", ["scheduled", "withdraw_failure"])
+async def test_a_failure_that_has_not_been_told_is_not_told_of_a_pod_that_is_bound(bound):
+    quiet = asyncio.Event()
+    async with writing(quiet) as (cluster, writer, _):
+        writer.say(POD, FAILED_SCHEDULING, "0/1 nodes are available: 1 Insufficient cpu.")
+        writer.say(OTHER, FAILED_SCHEDULING, "0/1 nodes are available: 1 Insufficient cpu.")
+        if bound == "scheduled":
+            writer.scheduled(POD, "n1")
+        else:
+            writer.withdraw_failure(POD.uid)
+        quiet.set()
+        await writer.wait_drained()
+        told = sorted((each["reason"], each["involvedObject"]["name"]) for each in events(cluster))
+        assert told == [("FailedScheduling", "web-2"), *[("Scheduled", "web-1")][: bound == "scheduled"]]
 
 
 async def test_refusals_are_warnings_of_their_own():

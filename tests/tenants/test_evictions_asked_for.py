@@ -12,8 +12,10 @@ from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.kube.api.pod_groups import PodGroup, PodGroupSpec
 from poseidon.lifecycle.actions import Bind, Evict
-from poseidon.lifecycle.eviction_review import EvictionLimits, EvictionRate
+from poseidon.lifecycle.eviction_review import SYSTEM_CRITICAL, EvictionLimits, EvictionRate, outranks
 from poseidon.lifecycle.refusals import Kind, Reason
+from poseidon.pods.classes import ClassTable
+from poseidon.pods.tasks import Task
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge.objects import gone, node, pod, present
 from tests.tenants.scene import CRITICAL, labelled
@@ -120,6 +122,34 @@ def test_nobody_goes_for_a_pod_that_is_no_more_important_or_evicts_nobody(victim
     assert (evicted, reports, counts) == ([], {"pod-low", "pod-high"}, refused(Reason.NOT_LOWER))
 
 
+def task(priority, group_priority=None):
+    traits = ClassTable().traits(pod("p"))
+    return Task("pod-p", "default/p", traits, "", priority, 0.0, group_priority=group_priority)
+
+
+@pytest.mark.parametrize(
+    ("guest", "victim", "outranked"),
+    [
+        (task(5), task(4), True),
+        (task(5), task(5), False),
+        (task(4), task(5), False),
+        (task(5, 2), task(5, 1), True),
+        (task(5, 1), task(5, 1), False),
+        (task(5, 1), task(5, 2), False),
+        (task(5, 2), task(5), False),
+        (task(5), task(5, 1), False),
+        (task(4, 2), task(5, 1), False),
+        (task(5, 1), task(4, 2), True),
+        (task(SYSTEM_CRITICAL - 1, 2), task(SYSTEM_CRITICAL - 1, 1), True),
+        (task(SYSTEM_CRITICAL, 2), task(SYSTEM_CRITICAL, 1), False),
+        (task(SYSTEM_CRITICAL + 1000, 2), task(SYSTEM_CRITICAL + 1000, 1), False),
+        (task(SYSTEM_CRITICAL + 1), task(SYSTEM_CRITICAL), True),
+    ],
+)
+def test_a_group_orders_only_its_equals_and_none_that_the_cluster_needs(guest, victim, outranked):
+    assert outranks(guest, victim) is outranked
+
+
 def test_nobody_goes_where_one_of_those_that_have_to_go_stays():
     scene = Scene(pod("low", node="n1"), pod("mighty", node="n1", priority=10))
     evicted, reports, counts = scene.round(go("low"), go("mighty"), come("high", "low", "mighty"))
@@ -217,6 +247,26 @@ def test_what_goes_together_is_not_divided():
     assert rate.allows(10), "a full bucket lets more go than it holds"
     now = 4.0
     assert not rate.allows(1), "and pays for it later"
+
+
+def test_a_long_pause_lets_no_more_go_than_a_burst():
+    now = 0.0
+    rate = EvictionRate(EvictionLimits(per_second=2.0, burst=4), lambda: now)
+    now = 1000.0
+    assert [rate.allows(1) for _ in range(5)] == [True, True, True, True, False]
+    now = 2000.0
+    assert rate.allows(4)
+    assert not rate.allows(1)
+
+
+def test_who_asks_too_early_pays_nothing():
+    now = 0.0
+    rate = EvictionRate(EvictionLimits(per_second=1.0, burst=2), lambda: now)
+    assert rate.allows(2)
+    for now in (0.25, 0.5, 0.75):  # noqa: B007 - the rate reads it
+        assert not rate.allows(1)
+    now = 1.0
+    assert rate.allows(1)
 
 
 def test_the_first_refusal_of_a_kind_is_logged(caplog):

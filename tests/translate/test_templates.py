@@ -56,7 +56,7 @@ SHARED: dict[str, Any] = {
     "workload_ref": {"name": "w", "podGroup": "g"},
     "scheduling_group": {"podGroupName": "g"},
 }
-_DETAILS = {
+_DETAILS: dict[str, list[Any]] = {
     "containers": [
         [requesting({"cpu": 1}, image="web:1")],
         [requesting({"cpu": 1}, ports=[{"containerPort": 80, "hostPort": 80}])],
