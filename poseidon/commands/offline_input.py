@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -95,24 +94,20 @@ class Source:
         return OfflineInput(manifests, configuration, time.time() if self.now is None else self.now)
 
     def read_live(self) -> OfflineInput:
-        """Read what placement sees of a live cluster, as from files."""
-        from poseidon.live.bundle import cluster_parts
+        """Read what placement sees of a live cluster; nothing that it holds is refused."""
+        from poseidon.live.cluster import read_cluster
 
-        transport = connect()
+        configuration, transport = read_configuration(self.config), connect()
 
-        async def listed(folder: Path) -> None:
+        async def asked() -> Manifests:
             async with transport:
-                await transport.get("/version")  # a server that does not answer is told at once
-                async for part in cluster_parts(transport, ()):
-                    if part.problem:
-                        warn([f"{part.name}: {part.problem}"])
-                    else:
-                        (folder / Path(part.name).name).write_bytes(part.content)
+                return await read_cluster(transport)
 
-        with TemporaryDirectory(prefix="poseidon-cluster-") as name:
-            with live_faults(transport):
-                asyncio.run(listed(Path(name)))
-            return Source((name,), self.config, self.now).read()
+        gc.set_threshold(50_000, 20, 50)
+        with live_faults(transport):
+            manifests = asyncio.run(asked())
+        warn(manifests.warnings)
+        return OfflineInput(manifests, configuration, time.time() if self.now is None else self.now)
 
 
 def _nothing_to_run_on(manifests: Manifests) -> Iterator[str]:

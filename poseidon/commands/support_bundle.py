@@ -11,7 +11,7 @@ import click
 
 from poseidon.commands.connection import chosen_solvers, connect, connection_options, solver_options
 from poseidon.commands.doctor import examined
-from poseidon.commands.endings import fault
+from poseidon.commands.endings import fault, warn
 from poseidon.commands.options import config_option
 from poseidon.commands.run import bridge_options
 from protos.conventions.command_line import counted
@@ -68,7 +68,8 @@ def support_bundle(
     parts += round_parts(rounds) if rounds is not None else ()
     for part in parts:
         if part.problem:
-            click.echo(f"warning: {part.name}: {part.problem}", err=True)
+            warn([f"{part.name}: {part.problem}"])
+        warn(part.left_out)
     if not any(part.content for part in parts if part.name.startswith("cluster/")):
         raise fault("nothing of the cluster could be read; no archive was written", 1)
     try:

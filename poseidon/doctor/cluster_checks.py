@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from typing import Any
 
 import aiohttp
-import msgspec
 
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.doctor.findings import Finding, Verdict
 from poseidon.kube.api.collections import NODES
 from poseidon.kube.api.coordination import Lease
-from poseidon.kube.api.decoding import MalformedObjectError, decode_object
+from poseidon.kube.api.decoding import MalformedObjectError, decode_object, decode_page
 from poseidon.kube.api.metadata import seconds
+from poseidon.kube.api.nodes import Node
 from poseidon.kube.client.errors import KubeError
 from poseidon.kube.client.transport import Transport
 from poseidon.leadership.options import LeaderElectionOptions
@@ -63,8 +62,8 @@ async def _clock(transport: Transport, wall: Callable[[], float]) -> Finding:
 async def _nodes(transport: Transport) -> Finding:
     try:
         body = await transport.get(NODES.path, NODES.query(limit="500", resourceVersion="0"))
-        nodes = msgspec.json.decode(body)["items"] or []
-    except (KubeError, msgspec.DecodeError, KeyError, TypeError) as error:
+        nodes = decode_page(body, NODES.kind).items
+    except (KubeError, MalformedObjectError) as error:
         return Finding("nodes", Verdict.WARNING, f"cannot be listed: {error}")
     ready = sum(_is_usable(each) for each in nodes)
     if not nodes:
@@ -75,10 +74,9 @@ async def _nodes(transport: Transport) -> Finding:
     return Finding("nodes", Verdict.OK, f"{ready} of {len(nodes)} ready and schedulable")
 
 
-def _is_usable(node: dict[str, Any]) -> bool:
-    conditions = (node.get("status") or {}).get("conditions") or ()
-    ready = any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
-    return ready and not (node.get("spec") or {}).get("unschedulable")
+def _is_usable(node: Node) -> bool:
+    ready = any(each.type == "Ready" and each.status == "True" for each in node.status.conditions)
+    return ready and not node.spec.unschedulable
 
 
 async def _leader(

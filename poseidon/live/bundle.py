@@ -20,14 +20,16 @@ import msgspec
 import poseidon
 from poseidon.doctor.findings import Finding
 from poseidon.kube.api import collections
-from poseidon.kube.api.decoding import MalformedObjectError, decode_object
-from poseidon.kube.api.metadata import KubeStruct
+from poseidon.kube.api.decoding import MalformedObjectError, decode_page
+from poseidon.kube.api.metadata import KubeStruct, ObjectMeta
 from poseidon.kube.api.resource import Resource
 from poseidon.kube.client.errors import ApiError, KubeError
 from poseidon.kube.client.transport import Transport
 from poseidon.live.kept import keep
 from poseidon.live.solver import NoAnswerError, state_of
+from poseidon.manifests.documents import HELD_LIST
 from poseidon.metrics_sources.koordinator import NODE_METRICS
+from protos.conventions.logs import one_line
 from protos.conventions.secrets import cut_credentials, cut_urls
 from protos.conventions.tls import TlsError, TlsFiles
 
@@ -63,77 +65,87 @@ _PAGE_SECONDS = 10.0
 _MOST_BYTES = 64 << 20
 
 
-class _Page(msgspec.Struct):
-    items: list[msgspec.Raw] = msgspec.field(default_factory=list)
-    metadata: dict[str, Any] = msgspec.field(default_factory=dict)
-    apiVersion: str = ""  # noqa: N815 - the API's name
-    kind: str = ""
+class Held(NamedTuple):
+    """What a collection of a live cluster holds, as manifests of the fields that are decoded.
 
-
-async def objects_of(
-    transport: Transport, resource: Resource[Any], annotations: Sequence[str] = ()
-) -> list[dict[str, Any]]:
-    """Return the objects of a collection in the first version that is served, none if none is.
-
-    ``annotations``: keys that stay beside those that placement reads. Raises ``KubeError`` and ``msgspec.DecodeError``.
+    ``left_out``: a line for each object that cannot be read, and so is not among them; ``problem``: why none could be
+    listed, "" if they were.
     """
+
+    name: str
+    objects: tuple[dict[str, Any], ...] = ()
+    left_out: tuple[str, ...] = ()
+    problem: str = ""
+
+
+async def collections_held(transport: Transport, annotations: Sequence[str] = ()) -> AsyncIterator[Held]:
+    """Yield what each collection holds, in the first version that is served; nothing if none is.
+
+    ``annotations``: keys that stay beside those that placement reads.
+    """
+    for resource in COLLECTIONS:
+        try:
+            yield await _held(transport, resource, frozenset(annotations))
+        except (KubeError, MalformedObjectError) as error:
+            yield Held(resource.name, problem=cut_credentials(str(error)))
+
+
+async def _held(transport: Transport, resource: Resource[Any], annotations: frozenset[str]) -> Held:
     for version in resource.versions():
         try:
-            return await _pages(transport, version, frozenset(annotations))
+            return await _pages(transport, version, annotations)
         except ApiError as error:
             if not error.not_found:
                 raise
-    return []
+    return Held(resource.name)
 
 
-async def _pages(
-    transport: Transport, resource: Resource[Any], annotations: frozenset[str]
-) -> list[dict[str, Any]]:
+async def _pages(transport: Transport, resource: Resource[Any], annotations: frozenset[str]) -> Held:
     found: list[dict[str, Any]] = []
+    left_out: list[str] = []
     more = {"limit": str(_PAGE)}
     while True:
-        page = msgspec.json.decode(await transport.get(resource.path, resource.query(**more)), type=_Page)
+        page = decode_page(await transport.get(resource.path, resource.query(**more)), resource.kind)
         kind = page.kind.removesuffix("List")
-        for raw in page.items:
-            cut = cut_object(raw, resource.kind, annotations)
-            if cut is not None:
-                found.append({"apiVersion": page.apiVersion, "kind": kind, **cut})
-        token = page.metadata.get("continue")
-        if not token:
-            return found
-        more["continue"] = token
+        named = {"apiVersion": page.api_version, "kind": kind}
+        found.extend({**named, **cut_object(item, annotations)} for item in page.items)
+        left_out.extend(
+            f"{kind} {_name(each.metadata)}: cannot be read and is left out: {each.problem}"
+            for each in page.rejected
+        )
+        if not page.continue_token:
+            return Held(resource.name, tuple(found), tuple(left_out))
+        more["continue"] = page.continue_token
 
 
-def cut_object(
-    raw: bytes | msgspec.Raw, kind: type[KubeStruct], annotations: frozenset[str] = frozenset()
-) -> dict[str, Any] | None:
-    """Return what a bundle has of an object as the API server sends it, None if it is not what its kind says."""
-    try:
-        cut: dict[str, Any] = msgspec.to_builtins(decode_object(raw, kind))
-    except MalformedObjectError:
-        return None  # the bridge sets it aside as well
-    return keep(kind.__name__, cut, annotations)
+def _name(metadata: ObjectMeta) -> str:
+    return "/".join(part for part in (metadata.namespace, metadata.name) if part) or "(no name)"
+
+
+def cut_object(found: KubeStruct, annotations: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """Return what a bundle has of an object."""
+    cut: dict[str, Any] = msgspec.to_builtins(found)
+    return keep(type(found).__name__, cut, annotations)
 
 
 class Part(NamedTuple):
-    """A file of the archive; ``problem`` says why there is none, "" if there is."""
+    """A file of the archive; ``problem`` says why there is none, "" if there is. ``left_out``: what is not in it."""
 
     name: str
     content: bytes
     problem: str = ""
+    left_out: tuple[str, ...] = ()
 
 
 async def cluster_parts(transport: Transport, annotations: Sequence[str]) -> AsyncIterator[Part]:
     """Yield one file per collection that has objects, to be read by ``poseidon plan -f``."""
-    for resource in COLLECTIONS:
-        name = f"cluster/{resource.name}.json"
-        try:
-            found = await objects_of(transport, resource, annotations)
-        except (KubeError, msgspec.DecodeError) as error:
-            yield Part(name, b"", cut_credentials(str(error)))
-            continue
-        if found:
-            yield Part(name, _json({"apiVersion": "v1", "kind": "List", "items": found}))
+    async for held in collections_held(transport, annotations):
+        name = f"cluster/{held.name}.json"
+        if held.problem:
+            yield Part(name, b"", held.problem)
+        elif held.objects or held.left_out:
+            content = {"apiVersion": "v1", "kind": "List", "metadata": HELD_LIST, "items": held.objects}
+            yield Part(name, _json(content), left_out=held.left_out)
 
 
 async def version_part(transport: Transport) -> Part:
@@ -225,9 +237,14 @@ def _read_me(parts: Sequence[Part]) -> bytes:
         "Objects hold the fields and annotations that placement reads, and no others: no environments, commands or",
         "secrets. Credentials are cut out of URLs. Labels are there, all of them.",
         "",
-        *(f"{each.name}: {each.problem or f'{len(each.content)} bytes'}" for each in parts),
+        *(line for each in parts for line in _lines_about(each)),
     ]
     return ("\n".join(lines) + "\n").encode()
+
+
+def _lines_about(part: Part) -> Iterator[str]:
+    yield f"{part.name}: {part.problem or f'{len(part.content)} bytes'}"
+    yield from (f"  {one_line(each)}" for each in part.left_out)
 
 
 def _json(value: Any) -> bytes:

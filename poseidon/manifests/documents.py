@@ -42,6 +42,9 @@ _API_VERSION = re.compile(r"""^\s*["'{]*apiVersion["']?\s*:""", re.MULTILINE)
 _KIND = re.compile(r"""^\s*["'{]*kind["']?\s*:""", re.MULTILINE)
 _ACTION = re.compile(r"\{\{.*?\}\}", re.DOTALL)
 
+HELD_LIST = {"annotations": {"firmament.io/held-by": "live-cluster"}}
+"""Metadata of a list of objects as a live cluster holds them."""
+
 STANDARD_INPUT = "-"
 SUFFIXES = (".yaml", ".yml", ".json")
 
@@ -61,7 +64,8 @@ class Document:
     """One object as parsed. ``source`` names the file, and the place in it where the file holds several.
 
     ``template``: the object comes from a folder's file with template actions, so that its faults may be places
-    that are still to be filled in.
+    that are still to be filled in. ``held``: a live cluster holds it, so that it is used as far as it can be, whatever
+    its API server would refuse by now.
     """
 
     source: str
@@ -69,6 +73,7 @@ class Document:
     kind: str
     value: dict[str, Any]
     template: bool = False
+    held: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,9 +274,12 @@ def _parse_either(text: str) -> list[Any]:
 
 
 def _objects(
-    where: str, value: Any, faults: list[_Fault], kind: str = "", version: str = ""
+    where: str, value: Any, faults: list[_Fault], kind: str = "", version: str = "", *, held: bool = False
 ) -> Iterator[Document]:
-    """Yield the object, or those of a List. ``kind`` and ``version`` hold where the object names none."""
+    """Yield the object, or those of a List. ``kind`` and ``version`` hold where the object names none.
+
+    ``held``: it comes from a list of what a live cluster holds.
+    """
     if not isinstance(value, dict):
         found = "a list" if isinstance(value, list) else f"{type(value).__name__} {str(value)[:40]!r}"
         problem = f"expected an object with apiVersion and kind, got {found}; correct it"
@@ -287,7 +295,7 @@ def _objects(
     if found_kind == "List" or (found_kind.endswith("List") and "items" in value):
         yield from _items(where, value, faults, found_kind.removesuffix("List"), found_version)
     else:
-        yield Document(where, found_version, found_kind, value)
+        yield Document(where, found_version, found_kind, value, held=held)
 
 
 def _items(
@@ -298,5 +306,6 @@ def _items(
     if items is not None and not isinstance(items, list):
         faults.append(_Fault(where, f"{kind}List: items: expected a list; correct it"))
         return
+    held = value.get("metadata") == HELD_LIST
     for index, item in enumerate(items or ()):
-        yield from _objects(f"{where} (item {index + 1})", item, faults, kind, version)
+        yield from _objects(f"{where} (item {index + 1})", item, faults, kind, version, held=held)

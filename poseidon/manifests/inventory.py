@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +27,8 @@ from poseidon.kube.api.storage import (
     StorageClass,
 )
 from poseidon.kube.api.workloads import CronJob, DaemonSet, Job, ReplicaWorkload
+from poseidon.kube.parsing.defects import Defect
+from poseidon.kube.quarantine import Quarantine
 from poseidon.manifests.documents import Document
 from poseidon.manifests.left_out import unread
 from poseidon.manifests.validation import STORAGE_KINDS, Validator
@@ -136,8 +138,11 @@ def take_inventory(
     Adds ``file: Kind ns/name: field: what is wrong; what to do`` to ``defects`` for each fault, and likewise
     to ``warnings`` for what is odd but usable, and for objects that only models look at. Of two identical objects
     one is kept. Of different ones of the same name the last counts, with a warning; with ``strict`` they are a defect.
+
+    What a live cluster holds is never a defect: an object that can be read is taken as the bridge takes it, whatever is
+    wrong with it, others are left out, and ``warnings`` get a line about each.
     """
-    inventory, validator = Inventory(), Validator()
+    inventory, validator, quarantine = Inventory(), Validator(), Quarantine()
     others: list[Document] = []
     templates: list[Document] = []
     for document in _without_alternatives(documents, defects if strict else warnings, strict=strict):
@@ -147,11 +152,15 @@ def take_inventory(
             others.append(document)
             continue
         found, problem = _converted(document, kind)
-        if group_kind in _MODEL_KINDS:
+        if document.held or group_kind in _MODEL_KINDS:
             if found is not None and not found.metadata.name:
                 found, problem = None, "metadata.name: missing"
             if problem:
                 warnings.append(f"{_identity(document)}: {problem}; the object is left out")
+            elif found is not None and group_kind in _KINDS:
+                with quarantine.attempt(document.kind, _identity(document)) as attempt:
+                    warnings.extend(_what_is_odd(document, found, [*validator.defects(found)]))
+                found = None if attempt.failed else found
         else:
             faults = [f"{problem}; correct it"] if problem else []
             if found is not None:
@@ -166,7 +175,19 @@ def take_inventory(
         if found is not None:
             _file(inventory, document.kind, found)
     warnings.extend(unread(others, templates))
+    warnings.extend(f"{name}: cannot be dealt with, and is left out: {why}" for _, name, why in quarantine)
     return inventory
+
+
+def _what_is_odd(document: Document, found: KubeStruct, faults: Sequence[Defect]) -> Iterator[str]:
+    """Yield a line if something is wrong with an object that a live cluster holds all the same."""
+    if not faults:
+        return
+    more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
+    what = "the rest of it is used"
+    if isinstance(found, Pod):
+        what = "it counts where it runs" if found.spec.node_name else "it waits"
+    yield f"{_identity(document)}: {faults[0]}{more}; {what}"
 
 
 _Name = tuple[str, str, str, str]
@@ -237,10 +258,11 @@ def _file(inventory: Inventory, kind: str, found: Any) -> None:
 
 
 def _identity(document: Document) -> str:
-    """Return ``file: Kind ns/name`` as well as it can be told."""
+    """Return ``file: Kind ns/name`` as well as it can be told; without file for what comes from none."""
     metadata = document.value.get("metadata")
     given = metadata if isinstance(metadata, dict) else {}
     name = given.get("name") or "(no name)"
+    where = f"{document.source}: " if document.source else ""
     if document.kind in _CLUSTER_SCOPED:
-        return f"{document.source}: {document.kind} {name}"
-    return f"{document.source}: {document.kind} {given.get('namespace') or 'default'}/{name}"
+        return f"{where}{document.kind} {name}"
+    return f"{where}{document.kind} {given.get('namespace') or 'default'}/{name}"

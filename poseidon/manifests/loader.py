@@ -15,8 +15,8 @@ from poseidon.manifests.budgets import counted
 from poseidon.manifests.controllers.expansion import expand, scaled_owners
 from poseidon.manifests.controllers.volumes import play_volume_controllers
 from poseidon.manifests.defaulting import as_held
-from poseidon.manifests.documents import read_documents
-from poseidon.manifests.inventory import take_inventory
+from poseidon.manifests.documents import Document, read_documents
+from poseidon.manifests.inventory import Inventory, take_inventory
 from poseidon.manifests.missing import missing_references
 from poseidon.manifests.wording import listed
 from poseidon.pods.tasks import qualified_name
@@ -38,7 +38,8 @@ class Manifests:
     ``namespace/name`` and unique. ``storage`` holds claims, volumes, storage classes and CSI nodes, ``for_models``
     objects that only models look at and those of groups, ``owners`` the sizes of workloads by kind, ``budgets`` what
     may be disrupted, ``daemon_sets`` the metadata of those. ``refused``: by uid, why the API server would not take
-    pods. ``warnings`` are lines for people.
+    pods. ``warnings`` are lines for people; ``set_aside``: those of them that are about single objects, which are left
+    out or are used in part only.
     """
 
     nodes: tuple[Node, ...]
@@ -53,6 +54,7 @@ class Manifests:
     daemon_sets: tuple[ObjectMeta, ...] = ()
     services: tuple[Service, ...] = ()
     refused: Mapping[str, str] = field(default_factory=dict)
+    set_aside: tuple[str, ...] = ()
 
 
 def load_manifests(
@@ -69,6 +71,21 @@ def load_manifests(
     inventory = take_inventory(documents, defects, warnings, strict=strict)
     if defects:
         raise ManifestError(defects)
+    return _completed(inventory, warnings)
+
+
+def held_manifests(documents: Iterable[Document], left_out: Iterable[str]) -> Manifests:
+    """Return what a live cluster holds, nothing of which is refused: what cannot be used is left out, and named.
+
+    ``documents`` are ``held``; ``left_out``: a line about each object that could not even be read.
+    """
+    warnings = [*left_out]
+    return _completed(take_inventory(as_held(documents), [], warnings), warnings)
+
+
+def _completed(inventory: Inventory, warnings: list[str]) -> Manifests:
+    """Add what controllers would make of an input, and what is odd about it as a whole."""
+    set_aside = tuple(warnings)
     expansion = expand(inventory)
     names = {pod.metadata.uid for pod in expansion.pods}
     # A pod that has ended makes room, also in name, for the one that replaces it.
@@ -95,6 +112,7 @@ def load_manifests(
         daemon_sets=tuple(each.metadata for _, each in inventory.workloads if isinstance(each, DaemonSet)),
         services=tuple(inventory.services),
         refused=refused,
+        set_aside=set_aside,
     )
 
 

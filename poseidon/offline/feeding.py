@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -44,29 +44,30 @@ _GROUPS: tuple[tuple[str, type[Source]], ...] = (
 def feed(manifests: Manifests, state: BridgeState, pods: Iterable[Pod], *, trees: bool) -> None:
     """Tell ``state`` everything, ``pods`` for those of the manifests, in the order in which a bridge comes to know it.
 
-    ``trees``: some model looks at the cluster's tree.
+    ``trees``: some model looks at the cluster's tree. What cannot be dealt with is set aside by itself.
     """
-    state.nodes_changed(_changes(manifests.nodes))
-    state.priority_classes_changed(_changes(manifests.priority_classes))
-    state.namespaces_changed(_changes(_namespaces(manifests)))
-    state.services_changed(_changes(manifests.services))
-    state.storage_classes_changed(_of(manifests.storage, StorageClass))
-    state.csi_nodes_changed(_of(manifests.storage, CsiNode))
-    state.csi_drivers_changed(_of(manifests.storage, CsiDriver))
-    state.storage_capacities_changed(_of(manifests.storage, CsiStorageCapacity))
-    state.volumes_changed(_of(manifests.storage, PersistentVolume))
-    state.claims_changed(_of(manifests.storage, PersistentVolumeClaim))
+    tell = state.quarantine.deliver
+    tell("nodes", state.nodes_changed, _changes(manifests.nodes))
+    tell("priority classes", state.priority_classes_changed, _changes(manifests.priority_classes))
+    tell("namespaces", state.namespaces_changed, _changes(_namespaces(manifests)))
+    tell("services", state.services_changed, _changes(manifests.services))
+    tell("storage classes", state.storage_classes_changed, _of(manifests.storage, StorageClass))
+    tell("CSI nodes", state.csi_nodes_changed, _of(manifests.storage, CsiNode))
+    tell("CSI drivers", state.csi_drivers_changed, _of(manifests.storage, CsiDriver))
+    tell("storage capacities", state.storage_capacities_changed, _of(manifests.storage, CsiStorageCapacity))
+    tell("volumes", state.volumes_changed, _of(manifests.storage, PersistentVolume))
+    tell("claims", state.claims_changed, _of(manifests.storage, PersistentVolumeClaim))
     if state.wants_daemon_sets:
-        state.daemon_sets_changed(_changes(_daemon_sets(manifests)))
+        tell("daemon sets", state.daemon_sets_changed, _changes(_daemon_sets(manifests)))
     _feed_groups(manifests, state, trees=trees)
-    state.pods_changed([Change(each.metadata.uid, each) for each in pods])
+    tell("pods", state.pods_changed, [Change(each.metadata.uid, each) for each in pods])
     _feed_applications(manifests.for_models, state)
     for custom in state.custom_resources:
         take = state.custom_records.taker(custom, 0)
         if custom.kind == BUDGET_RECORD:
-            take(_changes(manifests.budgets))
+            tell(custom.kind, take, _changes(manifests.budgets))
         elif custom.kind == RECORD_KIND:
-            take(_of(manifests.for_models, NodeResourceTopology))
+            tell(custom.kind, take, _of(manifests.for_models, NodeResourceTopology))
     state.gangs.begin()
 
 
@@ -86,23 +87,26 @@ def as_pending(pod: Pod) -> Pod:
 
 def _feed_groups(manifests: Manifests, state: BridgeState, *, trees: bool) -> None:
     """Tell of what describes groups, and of the sizes of workloads."""
+    tell = state.quarantine.deliver
     for kind, struct in _GROUPS:
         found = [each for each in manifests.for_models if isinstance(each, struct)]
-        state.gangs.taker(kind)(_changes(found, kind))
+        tell(kind, state.gangs.taker(kind), _changes(found, kind))
     for kind, owner in manifests.owners:
-        state.gangs.taker(kind)(_changes([owner], kind))
+        take: Callable[[Sequence[Change[Any]]], None] = state.gangs.taker(kind)
+        tell(kind, take, _changes([owner], kind))
     maps = _of(manifests.for_models, ConfigMap)
-    state.gangs.group_maps_changed(maps)
+    tell("group maps", state.gangs.group_maps_changed, maps)
     if trees:
-        state.gangs.topology.tree_maps_changed(maps)
+        tell("tree maps", state.gangs.topology.tree_maps_changed, maps)
 
 
 def _feed_applications(objects: Sequence[KubeStruct], state: BridgeState) -> None:
     book = state.applications
     if book is None:
         return
-    book.app_groups_changed(_of(objects, AppGroup))
-    book.topologies_changed(_of(objects, NetworkTopology))
+    tell = state.quarantine.deliver
+    tell("applications", book.app_groups_changed, _of(objects, AppGroup))
+    tell("network topologies", book.topologies_changed, _of(objects, NetworkTopology))
     wanted = book.topologies.wanted_config_maps()
     for each in objects:
         if isinstance(each, ConfigMap):

@@ -8,18 +8,20 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from poseidon.kube.api.collections import NODES, PODS
-from poseidon.kube.api.decoding import decode_object, decode_page
-from poseidon.kube.api.metadata import PodRef, timestamp
+from poseidon.kube.api.decoding import MalformedObjectError, decode_object, decode_page
+from poseidon.kube.api.metadata import KubeStruct, PodRef, timestamp
 from poseidon.kube.api.nodes import Node
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.client.errors import ApiError
 from poseidon.kube.client.media_types import MERGE_PATCH
 from poseidon.kube.environment import Environment
+from poseidon.kube.parsing.label_syntax import key_fault, value_fault
 from poseidon.kube.write.evictor import is_budget_refusal, post_eviction
 from poseidon.kube.write.workqueue import RetryOptions, Tries
 from poseidon.pods.moves import MOVE_TO, MOVE_UNTIL
 
 T = TypeVar("T")
+K = TypeVar("K", bound=KubeStruct)
 
 _ITS_OWN_LABELS = frozenset(
     {
@@ -50,14 +52,12 @@ class ClusterAccess:
         self._transport = environment.transport
 
     async def pod(self, namespace: str, name: str) -> Pod | None:
-        """Return a pod as it is, None for none of that name."""
-        raw = await self._found(f"/api/v1/namespaces/{namespace}/pods/{name}")
-        return None if raw is None else decode_object(raw, PODS.kind)
+        """Return a pod as it is, None for none of that name that can be read."""
+        return await self._found(f"/api/v1/namespaces/{namespace}/pods/{name}", PODS.kind)
 
     async def node(self, name: str) -> Node | None:
-        """Return a node as it is, None for none of that name."""
-        raw = await self._found(f"{NODES.path}/{name}")
-        return None if raw is None else decode_object(raw, NODES.kind)
+        """Return a node as it is, None for none of that name that can be read."""
+        return await self._found(f"{NODES.path}/{name}", NODES.kind)
 
     async def pods_on(self, node: str) -> list[Pod]:
         """Return the pods that are assigned to a node, those that have ended among them."""
@@ -66,11 +66,14 @@ class ClusterAccess:
     async def siblings(self, pod: Pod) -> list[Pod]:
         """Return the pods of a pod's controller, itself among them if it is there.
 
-        The server is asked for pods with the same labels, where the pod has any.
+        The server is asked for pods with the same labels, where the pod has valid ones: an old
+        object may keep others.
         """
         metadata = pod.metadata
         same = [
-            f"{key}={value}" for key, value in sorted(metadata.labels.items()) if key not in _ITS_OWN_LABELS
+            f"{key}={value}"
+            for key, value in sorted(metadata.labels.items())
+            if key not in _ITS_OWN_LABELS and not key_fault(key) and not value_fault(value)
         ]
         query = {"labelSelector": ",".join(same)} if same else {}
         found = await self._listed(f"/api/v1/namespaces/{metadata.namespace}/pods", query)
@@ -113,9 +116,11 @@ class ClusterAccess:
         path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
         await self._tried(lambda: self._transport.patch(path, patch, MERGE_PATCH))
 
-    async def _found(self, path: str) -> bytes | None:
+    async def _found(self, path: str, kind: type[K]) -> K | None:
         try:
-            return await self._tried(lambda: self._transport.get(path))
+            return decode_object(await self._tried(lambda: self._transport.get(path)), kind)
+        except MalformedObjectError:
+            return None
         except ApiError as error:
             if error.not_found:
                 return None

@@ -5,21 +5,35 @@ Each run is told by its seed. ``timing`` takes how long each input takes.
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
 from firmament.configuration import document as solver
 from poseidon.configuration import document as bridge
+from poseidon.embedding import load_configuration
 from poseidon.kube.api.nodes import Node
 from poseidon.kube.api.pods import Pod
+from poseidon.kube.client.settings import ConnectionSettings
+from poseidon.kube.client.transport import Transport
+from poseidon.live.cluster import read_cluster
+from poseidon.manifests.loader import Manifests
+from poseidon.offline.audit.looking import cures_of
+from poseidon.offline.cluster import build
+from poseidon.offline.movable import running_pods
+from poseidon.offline.plan import plan_of
+from poseidon.rescheduling.objectives import Objective, ObjectiveOptions
+from poseidon.rescheduling.planning import plan_moves
 from protos.conventions.configuration_file import ConfigurationError
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.hostile import documents
 from tests.hostile.batches import Forger
 from tests.hostile.house import House
 from tests.hostile.known import Known
-from tests.hostile.objects import Mallory
+from tests.hostile.live_cluster import beside, hostile, pod_of, serving
+from tests.hostile.objects import COMMONS, Mallory
 from tests.hostile.server_side import REQUESTS, Tenants
 from tests.hostile.timing import Timing
 from tests.hostile.wire_bytes import broken
@@ -80,6 +94,33 @@ def objects(folder: Path, seed: int, count: int, timing: Timing) -> None:
     assert not [*house.state.gangs.groups], "nothing is kept of what is gone"
     assert not len(house.state.custom_records)
     assert not len(house.quarantine)
+
+
+def live(folder: Path, seed: int, count: int, timing: Timing) -> None:
+    """Let commands read clusters full of hostile objects: all is read or named, and moves and cures are planned."""
+    configuration = load_configuration(None)
+    drawn = 0
+    while drawn < count:
+        found = hostile(seed * 1_000 + drawn, 150, 5)
+        drawn += sum(map(len, found.values()))
+        decent = [pod_of("large", cpu="9"), pod_of("fits"), pod_of("runs", node=COMMONS[0])]
+        manifests = asyncio.run(_read(beside(found, decent)))
+        with timing.of(f"seed {seed}, {drawn} objects".encode()):
+            now = time.time()
+            for objective in Objective:
+                plan_moves(manifests, configuration, now, ObjectiveOptions(objective), 10)
+            cluster = build(manifests, configuration, now)
+            known = tuple(cluster.state.snapshot())
+            plan, running = plan_of(cluster, manifests), running_pods(cluster.pods, manifests)
+            cures_of(manifests, configuration, now, known, running, plan, ["decent/large"])
+        placed = {each.pod for each in plan.bindings}
+        assert "decent/fits" in placed, f"after {drawn} objects of seed {seed}"
+        assert not [*cluster.state.quarantine], f"after {drawn} objects of seed {seed}"
+
+
+async def _read(objects: dict[str, list[bytes]]) -> Manifests:
+    async with serving(objects) as url, Transport(ConnectionSettings(url), clock=time.monotonic) as transport:
+        return await read_cluster(transport)
 
 
 def batches(folder: Path, seed: int, count: int, timing: Timing) -> None:

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 import poseidon
 from cost_models.registry import available, model_class
+from poseidon.kube.api.decoding import MalformedObjectError, decode_object
 from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.kube.write.pod_recovery import _LAST_APPLIED
 from poseidon.leadership.election import FENCING
@@ -182,8 +183,10 @@ def test_no_secret_of_hostile_objects_is_in_a_bundle():
         _, raw = mallory.raw(resource.kind, spoil=False)
         planted = planter.plant(resource.kind, json.loads(raw))
         assert SECRET in str(planted)
-        cut = cut_object(json.dumps(planted).encode(), resource.kind)
-        if cut is not None:
-            kept[resource.name] += 1
-            assert SECRET not in json.dumps(cut_urls(cut)), resource.name
+        try:
+            cut = cut_object(decode_object(json.dumps(planted).encode(), resource.kind))
+        except MalformedObjectError:
+            continue  # left out
+        kept[resource.name] += 1
+        assert SECRET not in json.dumps(cut_urls(cut)), resource.name
     assert kept.keys() == {each.name for each in COLLECTIONS}

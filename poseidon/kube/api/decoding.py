@@ -44,15 +44,19 @@ class Rejected(Struct, frozen=True):
 
 
 class Page(Struct, Generic[T], frozen=True):
-    """One page of a list. ``continue_token`` is "" on the last page."""
+    """One page of a list. ``continue_token`` is "" on the last page; ``kind`` is the list's, such as PodList."""
 
     items: tuple[T, ...]
     resource_version: str
     continue_token: str
     rejected: tuple[Rejected, ...] = ()
+    api_version: str = ""
+    kind: str = ""
 
 
 class _RawPage(KubeStruct, frozen=True):
+    api_version: str = ""
+    kind: str = ""
     metadata: ListMeta = ListMeta()
     items: tuple[msgspec.Raw, ...] | None = None
 
@@ -95,7 +99,14 @@ def decode_page(raw: bytes, kind: type[T]) -> Page[T]:
             except MalformedObjectError as error:
                 rejected.append(Rejected(decode_metadata(item), str(error)))
     metadata = page.metadata
-    return Page(tuple(items), metadata.resource_version, metadata.continue_token, tuple(rejected))
+    return Page(
+        tuple(items),
+        metadata.resource_version,
+        metadata.continue_token,
+        tuple(rejected),
+        page.api_version,
+        page.kind,
+    )
 
 
 def decode_watch_event(line: bytes) -> WatchEvent:

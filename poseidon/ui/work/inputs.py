@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,6 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from poseidon.configuration.document import BridgeConfiguration
     from poseidon.manifests.loader import Manifests
+
+_NAMED = 3
+"""How many objects that are set aside are named; of the others it is said how many they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,46 +61,62 @@ def _read_files(given: ClusterInput) -> Read:
 def _read_live(given: ClusterInput) -> Read:
     from poseidon.kube.client.errors import KubeError, SettingsError
 
-    with TemporaryDirectory(prefix="poseidon-cluster-") as folder, TemporaryDirectory() as aside:
-        try:
-            shown = asyncio.run(_ask(given, Path(folder)))
-        except (KubeError, SettingsError) as error:
-            raise UnreadableInputError(f"the cluster cannot be read: {error}") from None
-        if shown is None:
-            note = "" if given.config else "No program shows its configuration: this is by the default one."
-            return _loaded((folder,), given)._replace(note=note)
-        config = Path(aside) / "configz.yaml"
-        config.write_text(shown, encoding="utf-8")
-        return _loaded((folder,), replace(given, config=str(config)))
+    try:
+        manifests, shown = asyncio.run(_ask(given))
+    except (KubeError, SettingsError) as error:
+        raise UnreadableInputError(f"the cluster cannot be read: {error}") from None
+    notes = [*_set_aside(manifests.set_aside)]
+    with TemporaryDirectory() as aside:
+        config = Path(given.config) if given.config else None
+        if shown is not None:
+            config = Path(aside) / "configz.yaml"
+            config.write_text(shown, encoding="utf-8")
+        elif config is None:
+            notes.insert(0, "No program shows its configuration: this is by the default one.")
+        configuration = _configuration(config)
+    now = time.time() if given.now is None else given.now
+    return Read(manifests, configuration, now, " ".join(notes))
 
 
-async def _ask(given: ClusterInput, folder: Path) -> str | None:
-    """Read the cluster into files of a folder, and return the configuration that is shown, if it is asked for."""
+def _set_aside(lines: tuple[str, ...]) -> Iterator[str]:
+    """Say which objects of a cluster are left out, or used in part."""
+    if lines:
+        more = f"; and {len(lines) - _NAMED} more" if len(lines) > _NAMED else ""
+        yield f"Set aside in part or whole: {'; '.join(lines[:_NAMED])}{more}."
+
+
+async def _ask(given: ClusterInput) -> tuple[Manifests, str | None]:
+    """Read the cluster, and the configuration that is shown, if it is asked for."""
     from poseidon.kube.client.settings import load_settings
     from poseidon.kube.client.transport import Transport
-    from poseidon.live.bundle import cluster_parts
+    from poseidon.live.cluster import read_cluster
     from poseidon.ui.program_pages import page
 
     settings = load_settings(Path(given.kubeconfig) if given.kubeconfig else None, given.context or None)
     async with Transport(settings, clock=time.monotonic) as transport:
-        await transport.get("/version")
-        async for part in cluster_parts(transport, ()):
-            if not part.problem:
-                (folder / Path(part.name).name).write_bytes(part.content)
+        manifests = await read_cluster(transport)
     for url in () if given.config else given.configz:
         if (shown := await page(url)) is not None:
-            return shown
-    return None
+            return manifests, shown
+    return manifests, None
 
 
-def _loaded(paths: tuple[str, ...], given: ClusterInput) -> Read:
+def _configuration(path: Path | None) -> BridgeConfiguration:
     from poseidon.embedding import load_configuration
-    from poseidon.manifests.loader import ManifestError, load_manifests
     from protos.conventions.configuration_file import ConfigurationError
 
     try:
-        configuration = load_configuration(Path(given.config) if given.config else None)
+        return load_configuration(path)
+    except ConfigurationError as error:
+        raise UnreadableInputError("; ".join(error.lines)) from None
+
+
+def _loaded(paths: tuple[str, ...], given: ClusterInput) -> Read:
+    from poseidon.manifests.loader import ManifestError, load_manifests
+
+    configuration = _configuration(Path(given.config) if given.config else None)
+    try:
         manifests = load_manifests(paths)
-    except (ConfigurationError, ManifestError) as error:
+    except ManifestError as error:
         raise UnreadableInputError("; ".join(error.lines)) from None
     return Read(manifests, configuration, time.time() if given.now is None else given.now)

@@ -1,0 +1,28 @@
+"""A live cluster, read for commands that otherwise read files: the one place where all of them do so.
+
+Files that somebody names may be refused. What a live cluster holds never is: it may be older than what its API server
+refuses by now, and whoever has written it need not wish others well. What cannot be used is set aside and named, as the
+bridge does it, and everything else goes on.
+"""
+
+from __future__ import annotations
+
+from poseidon.kube.client.transport import Transport
+from poseidon.live.bundle import collections_held
+from poseidon.manifests.documents import Document
+from poseidon.manifests.loader import Manifests, held_manifests
+
+
+async def read_cluster(transport: Transport) -> Manifests:
+    """Return what placement sees of a cluster. Raises ``KubeError`` if its server does not answer at all."""
+    await transport.get("/version")
+    documents: list[Document] = []
+    left_out: list[str] = []
+    async for held in collections_held(transport):
+        if held.problem:
+            left_out.append(f"{held.name} cannot be listed: {held.problem}")
+        left_out.extend(held.left_out)
+        documents.extend(
+            Document("", each["apiVersion"], each["kind"], each, held=True) for each in held.objects
+        )
+    return held_manifests(documents, left_out)
