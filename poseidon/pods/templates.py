@@ -104,6 +104,7 @@ _ELSEWHERE = {
     "scheduler_name": "",
     "priority": None,
     "priority_class_name": "",
+    "runtime_class_name": "",
     "scheduling_gates": (),
     "workload_ref": None,
     "scheduling_group": None,

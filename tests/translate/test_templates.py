@@ -52,6 +52,7 @@ SHARED: dict[str, Any] = {
     "node_name": "n1",
     "scheduler_name": "other",
     "priority_class_name": "high",
+    "runtime_class_name": "gvisor",
     "scheduling_gates": [{"name": "wait"}],
     "workload_ref": {"name": "w", "podGroup": "g"},
     "scheduling_group": {"podGroupName": "g"},
