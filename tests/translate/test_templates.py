@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from poseidon.kube.api.decoding import convert_object
 from poseidon.kube.api.pods import Pod, PodSpec
 from poseidon.pods.classes import ClassTable
+from poseidon.pods.templates import TemplateTable
 from poseidon.pods.visibility import WHEN_UNTOLD, Visibility, visible_to
 from tests.translate.builders import requesting
 
@@ -130,17 +131,10 @@ _PODS = st.builds(lambda spec, metadata: make(spec, **metadata), _SPECS, _METADA
 
 
 @given(st.lists(_PODS, min_size=2, max_size=4), st.sampled_from([Visibility(), EVERYTHING]))
-def test_a_pod_gets_the_class_that_it_would_get_alone_whoever_came_before(pods, visibility):
-    together = ClassTable(visibility)
+def test_a_pod_gets_the_template_that_it_would_get_alone_whoever_came_before(pods, visibility):
+    together = TemplateTable(visibility, lambda _: False)
     for pod in pods:
-        number, alone = together.intern(pod), ClassTable(visibility)
-        message, own = together.message(number), alone.message(alone.intern(pod))
-        assert _said(message) == _said(own)
-        assert together.defects(number) == alone.defects(1)
-
-
-def _said(message):
-    copy = type(message)()
-    copy.CopyFrom(message)
-    copy.ClearField("id")
-    return copy
+        found, alone = together.intern(pod), TemplateTable(visibility, lambda _: False).intern(pod)
+        assert found.plain.message == alone.plain.message
+        assert found.plain.defects == alone.plain.defects
+        assert found.images == alone.images
