@@ -14,6 +14,7 @@ _COMMANDS = MappingProxyType(
         "audit": "Say which nodes could be freed, which hold too much, and which pods wait.",
         "bandwidth-agent": "Advertise the bandwidth of the node that it runs on.",
         "completion": "Print a script that teaches a shell the commands and options.",
+        "config": "Check, show or describe the configuration of both programs.",
         "demo": "Schedule an example application on a simulated cluster.",
         "doctor": "Look whether a bridge would find what it needs.",
         "explain": "Say, for one pod and every node: feasible or why not, and the cost.",

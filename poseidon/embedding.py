@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from poseidon.configuration.document import BridgeConfiguration, argument_faults
 from protos.conventions.configuration_file import load_part
+from protos.conventions.configuration_schema import schema_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -38,17 +39,29 @@ def load_configuration(path: Path | None) -> BridgeConfiguration:
 
     What is returned is the solver's part as well, which ``EmbeddedScheduler`` takes.
     """
-    from firmament.configuration.document import SchedulerConfiguration, model_faults
-
-    class Whole(BridgeConfiguration, SchedulerConfiguration):
-        """Both parts."""
+    from firmament.configuration.document import model_faults
 
     def faults(document: Mapping[str, Any]) -> Iterator[str]:
         """Yield what models say of their arguments; where they say nothing, what the bridge does."""
         said = list(model_faults(document))
         yield from said or argument_faults(document)
 
-    return load_part(path, Whole, faults)
+    return load_part(path, _whole(), faults)
+
+
+def configuration_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a configuration file, made of the models that check both parts."""
+    return schema_of(_whole())
+
+
+def _whole() -> type[BridgeConfiguration]:
+    """Return the model of both parts of the configuration."""
+    from firmament.configuration.document import SchedulerConfiguration
+
+    class Whole(BridgeConfiguration, SchedulerConfiguration):
+        """Both parts."""
+
+    return Whole
 
 
 def _core(configuration: Document) -> CoreConfiguration:

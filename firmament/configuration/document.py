@@ -19,7 +19,14 @@ from firmament.configuration.sections import (
     ScarceResourceSection,
     default_spread,
 )
-from protos.conventions.configuration import Document, Duration, PositiveDuration, Section, parse_duration
+from protos.conventions.configuration import (
+    Document,
+    Duration,
+    PositiveDuration,
+    Section,
+    duration_schema,
+    parse_duration,
+)
 from protos.conventions.configuration_file import ConfigurationError, load_part
 from protos.conventions.configuration_shared import GangSection, ModelSection, PodTopologySpreadSection
 
@@ -59,7 +66,11 @@ class RoundSection(Section):
     """
 
     batching_window: Duration = 0.02
-    solve_time_limit: Annotated[float | None, BeforeValidator(parse_time_limit)] = 10.0
+    solve_time_limit: Annotated[
+        float | None,
+        BeforeValidator(parse_time_limit),
+        duration_schema(or_null=True, exclusiveMinimum=0, maximum=3600),
+    ] = 10.0
     max_passes: Annotated[StrictInt, Field(ge=1, le=100)] = 8
     seed: Annotated[StrictInt, Field(ge=0, lt=2**63)] = 0
     reserve_after_rounds: Annotated[StrictInt, Field(ge=1, le=1_000_000)] = 8

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from protos.conventions.configuration import parse_duration
+
+if TYPE_CHECKING:
+    from poseidon.configuration.document import BridgeConfiguration
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -75,6 +78,20 @@ def seconds_option(_: click.Context, __: click.Parameter, value: str | None) -> 
 config_option = click.option(
     "--config", type=click.Path(path_type=Path), metavar="FILE", help="Scheduler configuration (YAML)."
 )
+
+scheduler_names_option = click.option(
+    "--scheduler-name",
+    "scheduler_names",
+    multiple=True,
+    metavar="NAME",
+    help="Instead of the configuration's schedulerNames; '*' stands for every name. May be repeated.",
+)
+
+
+def with_names(configuration: BridgeConfiguration, names: tuple[str, ...]) -> BridgeConfiguration:
+    """Return the configuration with the names of ``scheduler_names_option``, if any are given."""
+    return configuration.model_copy(update={"scheduler_names": names}) if names else configuration
+
 
 output_option = click.option(
     "-o",

@@ -21,7 +21,9 @@ from poseidon.commands.options import (
     local_data_option,
     move_cost_option,
     output_option,
+    scheduler_names_option,
     seconds_option,
+    with_names,
 )
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 @click.command("reschedule")
 @connection_options
 @config_option
+@scheduler_names_option
 @click.option("--dry-run", is_flag=True, help="Say what would be moved, and move nothing.")
 @click.option(
     "--objective",
@@ -74,6 +77,7 @@ if TYPE_CHECKING:
 def reschedule(
     *,
     config: Path | None,
+    scheduler_names: tuple[str, ...],
     dry_run: bool,
     objective: str,
     hot: tuple[tuple[str, float], ...],
@@ -109,7 +113,8 @@ def reschedule(
     counts = MoveMetrics()
     serve_metrics(metrics, application(lambda: counts.registry, {}))
     while True:
-        planned = plan_moves(*Source(config=config).read_live(), options, at_once)
+        manifests, configuration, now = Source(config=config).read_live()
+        planned = plan_moves(manifests, with_names(configuration, scheduler_names), now, options, at_once)
         warn((*planned.warnings, *planned.notes))
         if output == "table":
             _tell(planned)

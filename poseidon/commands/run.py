@@ -28,7 +28,7 @@ from poseidon.commands.connection import (
     solver_options,
 )
 from poseidon.commands.endings import fault, stop_event
-from poseidon.commands.options import HostPort, config_option
+from poseidon.commands.options import HostPort, config_option, scheduler_names_option, with_names
 from protos.conventions import event_loop
 from protos.conventions.logs import configure, logging_options
 from protos.conventions.tls import TlsFiles, chosen_tls, tls_options
@@ -57,6 +57,7 @@ class _Arguments:
 @connection_options
 @solver_options
 @config_option
+@scheduler_names_option
 @click.option("--print-config", is_flag=True, help="Print the configuration with all defaults, and end.")
 @click.option(
     "--dry-run",
@@ -79,6 +80,7 @@ class _Arguments:
 def run(
     *,
     config: Path | None,
+    scheduler_names: tuple[str, ...],
     print_config: bool,
     dry_run: bool,
     leader_elect: bool | None,
@@ -94,7 +96,7 @@ def run(
 
     configure(log_level, log_format)
     try:
-        configuration = _with_election(load(config), leader_elect)
+        configuration = _with_election(with_names(load(config), scheduler_names), leader_elect)
         if print_config:
             click.echo(configuration.effective_yaml(), nl=False)
             return

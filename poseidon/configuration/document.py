@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, TypeAlias, TypeVar
 
-from pydantic import BeforeValidator, Field, StrictStr, ValidationError
+from pydantic import BeforeValidator, Field, StrictStr, ValidationError, WithJsonSchema
 
 from poseidon.app_network.options import NetworkArguments, NetworkOptions
 from poseidon.group_trees.spec.trees import TreeArguments
@@ -19,7 +19,7 @@ from poseidon.lifecycle.pending_reasons import AnnouncementOptions
 from poseidon.lifecycle.recovery import RecoveryOptions
 from poseidon.metrics_sources.options import UtilisationOptions
 from poseidon.volumes.binding import VolumeOptions
-from protos.conventions.configuration import Document, Section, parse_duration
+from protos.conventions.configuration import Document, Section, duration_schema, parse_duration
 from protos.conventions.configuration_file import load_part
 from protos.conventions.configuration_shared import GangSection, ModelSection, PodTopologySpreadSection
 
@@ -31,6 +31,16 @@ _HEEDED: Mapping[type[Section], str] = MappingProxyType(
 """Arguments that the bridge heeds, as they say where objects are that only it reads, and the models that have them."""
 
 SchedulerName: TypeAlias = Annotated[StrictStr, Field(min_length=1)]
+
+
+_NAMES = WithJsonSchema(
+    {
+        "anyOf": [
+            {"type": "string", "minLength": 1},
+            {"type": "array", "minItems": 1, "items": {"type": "string", "minLength": 1}},
+        ]
+    }
+)
 
 
 def _listed(value: object) -> object:
@@ -47,16 +57,19 @@ class StreamOptions(Section):
     """
 
     silence_timeout: Annotated[
-        float, BeforeValidator(parse_duration), Field(ge=1, le=3600, allow_inf_nan=False)
+        float,
+        BeforeValidator(parse_duration),
+        Field(ge=1, le=3600, allow_inf_nan=False),
+        duration_schema(minimum=1, maximum=3600),
     ] = 60.0
 
 
 class BridgeConfiguration(Document):
     """What the bridge heeds. ``scheduler_names`` may hold ``*``, which stands for every name."""
 
-    scheduler_names: Annotated[tuple[SchedulerName, ...], BeforeValidator(_listed), Field(min_length=1)] = (
-        "poseidon",
-    )
+    scheduler_names: Annotated[
+        tuple[SchedulerName, ...], BeforeValidator(_listed), Field(min_length=1), _NAMES
+    ] = ("poseidon",)
     cost_models: tuple[ModelSection, ...] = ()
     utilisation: UtilisationOptions = Field(default_factory=UtilisationOptions)
     leader_election: LeaderElectionOptions = Field(default_factory=LeaderElectionOptions)

@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, Field
 
 from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.quarantine import Quarantine
-from protos.conventions.configuration import Section, parse_duration
+from protos.conventions.configuration import Section, duration_schema, parse_duration
 
 if TYPE_CHECKING:
     from poseidon.kube.client.transport import Transport
@@ -28,7 +28,10 @@ class WatchOptions(Section):
     """
 
     reconcile_period: Annotated[
-        float, BeforeValidator(parse_duration), Field(ge=0, le=86400, allow_inf_nan=False)
+        float,
+        BeforeValidator(parse_duration),
+        Field(ge=0, le=86400, allow_inf_nan=False),
+        duration_schema(minimum=0, maximum=86400),
     ] = 900.0
 
 

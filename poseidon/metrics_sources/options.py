@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import Annotated, Literal, TypeAlias
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StrictStr, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    StrictBool,
+    StrictStr,
+    WithJsonSchema,
+    model_validator,
+)
 
 from protos.conventions.configuration import PositiveDuration, Section
 from protos.conventions.secrets import cut_value
@@ -27,7 +35,9 @@ def _url(value: str) -> str:
     return value
 
 
-Mode: TypeAlias = Annotated[Literal["auto", "off"], BeforeValidator(_mode)]
+Mode: TypeAlias = Annotated[
+    Literal["auto", "off"], BeforeValidator(_mode), WithJsonSchema({"enum": ["auto", "off", False]})
+]
 Text: TypeAlias = Annotated[StrictStr, Field(min_length=1)]
 
 

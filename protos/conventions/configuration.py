@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
 from protos.conventions.secrets import cut_configuration
@@ -39,11 +39,27 @@ def parse_duration(value: object) -> float:
     )
 
 
+def duration_schema(*, or_null: bool = False, **bounds: float) -> WithJsonSchema:
+    """Return how a duration is described to editors and to Helm; ``bounds`` of its seconds, in JSON Schema's words.
+
+    Bounds of a text are checked by the programs alone. ``or_null``: it may be null.
+    """
+    kinds: list[dict[str, Any]] = [{"type": "number", **bounds}]
+    kinds.append({"type": "string", "pattern": r"^([0-9]+(\.[0-9]+)?(ms|us|s|m|h))+$"})
+    return WithJsonSchema({"anyOf": [*kinds, {"type": "null"}] if or_null else kinds})
+
+
 Duration: TypeAlias = Annotated[
-    float, BeforeValidator(parse_duration), Field(ge=0, le=3600, allow_inf_nan=False)
+    float,
+    BeforeValidator(parse_duration),
+    Field(ge=0, le=3600, allow_inf_nan=False),
+    duration_schema(minimum=0, maximum=3600),
 ]
 PositiveDuration: TypeAlias = Annotated[
-    float, BeforeValidator(parse_duration), Field(gt=0, le=3600, allow_inf_nan=False)
+    float,
+    BeforeValidator(parse_duration),
+    Field(gt=0, le=3600, allow_inf_nan=False),
+    duration_schema(exclusiveMinimum=0, maximum=3600),
 ]
 
 
