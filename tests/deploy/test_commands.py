@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 import pytest
+import yaml
+from click.testing import CliRunner
 
 from poseidon.embedding import load_configuration
 from tests.deploy.manifests import DEPLOY, arguments_of, of_kind
@@ -40,3 +42,17 @@ def test_configuration_is_accepted(tmp_path: Path):
     path = tmp_path / file
     path.write_text(text)
     assert load_configuration(path).effective_yaml() == load_configuration(None).effective_yaml()
+
+
+def test_names_of_the_command_line_replace_those_of_the_configuration_alone(tmp_path):
+    path = tmp_path / "scheduler.yaml"
+    path.write_text(
+        "apiVersion: firmament.io/v1alpha1\nkind: SchedulerConfiguration\n"
+        "schedulerNames: [mine]\ncostModels: [{name: load_threshold}]\n"
+    )
+    shown = CliRunner().invoke(
+        program("poseidon"), ["run", "--config", str(path), "--print-config", "--scheduler-name=*"]
+    )
+    document = yaml.safe_load(shown.stdout)
+    assert document["schedulerNames"] == ["*"]
+    assert [each["name"] for each in document["costModels"]] == ["load_threshold"]
