@@ -219,13 +219,13 @@ class Pods:
         return task
 
     def without_kept_place(self, uid: str) -> None:
-        """A pod has found no place: let it go anywhere, if it might have gone to its kept place alone."""
+        """A pod has found no place: let it go back if it might have gone to its kept place alone, and then anywhere."""
         places = self._stores.kept_places
         if places is None or not places.refused(uid):
             return
         record = self._stores.tasks.get(uid)
         if record is not None:
-            traits = self._stores.classes.with_node(record.task.traits, "")
+            traits = self._stores.classes.with_node(record.task.traits, places.node_now(uid))
             record.task = replace(record.task, traits=traits)
             self._stores.tasks.touch(uid)
 

@@ -4,8 +4,13 @@ It is kept for our own pods for which others leave, so that a new solver knows w
 schedulers, so that it is left to them; and for those that are moved, from the announcement on until their replacements
 have it. Whoever moves a pod announces it by annotations (``poseidon.pods.moves``), and evicts it then. The next pod of
 the same controller, with the same spec, is its replacement: for one round it may go to that node alone; if it gets no
-place there, it is placed as any other. Nothing of this is written down but the annotations: after a restart, places are
-kept for pods that are still there.
+place there, it gets its old one back, which is kept for it as well once the pod has gone; only then it is placed as any
+other. Nothing of this is written down but the annotations: after a restart, places are kept for pods that are still
+there.
+
+Whoever may annotate pods can have room kept, so it is bounded: a place ends after its time, whatever is updated
+meanwhile, and as long again passes before the same pod has another one; and where all places are in use, namespaces
+have equal shares of them.
 """
 
 from __future__ import annotations
@@ -99,17 +104,38 @@ class _Kept(Struct):
     """A place for the replacement of the pod ``task``; ``going``: that pod is, so that one may come, or is ``gone``."""
 
     task: Task
+    namespace: str
     node: str
     until: float
     going: bool = False
     gone: bool = False
 
 
+class _OldPlace(Struct):
+    """Where a pod that is moved has been, as told of (``content``), until when; ``told``: it is kept now."""
+
+    node: str
+    content: bytes
+    until: float
+    told: bool = False
+
+
+class _Meant(Struct):
+    """Where a replacement may go alone at present, "" for anywhere; ``moved``: uid of the pod that it replaces.
+
+    ``back``: it has been refused, and gets its old place.
+    """
+
+    node: str
+    moved: str
+    back: bool = False
+
+
 class KeptPlaces:
     """``wall`` tells seconds since the epoch; ``records`` are told of the room that is kept.
 
     Of the places of pods that have gone, some are ``taken`` by their replacements, some ``refused`` to them by a round,
-    and some ``expired`` before one came.
+    and some ``expired`` before one came. Of those that were refused some have ``returned`` to their old places.
     """
 
     def __init__(self, options: MoveOptions, records: CustomRecords, wall: Callable[[], float]) -> None:
@@ -117,38 +143,44 @@ class KeptPlaces:
         self._records = records
         self._wall = wall
         self._kept: dict[str, _Kept] = {}
-        self._replacements: dict[str, str] = {}
+        self._old: dict[str, _OldPlace] = {}
+        self._replacements: dict[str, _Meant] = {}
         self._over: set[str] = set()
+        self._began: dict[str, float] = {}
+        self._shares: Counter[str] = Counter()
         self._outcomes: Counter[str] = Counter()
 
     def take(self, pod: Pod, task: Task) -> None:
         """Take a pod that runs, as it is now: it has come to its place, a move is announced or taken back."""
-        node, until = announced_move(pod, self._wall())
+        now = self._wall()
+        node, until = announced_move(pod, now)
         known = self._kept.get(task.uid)
-        meant = self._replacements.pop(task.uid, "")
-        if meant and meant == pod.spec.node_name:
-            self._outcomes["taken"] += 1
+        meant = self._replacements.pop(task.uid, None)
+        if meant is not None:
+            if meant.node == pod.spec.node_name:
+                self._outcomes["returned" if meant.back else "taken"] += 1
+            self._end_old(meant.moved)
         if not node or node == pod.spec.node_name or not task.job:
-            if known is not None:
-                self._drop(task.uid)
+            self._forget(task.uid)
             return
-        if known is None and (task.uid in self._over or len(self._kept) >= self._options.most):
+        namespace = pod.metadata.namespace
+        if known is None and (task.uid in self._over or not self._has_share(namespace)):
             return
-        until = min(until, self._wall() + _LONGEST)
-        if known is None or known.node != node:
-            self._kept[task.uid] = _Kept(task, node, until)
-            self._records.tell(
-                FOREIGN_NOMINATION_RECORD, _name(task.uid), room_record(pod, node, task.priority)
-            )
+        until = min(until, self._latest(task.uid, now))
+        if until <= now:
+            self._forget(task.uid)
+        elif known is None or known.node != node:
+            self._keep(pod, _Kept(task, namespace, node, until))
         else:
             known.until = until
         # ReplicaSets and Jobs do not wait until a pod that is being deleted has ended.
-        self._kept[task.uid].going |= pod.metadata.deletion_timestamp is not None
+        if task.uid in self._kept:
+            self._kept[task.uid].going |= pod.metadata.deletion_timestamp is not None
 
     def node_for(self, task: Task) -> str:
         """Return the node that is kept for a pod that waits, "" for none; from now on it is nobody else's."""
         if task.uid in self._replacements:
-            return self._replacements[task.uid]
+            return self._replacements[task.uid].node
         found = [uid for uid, kept in self._kept.items() if kept.going and _replaces(task, kept.task)]
         if not found:
             return ""
@@ -157,24 +189,43 @@ class KeptPlaces:
         self._drop(moved)
         if not kept.gone:
             self._over.add(moved)
-        self._replacements[task.uid] = kept.node
+        self._replacements[task.uid] = _Meant(kept.node, moved)
         return kept.node
 
     def gone(self, uid: str) -> None:
         """A pod is gone: its replacement may come, if it was being moved."""
-        self._replacements.pop(uid, None)
+        meant = self._replacements.pop(uid, None)
+        if meant is not None:
+            self._end_old(meant.moved)
         self._over.discard(uid)
+        self._began.pop(uid, None)
         kept = self._kept.get(uid)
         if kept is not None:
             kept.going = kept.gone = True
+        old = self._old.get(uid)
+        if old is not None and not old.told:
+            old.told = True
+            self._records.tell(FOREIGN_NOMINATION_RECORD, _old_name(uid), old.content)
 
     def refused(self, uid: str) -> bool:
-        """A round has found no place for a pod; returns whether it might have gone to its kept place alone."""
-        if self._replacements.get(uid):
-            self._replacements[uid] = ""
+        """A round has found no place for a pod; returns whether it might have gone to one node alone.
+
+        That is its old node then, if that is still kept for it, and after that any.
+        """
+        meant = self._replacements.get(uid)
+        if meant is None or not meant.node:
+            return False
+        if not meant.back:
             self._outcomes["refused"] += 1
-            return True
-        return False
+        old = self._old.get(meant.moved)
+        meant.node, meant.back = old.node if old is not None and old.told else "", True
+        self._end_old(meant.moved)
+        return True
+
+    def node_now(self, uid: str) -> str:
+        """Return the node to which alone a replacement may go now, "" for any."""
+        meant = self._replacements.get(uid)
+        return meant.node if meant is not None else ""
 
     def take_outcomes(self) -> Counter[str]:
         """Return what has become of places, once."""
@@ -187,11 +238,59 @@ class KeptPlaces:
         for uid in [uid for uid, kept in self._kept.items() if kept.until <= now]:
             if self._kept[uid].going:
                 self._outcomes["expired"] += 1
+            self._forget(uid)
+        for uid in [uid for uid, old in self._old.items() if old.until <= now]:
+            self._end_old(uid)
+        for uid in [uid for uid, began in self._began.items() if began + 2 * _LONGEST <= now]:
+            del self._began[uid]
+
+    def _latest(self, uid: str, now: float) -> float:
+        """Return until when a pod may have a place. It is over for as long as it could last, then begins anew."""
+        began = self._began.get(uid)
+        if began is None or began + 2 * _LONGEST <= now:
+            began = self._began[uid] = now
+        return began + _LONGEST
+
+    def _has_share(self, namespace: str) -> bool:
+        """Whether a namespace may have one more place; where all are in use, the one that has most gives one up.
+
+        Nobody has fewer by that than the other. A place for which no pod is leaving yet goes first, the latest.
+        """
+        if len(self._kept) < self._options.most:
+            return True
+        largest = max(self._shares, key=lambda name: (self._shares[name], name))
+        if self._shares[largest] < self._shares[namespace] + 2:
+            return False
+        of_largest = [uid for uid, kept in self._kept.items() if kept.namespace == largest]
+        self._forget(next((uid for uid in reversed(of_largest) if not self._kept[uid].going), of_largest[-1]))
+        return True
+
+    def _keep(self, pod: Pod, kept: _Kept) -> None:
+        task, here = kept.task, pod.spec.node_name
+        if task.uid not in self._kept:
+            self._shares[kept.namespace] += 1
+        self._kept[task.uid] = kept
+        content = room_record(pod, kept.node, task.priority)
+        self._records.tell(FOREIGN_NOMINATION_RECORD, _name(task.uid), content)
+        self._old[task.uid] = _OldPlace(here, room_record(pod, here, task.priority), kept.until)
+
+    def _forget(self, uid: str) -> None:
+        """Keep neither the place that a pod goes to nor the one that it has."""
+        if uid in self._kept:
             self._drop(uid)
+            self._end_old(uid)
 
     def _drop(self, uid: str) -> None:
-        del self._kept[uid]
+        namespace = self._kept.pop(uid).namespace
+        self._shares[namespace] -= 1
+        if not self._shares[namespace]:
+            del self._shares[namespace]
         self._records.tell(FOREIGN_NOMINATION_RECORD, _name(uid), None)
+
+    def _end_old(self, uid: str) -> None:
+        old = self._old.pop(uid, None)
+        if old is not None and old.told:
+            self._records.tell(FOREIGN_NOMINATION_RECORD, _old_name(uid), None)
 
 
 def _replaces(task: Task, moved: Task) -> bool:
@@ -200,3 +299,7 @@ def _replaces(task: Task, moved: Task) -> bool:
 
 def _name(uid: str) -> str:
     return f"the replacement of {uid}"
+
+
+def _old_name(uid: str) -> str:
+    return f"the place that {uid} had"

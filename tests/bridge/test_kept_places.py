@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 
 import pytest
 from msgspec.structs import replace
@@ -35,13 +36,16 @@ class Moving(Harness):
     def announce(self, name="old", to="n2", seconds=60.0):
         self.pods(present(moving(pod(name, node="n1", owner="web"), to, self.now + seconds)))
 
-    def kept(self):
+    def kept(self, which="the replacement of"):
         contents = (
             json.loads(payload)
-            for (kind, _), payload in self.view.records.items()
-            if kind == "ForeignNomination"
+            for (kind, name), payload in self.view.records.items()
+            if kind == "ForeignNomination" and name.startswith(which)
         )
         return sorted(content["machine"] for content in contents)
+
+    def old_places(self):
+        return self.kept("the place that")
 
     def confined(self, uid):
         found = pb.TaskClass.FromString(self.view.classes[self.class_of(uid)])
@@ -75,16 +79,48 @@ def test_the_replacement_may_go_to_the_place_that_was_kept_for_it():
     assert scene.outcomes() == {"taken": 1}
 
 
-def test_without_room_there_it_goes_anywhere():
+NO_ROOM = "0/3 nodes are available: 3 Insufficient cpu."
+
+
+def refused(scene):
+    scene.unscheduled(NO_ROOM, "pod-new")
+    scene.sync()
+
+
+def test_without_room_there_it_gets_its_old_place_back_and_goes_anywhere_only_then():
     scene = Moving()
     scene.announce()
     scene.pods(gone(pod("old")), present(pod("new", owner="web")))
-    scene.unscheduled("0/3 nodes are available: 3 Insufficient cpu.", "pod-new")
-    scene.sync()
+    assert scene.old_places() == ["n1"], "nobody else takes it until then"
+    refused(scene)
+    assert (scene.old_places(), scene.confined("pod-new")) == ([], ("n1", True))
+    refused(scene)
     assert scene.confined("pod-new") == ("", False)
     scene.pods(present(pod("new", owner="web")))
     assert scene.confined("pod-new") == ("", False), "it is not confined again"
     assert scene.outcomes() == {"refused": 1}
+
+
+def test_one_that_is_back_has_returned():
+    scene = Moving()
+    scene.announce()
+    scene.pods(gone(pod("old")), present(pod("new", owner="web")))
+    refused(scene)
+    [bind] = scene.place("pod-new", "n1")
+    scene.outcome(bind)
+    scene.pods(present(pod("new", node="n1", owner="web")))
+    assert scene.outcomes() == {"refused": 1, "returned": 1}
+
+
+def test_the_old_place_is_free_once_the_replacement_has_its_own_or_is_gone():
+    for last in (present(pod("new", node="n2", owner="web")), gone(pod("new"))):
+        scene = Moving()
+        scene.announce()
+        assert scene.old_places() == [], "the pod is still there"
+        scene.pods(gone(pod("old")), present(pod("new", owner="web")))
+        assert scene.old_places() == ["n1"]
+        scene.pods(last)
+        assert (scene.kept(), scene.old_places()) == ([], [])
 
 
 @pytest.mark.parametrize(
@@ -144,7 +180,7 @@ def test_places_are_kept_for_a_while():
     scene.now += 31
     scene.state.expire()
     scene.sync()
-    assert (scene.kept(), scene.outcomes()) == ([], {"expired": 1})
+    assert (scene.kept(), scene.old_places(), scene.outcomes()) == ([], [], {"expired": 1})
     scene.pods(present(pod("new", owner="web")))
     assert scene.confined("pod-new") == ("", False)
 
@@ -156,6 +192,53 @@ def test_no_longer_than_ten_minutes_whatever_is_asked_for():
     scene.state.expire()
     scene.sync()
     assert scene.kept() == []
+
+
+@pytest.mark.parametrize("taken_back", [False, True])
+def test_a_place_ends_after_its_time_whatever_is_updated(taken_back):
+    scene = Moving()
+    held = 0
+    for _ in range(288):  # every five minutes for a day
+        if taken_back:
+            scene.pods(present(pod("old", node="n1", owner="web")))
+        scene.announce(seconds=600)
+        scene.state.expire()
+        scene.sync()
+        held += bool(scene.kept())
+        scene.now += 300
+    assert held <= 288 / 2
+    scene.now += 1200
+    scene.announce(seconds=600)
+    assert scene.kept() == ["n2"], "a later move has its place"
+
+
+def announced(scene, namespace, count):
+    """Announce moves of so many pods of a namespace, to the second node."""
+    for index in range(count):
+        found = pod(f"{namespace}-{index}", namespace=namespace, node="n1", owner="web")
+        scene.pods(present(moving(found, "n2", scene.now + 60)))
+
+
+def holders(scene):
+    names = [name for kind, name in scene.view.records if kind == "ForeignNomination"]
+    return Counter(name.removeprefix("the replacement of pod-").partition("-")[0] for name in names)
+
+
+def test_a_namespace_that_is_alone_may_have_all_places():
+    scene = Moving(most=10)
+    announced(scene, "noisy", 20)
+    assert holders(scene) == {"noisy": 10}
+
+
+def test_where_all_are_in_use_namespaces_have_equal_shares():
+    scene = Moving(most=10)
+    announced(scene, "noisy", 20)
+    announced(scene, "quiet", 3)
+    assert holders(scene) == {"noisy": 7, "quiet": 3}
+    announced(scene, "third", 20)
+    assert holders(scene) == {"noisy": 4, "quiet": 3, "third": 3}
+    announced(scene, "noisy", 20)
+    assert holders(scene) == {"noisy": 4, "quiet": 3, "third": 3}, "what was given up does not come back"
 
 
 @pytest.mark.parametrize("until", ["", "soon", "2001-01-01T00:00:00Z"])
