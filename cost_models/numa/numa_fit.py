@@ -16,6 +16,7 @@ Mended: any zone ids; what is rounded and divided is otherwise as upstream has i
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -95,7 +96,7 @@ class NumaFit(BaseModel):
             reason=verdicts.reasons[0],
             score=score,
             ledger=ZoneLedger(room) if aligns else None,
-            opening=_opening(room, table, machines.arrivals, arrivals, kinds, verdicts, ~invalid)
+            opening=_opening(room, table, machines, arrivals, options, verdicts, ~invalid)
             if aligns and options.evicting
             else None,
             notes=notes,
@@ -178,15 +179,18 @@ def _replayed(room: ZoneRoom, table: ZoneTable, arrivals: Arrivals | None, kinds
 def _opening(
     room: ZoneRoom,
     table: ZoneTable,
-    arrivals: Arrivals | None,
+    machines: MachineColumns,
     uncounted_yet: Arrivals | None,
-    kinds: Int64,
+    options: NumaOptions,
     verdicts: FilterRows,
     valid: Bool,
 ) -> ZoneOpening | None:
     """What evicting would open. Machines whose record does not count all tasks there are left alone."""
+    arrivals = machines.arrivals
     if arrivals is None:
         return None
+    keeping = replace(options, kubelet_sidecars=True)
+    kinds, described = _kinds(arrivals, machines, keeping)
     counted = (room.policy == SINGLE) & valid
     if uncounted_yet is not None:
         counted[uncounted_yet.machine] = False
@@ -195,12 +199,13 @@ def _opening(
         held=~verdicts.feasible & verdicts.unaligned,
         open_to_it=counted,
         requests=room.requests,
+        residing=compile_requests(described, table.resources, keeping) if described else room.requests,
         pod_scope=room.pod_scope,
         left=room.left,
         given=np.where(table.listed, table.amounts[1] - table.amounts[0], 0),
         machine=arrivals.machine[order],
         task=arrivals.task[order],
-        shape=room.requests.count - len(kinds) + np.searchsorted(kinds, arrivals.kind[order]),
+        shape=np.searchsorted(kinds, arrivals.kind[order]),
     )
 
 

@@ -8,6 +8,7 @@ kubelet, which may put containers into different zones; but whatever it does wit
 all of them still takes the last. Nor does it hurt if more has become free than was counted on.
 
 Exclusive are, as in upstream's eviction simulation: whole cpus, memory and huge pages of guaranteed tasks, and devices.
+Sidecars have a zone like any container, whatever the filter takes them for: they hold it until their task is gone.
 Of a resource of which all tasks together should have more than the zones have given away, no task gives anything back:
 it is not handed out by zone there.
 """
@@ -38,12 +39,13 @@ class ZoneOpening:
     ``held``: bool[S, M]. ``open_to_it``: bool[M], machines that align under single-numa-node, whose record is to be
     relied on and counts all tasks there. ``left``: int64[R, M, Z] as in ``ZoneRoom``; ``given``: int64[R, M, Z], what
     the zones have given away. ``machine``, ``task``, ``shape``: int64[A], tasks that records count, in order of their
-    machines, and the rows of ``requests`` that say what they ask for.
+    machines, and the rows of ``residing`` that say what they keep of zones; ``requests``: of those who wait.
     """
 
     held: Bool
     open_to_it: Bool
     requests: Requests
+    residing: Requests
     pod_scope: Bool
     left: Int64
     given: Int64
@@ -56,7 +58,7 @@ class ZoneOpening:
 
     def __post_init__(self) -> None:
         self._first = np.searchsorted(self.machine, np.arange(len(self.open_to_it) + 1))
-        self._exclusive = exclusive_amounts(self.requests)
+        self._exclusive = exclusive_amounts(self.residing)
         # Resources of which zones have given away at least what all tasks there take: bool[R, M].
         every = np.ones(len(self.task), dtype=np.bool_)
         self._understood = self.given.sum(axis=2) >= self._taken_by(every)

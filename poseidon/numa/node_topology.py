@@ -218,13 +218,18 @@ def devices_of(found: NodeResourceTopology) -> frozenset[str]:
 def has_exclusive(task_class: pb.TaskClass, devices: frozenset[str]) -> bool:
     """Say whether tasks of a class are given something of their own: whole cpus, memory or huge pages if they are
     guaranteed, or any of ``devices``.
+
+    Of those that are not guaranteed, what init containers have is left out: exporters ask the kubelet, which lists the
+    devices of containers that run.
     """
+    guaranteed = task_class.qos == "Guaranteed"
     for container in task_class.containers:
+        lists_devices = guaranteed or container.kind != pb.Container.INIT
         for each in container.requests:
-            if each.amount and each.resource in devices:
+            if each.amount and each.resource in devices and lists_devices:
                 return True
             whole = each.resource != "cpu" or each.amount % 1000 == 0
-            if each.amount and task_class.qos == "Guaranteed" and _is_native(each.resource) and whole:
+            if each.amount and guaranteed and _is_native(each.resource) and whole:
                 return True
     return False
 

@@ -47,6 +47,8 @@ class Scene:
     classes: list[list[Amounts]]
     arguments: dict[str, object] = field(default_factory=lambda: {"preemptionMode": "Enabled"})
     others: tuple[WeightedModel, ...] = ()
+    with_sidecar: frozenset[int] = frozenset()
+    """Classes whose first container is a sidecar."""
 
     def __post_init__(self) -> None:
         overlay = WeightedModel(NumaFit(**self.arguments), 1)
@@ -54,7 +56,10 @@ class Scene:
             MachineUpserted(Machine(name, {"pods": 110, **added(list(kubelet.total.values()))}))
             for name, kubelet in self.kubelets.items()
         ]
-        classes = [ClassDefined(number + 1, described(each)) for number, each in enumerate(self.classes)]
+        classes = [
+            ClassDefined(number + 1, described(each, sidecar=number in self.with_sidecar))
+            for number, each in enumerate(self.classes)
+        ]
         self.scheduler = scheduler(machines, classes, overlays=[overlay, *self.others])
         self.running: dict[str, Running] = {}
 
@@ -121,12 +126,12 @@ class Scene:
         return int(uid.split("-")[1])
 
 
-def described(containers: list[Amounts]):
+def described(containers: list[Amounts], *, sidecar: bool = False):
     return task_class(
         *(
             asks(
                 f"c{index}",
-                "app",
+                "sidecar" if sidecar and index == 0 and len(containers) > 1 else "app",
                 **{"gpu" if name == GPU else name: amount for name, amount in each.items() if amount},
             )
             for index, each in enumerate(containers)
@@ -164,7 +169,8 @@ def scenes(draw):
             max_size=9,
         )
     )
-    return Scene(kubelets, small + large), pods, len(small)
+    with_sidecar = draw(st.frozensets(st.integers(0, len(small) - 1)))
+    return Scene(kubelets, small + large, with_sidecar=with_sidecar), pods, len(small)
 
 
 @settings(max_examples=examples(120))
@@ -202,6 +208,20 @@ def test_a_whole_zone_is_freed():
     # Two of four would do if they shared a zone; any three do for certain.
     assert [delta.kind for delta in result.deltas] == [DeltaKind.PREEMPT] * 3 + [DeltaKind.PLACE]
     assert scene.carry_out(result) == 1
+
+
+@pytest.mark.parametrize("sidecars", ["upstream", "kubelet"])
+@pytest.mark.parametrize("scope", ["container", "pod"])
+def test_what_sidecars_hold_is_freed(scope, sidecars):
+    """Whatever new pods' sidecars are taken for. Each of two zones is full of one pod."""
+    kubelet = Kubelet("single-numa-node", scope, {0: {"cpu": 4000}, 1: {"cpu": 4000}})
+    arguments = {"preemptionMode": "Enabled", "sidecars": sidecars}
+    classes = [[{"cpu": 3000}, {"cpu": 1000}], [{"cpu": 4000}]]
+    scene = Scene({"a": kubelet}, classes, arguments, with_sidecar=frozenset({0}))
+    scene.fill([("a", 0), ("a", 0)])
+    scene.report()
+    scene.submit(1, "high-1-0")
+    assert scene.carry_out(scene.scheduler.run_round()) == 1
 
 
 @pytest.mark.parametrize("mode", ["Disabled", None])

@@ -13,6 +13,8 @@ from poseidon.numa.fingerprints import of_hashes, pod_hash, xxhash64
 from poseidon.numa.node_topology import CountedPod, described
 from protos.firmament.v1 import scheduler_pb2 as pb
 
+GPU = "example.com/gpu"
+
 
 def fingerprint(pods):
     return of_hashes(pod_hash(namespace, name) for namespace, name in pods)
@@ -147,9 +149,9 @@ class TestFingerprints:
         )
         return [CountedPod(f"uid-{name}", f"ns/{name}", content) for name in names]
 
-    def stated(self, *names, method="all"):
+    def stated(self, *names, method="all", **devices):
         return topology(
-            zone(cpu="1"),
+            zone(cpu="1", **devices),
             attributes={
                 "nodeTopologyPodsFingerprint": fingerprint([("ns", name) for name in names]),
                 "nodeTopologyPodsFingerprintMethod": method,
@@ -169,4 +171,23 @@ class TestFingerprints:
         found, _ = record(
             self.stated("a", method="with-exclusive-resources"), [*shared, *self.pods("a", "b")]
         )
+        assert found["missing"] == ["uid-b"]
+
+    @pytest.mark.parametrize(
+        ("kind", "qos", "listed"),
+        [
+            (pb.Container.INIT, "Burstable", False),
+            (pb.Container.INIT, "BestEffort", False),
+            (pb.Container.INIT, "Guaranteed", True),
+            (pb.Container.SIDECAR, "Burstable", True),
+            (pb.Container.APP, "Burstable", True),
+        ],
+    )
+    def test_devices_of_init_containers_of_pods_that_are_not_guaranteed_are_left_out(self, kind, qos, listed):
+        device = pb.Container(kind=kind, requests=[pb.Quantity(resource=GPU, amount=1)])
+        other = pb.Container(kind=pb.Container.APP, requests=[pb.Quantity(resource="cpu", amount=10)])
+        with_device = CountedPod("uid-d", "ns/d", pb.TaskClass(qos=qos, containers=[device, other]))
+        names = ["a", *(["d"] if listed else [])]
+        stated = self.stated(*names, method="with-exclusive-resources", **{GPU: "1"})
+        found, _ = record(stated, [with_device, *self.pods("a", "b")])
         assert found["missing"] == ["uid-b"]
