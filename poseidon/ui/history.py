@@ -1,46 +1,60 @@
-"""Figures of the last quarter of an hour, in steps of two seconds."""
+"""Figures of the last quarter of an hour, and of it the times of which nothing is known."""
 
 from __future__ import annotations
 
 import math
 from collections import deque
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from poseidon.live.figures import Figures
 
-MOST = 450
-STEP = 2.0
+KEPT_SECONDS = 900.0
+GAP_SECONDS = 30.0
+"""Two looks that are further apart have a gap between them: nobody looked, or the server stood still."""
 
+_MOST = 900
 _COLUMNS = ("boundPerSecond", "schedulingP50", "schedulingP99", "pending", "roundsPerSecond")
 
 
 class _Step(NamedTuple):
     at: float
-    bound: float | None
-    p50: float | None
-    p99: float | None
-    pending: int
-    rounds: float | None
+    bound: float | None = None
+    p50: float | None = None
+    p99: float | None = None
+    pending: int | None = None
+    rounds: float | None = None
 
 
 class FigureHistory:
-    """The last 450 steps. ``latest`` are the figures of the last one, None while there are none."""
+    """What was found at each look. ``latest`` are the figures of the last one, None while there are none."""
 
     def __init__(self) -> None:
-        self._steps: deque[_Step] = deque(maxlen=MOST)
+        self._steps: deque[_Step] = deque(maxlen=_MOST)
         self.latest: Figures | None = None
 
     def add(self, at: float, found: Figures | None, pending: int) -> None:
-        """Add a step; ``found`` None: the bridge did not answer."""
+        """Add a look; ``found`` None: the bridge did not answer."""
         self.latest = found
         if found is None:
-            self._steps.append(_Step(at, None, None, None, pending, None))
-            return
-        median, most = (None if math.isnan(each) else round(each, 6) for each in found.scheduling)
-        self._steps.append(_Step(at, round(found.bound, 3), median, most, pending, round(found.rounds, 3)))
+            self._steps.append(_Step(at, pending=pending))
+        else:
+            median, most = (None if math.isnan(each) else round(each, 6) for each in found.scheduling)
+            self._steps.append(
+                _Step(at, round(found.bound, 3), median, most, pending, round(found.rounds, 3))
+            )
+        while self._steps[0].at < at - KEPT_SECONDS:
+            self._steps.popleft()
 
     def as_json(self) -> dict[str, list[Any]]:
-        """Return the steps as columns."""
-        columns = list(zip(*self._steps, strict=True)) or [()] * (len(_COLUMNS) + 1)
-        return {name: list(column) for name, column in zip(("at", *_COLUMNS), columns, strict=True)}
+        """Return the looks as columns; in the middle of each gap is one at which nothing is known."""
+        steps = list(self._steps)
+        gaps = [
+            _Step((first.at + second.at) / 2)
+            for first, second in pairwise(steps)
+            if second.at - first.at > GAP_SECONDS
+        ]
+        columns = list(zip(*sorted([*steps, *gaps], key=lambda each: each.at), strict=True))
+        named = zip(("at", *_COLUMNS), columns or [()] * (len(_COLUMNS) + 1), strict=True)
+        return {name: list(column) for name, column in named}

@@ -49,11 +49,27 @@ class About:
 
 @dataclass(slots=True)
 class SolverStanding:
-    """Whether a solver answers, and where it is asked."""
+    """Whether a solver answers, and where it is asked. ``since``: when that began, 0 before it was first asked."""
 
     state: SolverState
     target: str
     round_failures: int = 0
+    since: float = 0.0
+
+
+@dataclass(slots=True)
+class BridgeStanding:
+    """Whether the bridge shows its figures, None if it never did. ``since``: when that began."""
+
+    answers: bool | None = None
+    since: float = 0.0
+
+    def heard(self, at: float, *, answers: bool) -> bool:
+        """Take whether it has answered; returns whether that is news."""
+        if answers == self.answers or (not answers and self.answers is None):
+            return False
+        self.answers, self.since = answers, at
+        return True
 
 
 @dataclass(slots=True)
@@ -85,7 +101,17 @@ class Known:
     versions: Versions
     solver: SolverStanding
     leader: LeaderStanding = field(default_factory=LeaderStanding)
+    bridge: BridgeStanding = field(default_factory=BridgeStanding)
     history: FigureHistory = field(default_factory=FigureHistory)
     rounds: RoundBook = field(default_factory=RoundBook)
     groups: GroupObjects = field(default_factory=GroupObjects)
     zones: dict[str, NodeResourceTopology] = field(default_factory=dict)
+
+    def session(self) -> dict[str, Any]:
+        """Return what is looked at, and whether the programs are there."""
+        solver, bridge = self.solver, self.bridge
+        return {
+            **self.about.as_json(),
+            "solver": {"state": solver.state, "target": solver.target, "since": solver.since},
+            "bridge": {"answers": bridge.answers, "since": bridge.since},
+        }

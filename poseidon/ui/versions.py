@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-SUBJECTS = ("overview", "flow", "cluster", "pending", "groups")
+SUBJECTS = ("session", "overview", "flow", "cluster", "pending", "groups")
 
 
 class Versions:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
 import grpc
@@ -221,6 +221,41 @@ async def test_whoever_looks_at_a_flow_for_long_is_told_of_the_next(monkeypatch)
         assert (await found.source.flow(1)).round == 1
 
 
+def newer_session(known, before):
+    known.versions.publish()
+    return known.versions.of("session") > before
+
+
+async def test_a_solver_or_bridge_that_goes_is_told_to_every_view():
+    async with running_cluster() as cluster, AsyncExitStack() as bridge, AsyncExitStack() as solver:
+        base = await bridge.enter_async_context(pages(metrics=METRICS, configz=""))
+        target = await solver.enter_async_context(solving(FakeSolver()))
+        async with Following(cluster.url, target, base=base) as found:
+            known = found.known
+            assert known.session()["solver"]["since"] == 0  # nobody has been asked yet
+            assert known.session()["bridge"] == {"answers": None, "since": 0.0}
+            found.audience.streams = 1
+            await until(lambda: known.solver.state == "connected" and known.bridge.answers, within=20)
+            since = known.solver.since
+            assert since > 0
+            for part, gone in ((solver, "solver"), (bridge, "bridge")):
+                known.versions.publish()
+                before = known.versions.of("session")
+                await part.aclose()
+                await until(partial(newer_session, known, before), within=20)
+                assert known.session()[gone]["since"] >= since
+            assert (known.solver.state, known.bridge.answers) == ("unreachable", False)
+
+
+async def test_flows_are_there_for_whoever_looks_at_the_overview(monkeypatch):
+    monkeypatch.setattr("poseidon.ui.sources.solver._PAUSE_SECONDS", 0.0)
+    solver = FakeSolver()
+    solver.ran(3)
+    async with following(solver) as (_, found):
+        found.audience.asked("overview")
+        await until(lambda: found.known.rounds.shown() == [3], within=20)
+
+
 async def test_an_old_solver_knows_no_flows():
     solver = FakeSolver()
     solver.old = True
@@ -264,11 +299,13 @@ async def test_nobody_answers():
             await found.source.verdicts(found.known.store.pod("default/p"))
 
 
-async def test_a_page_that_nobody_looks_at_asks_nobody():
+async def test_a_page_that_nobody_looks_at_asks_the_solver_nothing_and_goes_on_taking_figures():
     solver = FakeSolver()
     async with following(solver) as (_, found):
         await until(lambda: found.known.solver.state == "connected", within=20)
-        await asyncio.sleep(0.3)
+        history = found.known.history
+        await until(lambda: len(history.as_json()["at"]) > 3, within=20)
+        await until(lambda: found.known.store.requested.taken > 1, within=20)
         at_rest = len(solver.asked)
         await asyncio.sleep(0.3)
         assert len(solver.asked) == at_rest

@@ -232,7 +232,7 @@ async def test_a_stream_tells_what_has_changed():
         event, data, _ = await lines_of(stream, 3)
         assert event == "event: changed"
         first = json.loads(data.removeprefix("data: "))
-        assert set(first) == {"overview", "flow", "cluster", "pending", "groups"}
+        assert set(first) == {"session", "overview", "flow", "cluster", "pending", "groups"}
         source.known.versions.publish()
         source.known.versions.mark("pending")
         source.known.versions.publish()

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from poseidon.explanations import Charge, Verdict
 from poseidon.kube.api.node_topology import NodeResourceTopology
 from poseidon.live.figures import Figures, Quantiles
+from poseidon.ui.history import FigureHistory
 from poseidon.ui.views.amounts import amount_text, requests_text
 from poseidon.ui.views.cluster import cluster
 from poseidon.ui.views.nodes import node
-from poseidon.ui.views.overview import overview
+from poseidon.ui.views.overview import overview, utilisation
 from poseidon.ui.views.pending import pending, reason_key
 from poseidon.ui.views.pods import PodQuery, pod, pods
 from poseidon.ui.views.room import Taker, fewest
@@ -76,6 +77,8 @@ def test_pending_by_reason(small):
         "pods": 3,
         "oldest": 100.0,
         "median": 40.0,
+        "oldestSince": NOW - 100,
+        "medianSince": NOW - 40,
         "examples": ["a/w1", "a/w2", "b/w3"],
         "kinds": 2,
     }
@@ -110,6 +113,7 @@ def test_overview(small):
     everything.leader.held_by("two")
     found = overview(everything)
     assert (found["nodes"], found["pods"]) == (3, {"bound": 3, "pending": 4, "others": 0})
+    assert found["waiting"] == {"unschedulable": 3, "new": 1, "gated": 0}
     assert found["figures"]["boundPerSecond"] == 2.5
     assert found["history"] == {
         "at": [NOW, NOW + 2],
@@ -121,6 +125,9 @@ def test_overview(small):
     }
     assert [each["pods"] for each in found["pendingByReason"]] == [3, 1]
     (only,) = found["rounds"]
+    assert only["flow"] is False
+    everything.rounds.put_flow(pb.RoundFlow(round=5))
+    assert [each["flow"] for each in overview(everything)["rounds"]] == [True]
     assert (only["round"], only["placed"], only["pending"], only["evictions"], only["cost"]) == (
         5,
         1,
@@ -130,6 +137,45 @@ def test_overview(small):
     )
     assert set(only["seconds"]) == {"snapshot", "network", "solve", "admit"}
     assert found["leader"] == {"holder": "two", "leads": None, "others": ["one"]}
+
+
+def test_utilisation_of_the_cluster_by_resource():
+    gpus = {"nvidia.com/gpu": "4"}
+    found = store(
+        make_node("n1", **gpus),
+        make_node("n2"),
+        make_pod("a/p1", node="n1", cpu="1500m"),
+        make_pod("a/p2", node="gone", cpu="3"),  # its node does not exist: it fills none
+        make_pod("a/p3"),
+    )
+    rows = {each["resource"]: each for each in utilisation(found)}
+    assert list(rows) == ["cpu", "memory", "pods", "nvidia.com/gpu"]
+    assert rows["cpu"] == {
+        "resource": "cpu",
+        "allocatable": 8000,
+        "requested": 1500,
+        "used": None,
+        "text": {"allocatable": "8", "requested": "1500m", "used": None},
+    }
+    assert (rows["pods"]["requested"], rows["pods"]["allocatable"]) == (1, 20)
+    assert (rows["nvidia.com/gpu"]["requested"], rows["nvidia.com/gpu"]["allocatable"]) == (0, 4)
+    found.used([("n1", {"cpu": 700}, NOW)])
+    assert utilisation(found)[0]["used"] is None  # n2 does not say
+    found.used([("n2", {"cpu": 300}, NOW)])
+    assert utilisation(found)[0]["used"] == 1000
+
+
+def test_a_gap_in_the_history_is_a_gap():
+    history = FigureHistory()
+    assert history.as_json()["at"] == []
+    for at in (0, 2, 12, 112, 114):
+        history.add(NOW + at, None, at)
+    found = history.as_json()
+    assert [at - NOW for at in found["at"]] == [0, 2, 12, 62, 112, 114]
+    assert found["pending"] == [0, 2, 12, None, 112, 114]
+    history.add(NOW + 905, None, 1)
+    # What is older than a quarter of an hour is forgotten.
+    assert [at - NOW for at in history.as_json()["at"]] == [12, 62, 112, 114, 509.5, 905]
 
 
 def test_cluster_as_columns(small):

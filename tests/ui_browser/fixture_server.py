@@ -27,7 +27,7 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-cache",
 }
-VIEWS = ("overview", "flow", "cluster", "pending", "groups")
+VIEWS = ("session", "overview", "flow", "cluster", "pending", "groups")
 ALL = {
     "figures": True,
     "flow": True,
@@ -52,6 +52,12 @@ class FixtureServer:
     def __init__(self, capabilities: dict[str, bool] | None = None, *, empty: bool = False) -> None:
         self.capabilities = ALL | (capabilities or {})
         self.empty, self.version, self.port, self.failing = empty, 1, 0, False
+        self.solver: dict[str, Any] = {
+            "state": "connected",
+            "target": "firmament:9090",
+            "since": fixtures.NOW,
+        }
+        self.bridge: dict[str, Any] = {"answers": True, "since": fixtures.NOW}
         self.asked: list[str] = []
         self.hears = asyncio.Event()  # set with each question
         self._runner: web.AppRunner | None = None
@@ -154,6 +160,8 @@ class FixtureServer:
                 return self._session()
             case ["overview"]:
                 return fixtures.overview(self.version)
+            case ["flow"] if query.get("round") == "3":
+                return None
             case ["flow", *below]:
                 return fixtures.flow_answer(below, query, offset, limit)
             case ["cures", job]:
@@ -168,6 +176,8 @@ class FixtureServer:
             "poseidon": "0.1.0",
             "capabilities": self.capabilities,
             "warnings": [],
+            "solver": self.solver,
+            "bridge": self.bridge,
         }
 
     def _cure(self, job: str) -> dict[str, Any] | None:
@@ -194,6 +204,7 @@ class FixtureServer:
                 "rounds": [],
             }
             | {"nodes": 0, "pods": {"bound": 0, "pending": 0, "others": 0}, "figures": None}
+            | {"waiting": {"unschedulable": 0, "new": 0, "gated": 0}, "utilisation": []}
             | {"leader": {"holder": None, "leads": None, "others": []}},
             "flow": fixtures.flow(1_100, "")
             | {"nodes": [], "links": [], "rounds": [], "tasks": 0, "placed": 0, "priceMost": 0, "round": 0},

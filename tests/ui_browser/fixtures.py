@@ -70,6 +70,27 @@ def figures(t: int) -> dict[str, Any]:
     }
 
 
+def utilisation(t: int) -> list[dict[str, Any]]:
+    rows: list[tuple[str, int, int, int | None, str, str, str | None]] = [
+        ("cpu", 320_000_000, 198_400_000 + 1000 * t, 121_000_000, "320000", "198400", "121000"),
+        ("memory", 2**50, 5 * 2**47, None, "1Pi", "640Ti", None),
+        ("pods", 1_100_000, 92_000, None, "1100000", "92000", None),
+        ("ephemeral-storage", 2**50, 2**45, None, "1Pi", "32Ti", None),
+        ("nvidia.com/gpu", 1_200, 1_200, None, "1200", "1200", None),
+        (HOSTILE[0], 10, 20, None, "10", "20", None),
+    ]
+    return [
+        {
+            "resource": name,
+            "allocatable": offered,
+            "requested": requested,
+            "used": used,
+            "text": {"allocatable": a, "requested": r, "used": u},
+        }
+        for name, offered, requested, used, a, r, u in rows
+    ]
+
+
 def overview(t: int) -> dict[str, Any]:
     chance = random.Random(5)
     at = [NOW + 2 * (i + t) for i in range(-449, 1)]
@@ -83,6 +104,8 @@ def overview(t: int) -> dict[str, Any]:
     return {
         "nodes": NODES,
         "pods": {"bound": PODS - pending - 1_420, "pending": pending, "others": 1_420},
+        "waiting": {"unschedulable": pending - 400, "new": 388, "gated": 12},
+        "utilisation": utilisation(t),
         "figures": figures(t),
         "history": {
             "at": at,
@@ -124,6 +147,7 @@ def round_of(n: int) -> dict[str, Any]:
         "pending": tasks - int(tasks * 0.62),
         "evictions": (n % 41 == 0 and 3) or 0,
         "certified": n % 23 != 0,
+        "flow": n % 2 == 0 or n > 1_085,
         "gap": 0.0 if n % 23 else 0.0042,
         "cost": chance.randrange(40_000, 900_000),
     }

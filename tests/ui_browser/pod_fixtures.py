@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from typing import Any
 
 from tests.ui_browser.fixtures import HOSTILE, MODELS, NOW, REASONS, WORK, ZONES, node, node_name
@@ -20,6 +21,8 @@ def pending(by: str, offset: int, limit: int) -> dict[str, Any]:
                 "class": f"class-{i}-{WORK[i]}",
                 "pods": n,
                 "oldest": 86_000 / (i + 1),
+                "oldestSince": time.time() - 86_000 / (i + 1),
+                "medianSince": time.time() - 9_000 / (i + 1),
                 "median": 340 / (i + 1),
                 "examples": [pod_name(i, j) for j in range(3)],
                 "kinds": kinds,
@@ -88,6 +91,13 @@ def pod(name: str) -> dict[str, Any]:
         "priority": 1_000,
         "class": "class-0-train-large",
         "group": "research/train-large",
+        "requests": {"cpu": "4", "memory": "16Gi", "nvidia.com/gpu": "1"},
+        "selectors": [
+            "node has disk=ssd",
+            "apart from pods with app=train by kubernetes.io/hostname",
+            HOSTILE[0],
+        ],
+        "tolerations": ["dedicated=training:NoSchedule"],
         "reason": ""
         if bound
         else "0/10000 nodes are available: 6120 Insufficient cpu, 3880 node(s) had untolerated taint(s).",

@@ -18,6 +18,64 @@ async def test_a_change_is_shown(page, server):
     await page.until(f"document.querySelector('.round-line a').textContent !== {before!r}")
 
 
+async def test_ages_grow_while_nothing_changes(page, server):
+    await page.open("#/pending")
+    await page.shows("oldest 24 h")
+    asked = len(server.asked)
+    await page.value("void (Date.now = ((now) => () => now() + 7_200_000)(Date.now))")
+    await page.shows("oldest 26 h")
+    assert len(server.asked) == asked
+
+
+async def test_ages_are_counted_from_the_clock_of_the_server(page, server):
+    source = "Date.now = ((now) => () => now() - 7_200_000)(Date.now)"
+    added = await page.call("Page.addScriptToEvaluateOnNewDocument", source=source)
+    try:
+        await page.open("#/pending")
+        await page.shows("oldest 24 h")
+    finally:
+        await page.call("Page.removeScriptToEvaluateOnNewDocument", identifier=added["identifier"])
+
+
+async def test_a_bar_of_a_round_leads_to_its_flow_or_nowhere(page, server):
+    await page.open("#/overview")
+    strip = await page.value("document.querySelector('.strip').getBoundingClientRect().toJSON()")
+    number = "document.querySelector('.strip').getAttribute('aria-valuenow')"
+    kept = "document.querySelector('.strip').classList.contains('leads')"
+    x, seen = strip["right"] - 4, set()
+    while len(seen) < 2 and x > strip["left"] + 60:
+        await page.move(x, strip["top"] + 40)
+        await asyncio.sleep(0.05)
+        if (leads := await page.value(kept)) not in seen:
+            seen.add(leads)
+            at = await page.value(number)
+            await page.press_at(x, strip["top"] + 40)
+            await asyncio.sleep(0.2)
+            assert await page.value("location.hash") == (f"#/flow?round={at}" if leads else "#/overview")
+            if leads:
+                await page.value("history.back()")
+                await page.until("!!document.querySelector('.strip svg')")
+        x -= 7
+    assert seen == {True, False}
+
+
+async def test_the_heat_map_keeps_its_place_when_a_node_is_opened(page, server):
+    await page.open("#/cluster")
+    place = (
+        "(() => { const box = document.querySelector('.heat canvas').getBoundingClientRect();"
+        " return [box.x, box.y, box.width, box.height, scrollY].join(); })()"
+    )
+    await page.value("scrollTo(0, 80)")
+    before = await page.value(place)
+    box = await page.value("document.querySelector('.heat canvas').getBoundingClientRect().toJSON()")
+    await page.press_at(box["x"] + 25, box["y"] + 60)
+    await page.shows("What happened")
+    assert await page.value(place) == before
+    await page.key("Escape")
+    await page.shows("mean of nodes, requested")
+    assert await page.value(place) == before
+
+
 async def test_data_stay_while_the_server_is_gone_and_come_again_with_it(page, server):
     await page.open("#/pending")
     await asyncio.sleep(2.5)  # the other views are loaded once there is time

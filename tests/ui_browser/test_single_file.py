@@ -20,6 +20,13 @@ async def test_verdicts_are_read_without_a_server(browser, tmp_path):
     await tab.call("Page.navigate", url=page.as_uri())
     await tab.shows("6 nodes feasible, 2 not")
     await tab.shows("node(s) were unschedulable")
+    nav = "[...document.querySelectorAll('.nav a')].map((each) => each.textContent.trim()).join()"
+    assert await tab.value(nav) == "Pod"
+    await tab.click(".nav a")
+    await tab.shows("6 nodes feasible, 2 not")
+    assert await tab.value("!document.querySelector('[role=combobox], .search')")
+    # Nothing leads to a view that the file has not.
+    assert await tab.value("[...document.querySelectorAll('main a[href]')].length") == 0
     await tab.value("location.hash = '#/cluster'")
     await tab.until("!document.body.innerText.includes('6 nodes feasible')")
     assert tab.complaints == []

@@ -18,7 +18,13 @@ VIEWS = {
         "Insufficient nvidia.com/gpu",
         "poseidon-7c9f8d6b5-h8wzt",
         "Standby",
+        "Utilisation",
+        "198,400 of 320,000, 121,000 measured",
+        "62 %",
+        "6,006 unschedulable, 388 new, 12 gated",
+        "certified optimal",
     ],
+    "#/flow?round=3": ["The flow of round 3 is not kept", "The newest round"],
     "#/flow": [
         "Placed on, or kept waiting by",
         "eu-west-1b",
@@ -59,6 +65,10 @@ VIEWS = {
         "runner-up",
         "chosen",
         "212 nodes feasible",
+        "16Gi memory",
+        "node has disk=ssd",
+        "apart from pods with app=train by kubernetes.io/hostname",
+        "dedicated=training:NoSchedule",
     ],
     "#/pods/research/train-large-1": [
         "Why it waits",
@@ -80,8 +90,9 @@ VIEWS = {
 async def test_a_view_shows_its_data_and_fits_narrow_windows(page, view):
     if view in {
         "#/pods/research/absent",
+        "#/flow?round=3",
         "#/nothing",
-    }:  # the one is not there for the server, the other has no heading
+    }:  # the first two are not there for the server, the last has no heading
         await page.call("Log.disable")
     await page.open(view if view != "#/nothing" else "#/overview")
     await page.value(f"location.hash = {view!r}")
@@ -124,6 +135,23 @@ async def test_a_failure_is_told_while_the_data_stay(page, server):
     server.failing = False
     server.change()
     await page.until("!document.body.innerText.includes('the API server did not answer')")
+
+
+@pytest.mark.parametrize("view", ["overview", "flow", "cluster", "pending", "pods", "groups"])
+async def test_every_view_says_at_its_top_that_a_program_has_gone(page, server, view):
+    await page.open(f"#/{view}")
+    server.solver = {"state": "unreachable", "target": "firmament:9090", "since": 1_790_000_000}
+    server.change()
+    await page.shows("The solver has not answered since")
+    top = "document.querySelector('.banner.gone').getBoundingClientRect().bottom"
+    assert await page.value(f"{top} < document.querySelector('main').getBoundingClientRect().top + 1")
+    await page.shows("Not all there")
+    server.solver, server.bridge = {**server.solver, "state": "connected"}, {"answers": False, "since": 1.0}
+    server.change()
+    await page.shows("The bridge has shown no figures since")
+    server.bridge = {"answers": True, "since": 2.0}
+    server.change()
+    await page.until("!document.querySelector('.banner.gone')")
 
 
 async def test_only_what_is_shown_is_asked_for(page, server):

@@ -2,14 +2,14 @@
 // first shown.
 
 import { html, render, useEffect, useErrorBoundary, useRef, useState } from "./vendor/preact.js";
-import { get } from "./data/api.js";
+import { get, isFile } from "./data/api.js";
 import { announce } from "./data/announce.js";
 import { connection, open, start, versions } from "./data/live.js";
 import { own } from "./data/own.js";
 import { link, route } from "./data/route.js";
 import { useStore } from "./data/store.js";
 import { switchTheme, theme } from "./data/theme.js";
-import { many } from "./data/text.js";
+import { many, time } from "./data/text.js";
 import { Card, Empty, Failure, Loading, Unavailable } from "./views/parts.js";
 import { Search } from "./views/search.js";
 
@@ -24,10 +24,11 @@ const VIEWS = {
   report: ["Report", () => import("./views/report.js"), "report"],
 };
 
-/** The views that stand in the navigation: a report alone where there is one, else all others. */
+/** The views that stand in the navigation: of a file the one that it holds, else all but reports. */
 function listed(session) {
-  const report = session?.source === "report";
-  return Object.entries(VIEWS).filter(([name]) => (name === "report") === report);
+  return Object.entries(VIEWS).filter(([name, [, , capability]]) =>
+    isFile ? capability !== null && session?.capabilities[capability] : name !== "report",
+  );
 }
 
 function Mark() {
@@ -50,32 +51,34 @@ function ThemeSwitch() {
 function Header({ session, view }) {
   const { state } = useStore(connection);
   const nav = useRef(null);
+  const here = useRef(location.hash).current;
   useEffect(() => {
-    const here = nav.current.querySelector("[aria-current]");
-    if (here) nav.current.scrollLeft = here.offsetLeft - 60; // in narrow windows
+    const current = nav.current.querySelector("[aria-current]");
+    if (current) nav.current.scrollLeft = current.offsetLeft - 60; // in narrow windows
   }, [view]);
   const words = {
     connected: ["good", "Live"],
     connecting: ["", "Connecting"],
     broken: ["warn", "Disconnected"],
   };
-  const [tone, word] =
+  let [tone, word] =
     session?.source === "live" || !session || state !== "connected" ? words[state] : ["", "Saved"];
+  if (state === "connected" && gone(session).length > 0) [tone, word] = ["bad", "Not all there"];
   return html`<header class="header">
-    <a class="brand" href=${link("overview")}>
+    <a class="brand" href=${isFile ? here : link("overview")}>
       <${Mark} /><span>Poseidon</span> ${session?.title && html`<span class="cluster name">${session.title}</span>`}
     </a>
     <nav class="nav" aria-label="Views" ref=${nav}>
       <ul>
         ${listed(session).map(
           ([name, [title]]) => html`<li key=${name}>
-            <a href=${link(name)} aria-current=${name === view ? "page" : undefined}>${title}</a>
+            <a href=${isFile ? here : link(name)} aria-current=${name === view ? "page" : undefined}>${isFile && name === "pods" ? "Pod" : title}</a>
           </li>`,
         )}
       </ul>
     </nav>
     <div class="header-end">
-      ${session?.source !== "report" && html`<${Search} />`}
+      ${!isFile && html`<${Search} />`}
       <span class="status" title=${word}><span class="dot ${tone}"></span><span class="word">${word}</span></span>
       <${ThemeSwitch} />
     </div>
@@ -104,6 +107,28 @@ function Banner() {
     <span>Disconnected, retrying${state === "broken" ? ` in ${seconds} s` : ""}. What is shown may be old.</span>
     <button class="link-button" onClick=${open}>Retry now</button>
   </div>`;
+}
+
+/** What has gone of the programs that are looked at, a line each. */
+function gone(session) {
+  const { solver, bridge } = session ?? {};
+  const lines = [];
+  if (solver?.since && solver.state === "unreachable")
+    lines.push(
+      `The solver has not answered since ${time(solver.since)} (${solver.target}). No pod is placed meanwhile; rounds and prices are of before.`,
+    );
+  if (solver?.state === "refused") lines.push(`The solver refuses the bridge since ${time(solver.since)}.`);
+  if (bridge?.answers === false)
+    lines.push(`The bridge has shown no figures since ${time(bridge.since)}. If it is gone, no pod is bound meanwhile.`);
+  return lines;
+}
+
+/** Stands at the top of every view while a program is gone. */
+function Gone({ session }) {
+  const lines = gone(session);
+  const text = lines.join(" ");
+  useEffect(() => announce(text), [text]);
+  return lines.map((line) => html`<div class="banner gone" key=${line}><span>${line}</span></div>`);
 }
 
 /** The module of a view, once it is there. */
@@ -164,12 +189,13 @@ function Warnings({ texts }) {
   </details>`;
 }
 
-/** What this is; of files it may change while they are worked on, of a running pair with the server alone. */
+/** What this is, and whether its programs are there; of files it may change while they are worked on. */
 function useSession() {
   const [state, setState] = useState({ session: null, error: null });
   const { state: stream } = useStore(connection);
   const vector = useStore(versions);
-  const step = state.session && state.session.source !== "live" ? JSON.stringify(vector) : "";
+  const live = state.session?.source === "live";
+  const step = live ? vector.session : state.session && JSON.stringify(vector);
   useEffect(() => {
     const waiting = new AbortController();
     get("session", waiting.signal).then(
@@ -202,6 +228,7 @@ function App() {
   }, [page]);
   return html`<${Header} session=${session} view=${where.view} />
     <${Banner} />
+    <${Gone} session=${session} />
     <main class="main" id="content" tabindex="-1" ref=${main}>
       ${session?.warnings.length > 0 && html`<${Warnings} texts=${session.warnings} />`}
       ${error && !session && html`<${Failure} error=${error} />`}

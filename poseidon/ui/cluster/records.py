@@ -21,6 +21,7 @@ from poseidon.pods.tasks import (
     workload_of,
 )
 from poseidon.pods.visibility import APP_GROUP_LABEL, WORKLOAD_LABEL
+from poseidon.ui.cluster.pod_rules import NO_RULES, PodRules, pod_rules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,7 +62,8 @@ class PodRecord(Struct):
     """A pod. ``since``: when it came into its phase; times are seconds since the epoch, 0 for none.
 
     ``task_class``: the workload that it is of, in the words of the solver's jobs. ``requests`` are shared among pods
-    that ask for the same. ``said``: what was said of it while it waited, oldest first, as pairs of time and text.
+    that ask for the same, and so are ``rules``. ``said``: what was said of it while it waited, oldest first, as pairs
+    of time and text.
     """
 
     uid: str
@@ -74,6 +76,7 @@ class PodRecord(Struct):
     task_class: str
     scheduler: str
     requests: Mapping[str, int]
+    rules: PodRules = NO_RULES
     reason: str = ""
     nominated: str = ""
     group: Membership | None = None
@@ -122,6 +125,7 @@ class Recorder:
 
     def __init__(self) -> None:
         self._requests: dict[tuple[tuple[str, int], ...], Mapping[str, int]] = {}
+        self._rules: dict[PodRules, PodRules] = {}
         self._words: dict[str, str] = {}
 
     def pod(self, uid: str, pod: Pod, move_to: str, now: float) -> PodRecord:
@@ -155,6 +159,7 @@ class Recorder:
             task_class=self._word(workload_of(pod)[:_MOST_NAME]),
             scheduler=self._word(scheduler_of(pod)[:_MOST_NAME]),
             requests=self._shared(pod),
+            rules=self._shared_rules(pod),
             reason=self._word(reason),
             nominated="" if spec.node_name else pod.status.nominated_node_name,
             group=_group(pod),
@@ -175,6 +180,12 @@ class Recorder:
         if len(self._requests) > _MOST_SHAPES:
             self._requests.clear()
         return self._requests.setdefault(key, found)
+
+    def _shared_rules(self, pod: Pod) -> PodRules:
+        found = pod_rules(pod.spec)
+        if len(self._rules) > _MOST_SHAPES:
+            self._rules.clear()
+        return self._rules.setdefault(found, found)
 
     def _word(self, text: str) -> str:
         """Return an equal text that many records can share."""

@@ -35,7 +35,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _log = logging.getLogger(__name__)
 
 HEALTH = "/healthz"
-_EVENTS = "/api/v1/events"
+_EVENTS, _OVERVIEW = "/api/v1/events", "/api/v1/overview"
 _PUBLISH_SECONDS = 1.0
 _LARGEST_BODY = 16 << 10
 _LONGEST_LINE = 8190
@@ -157,7 +157,7 @@ class Server:
             return _busy("too many requests at a time")
         try:
             if request.path != PATH:
-                self._audience.asked()
+                self._audience.asked("overview" if request.path == _OVERVIEW else "")
             return await handler(request)
         finally:
             self._gate.leave()

@@ -51,8 +51,8 @@ class Routes:
 
     async def session(self, request: web.Request) -> web.Response:
         """What is looked at."""
-        value = {**self._known.about.as_json(), "poseidon": poseidon.__version__}
-        return self._answers.fresh(request, value)
+        value = {**self._known.session(), "poseidon": poseidon.__version__}
+        return self._answers.fresh(request, value, self._known.versions.of("session"))
 
     async def overview(self, request: web.Request) -> web.Response:
         """How things stand."""

@@ -30,6 +30,8 @@ class FigurePoll:
         pages = await asyncio.gather(*map(page, self._urls))
         # Tens of thousands of lines where there are many labels: not in the way of answers.
         values = await asyncio.to_thread(_together, *pages)
+        if known.bridge.heard(now, answers=values is not None):
+            known.versions.mark("session")
         if values is None:
             self._before = None
             known.history.add(now, None, len(known.store.waiting))
@@ -39,10 +41,14 @@ class FigurePoll:
             known.history.add(now, found, len(known.store.waiting))
             known.leader.leads = found.leads
             known.solver.round_failures = found.failures
+            state = known.solver.state
             if found.refused:
                 known.solver.state = "refused"
-            elif known.solver.state == "refused":
+            elif state == "refused":
                 known.solver.state = "connected"
+            if known.solver.state != state:
+                known.solver.since = now
+                known.versions.mark("session")
         known.versions.mark("overview")
 
 

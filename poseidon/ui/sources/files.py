@@ -125,7 +125,7 @@ class FileSource:
             found = pb.RoundFlow.FromString(content)
             found.ended = saved.ended
             self.known.rounds.put_flow(found)
-        self.known.versions.mark("flow")
+        self.known.versions.mark("flow", "overview")
 
     async def verdicts(self, pod: PodRecord) -> Mapping[str, Verdict]:
         """Ask a solver in a process beside this one. Raises ``NotExplainedError``."""

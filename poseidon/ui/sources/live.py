@@ -33,7 +33,11 @@ _SAMPLE_SECONDS = 10.0
 _CONFIGURATION_SECONDS = 60.0
 _LEASE_SECONDS = 10.0
 _USE_SECONDS = 30.0
-_POLL_SECONDS = 2.0
+_POLL_SECONDS, _REST_SECONDS = 2.0, 10.0
+"""Between two looks at figures: while somebody looks at the page, and while nobody does."""
+
+_EAGER_NODES = 2000
+"""Up to so many, flows of rounds are asked for while somebody looks at the overview, which leads to them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,7 @@ class LiveOptions:
 
 
 class LiveSource:
-    """See ``Source``. Nothing is asked for figures and rounds while nobody looks."""
+    """See ``Source``. While nobody looks, figures are asked for at a slower pace, and nothing else is."""
 
     def __init__(self, environment: Environment, options: LiveOptions, audience: Audience) -> None:
         versions = Versions()
@@ -74,23 +78,20 @@ class LiveSource:
         self.known = Known(about, store, versions, solver)
         self._environment, self._options, self._audience = environment, options, audience
         self._measured = MeasuredUse(store, environment.wall)
-        self._solver = SolverPoll(self.known, options.targets, options.cluster, options.tls)
+        self._solver = SolverPoll(self.known, options.targets, options.cluster, options.tls, environment.wall)
         self._figures = FigurePoll(self.known, options.bridge_url, options.solver_url, environment.clock)
         self._lease = LeasePoll(self.known, environment.transport, options.configuration)
         self._reflectors = followers(environment, self.known, self._measured)
 
     async def run(self) -> None:
         """Follow and ask for ever."""
-        wall = self._environment.wall
         async with asyncio.TaskGroup() as parts:
             for each in self._reflectors:
                 parts.create_task(each.run())
             parts.create_task(self._note_first_lists())
-            parts.create_task(self._while_looked_at(_POLL_SECONDS, lambda: self._figures.step(wall())))
+            parts.create_task(self._take_figures())
             parts.create_task(
-                self._while_looked_at(
-                    _POLL_SECONDS, lambda: self._solver.step(flows=self._audience.looks("flow"))
-                )
+                self._while_looked_at(_POLL_SECONDS, lambda: self._solver.step(flows=self._wants_flows()))
             )
             parts.create_task(self._while_looked_at(_LEASE_SECONDS, self._lease.step))
             transport = self._environment.transport
@@ -115,13 +116,33 @@ class LiveSource:
         self.known.store.live = True
         self.known.versions.mark("overview", "cluster", "pending", "groups")
 
-    async def _while_looked_at(self, seconds: float, step: Callable[[], Awaitable[None]]) -> None:
-        """Do a step at once, and then every so many seconds while somebody looks; what fails is told in the log."""
+    async def _take_figures(self) -> None:
+        """Look at the figures for ever, so that there is a history whenever somebody comes."""
         while True:
-            try:
-                await step()
-            except Exception:  # noqa: BLE001 - whatever they answer, the next look may be better
-                _log.exception("a look at the running programs failed")
+            await self._safely(lambda: self._figures.step(self._environment.wall()))
+            await self._environment.sleep(_POLL_SECONDS)
+            if not self._audience.looks():
+                rest = asyncio.create_task(self._environment.sleep(_REST_SECONDS - _POLL_SECONDS))
+                comes = asyncio.create_task(self._audience.wait())
+                await asyncio.wait((rest, comes), return_when=asyncio.FIRST_COMPLETED)
+                for each in (rest, comes):
+                    each.cancel()
+
+    def _wants_flows(self) -> bool:
+        looks = self._audience.looks
+        return looks("flow") or (looks("overview") and len(self.known.store.nodes) <= _EAGER_NODES)
+
+    async def _safely(self, step: Callable[[], Awaitable[None]]) -> None:
+        """Do a step; what fails is told in the log."""
+        try:
+            await step()
+        except Exception:  # noqa: BLE001 - whatever they answer, the next look may be better
+            _log.exception("a look at the running programs failed")
+
+    async def _while_looked_at(self, seconds: float, step: Callable[[], Awaitable[None]]) -> None:
+        """Do a step at once, and then every so many seconds while somebody looks."""
+        while True:
+            await self._safely(step)
             await self._environment.sleep(seconds)
             await self._audience.wait()
 
@@ -129,8 +150,7 @@ class LiveSource:
         store, wall = self.known.store, self._environment.wall
         while True:
             await self._environment.sleep(_SAMPLE_SECONDS)
-            if self._audience.looks():
-                store.sample(wall())
+            store.sample(wall())
             store.forget_old(wall())
 
     async def _read_thresholds(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import grpc
@@ -38,8 +38,15 @@ _NOTHING_YET = (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.FAILED_PRECONDITION)
 class SolverPoll:
     """Asks the first of the solvers that answers. Old ones know neither rounds nor flows."""
 
-    def __init__(self, known: Known, targets: Sequence[str], cluster: str, tls: TlsFiles | None) -> None:
-        self._known = known
+    def __init__(
+        self,
+        known: Known,
+        targets: Sequence[str],
+        cluster: str,
+        tls: TlsFiles | None,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self._known, self._wall = known, wall
         self._targets, self._cluster, self._tls = tuple(targets), cluster, tls
         self._kept: OrderedDict[str, tuple[float, Mapping[str, Verdict]]] = OrderedDict()
         self._asking = asyncio.Semaphore(_AT_ONCE)
@@ -68,9 +75,10 @@ class SolverPoll:
         if answering:
             state = "refused" if solver.state == "refused" else "connected"
         target = answering or ", ".join(self._targets)
-        if (solver.state, solver.target) != (state, target):
+        if not solver.since or (solver.state, solver.target) != (state, target):
+            solver.since = self._wall() if not solver.since or solver.state != state else solver.since
             solver.state, solver.target = state, target
-            self._known.versions.mark("overview")
+            self._known.versions.mark("overview", "session")
 
     async def _ask(self, target: str, *, flows: bool) -> bool:
         """Ask one solver; returns whether it knows the cluster, as of several one drives it."""
@@ -123,7 +131,7 @@ class SolverPoll:
         flow = await stub.DescribeFlow(request, timeout=_PATIENCE)
         if flow.round:
             book.put_flow(flow)
-            self._known.versions.mark("flow")
+            self._known.versions.mark("flow", "overview")
 
     async def verdicts(self, pod: PodRecord) -> Mapping[str, Verdict]:
         """Ask about a pod, at most every 5 s. Raises ``NotExplainedError``."""

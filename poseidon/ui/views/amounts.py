@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 _BYTES = ("memory", "ephemeral-storage")
 _UNITS = ("Ki", "Mi", "Gi", "Ti", "Pi")
@@ -20,6 +20,12 @@ def amount_text(resource: str, amount: float) -> str:
             break
         value, unit = value / 1024, each
     return f"{round(value, 1):g}{unit}"
+
+
+def in_order(resources: Iterable[str]) -> list[str]:
+    """Return names of resources in the order in which people look for them."""
+    first = {"cpu": 0, "memory": 1, "pods": 2}
+    return sorted(resources, key=lambda each: (first.get(each, len(first)), each))
 
 
 def requests_text(requests: Mapping[str, int]) -> str:

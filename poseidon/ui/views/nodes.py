@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from poseidon.kube.parsing.quantities import MAX_AMOUNT, QuantityError, amount
 from poseidon.ui.cluster.node_entry import HISTORY, Happening
-from poseidon.ui.views.amounts import amount_text, requests_text
+from poseidon.ui.views.amounts import amount_text, in_order, requests_text
 
 if TYPE_CHECKING:
     from poseidon.kube.api.node_topology import NodeResourceTopology, ZoneResource
@@ -48,12 +48,8 @@ def node(known: Known, name: str, offset: int, limit: int) -> dict[str, Any] | N
 def _resources(entry: NodeEntry, requested: dict[str, int]) -> list[dict[str, Any]]:
     offered = entry.facts.allocatable if entry.facts is not None else {}
     used = entry.used or {}
-    names = [
-        *("cpu", "memory", "pods"),
-        *sorted((offered.keys() | requested.keys()) - {"cpu", "memory", "pods"}),
-    ]
     rows = []
-    for name in names:
+    for name in in_order(offered.keys() | requested.keys() | {"cpu", "memory", "pods"}):
         amounts = {
             "allocatable": offered.get(name),
             "requested": requested.get(name, 0),

@@ -2,32 +2,42 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from poseidon.kube.parsing.quantities import MAX_AMOUNT
+from poseidon.ui.cluster.records import GATED, NOT_LOOKED_AT
+from poseidon.ui.views.amounts import amount_text, in_order
 from poseidon.ui.views.pending import by_reason
 
 if TYPE_CHECKING:
+    from poseidon.ui.cluster.store import ClusterStore
     from poseidon.ui.known import Known
 
 _MOST_REASONS = 20
+_MOST_RESOURCES = 50
 
 
 def overview(known: Known) -> dict[str, Any]:
-    """Return the documented JSON object."""
+    """Return the documented JSON object. All counts of pods and nodes in it are of one moment."""
     bound, pending, others = known.store.counts()
     latest = known.history.latest
     reasons = sorted(
         by_reason(known.store.waiting.values()).items(), key=lambda item: (-len(item[1]), item[0])
     )
+    shown = set(known.rounds.shown())
     return {
         "nodes": sum(1 for _ in known.store.known_nodes()),
         "pods": {"bound": bound, "pending": pending, "others": others},
+        "waiting": _waiting(known.store),
+        "utilisation": utilisation(known.store),
         "figures": None if latest is None else latest.as_json(),
         "history": known.history.as_json(),
         "pendingByReason": [
             {"reason": reason, "pods": len(pods)} for reason, pods in reasons[:_MOST_REASONS]
         ],
-        "rounds": known.rounds.summaries(),
+        "rounds": [{**each, "flow": each["round"] in shown} for each in known.rounds.summaries()],
         "leader": {
             "holder": known.leader.holder,
             "leads": known.leader.leads,
@@ -39,3 +49,39 @@ def overview(known: Known) -> dict[str, Any]:
             "roundFailures": known.solver.round_failures,
         },
     }
+
+
+def _waiting(store: ClusterStore) -> dict[str, int]:
+    """Return the pods that wait, by how far they are."""
+    found = Counter(
+        "gated" if each.phase == GATED else "new" if each.reason == NOT_LOOKED_AT else "unschedulable"
+        for each in store.waiting.values()
+    )
+    return {name: found[name] for name in ("unschedulable", "new", "gated")}
+
+
+def utilisation(store: ClusterStore) -> list[dict[str, Any]]:
+    """Return by resource what all nodes offer, what the pods on them request, and what is measured, if it is.
+
+    What is measured counts only where every node that offers the resource says it.
+    """
+    offered, requested, used = (Counter[str]() for _ in range(3))
+    silent: set[str] = set()
+    for entry in store.known_nodes():
+        allocatable: Mapping[str, int] = entry.facts.allocatable if entry.facts is not None else {}
+        offered.update(allocatable)
+        requested.update(entry.requested)
+        requested["pods"] += len(entry.pods)
+        used.update(entry.used or {})
+        silent |= allocatable.keys() - (entry.used or {}).keys()
+    rows = []
+    for name in in_order(offered.keys() | requested.keys())[:_MOST_RESOURCES]:
+        amounts = {
+            "allocatable": offered[name],
+            "requested": min(requested[name], MAX_AMOUNT),
+            "used": None if name in silent else used.get(name),
+        }
+        if amounts["allocatable"] or amounts["requested"]:
+            texts = {key: None if each is None else amount_text(name, each) for key, each in amounts.items()}
+            rows.append({"resource": name, **amounts, "text": texts})
+    return rows

@@ -69,6 +69,8 @@ def _group(key: str, pods: list[PodRecord], by: str, now: float) -> dict[str, An
         "pods": len(pods),
         "oldest": round(max(waits), 3),
         "median": round(median(waits), 3),
+        "oldestSince": oldest_first[0].since,
+        "medianSince": round(median(each.since for each in pods), 3),
         "examples": [each.name for each in oldest_first[:_EXAMPLES]],
         "kinds": len(classes),
     }

@@ -10,6 +10,7 @@ from urllib.parse import quote
 from poseidon.explanations import headline, plain
 from poseidon.ui.cluster.records import BOUND, ENDED, GATED, GONE, PENDING
 from poseidon.ui.single_file import file_session, single_file
+from poseidon.ui.views.amounts import amount_text, in_order
 from poseidon.ui.views.flow.arcs import price_of
 from poseidon.ui.views.pending import reason_key
 from poseidon.ui.views.room import takers
@@ -105,6 +106,13 @@ def pod(
         "priority": record.priority,
         "class": record.task_class,
         "group": group.name if group is not None else None,
+        "requests": {
+            name: amount_text(name, record.requests[name])
+            for name in in_order(record.requests)
+            if name != "pods"
+        },
+        "selectors": list(record.rules.selectors),
+        "tolerations": list(record.rules.tolerations),
         "reason": record.reason,
         "story": story(record),
         "verdicts": None if found is None else _verdicts(found, record.node or record.nominated),
@@ -160,6 +168,9 @@ def explained(explanation: PodExplanation, at: float) -> dict[str, Any]:
         "priority": None,
         "class": "",
         "group": None,
+        "requests": None,
+        "selectors": [],
+        "tolerations": [],
         "reason": " ".join(headline(explanation)),
         "story": [],
         "verdicts": _verdicts(explanation.nodes, explanation.chosen) if explanation.nodes else None,

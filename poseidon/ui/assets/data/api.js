@@ -4,6 +4,8 @@
 const BASE = "api/v1/";
 const MOST_KEPT = 40;
 const kept = new Map(); // path -> {tag, data}; the order is that of use
+const MOST_SKEW = 2; // seconds by which this clock and the server's may differ without being heeded
+let skew = 0;
 
 // A page that is a single file has its answers in it, and no server.
 const saved = document.getElementById("answers");
@@ -27,6 +29,16 @@ export function pathOf(parts, query = {}) {
   return asked.size ? `${path}?${asked}` : path;
 }
 
+/** Seconds since the epoch by the server's clock, which is the one that ages are counted from. */
+export function serverNow() {
+  return Date.now() / 1000 + skew;
+}
+
+function compareClocks(response) {
+  const found = Date.parse(response.headers.get("Date")) / 1000 - Date.now() / 1000;
+  if (Number.isFinite(found)) skew = Math.abs(found) > MOST_SKEW ? found : 0;
+}
+
 export function lastKnown(path) {
   return kept.get(path)?.data;
 }
@@ -46,6 +58,7 @@ async function send(path, options) {
     if (error.name === "AbortError") throw error;
     throw new ApiError("No answer from the server of this page.", 0);
   }
+  compareClocks(response);
   if (response.ok || response.status === 304) return response;
   let message = `The server answered ${response.status}.`;
   try {

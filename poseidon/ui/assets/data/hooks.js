@@ -1,9 +1,9 @@
 // What components need of the server, the window and the theme.
 
 import { useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
-import { get, lastKnown } from "./api.js";
+import { get, isFile, lastKnown, serverNow } from "./api.js";
 import { versions } from "./live.js";
-import { useStore } from "./store.js";
+import { store, useStore } from "./store.js";
 
 /**
  * The data of a path, asked again when `part` of the versions moves on (the name of a part, "" for never). What was known stays
@@ -64,14 +64,12 @@ export function useSize(element) {
   return size;
 }
 
-/** The time, at a slow pace, for ages that are shown. */
-export function useNow(milliseconds = 5000) {
-  const [now, setNow] = useState(Date.now() / 1000);
-  useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now() / 1000), milliseconds);
-    return () => clearInterval(timer);
-  }, [milliseconds]);
-  return now;
+const clock = store(serverNow());
+if (!isFile) setInterval(() => clock.set(serverNow()), 1000);
+
+/** The time by the server's clock, each second, for ages that are shown. */
+export function useNow() {
+  return useStore(clock);
 }
 
 /** Calls `close` on Escape. */

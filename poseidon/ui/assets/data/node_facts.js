@@ -34,9 +34,19 @@ export function valuesOf(key, nodes, thresholds) {
   });
 }
 
+/** Ends of the scale of colours, per mille: small loads can be told apart on a short one. */
+export const SCALES = [50, 100, 200, 500, 1000];
+
+/** The end of the scale: what is `wanted`, else the least that takes in all values. */
+export function scaleOf(values, wanted) {
+  if (SCALES.includes(wanted)) return wanted;
+  const most = values.reduce((found, value) => Math.max(found, value ?? 0), 0);
+  return SCALES.find((end) => end >= most) ?? 1000;
+}
+
 /** Parts of the scale of colours; null where nothing is known. */
-export function partsOf(values) {
-  return values.map((value) => (value === null ? null : value / 1000));
+export function partsOf(values, scale) {
+  return values.map((value) => (value === null ? null : value / scale));
 }
 
 // bit: word, how it is drawn

@@ -1,5 +1,6 @@
 // The state of the page is its hash, so that all that is shown can be linked: #/view/part/part?key=value.
 
+import { isFile } from "./api.js";
 import { store } from "./store.js";
 
 const HOME = "overview";
@@ -26,8 +27,13 @@ export const route = store(read(location.hash));
 
 addEventListener("hashchange", () => route.set(read(location.hash)));
 
-/** A link within the page; parameters that are empty are left out. */
-export function link(parts, query = {}) {
+/** A link within the page; null, which makes plain text of an anchor, where there is no other view to go to. */
+export function link(parts, query) {
+  return isFile ? null : address(parts, query);
+}
+
+/** An address within the page; parameters that are empty are left out. */
+function address(parts, query = {}) {
   const asked = new URLSearchParams();
   for (const [key, value] of Object.entries(query)) {
     if (value !== undefined && value !== null && value !== "") asked.set(key, String(value));
@@ -55,5 +61,5 @@ export function go(hash, { replace = false } = {}) {
 /** Change parameters of what is shown. */
 export function adjust(changes, options) {
   const { view, parts, query } = route.get();
-  go(link([view, ...parts], { ...query, ...changes }), options);
+  go(address([view, ...parts], { ...query, ...changes }), options);
 }

@@ -5,13 +5,13 @@ import { Heatmap, Sign } from "../charts/heatmap.js";
 import { ScaleLegend } from "../charts/price_scale.js";
 import { pathOf } from "../data/api.js";
 import { useData } from "../data/hooks.js";
-import { FLAGS, METRICS, partsOf, valuesOf } from "../data/node_facts.js";
+import { FLAGS, METRICS, partsOf, SCALES, scaleOf, valuesOf } from "../data/node_facts.js";
 import { own } from "../data/own.js";
 import { adjust } from "../data/route.js";
-import { count, many } from "../data/text.js";
+import { count, many, NONE, perMille } from "../data/text.js";
 import { NodePanel } from "./node_panel.js";
 import { NodesTable } from "./nodes_table.js";
-import { Card, Choices, Empty, Failure, Instead, Select } from "./parts.js";
+import { Card, Choices, Empty, Failure, Head, Instead, Name, Select } from "./parts.js";
 
 function Settings({ data, query, metric, sought, seek }) {
   return html`<div class="settings">
@@ -29,6 +29,12 @@ function Settings({ data, query, metric, sought, seek }) {
       options=${Object.entries(METRICS).map(([key, { title }]) => [key, title])}
       value=${metric}
       choose=${(key) => adjust({ metric: key }, { replace: true })}
+    />
+    <${Select}
+      label="Scale"
+      options=${[["", "as far as it goes"], ...SCALES.map((end) => [String(end), `0 to ${end / 10} %`])]}
+      value=${query.scale ?? ""}
+      choose=${(scale) => adjust({ scale }, { replace: true })}
     />
     ${
       data.levels.length > 0 &&
@@ -48,13 +54,13 @@ function Settings({ data, query, metric, sought, seek }) {
 }
 
 /** The scale, and the flags as switches: what has none of the chosen ones is dimmed. */
-function Legend({ metric, values, flags, only, setOnly }) {
+function Legend({ metric, scale, flags, only, setOnly }) {
   const numbers = useMemo(
     () => FLAGS.map(([bit]) => flags.reduce((sum, bits) => sum + (bits & bit ? 1 : 0), 0)),
     [flags],
   );
   return html`<div class="flow-foot">
-    <${ScaleLegend} label=${METRICS[metric].title} low="0 %" high="100 %" />
+    <${ScaleLegend} label=${METRICS[metric].title} low="0 %" high="${scale / 10} %" />
     <span class="flags" role="group" aria-label="Show only nodes that are">
       ${FLAGS.map(
         ([bit, word, sign], i) =>
@@ -72,6 +78,44 @@ function Legend({ metric, values, flags, only, setOnly }) {
   </div>`;
 }
 
+const MOST_GROUPS = 100;
+
+/** Stands where a node's panel opens, so that the map keeps its place: what groups come to. */
+function Groups({ data }) {
+  const { groups, nodes } = data;
+  const inside = useMemo(() => {
+    const found = groups.map(() => []);
+    nodes.group.forEach((of, i) => found[of]?.push(i));
+    return found;
+  }, [data]);
+  const rows = groups.slice(0, MOST_GROUPS).map((name, g) => {
+    const members = inside[g];
+    const mean = (column) => {
+      const known = members.map((i) => column[i]).filter((value) => value !== null);
+      return known.length ? perMille(known.reduce((sum, value) => sum + value, 0) / known.length) : NONE;
+    };
+    return [name || "all nodes", count(members.length), mean(nodes.cpu), mean(nodes.memory)];
+  });
+  return html`<aside class="card panel idle" aria-label="Groups of nodes">
+    <header><h2>Groups</h2><span class="muted small">mean of nodes, requested</span></header>
+    <div class="body">
+      <table class="bare">
+        <${Head} columns=${["Group", ["Nodes", "number"], ["CPU", "number"], ["Memory", "number"]]} />
+        <tbody>
+          ${rows.map(
+            ([name, ...figures]) => html`<tr key=${name}>
+              <td><${Name} text=${name} most=${32} /></td>
+              ${figures.map((each) => html`<td class="number">${each}</td>`)}
+            </tr>`,
+          )}
+        </tbody>
+      </table>
+      ${groups.length > MOST_GROUPS && html`<p class="muted small">and ${count(groups.length - MOST_GROUPS)} more</p>`}
+      <p class="muted small">A node shows its resources, pods and history here.</p>
+    </div>
+  </aside>`;
+}
+
 export function View({ query }) {
   const state = useData(pathOf(["cluster"], { level: query.level === "none" ? "" : query.level }), "cluster");
   const [sought, seek] = useState("");
@@ -82,7 +126,8 @@ export function View({ query }) {
     () => (data ? valuesOf(metric, data.nodes, data.thresholds ?? {}) : []),
     [data, metric],
   );
-  const parts = useMemo(() => partsOf(values), [values]);
+  const scale = scaleOf(values, Number(query.scale));
+  const parts = useMemo(() => partsOf(values, scale), [values, scale]);
   const dim = useMemo(() => {
     const text = sought.trim().toLowerCase();
     if (!data || (!text && !only)) return null;
@@ -100,7 +145,7 @@ export function View({ query }) {
       ${!empty && html`<${Settings} data=${data} query=${query} metric=${metric} sought=${sought} seek=${seek} />`}
     </div>
     <${Failure} error=${state.error} />
-    <div class="split ${query.node ? "open" : ""}">
+    <div class="split open">
       <${Card} wide className="heat-card">
         ${empty && html`<${Empty} title="No nodes">Nodes are shown as soon as the API server lists some.<//>`}
         ${
@@ -126,17 +171,18 @@ export function View({ query }) {
         ${
           !empty &&
           html`
-            <${Legend} metric=${metric} values=${values} flags=${nodes.flags} only=${only} setOnly=${setOnly} />`
+            <${Legend} metric=${metric} scale=${scale} flags=${nodes.flags} only=${only} setOnly=${setOnly} />`
         }
       <//>
       ${
-        query.node &&
-        html`
+        query.node
+          ? html`
           <${NodePanel}
             key=${query.node}
             name=${query.node}
             close=${() => adjust({ node: "" }, { replace: true })}
           />`
+          : html`<${Groups} data=${data} />`
       }
     </div>`;
 }

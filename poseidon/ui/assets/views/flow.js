@@ -5,7 +5,7 @@ import { FlowLegend, Sankey } from "../charts/sankey.js";
 import { LAYERS } from "../charts/sankey_layout.js";
 import { pathOf } from "../data/api.js";
 import { useData } from "../data/hooks.js";
-import { adjust } from "../data/route.js";
+import { adjust, link } from "../data/route.js";
 import { count, many, points, time } from "../data/text.js";
 import { FlowPanel } from "./flow_panels.js";
 import { Badge, Card, Choices, Empty, Failure, Head, Instead, Name, Select } from "./parts.js";
@@ -103,6 +103,12 @@ function NoFlow() {
   return html`<${Empty} title="No flow yet">A round runs when pods wait; its flow is then shown here.<//>`;
 }
 
+function NotKept({ round }) {
+  return html`<${Empty} title="The flow of round ${round} is not kept">
+    Those of the last rounds that were looked at are. <a href=${link("flow")}>The newest round</a>
+  <//>`;
+}
+
 export function View({ query }) {
   const groupBy = query.groupBy === "none" ? "" : query.groupBy;
   const state = useData(pathOf(["flow"], { round: query.round, groupBy }), "flow");
@@ -114,7 +120,9 @@ export function View({ query }) {
   const flow = shown.current;
   const hold = useCallback((on) => setHeld(on), []);
   const choose = useCallback((node) => adjust({ at: node.id, round: shown.current.round }), []);
-  if (!flow && state.error?.status === 404) return html`<h1>Flow</h1><${Card}><${NoFlow} /><//>`;
+  if (state.error?.status === 404) {
+    return html`<h1>Flow</h1><${Card}>${query.round ? html`<${NotKept} round=${query.round} />` : html`<${NoFlow} />`}<//>`;
+  }
   if (!flow) return html`<h1>Flow</h1><${Instead} state=${state} tall=${520} />`;
   const at = flow.nodes.find((node) => node.id === query.at);
   const empty = flow.links.length === 0;

@@ -1,9 +1,9 @@
 // How things go: counts, figures over time, why pods wait, the last rounds, who leads and who solves.
 
 import { html } from "../vendor/preact.js";
-import { Bar } from "../charts/bars.js";
+import { Bar, ResourceBar } from "../charts/bars.js";
 import { Plot } from "../charts/plot.js";
-import { RoundsStrip } from "./rounds_strip.js";
+import { proof, RoundsStrip } from "./rounds_strip.js";
 import { pathOf } from "../data/api.js";
 import { useData } from "../data/hooks.js";
 import { own } from "../data/own.js";
@@ -20,6 +20,7 @@ function Tile({ label, value, sub, tone, href }) {
     : html`<div class="card tile">${inner}</div>`;
 }
 
+/** The last value that is known, however old: for what is only known of times at which something happened. */
 function last(values) {
   for (let i = (values?.length ?? 0) - 1; i >= 0; i -= 1) if (values[i] !== null) return values[i];
   return null;
@@ -28,31 +29,26 @@ function last(values) {
 function Tiles({ data }) {
   const { pods, figures, history, rounds } = data;
   const newest = rounds[rounds.length - 1];
-  const proven = rounds.filter((round) => round.certified).length;
-  const waiting = Object.entries(figures?.waiting ?? {}).filter(([, n]) => n > 0);
-  const bound = figures ? figures.boundPerSecond : last(history.boundPerSecond);
+  const waiting = Object.entries(data.waiting).filter(([, n]) => n > 0);
   const { p50, p99 } = figures?.seconds.scheduling ?? {};
   // While nothing is bound, how long it took last.
   const scheduling = { p50: p50 ?? last(history.schedulingP50), p99: p99 ?? last(history.schedulingP99) };
   return html`<div class="tiles">
     <${Tile} label="Nodes" value=${count(data.nodes)} sub="in this cluster" href=${link("cluster")} />
-    <${Tile} label="Pods bound" value=${count(pods.bound)} sub=${pods.others > 0 && `${count(pods.others)} of other schedulers`} />
+    <${Tile} label="Pods bound" value=${count(pods.bound)} sub=${pods.others > 0 && `${count(pods.others)} more have ended`} />
     <${Tile}
       label="Pods pending"
       value=${count(pods.pending)}
       tone=${pods.pending ? "warn" : ""}
       sub=${
-        waiting
-          .slice(0, 2)
-          .map(([queue, n]) => `${short(n)} ${queue}`)
-          .join(", ") || "none waits"
+        waiting.map(([how, n]) => `${short(n)} ${how}`).join(", ") || "none waits"
       }
       href=${link("pending")}
     />
     <${Tile}
       label="Bound per second"
-      value=${rate(bound)}
-      sub=${figures ? `${count(figures.bindingsInFlight)} bindings in flight` : null}
+      value=${rate(figures?.boundPerSecond)}
+      sub=${figures ? `${count(figures.bindingsInFlight)} bindings in flight` : "the bridge shows no figures"}
     />
     <${Tile}
       label="Creation to binding"
@@ -60,12 +56,33 @@ function Tiles({ data }) {
       sub=${scheduling.p99 !== null && `99 % within ${duration(scheduling.p99)}`}
     />
     <${Tile}
-      label="Rounds"
+      label="Newest round"
       value=${newest ? `#${newest.round}` : "–"}
-      sub=${rounds.length ? `${proven} of ${rounds.length} with an optimal flow` : "none yet"}
-      href=${newest && link("flow", { round: newest.round })}
+      sub=${newest ? proof(newest) : "none yet"}
+      href=${newest && link("flow")}
     />
   </div>`;
+}
+
+function Utilisation({ rows }) {
+  if (!rows.length) return null;
+  const grouped = (text) => (/^\d+$/.test(text) ? count(Number(text)) : text);
+  const percent = (part, whole) => (whole ? `${Math.round((100 * part) / whole)} %` : "none offered");
+  return html`<${Card} title="Utilisation" sub="requested of allocatable; line: measured">
+    <ul class="utilisation">
+      ${rows.map(
+        ({ resource, allocatable, requested, used, text }) => html`<li key=${resource}>
+          <span class="head">
+            <${Name} text=${resource} most=${26} /><b class="number">${percent(requested, allocatable)}</b>
+          </span>
+          <${ResourceBar} requested=${requested} used=${used} allocatable=${allocatable} />
+          <span class="muted small number">
+            ${grouped(text.requested)} of ${grouped(text.allocatable)}${text.used ? `, ${grouped(text.used)} measured` : ""}
+          </span>
+        </li>`,
+      )}
+    </ul>
+  <//>`;
 }
 
 function Reasons({ reasons }) {
@@ -175,6 +192,7 @@ export function View({ session }) {
     <${Failure} error=${error} />
     <div class="stack">
       <${Tiles} data=${data} />
+      <${Utilisation} rows=${data.utilisation} />
       ${session.capabilities.figures && html`<${Plots} history=${data.history} />`}
       <${RoundsStrip} rounds=${data.rounds} />
       <div class="columns">

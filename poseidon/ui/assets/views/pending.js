@@ -5,7 +5,7 @@ import { Bar } from "../charts/bars.js";
 import { pathOf } from "../data/api.js";
 import { useData, useNow } from "../data/hooks.js";
 import { adjust, podLink } from "../data/route.js";
-import { age, count, cut, duration, many } from "../data/text.js";
+import { age, count, cut, many } from "../data/text.js";
 import { Cures } from "./cures.js";
 import { Card, Choices, Empty, Failure, Instead, Name, Pages } from "./parts.js";
 
@@ -57,6 +57,11 @@ function PodsOf({ group, by, cures }) {
     <${Pages} offset=${offset} limit=${PODS} total=${data.total} turn=${setOffset} noun="pods" />`;
 }
 
+function Ages({ group }) {
+  const now = useNow();
+  return html`<span class="ages muted small">oldest ${age(group.oldestSince, now)}, half over ${age(group.medianSince, now)}</span>`;
+}
+
 function Group({ group, by, most, open, toggle, cures }) {
   const head = useRef(null);
   useEffect(() => {
@@ -79,7 +84,7 @@ function Group({ group, by, most, open, toggle, cures }) {
           <${Name} text=${other} most=${60} />
       </span>
       </span>
-      <span class="ages muted small">oldest ${duration(group.oldest)}, half over ${duration(group.median)}</span>
+      <${Ages} group=${group} />
       <span class="share"><${Bar} part=${group.pods / most} tone="warn" /></span>
       <b class="number">${count(group.pods)}</b>
     </button>

@@ -162,6 +162,11 @@ function Refusals({ refusals }) {
   <//>`;
 }
 
+function Lines({ lines }) {
+  if (!lines.length) return html`<span class="muted">none</span>`;
+  return lines.map((line) => html`<div key=${line} class="name">${cut(line, 300)}</div>`);
+}
+
 function Facts({ data, now }) {
   return html`<${Card} title="Pod">
     <dl class="facts">
@@ -181,6 +186,15 @@ function Facts({ data, now }) {
             : html`<span class="muted">not known</span>`
         }
       </dd>
+      ${
+        data.requests &&
+        html`<dt>Requests</dt>
+        <dd><${Lines} lines=${Object.entries(data.requests).map(([name, amount]) => `${amount} ${name}`)} /></dd>
+        <dt>Selectors</dt>
+        <dd><${Lines} lines=${data.selectors} /></dd>
+        <dt>Tolerations</dt>
+        <dd><${Lines} lines=${data.tolerations} /></dd>`
+      }
       ${data.group && html`<dt>Group</dt><dd><a href=${link("groups")}><${Name} text=${data.group} /></a></dd>`}
     </dl>
   <//>`;

@@ -17,12 +17,15 @@ function total(round) {
   return STAGES.reduce((sum, stage) => sum + (round.seconds[stage] || 0), 0);
 }
 
+export function proof(round) {
+  return round.certified ? "flow optimal" : `not proved optimal: ≤ ${(100 * round.gap).toFixed(2)} % to save`;
+}
+
 function said(round) {
-  const proof = round.certified ? "flow optimal" : `not proved optimal: ≤ ${(100 * round.gap).toFixed(2)} % to save`;
   return `Round ${round.round}, ${time(round.ended)}: ${duration(total(round))}, ${count(round.placed)} of ${many(
     round.tasks,
     "pod",
-  )} placed, ${proof}`;
+  )} placed, ${proof(round)}${round.flow ? "" : ", its flow is not kept"}`;
 }
 
 function RoundBar({ round, x, width, scale, chosen }) {
@@ -74,7 +77,7 @@ export function RoundsStrip({ rounds }) {
       setAt(Math.max(0, Math.min(shown.length - 1, moves[event.key])));
     } else if (event.key === "Enter") open();
   };
-  const open = () => round && go(link("flow", { round: round.round }));
+  const open = () => round.flow && go(link("flow", { round: round.round }));
 
   return html`<${Card}
     title="Rounds"
@@ -85,7 +88,7 @@ export function RoundsStrip({ rounds }) {
       rounds.length === 0
         ? html`<${Empty} title="No rounds yet">A round runs when pods wait.<//>`
         : html`<div
-            class="strip"
+            class="strip ${round.flow ? "leads" : ""}"
             ref=${place}
             tabindex="0"
             role="slider"
@@ -128,13 +131,18 @@ export function RoundsStrip({ rounds }) {
 
 function RoundLine({ round }) {
   return html`<p class="round-line">
-    <a href=${link("flow", { round: round.round })}>Round ${round.round}</a>
+    ${
+      round.flow
+        ? html`<a href=${link("flow", { round: round.round })}>Round ${round.round}</a>`
+        : html`<span>Round ${round.round}</span>`
+    }
     <span>${duration(total(round))}</span>
     <span>${count(round.placed)} of ${many(round.tasks, "pod")} placed</span>
     <span>${many(round.classes, "class", "classes")}, ${count(round.arcs)} arcs</span>
     ${round.evictions > 0 && html`<span>${many(round.evictions, "eviction")}</span>`}
     <span class=${round.certified ? "good-text" : "warn-text"}>
-      ${round.certified ? "❙ flow optimal" : `◆ not proved optimal: ≤ ${(100 * round.gap).toFixed(2)} % to save`}
+      ${round.certified ? "❙" : "◆"} ${proof(round)}
     </span>
+    ${!round.flow && html`<span class="muted">its flow is not kept</span>`}
   </p>`;
 }
