@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from poseidon.ui.cluster.pod_rules import NO_RULES, pod_rules
 from poseidon.ui.views.pods import pod
 from tests.ui.objects import known, make_node, make_pod, record, store
 
 REQUIRED, PREFERRED = (f"{how}DuringSchedulingIgnoredDuringExecution" for how in ("required", "preferred"))
-LABELS = {"matchLabels": {"app": "db"}}
-RULES = {
+LABELS: dict[str, Any] = {"matchLabels": {"app": "db"}}
+RULES: dict[str, Any] = {
     "nodeSelector": {"disk": "ssd"},
     "affinity": {
         "nodeAffinity": {

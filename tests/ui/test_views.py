@@ -140,7 +140,7 @@ def test_overview(small):
 
 
 def test_utilisation_of_the_cluster_by_resource():
-    gpus = {"nvidia.com/gpu": "4"}
+    gpus: dict[str, Any] = {"nvidia.com/gpu": "4"}
     found = store(
         make_node("n1", **gpus),
         make_node("n2"),

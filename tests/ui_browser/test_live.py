@@ -42,7 +42,8 @@ async def test_a_bar_of_a_round_leads_to_its_flow_or_nowhere(page, server):
     strip = await page.value("document.querySelector('.strip').getBoundingClientRect().toJSON()")
     number = "document.querySelector('.strip').getAttribute('aria-valuenow')"
     kept = "document.querySelector('.strip').classList.contains('leads')"
-    x, seen = strip["right"] - 4, set()
+    seen: set[bool] = set()
+    x = strip["right"] - 4
     while len(seen) < 2 and x > strip["left"] + 60:
         await page.move(x, strip["top"] + 40)
         await asyncio.sleep(0.05)

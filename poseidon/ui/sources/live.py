@@ -122,7 +122,7 @@ class LiveSource:
             await self._safely(lambda: self._figures.step(self._environment.wall()))
             await self._environment.sleep(_POLL_SECONDS)
             if not self._audience.looks():
-                rest = asyncio.create_task(self._environment.sleep(_REST_SECONDS - _POLL_SECONDS))
+                rest = asyncio.ensure_future(self._environment.sleep(_REST_SECONDS - _POLL_SECONDS))
                 comes = asyncio.create_task(self._audience.wait())
                 await asyncio.wait((rest, comes), return_when=asyncio.FIRST_COMPLETED)
                 for each in (rest, comes):
