@@ -47,7 +47,10 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 @output_option
 @click.option("--keep", is_flag=True, help="Leave everything running afterwards, until Ctrl-C.")
 @click.option(
-    "--ui", "page", is_flag=True, help="Serve the dashboard as well, from the start on; implies --keep."
+    "--ui",
+    "page",
+    is_flag=True,
+    help="Serve the dashboard as well, from the start on, and let work come and end until Ctrl-C.",
 )
 def demo(
     *,
@@ -78,8 +81,8 @@ def demo(
     sys.exit(status)
 
 
-def _tell_address(address: str) -> None:
-    click.echo(f"The dashboard is at {address}", err=True)
+def _say(line: str) -> None:
+    click.echo(line, err=True)
 
 
 class _InterruptedEarlyError(BaseException):
@@ -183,7 +186,7 @@ class _Run:
         from poseidon.demo.run import DemoOptions, demonstrate
 
         display = make_display(Console(stderr=True), time.monotonic)
-        options = DemoOptions(folder, self.config, self.timeout, self.page, _tell_address)
+        options = DemoOptions(folder, self.config, self.timeout, self.page, _say)
         async with demonstrate(self.workload, options, display, clock=time.monotonic) as done:
             if self.output == "json":
                 print_json(done.summary.as_json())
@@ -195,5 +198,5 @@ class _Run:
                     f"Everything keeps running until Ctrl-C; look around with\n{_LOOK.format(done.stack.kubeconfig)}",
                     err=True,
                 )
-                await done.stack.guard(asyncio.Event().wait())
+                await done.go_on()
         return 0 if done.summary.sound else 1

@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from poseidon.demo.machine import MachineUse
 from poseidon.demo.tracker import PodTracker, percentile
 from poseidon.demo.verification import Occupancy
 
@@ -19,6 +20,7 @@ class Summary:
 
     ``seconds`` from the first creation to the last binding; latencies in seconds from creation to binding, as a
     watcher of the API server sees it, None without any binding. ``pending`` counts by the scheduler's message.
+    ``machine``: how busy it was meanwhile, with whatever ran there.
     """
 
     pods: int
@@ -30,6 +32,7 @@ class Summary:
     p99: float | None
     occupancy: Occupancy
     pending: Mapping[str, int] = field(default_factory=dict)
+    machine: MachineUse | None = None
 
     @property
     def pods_per_second(self) -> float:
@@ -55,10 +58,12 @@ class Summary:
             "latencySeconds": {"p50": _rounded(self.p50), "p99": _rounded(self.p99)},
             "nodesUsed": self.occupancy.nodes_used,
             "overcommittedNodes": self.occupancy.overcommitted_nodes,
-        }
+        } | ({} if self.machine is None else {"machine": self.machine.as_json()})
 
 
-def summarise(tracker: PodTracker, occupancy: Occupancy, rounds: int) -> Summary:
+def summarise(
+    tracker: PodTracker, occupancy: Occupancy, rounds: int, machine: MachineUse | None = None
+) -> Summary:
     """Put together what the watcher saw and what the API server says at the end."""
     latencies = tracker.latencies()
     return Summary(
@@ -71,6 +76,7 @@ def summarise(tracker: PodTracker, occupancy: Occupancy, rounds: int) -> Summary
         p99=percentile(latencies, 99),
         occupancy=occupancy,
         pending=dict(sorted(tracker.reasons().items(), key=lambda item: -item[1])),
+        machine=machine,
     )
 
 
@@ -89,6 +95,8 @@ def print_summary(summary: Summary, console: Console) -> None:
         ("nodes used", f"{found.nodes_used:,} of {found.nodes:,}"),
         ("overcommitted nodes", f"{found.overcommitted_nodes:,}"),
     ]
+    if summary.machine is not None:
+        rows.append(("this machine meanwhile", str(summary.machine)))
     if summary.bound_twice:
         rows.append(("pods bound twice", f"{summary.bound_twice:,}"))
     for row in rows:

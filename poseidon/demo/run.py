@@ -7,11 +7,15 @@ import socket
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from poseidon.demo.machine import MachineMeter
 from poseidon.demo.progress import Display
 from poseidon.demo.report import Summary, summarise
-from poseidon.demo.seeding import create_cluster, create_pods
+from poseidon.demo.seeding import create_cluster, create_in_bulk, create_pods
+from poseidon.demo.show import Show
+from poseidon.demo.show_objects import POD_GROUPS, with_gpus
 from poseidon.demo.solver_client import SolverClient
 from poseidon.demo.tracker import PodName, PodTracker
 from poseidon.demo.verification import read_occupancy
@@ -31,14 +35,15 @@ _POLL_SECONDS = 0.05
 class DemoOptions:
     """``folder`` takes logs, ``config`` is the scheduler's configuration, ``timeout`` bounds all work (seconds).
 
-    ``page``: the dashboard is started as well, and ``told`` its address.
+    ``page``: the dashboard is started as well, and the cluster has what the show needs; solver and bridge are started
+    again if they are killed. ``say`` is told what happens: the page's address, and what is started again.
     """
 
     folder: Path
     config: Path | None = None
     timeout: float = 300.0
     page: bool = False
-    told: Callable[[str], None] = lambda _: None
+    say: Callable[[str], None] = lambda _: None
 
 
 class DemoTimeoutError(Exception):
@@ -51,6 +56,20 @@ class Demonstration:
 
     summary: Summary
     stack: Stack
+    workload: Workload
+    options: DemoOptions
+    clock: Callable[[], float]
+
+    async def go_on(self) -> None:
+        """Let everything run for ever, and with the page work come and end. Raises ``ChildDiedError``."""
+        stack, options = self.stack, self.options
+        if not options.page:
+            await stack.guard(asyncio.Event().wait())
+            return
+        async with Transport(load_settings(stack.kubeconfig), clock=self.clock) as transport:
+            nodes = [each["metadata"]["name"] for each in self.workload.nodes]
+            show = Show(transport, nodes, len(self.workload.pods), options.say)
+            await stack.keep(show.run(), options.say)
 
 
 @asynccontextmanager
@@ -61,6 +80,7 @@ async def demonstrate(
 
     ``clock`` is monotonic. Raises ``ChildDiedError``, ``DemoTimeoutError`` or ``KubeError``.
     """
+    workload = with_gpus(workload) if options.page else workload
     solver, bridge = (f"127.0.0.1:{port}" for port in _free_ports(2)) if options.page else ("", "")
     stack_options = StackOptions(
         options.folder,
@@ -72,7 +92,7 @@ async def demonstrate(
     async with Stack(stack_options) as stack:
         with display:
             summary = await _schedule(workload, options, stack, display, clock, solver, bridge)
-        yield Demonstration(summary, stack)
+        yield Demonstration(summary, stack, workload, options, clock)
 
 
 async def _schedule(
@@ -86,26 +106,25 @@ async def _schedule(
 ) -> Summary:
     display.stage("Starting the simulated cluster and firmament serve")
     await stack.start_servers()
-    if options.page:
-        display.stage("Starting poseidon ui")
-        more = (
-            "--solver",
-            f"http://{solver_metrics}/metrics",
-            "--bridge",
-            f"http://{bridge_metrics}/metrics",
-        )
-        options.told(await stack.start_page("--listen", _page_address(), *more))
     async with (
         Transport(load_settings(stack.kubeconfig), clock=clock, user_agent="poseidon-demo") as transport,
         SolverClient(stack.solver_address, CLUSTER_NAME) as solver,
     ):
+        if options.page:
+            await create_in_bulk(transport, [POD_GROUPS])
+            display.stage("Starting poseidon ui")
+            urls = ("--solver", solver_metrics), ("--bridge", bridge_metrics)
+            more = [each for name, where in urls for each in (name, f"http://{where}/metrics")]
+            address = await stack.start_page("--listen", _page_address(), *more)
+            options.say(f"The dashboard is at {address}")
         demo = _Demo(workload, transport, solver, display, clock)
+        watched = partial(stack.keep, say=options.say) if options.page else stack.guard
         try:
             async with asyncio.timeout(options.timeout):
-                await stack.guard(demo.fill())
+                await watched(demo.fill())
                 display.stage("Starting poseidon run")
                 await stack.start_bridge()
-                return await stack.guard(demo.schedule())
+                return await watched(demo.schedule())
         except TimeoutError:
             raise DemoTimeoutError(demo.how_far(options.timeout)) from None
 
@@ -158,6 +177,7 @@ class _Demo:
     async def schedule(self) -> Summary:
         """Create the pods once the scheduler is ready for them, and wait until each is settled."""
         load, tracker = self._workload, self.tracker
+        meter = MachineMeter()
         await self._solver.wait_for(lambda counts: counts.machines == len(load.nodes))
         async with following(Environment(self._transport, clock=self._clock), tracker):
             self._display.stage(f"Scheduling {len(load.pods):,} pods of {len(load.owners):,} workloads")
@@ -170,7 +190,7 @@ class _Demo:
                 creating.cancel()
                 await asyncio.gather(creating, return_exceptions=True)
         occupancy = await read_occupancy(self._transport)
-        return summarise(tracker, occupancy, (await self._solver.counts()).rounds)
+        return summarise(tracker, occupancy, (await self._solver.counts()).rounds, meter.use())
 
     def how_far(self, seconds: float) -> str:
         """Say how far it came within its time."""

@@ -17,12 +17,14 @@ _TAIL_LINES = 15
 
 
 class ChildDiedError(Exception):
-    """A child ended although it was needed. The text is one line; ``tail`` holds the last lines of its log."""
+    """A child ended although it was needed. The text is one line, ``end`` the part of it that says how; ``tail`` holds
+    the last lines of its log; ``status`` is negative for the signal that killed it.
+    """
 
     def __init__(self, name: str, status: int, tail: str) -> None:
         how = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
         super().__init__(f"{name} {how} too early")
-        self.tail = tail
+        self.status, self.end, self.tail = status, f"{name} {how}", tail
 
 
 class Child:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -18,7 +18,7 @@ CLUSTER_NAME = "demo"
 
 _GRACE_SECONDS = 15.0
 """How long each process may take to end."""
-_PAGE = "poseidon ui"
+_SOLVER, _BRIDGE, _PAGE = "firmament serve", "poseidon run", "poseidon ui"
 _KILL_SECONDS = 5.0
 _NOTICE_SECONDS = 1.0
 
@@ -57,8 +57,8 @@ class Stack:
         kubelets = ["--kubelets"] if options.kubelets else []
         arguments = ["--kubeconfig", str(self.kubeconfig), *kubelets, *options.more_for_cluster]
         self.cluster = self._child("the simulated cluster", "poseidon.testbed", arguments)
-        self.solver = self._child("firmament serve", "firmament", [])
-        self.bridge = self._child("poseidon run", "poseidon", [])
+        self.solver = self._child(_SOLVER, "firmament", [])
+        self.bridge = self._child(_BRIDGE, "poseidon", [])
         self.page = self._child(_PAGE, "poseidon", [], "page")
 
     async def __aenter__(self) -> Self:
@@ -84,13 +84,13 @@ class Stack:
 
     async def start_solver(self) -> None:
         """Start the solver and wait until it listens: where it did before, at first anywhere."""
-        self.solver = self._child("firmament serve", "firmament", self._solver_arguments())
+        self.solver = self._child(_SOLVER, "firmament", self._solver_arguments())
         await self.solver.start()
         self.solver_address = await self.solver.announced()
 
     async def start_bridge(self) -> None:
         """Start the bridge; it may take a moment until it has read the cluster."""
-        self.bridge = self._child("poseidon run", "poseidon", self._bridge_arguments())
+        self.bridge = self._child(_BRIDGE, "poseidon", self._bridge_arguments())
         await self.bridge.start()
 
     async def start_page(self, *more: str) -> str:
@@ -119,6 +119,37 @@ class Stack:
             died = next((child for end, child in ends.items() if end.done()), None)
             if died is not None and (not task.done() or task.exception() is not None):
                 raise died.failure()
+            return task.result()
+        finally:
+            for each in (task, *ends):
+                each.cancel()
+            await asyncio.gather(task, *ends, return_exceptions=True)
+
+    async def keep(self, work: Coroutine[Any, Any, T], say: Callable[[str], None]) -> T:
+        """Do ``work``, and start solver and bridge again whenever they are killed or told to end, as ``say`` is told.
+
+        Raises ``ChildDiedError`` as soon as another process ends, or one of these two by a fault of its own.
+        """
+        task = asyncio.ensure_future(work)
+        starts = {_SOLVER: self.start_solver, _BRIDGE: self.start_bridge}
+        ends: dict[asyncio.Future[int], Child] = {}
+        try:
+            while not task.done():
+                watched = list(ends.values())
+                new = [each for each in self._children() if each.started and each not in watched]
+                ends.update((asyncio.ensure_future(child.wait()), child) for child in new)
+                await asyncio.wait(
+                    {task, *ends}, timeout=_NOTICE_SECONDS, return_when=asyncio.FIRST_COMPLETED
+                )
+                for end in [each for each in ends if each.done()]:
+                    died = ends.pop(end)
+                    failure = died.failure()
+                    if failure.status > 0 or died.name not in starts:
+                        raise failure
+                    say(f"{failure.end}; it is started again")
+                    await starts[died.name]()
+            if task.exception() is not None and not self.cluster.alive and self.cluster.started:
+                raise self.cluster.failure() from None
             return task.result()
         finally:
             for each in (task, *ends):

@@ -1,0 +1,149 @@
+"""The show of ``poseidon demo --ui``: work that comes and ends for as long as somebody looks.
+
+Batches arrive every few seconds and end by themselves; in turn there are a gang, a shortage of GPUs, and a node that is
+drained and comes back. One pod fits nowhere. Here also are the controllers of these pods, which a simulated cluster
+has none of: what has ended is removed, what was evicted is replaced.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+from poseidon.demo import show_objects
+from poseidon.demo.seeding import create_in_bulk, ensure_namespace
+from poseidon.demo.show_objects import NAMESPACE
+from poseidon.kube.client.errors import ApiError, KubeError
+from poseidon.kube.client.transport import Transport
+
+Object = dict[str, Any]
+
+BEAT = 3.0
+"""Seconds between two batches."""
+
+_GANG, _SHORTAGE, _DRAIN, _TURN = 2, 7, 12, 15
+"""Which beats of a turn of so many begin what."""
+
+_DRAINED_BEATS = 4
+_MERGE = "application/merge-patch+json"
+_PODS = "/api/v1/pods"
+_NOT_NOW = (404, 409, 429)
+"""Answers to what somebody else was faster with, or a budget refuses for now: no fault."""
+
+
+class Show:
+    """``nodes``: names of all; ``size``: how many pods the cluster began with; ``say`` is told what begins.
+
+    ``sleep`` may be another one than the event loop's.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        nodes: Sequence[str],
+        size: int,
+        say: Callable[[str], None],
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._transport, self._nodes, self._say, self._sleep = transport, nodes, say, sleep
+        self._random = random.Random(1)  # noqa: S311 - what comes next need not be secret
+        self._batch = max(2, min(40, size // 100))
+        self._number = 0
+        self._drained: tuple[str, int] | None = None
+
+    async def run(self) -> None:
+        """Go on for ever; what the API server refuses is tried no further, and the next act begins."""
+        await self._try(ensure_namespace(self._transport, NAMESPACE))
+        self._say("a pod arrives that fits nowhere: show/tape-archive-000 wants a node with tape")
+        await self._try(self._create([show_objects.misfit()]))
+        while True:
+            await self.beat()
+            await self._sleep(BEAT)
+
+    async def beat(self) -> None:
+        """Let a batch arrive, remove what has ended, and begin what it is time for."""
+        self._number += 1
+        number, turn = self._number, self._number % _TURN
+        await self._try(self._remove_ended())
+        await self._try(self._create(self._next_batch()))
+        if turn == _GANG:
+            members = 2 * self._batch
+            self._say(f"a gang arrives: show/gang-{number}, all {members} pods at once or none")
+            await self._try(self._create(show_objects.gang(f"gang-{number}", members, seconds=20)))
+        elif turn == _SHORTAGE:
+            gpus = show_objects.count_gpus(len(self._nodes))
+            pods = list(show_objects.shortage(f"train-{number}", gpus, seconds=12))
+            self._say(
+                f"a shortage begins: {len(pods)} pods of show/train-{number} want a GPU each, of {gpus}"
+            )
+            await self._try(self._create(pods))
+        elif turn == _DRAIN:
+            await self._try(self._drain(self._random.choice(self._nodes)))
+        if self._drained is not None and number - self._drained[1] >= _DRAINED_BEATS:
+            node, self._drained = self._drained[0], None
+            self._say(f"node {node} takes pods again")
+            await self._try(self._cordon(node, cordoned=False))
+
+    # --- what the acts are made of ---------------------------------------------------------------------------
+
+    async def _try(self, act: Awaitable[None]) -> None:
+        """Do something; if it is refused, or the API server does not answer, say so, and go on."""
+        try:
+            await act
+        except KubeError as error:
+            self._say(f"the API server did not do it: {error}")
+
+    def _next_batch(self) -> list[Object]:
+        chance = self._random
+        requests = {"cpu": f"{chance.choice((50, 100, 200))}m", "memory": chance.choice(("64Mi", "256Mi"))}
+        count = chance.randint(1, self._batch)
+        seconds = chance.choice((8, 15, 30))
+        return list(show_objects.job_pods(f"batch-{self._number}", count, requests, seconds=seconds))
+
+    async def _create(self, objects: Sequence[Object]) -> None:
+        await create_in_bulk(self._transport, objects)
+
+    async def _remove_ended(self) -> None:
+        """Remove the show's pods that have ended, as a Job's time to live does."""
+        for phase in ("Succeeded", "Failed"):
+            for pod in await self._pods(f"/api/v1/namespaces/{NAMESPACE}/pods", f"status.phase={phase}"):
+                await self._ask(self._transport.delete(_path(pod)))
+
+    async def _drain(self, node: str) -> None:
+        """Cordon a node and evict its pods, each of which its controller replaces."""
+        self._say(f"node {node} is drained")
+        self._drained = node, self._number
+        await self._cordon(node, cordoned=True)
+        for pod in await self._pods(_PODS, f"spec.nodeName={node}"):
+            name = {"name": pod["metadata"]["name"], "namespace": pod["metadata"]["namespace"]}
+            body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": name}
+            if await self._ask(self._transport.post(f"{_path(pod)}/eviction", msgspec.json.encode(body))):
+                await self._create([show_objects.replacement(pod, self._number)])
+
+    async def _cordon(self, node: str, *, cordoned: bool) -> None:
+        patch = msgspec.json.encode({"spec": {"unschedulable": cordoned}})
+        await self._ask(self._transport.patch(f"/api/v1/nodes/{quote(node)}", patch, _MERGE))
+
+    async def _pods(self, path: str, selector: str) -> list[Object]:
+        found: Any = msgspec.json.decode(await self._transport.get(path, {"fieldSelector": selector}))
+        return list(found.get("items") or ())
+
+    async def _ask(self, request: Awaitable[object]) -> bool:
+        """Make a request; returns whether it was done, False where somebody else was faster."""
+        try:
+            await request
+        except ApiError as error:
+            if error.status in _NOT_NOW:
+                return False
+            raise
+        return True
+
+
+def _path(pod: Object) -> str:
+    metadata = pod["metadata"]
+    return f"/api/v1/namespaces/{quote(metadata['namespace'])}/pods/{quote(metadata['name'])}"
