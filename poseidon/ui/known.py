@@ -106,6 +106,8 @@ class Known:
     rounds: RoundBook = field(default_factory=RoundBook)
     groups: GroupObjects = field(default_factory=GroupObjects)
     zones: dict[str, NodeResourceTopology] = field(default_factory=dict)
+    standing: dict[str, Any] | None = None
+    """Counts of the moment at which figures were taken last; None: nobody takes figures."""
 
     def session(self) -> dict[str, Any]:
         """Return what is looked at, and whether the programs are there."""

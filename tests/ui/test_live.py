@@ -24,6 +24,7 @@ from poseidon.ui.audience import PATIENCE, Audience
 from poseidon.ui.sources.live import LiveOptions, LiveSource
 from poseidon.ui.sources.source import NotExplainedError
 from poseidon.ui.sources.thresholds import thresholds_in
+from poseidon.ui.views.overview import overview
 from protos.firmament.v1 import scheduler_pb2 as pb
 from protos.firmament.v1 import scheduler_pb2_grpc as pb_grpc
 from tests.support.cluster import pod, running_cluster
@@ -247,6 +248,21 @@ async def test_a_solver_or_bridge_that_goes_is_told_to_every_view():
             assert (known.solver.state, known.bridge.answers) == ("unreachable", False)
 
 
+async def test_all_figures_of_the_overview_are_of_one_moment():
+    async with following() as (cluster, found):
+        known = found.known
+        await until(lambda: known.store.live and known.standing is not None, within=20)
+        for number in range(3):
+            create_object(cluster.operations, pod(f"p{number}"))
+        await until(lambda: len(known.store.waiting) == 3, within=20)
+        found.audience.streams = 1
+        await until(lambda: overview(known)["pods"]["pending"] == 3, within=20)
+        known.store.waiting.clear()  # what changes after the last look
+        shown = overview(known)
+        assert shown["history"]["pending"][-1] == shown["pods"]["pending"] == shown["waiting"]["new"]
+        assert sum(each["pods"] for each in shown["pendingByReason"]) == shown["pods"]["pending"]
+
+
 async def test_flows_are_there_for_whoever_looks_at_the_overview(monkeypatch):
     monkeypatch.setattr("poseidon.ui.sources.solver._PAUSE_SECONDS", 0.0)
     solver = FakeSolver()
@@ -291,7 +307,8 @@ async def test_nobody_answers():
         Following(cluster.url, "127.0.0.1:1", base="http://127.0.0.1:1") as found,
     ):
         await until(lambda: found.known.store.live, within=20)
-        await until(lambda: found.known.history.as_json()["boundPerSecond"] == [None], within=20)
+        await until(lambda: found.known.history.as_json()["at"], within=20)
+        assert set(found.known.history.as_json()["boundPerSecond"]) == {None}
         assert found.known.solver.state == "unreachable"
         create_object(cluster.operations, pod("p"))
         await until(lambda: found.known.store.pod("default/p") is not None, within=20)

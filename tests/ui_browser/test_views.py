@@ -22,7 +22,7 @@ VIEWS = {
         "198,400 of 320,000, 121,000 measured",
         "62 %",
         "6,006 unschedulable, 388 new, 12 gated",
-        "certified optimal",
+        "flow optimal",
     ],
     "#/flow?round=3": ["The flow of round 3 is not kept", "The newest round"],
     "#/flow": [

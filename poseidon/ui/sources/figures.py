@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from poseidon.live.figures import figures, parsed
 from poseidon.ui.program_pages import page
+from poseidon.ui.views.overview import standing
 
 if TYPE_CHECKING:
     from poseidon.live.figures import Values
@@ -32,6 +33,7 @@ class FigurePoll:
         values = await asyncio.to_thread(_together, *pages)
         if known.bridge.heard(now, answers=values is not None):
             known.versions.mark("session")
+        known.standing = standing(known.store)
         if values is None:
             self._before = None
             known.history.add(now, None, len(known.store.waiting))

@@ -126,9 +126,10 @@ class SolverPoll:
         book = self._known.rounds
         if not self.flow_is_old:
             return
-        self._flow_of, self._flow_asked = book.latest, time.monotonic()
+        latest, self._flow_asked = book.latest, time.monotonic()
         request = pb.DescribeFlowRequest(cluster=self._cluster, after=book.latest_flow, with_tasks=True)
         flow = await stub.DescribeFlow(request, timeout=_PATIENCE)
+        self._flow_of = latest  # not before: who asks meanwhile waits for it
         if flow.round:
             book.put_flow(flow)
             self._known.versions.mark("flow", "overview")

@@ -20,23 +20,13 @@ _MOST_RESOURCES = 50
 
 
 def overview(known: Known) -> dict[str, Any]:
-    """Return the documented JSON object. All counts of pods and nodes in it are of one moment."""
-    bound, pending, others = known.store.counts()
+    """Return the documented JSON object. All counts in it are of one moment: that of the last figures, if any."""
     latest = known.history.latest
-    reasons = sorted(
-        by_reason(known.store.waiting.values()).items(), key=lambda item: (-len(item[1]), item[0])
-    )
     shown = set(known.rounds.shown())
     return {
-        "nodes": sum(1 for _ in known.store.known_nodes()),
-        "pods": {"bound": bound, "pending": pending, "others": others},
-        "waiting": _waiting(known.store),
-        "utilisation": utilisation(known.store),
+        **(known.standing or standing(known.store)),
         "figures": None if latest is None else latest.as_json(),
         "history": known.history.as_json(),
-        "pendingByReason": [
-            {"reason": reason, "pods": len(pods)} for reason, pods in reasons[:_MOST_REASONS]
-        ],
         "rounds": [{**each, "flow": each["round"] in shown} for each in known.rounds.summaries()],
         "leader": {
             "holder": known.leader.holder,
@@ -48,6 +38,21 @@ def overview(known: Known) -> dict[str, Any]:
             "target": known.solver.target,
             "roundFailures": known.solver.round_failures,
         },
+    }
+
+
+def standing(store: ClusterStore) -> dict[str, Any]:
+    """Return the part of it that counts nodes and pods."""
+    bound, pending, others = store.counts()
+    reasons = sorted(by_reason(store.waiting.values()).items(), key=lambda item: (-len(item[1]), item[0]))
+    return {
+        "nodes": sum(1 for _ in store.known_nodes()),
+        "pods": {"bound": bound, "pending": pending, "others": others},
+        "waiting": _waiting(store),
+        "utilisation": utilisation(store),
+        "pendingByReason": [
+            {"reason": reason, "pods": len(pods)} for reason, pods in reasons[:_MOST_REASONS]
+        ],
     }
 
 
