@@ -61,7 +61,7 @@ async def test_a_bar_of_a_round_leads_to_its_flow_or_nowhere(page, server):
 
 
 async def test_the_heat_map_keeps_its_place_when_a_node_is_opened(page, server):
-    await page.look(height=600)
+    await page.look(height=420)
     await page.open("#/cluster")
     place = (
         "(() => { const box = document.querySelector('.heat canvas').getBoundingClientRect();"
