@@ -8,6 +8,7 @@ import time
 import urllib.request
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +177,10 @@ def bound_batches(kubeconfig: Path) -> int:
     )
 
 
+def goes_on(kubeconfig: Path, before: int) -> bool:
+    return bound_batches(kubeconfig) > before + 1
+
+
 @pytest.mark.timeout(300)
 def test_it_goes_on_whoever_is_killed(start):  # noqa: F811 - the fixture
     demo: Demo = start("--ui", "--nodes", "40", "--pods", "100")
@@ -197,7 +202,7 @@ def test_it_goes_on_whoever_is_killed(start):  # noqa: F811 - the fixture
         before = bound_batches(kubeconfig)
         child.send_signal(number)
         demo.line(told)
-        wait_for(lambda known=before: bound_batches(kubeconfig) > known + 1)
+        wait_for(partial(goes_on, kubeconfig, before))
     demo.process.send_signal(signal.SIGINT)
     status, out, _ = demo.end()
     assert status == 0

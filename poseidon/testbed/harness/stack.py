@@ -132,15 +132,14 @@ class Stack:
         """
         task = asyncio.ensure_future(work)
         starts = {_SOLVER: self.start_solver, _BRIDGE: self.start_bridge}
-        ends: dict[asyncio.Future[int], Child] = {}
+        ends: dict[asyncio.Future[Any], Child] = {}
         try:
             while not task.done():
                 watched = list(ends.values())
                 new = [each for each in self._children() if each.started and each not in watched]
                 ends.update((asyncio.ensure_future(child.wait()), child) for child in new)
-                await asyncio.wait(
-                    {task, *ends}, timeout=_NOTICE_SECONDS, return_when=asyncio.FIRST_COMPLETED
-                )
+                either: list[asyncio.Future[Any]] = [task, *ends]
+                await asyncio.wait(either, timeout=_NOTICE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
                 for end in [each for each in ends if each.done()]:
                     died = ends.pop(end)
                     failure = died.failure()
@@ -152,7 +151,8 @@ class Stack:
                 raise self.cluster.failure() from None
             return task.result()
         finally:
-            for each in (task, *ends):
+            task.cancel()
+            for each in ends:
                 each.cancel()
             await asyncio.gather(task, *ends, return_exceptions=True)
 
