@@ -46,6 +46,7 @@ VIEWS = {
     "#/flow?at=g1&round=1100": ["2,000, 1,422 of them saturated", "310 more pods", "Classes placed there"],
     "#/flow?at=waiting&round=1100": ["found no place in this round", "Kept back by"],
     "#/cluster": ["10,000 nodes", "over a threshold", "CPU requested"],
+    "#/cluster?scale=100": ["10,000 nodes", "0 to 10 %"],
     "#/cluster?as=table&level=topology.example.com/rack": ["rack-", "1 to 100 of 10,000"],
     "#/cluster?node=eu-west-1a-r000-n00000": [
         "nvidia.com/gpu",
@@ -158,6 +159,20 @@ async def test_only_what_is_shown_is_asked_for(page, server):
     await page.open("#/groups")
     asked = {path.split("?")[0] for path in server.asked if path.startswith("/api/v1/")}
     assert asked == {"/api/v1/session", "/api/v1/events", "/api/v1/groups"}
+
+
+async def test_small_loads_can_be_told_apart(page):
+    await page.open("#/cluster")
+    module = "import('./data/node_facts.js')"
+    for values, wanted, scale in (
+        ("[3, null, 41]", "NaN", 50),
+        ("[0, 640]", "NaN", 1000),
+        ("[900]", "100", 100),
+    ):
+        assert await page.value(f"{module}.then((facts) => facts.scaleOf({values}, {wanted}))") == scale
+    await page.click("label.field:has(select)", "Scale")
+    await page.value("location.hash = '#/cluster?scale=50'")
+    await page.until("document.querySelector('.flow-foot .scale').textContent.includes('5 %')")
 
 
 async def test_dark_and_light_follow_the_system_until_the_switch_is_used(page):

@@ -20,10 +20,12 @@ from firmament.core.filters.root_causes import (
 )
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.placement.outcome import PlacementState
-from firmament.core.round_flow.rooms import MOST_SHAPES
 from firmament.core.rules.constraint import Constraints
 from firmament.core.rules.model_limits import ModelLimits
 from firmament.core.rules.pairs import PairState
+
+MOST_CLASSES = 100
+"""Classes that are looked at. Each takes some dozen passes over all machines."""
 
 LEFT_OVER = "node(s) had room that the round did not use"
 """Of machines that refuse nothing: a limit of time, or waiting that is cheaper than the place."""
@@ -48,7 +50,7 @@ def find_kept_back(
     waiting = problem.counts.sum(axis=1) - placed.per_class(problem.classes)
     if not waiting.any():
         return {}
-    concerned = np.argsort(-waiting, kind="stable")[:MOST_SHAPES]
+    concerned = np.argsort(-waiting, kind="stable")[:MOST_CLASSES]
     begin, end = (_Moment.of(problem, booked) for booked in (Assignments.empty(), placed))
     found = {}
     for cls in concerned[waiting[concerned] > 0].tolist():
