@@ -6,9 +6,8 @@ import json
 import signal
 import time
 import urllib.request
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -177,8 +176,8 @@ def bound_batches(kubeconfig: Path) -> int:
     )
 
 
-def goes_on(kubeconfig: Path, before: int) -> bool:
-    return bound_batches(kubeconfig) > before + 1
+def goes_on(kubeconfig: Path, before: int) -> Callable[[], bool]:
+    return lambda: bound_batches(kubeconfig) > before + 1
 
 
 @pytest.mark.timeout(300)
@@ -202,7 +201,7 @@ def test_it_goes_on_whoever_is_killed(start):  # noqa: F811 - the fixture
         before = bound_batches(kubeconfig)
         child.send_signal(number)
         demo.line(told)
-        wait_for(partial(goes_on, kubeconfig, before))
+        wait_for(goes_on(kubeconfig, before))
     demo.process.send_signal(signal.SIGINT)
     status, out, _ = demo.end()
     assert status == 0
