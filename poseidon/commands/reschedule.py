@@ -25,6 +25,7 @@ from poseidon.commands.options import (
     seconds_option,
     with_names,
 )
+from protos.conventions.command_line import counted, counted_are
 
 if TYPE_CHECKING:
     from poseidon.kube.api.metadata import PodRef
@@ -175,7 +176,7 @@ def _tell(planned: PlannedMoves) -> None:
         for number, wave in enumerate(waves, 1)
         for each in wave
     ]
-    click.echo(f"{planned.released} pods are released; {len(rows)} moves.")
+    click.echo(f"{counted_are(planned.released, 'pod')} released; {counted(len(rows), 'move')}.")
     print_rows(("WAVE", "POD", "FROM", "TO", "WHY"), rows)
     print_rows(("FREED NODE",), [(name,) for name in planned.freed])
     if planned.waves.left:

@@ -16,6 +16,7 @@ from poseidon.commands.connection import (
 )
 from poseidon.commands.endings import print_json, stop_event
 from poseidon.commands.options import output_option, seconds_option
+from protos.conventions.command_line import counted
 from protos.conventions.tls import chosen_tls, tls_options
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def _print(report: Report) -> None:
     from poseidon.offline.tables import print_rows
 
     figures = report.as_json()
-    click.echo(f"{figures['bound']} pods were bound, {figures['asked']} of them asked about.")
+    click.echo(f"{counted(figures['bound'], 'pod')} bound, {figures['asked']:,} of them asked about.")
     if not report.observed:
         return
     click.echo(f"as good where they are    {figures['asGood']}")

@@ -39,7 +39,11 @@ _NODES, _POSITIVE, _AMOUNT = click.IntRange(0, 100_000), click.IntRange(1), clic
 _PEM, _FILE = click.Path(exists=True, dir_okay=False), click.Path(path_type=Path, dir_okay=False)
 
 
-@click.command("simulated", cls=OneLineCommand)
+@click.command(
+    "simulated",
+    cls=OneLineCommand,
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
+)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port", default=0, show_default=True, type=click.IntRange(0, 65535), help="0 takes a free one."

@@ -21,6 +21,16 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
+def counted_are(number: int, noun: str) -> str:
+    """Return the same with its verb: ``1 node is``, ``2 nodes are``."""
+    return f"{counted(number, noun)} {'is' if number == 1 else 'are'}"
+
+
+def counted_feasible(number: int, total: int, noun: str) -> str:
+    """Return ``1 of 4 nodes is feasible``."""
+    return f"{number:,} of {counted(total, noun)} {'is' if number == 1 else 'are'} feasible"
+
+
 class OneLineCommand(click.Command):
     """Bad usage ends with one line on standard error and status 2, without click's repetition of the usage; Ctrl-C with
     status 130; standard output that cannot be written with one line and status 1.

@@ -101,9 +101,9 @@ def test_people_read_what_moves_would_save(tmp_path):
     path.write_text(yaml.safe_dump_all(crowded()))
     command = ["audit", "-f", str(path), "--move-cost", "1", "--html", str(page)]
     shown = CliRunner().invoke(main, command).stdout
-    assert "4 moves pay and bring that to" in shown
+    assert "4 moves would bring that to" in shown
     assert "CHEAPER ELSEWHERE" in shown
-    assert "4 moves pay and bring that to" in page.read_text()
+    assert "4 moves would bring that to" in page.read_text()
 
 
 def test_rules_between_pods_hold_after_the_moves(tmp_path):
