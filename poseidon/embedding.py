@@ -123,6 +123,10 @@ class EmbeddedTrials:
 
         return cost_frontier(self._scheduler, prices, points, OrToolsSolver())
 
+    def rehearse(self, waves: Iterable[Mapping[str, str]], cordoned: Iterable[str]) -> set[str]:
+        """Return the tasks that do not get their targets, as ``Trials.rehearse`` does: the last that is tried."""
+        return self._trials.rehearse(waves, cordoned)
+
     def consolidate(
         self,
         candidates: Collection[str],

@@ -30,6 +30,7 @@ from protos.conventions.command_line import counted, counted_are
 if TYPE_CHECKING:
     from poseidon.kube.api.metadata import PodRef
     from poseidon.kube.client.transport import Transport
+    from poseidon.rescheduling.mover import CarriedOut
     from poseidon.rescheduling.moves import MoveOutcome
     from poseidon.rescheduling.planning import PlannedMoves
 
@@ -119,20 +120,22 @@ def reschedule(
         warn((*planned.warnings, *planned.notes))
         if output == "table":
             _tell(planned)
-        outcomes: list[MoveOutcome] = []
+        done: CarriedOut | None = None
         if not dry_run and (planned.waves.waves or planned.freed or planned.given_back):
             transport = connect()
             with live_faults(transport):
-                outcomes = asyncio.run(_carry_out(transport, planned, patience))
-        counts.note(planned, outcomes)
+                done = asyncio.run(_carry_out(transport, planned, patience))
+        counts.note(planned, done.outcomes if done is not None else ())
         if output == "json":
-            print_json(_as_json(planned, outcomes))
+            print_json(_as_json(planned, done))
+        elif done is not None:
+            _tell_freed(done)
         if every is None:
             return
         time.sleep(every)
 
 
-async def _carry_out(transport: Transport, planned: PlannedMoves, patience: float) -> list[MoveOutcome]:
+async def _carry_out(transport: Transport, planned: PlannedMoves, patience: float) -> CarriedOut:
     from poseidon.kube.environment import Environment
     from poseidon.kube.write.event_writer import MOVED, EventWriter
     from poseidon.rescheduling.cluster_access import ClusterAccess
@@ -154,12 +157,12 @@ async def _carry_out(transport: Transport, planned: PlannedMoves, patience: floa
                 events.say(pod, MOVED, text)
 
             mover = Mover(access, patience, told=_tell_outcome, say=say, wall=time.time)
-            outcomes = await carry_out(planned, mover, access)
+            done = await carry_out(planned, mover, access)
             await events.wait_drained()
         finally:
             writing.cancel()
             await asyncio.gather(writing, return_exceptions=True)
-    return outcomes
+    return done
 
 
 def _tell(planned: PlannedMoves) -> None:
@@ -178,9 +181,16 @@ def _tell(planned: PlannedMoves) -> None:
     ]
     click.echo(f"{counted_are(planned.released, 'pod')} released; {counted(len(rows), 'move')}.")
     print_rows(("WAVE", "POD", "FROM", "TO", "WHY"), rows)
-    print_rows(("FREED NODE",), [(name,) for name in planned.freed])
+    print_rows(("NODE TO BE FREED",), [(name,) for name in planned.freed])
     if planned.waves.left:
         click.echo(f"{len(planned.waves.left)} more wait for each other's room.")
+
+
+def _tell_freed(done: CarriedOut) -> None:
+    from poseidon.offline.tables import print_rows
+
+    print_rows(("FREED NODE",), [(name,) for name in done.freed])
+    print_rows(("NODE THAT COULD NOT BE FREED",), [(name,) for name in done.unfreed])
 
 
 def _tell_outcome(outcome: MoveOutcome) -> None:
@@ -189,11 +199,13 @@ def _tell_outcome(outcome: MoveOutcome) -> None:
     click.echo(f"{outcome.result.value} {move.pod} from {move.source} to {move.target}{because}", err=True)
 
 
-def _as_json(planned: PlannedMoves, outcomes: list[MoveOutcome]) -> dict[str, object]:
+def _as_json(planned: PlannedMoves, done: CarriedOut | None) -> dict[str, object]:
+    """Return the documented JSON object; ``done`` None: nothing has been carried out."""
     return {
         "released": planned.released,
         "waves": [[move.as_json() for move in wave] for wave in planned.waves.waves],
-        "freed": list(planned.freed),
+        "freed": list(planned.freed if done is None else done.freed),
+        "notFreed": [] if done is None else list(done.unfreed),
         "left": [move.as_json() for move in planned.waves.left],
-        "outcomes": [outcome.as_json() for outcome in outcomes],
+        "outcomes": [] if done is None else [outcome.as_json() for outcome in done.outcomes],
     }

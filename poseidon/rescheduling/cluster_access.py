@@ -37,6 +37,10 @@ FREED = "firmament.io/freed"
 """Annotation of a node that was cordoned since its pods are to leave it."""
 
 
+NOT_FREED = "firmament.io/not-freed"
+"""Annotation of a node that could not be freed: the state of the cluster in which that was."""
+
+
 class Eviction(NamedTuple):
     """Why a pod stays, "" if it goes; ``for_now``: a disruption budget may let it go later."""
 
@@ -99,11 +103,12 @@ class ClusterAccess:
 
     async def cordon(self, node: str) -> None:
         """Let a node take no more pods, since it is to be freed."""
-        await self._mark(node, {"unschedulable": True}, {FREED: "true"})
+        await self._mark(node, {"unschedulable": True}, {FREED: "true", NOT_FREED: None})
 
-    async def uncordon(self, node: str) -> None:
-        """Let a node that was to be freed take pods again."""
-        await self._mark(node, {"unschedulable": None}, {FREED: None})
+    async def uncordon(self, node: str, failed_in: str = "") -> None:
+        """Let a node that was to be freed take pods again; ``failed_in``: the state in which it could not be."""
+        annotations = {FREED: None, **({NOT_FREED: failed_in} if failed_in else {})}
+        await self._mark(node, {"unschedulable": None}, annotations)
 
     async def _mark(
         self, node: str, spec: dict[str, bool | None], annotations: dict[str, str | None]

@@ -1,23 +1,27 @@
 """Carries out moves, wave by wave: announces each, evicts the pod, and waits until its replacement has a node.
 
 A plan is older than the cluster: right before each move the pod has to be where the plan has it, and its target has to
-take pods and to have room. If a pod has no replacement in time, or one without a node, no further wave begins: whatever
-is wrong, it costs no more pods than one wave has. Nodes that moves are to free are cordoned before, and stay so once
-they are empty.
+take pods and to have room. A replacement that waits in vain for a while stops its wave: no further pod is evicted, and
+where its old node was cordoned for the moves, that takes pods again, so that it gets its place back. If one has no node
+in time, or its old one, no further wave begins: whatever is wrong, it costs no more pods than one wave has. Nodes that
+moves are to free are cordoned before, and stay so once they have been seen to be empty.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
+from typing import NamedTuple
 
 from poseidon.kube.api.metadata import PodRef, seconds
 from poseidon.kube.api.nodes import Node
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.client.errors import ApiError
-from poseidon.offline.evictability import forbidden_by_annotation
+from poseidon.offline.evictability import forbidden_by_annotation, goes_with_its_node
+from poseidon.pod_rules.node_affinity import tolerated
 from poseidon.pods.moves import announced_move
 from poseidon.pods.resources import amounts, effective_requests
 from poseidon.pods.tasks import qualified_name
@@ -34,7 +38,12 @@ _BUDGET_PAUSE = 1.0
 _KEPT_SECONDS = 600.0
 """How long a place is asked for; it ends when the replacement has it."""
 
-_GONE = (Result.MOVED, Result.ELSEWHERE)
+_KEEPING_AWAY = ("NoSchedule", "NoExecute")
+
+_STUCK_SECONDS = 5.0
+"""How long a scheduler may find no node for a replacement before that counts: it may be tried on one node first."""
+
+_STOPPING = (Result.UNPLACED, Result.RETURNED)
 
 
 def changed(pod: Pod, move: PlannedMove, now: float) -> str:
@@ -62,6 +71,9 @@ def refusal_of(node: Node, there: Iterable[Pod], pod: Pod) -> str:
         return f"node {name} is cordoned"
     if not any(each.type == "Ready" and each.status == "True" for each in node.status.conditions):
         return f"node {name} is not ready"
+    for taint in node.spec.taints:
+        if taint.effect in _KEEPING_AWAY and not tolerated(taint, pod.spec.tolerations):
+            return f"node {name} has the taint {taint.key} now"
     free = Counter(amounts(node.status.allocatable or {}, "", [], down=True))
     for each in there:
         if not each.terminal:
@@ -83,6 +95,15 @@ class _Leaving:
     others: Collection[str]
 
 
+@dataclass(slots=True)
+class _WaveState:
+    """``cordoned``: nodes that are, for the sake of moves, without those that are ``given_back``; ``stopped``: why."""
+
+    cordoned: frozenset[str]
+    given_back: set[str] = field(default_factory=set)
+    stopped: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Mover:
     """``patience``: seconds that a replacement may take until it has a node, from the end of its predecessor on.
@@ -98,15 +119,19 @@ class Mover:
     wall: Callable[[], float]
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
-    async def carry_out(self, waves: Waves) -> list[MoveOutcome]:
-        """Make the moves; returns what became of those that were begun, in order. Raises ``KubeError``."""
+    async def carry_out(self, waves: Waves, cordoned: Collection[str] = ()) -> list[MoveOutcome]:
+        """Make the moves; returns what became of those that were begun, in order. Raises ``KubeError``.
+
+        ``cordoned``: nodes that take no pods for the sake of the moves.
+        """
         outcomes: list[MoveOutcome] = []
         for wave in waves.waves:
+            state = _WaveState(frozenset(cordoned))
             coming: dict[str, list[Pod]] = {}
             begun = [(move, await self._begin(move, coming)) for move in wave]
-            ended = await asyncio.gather(*(self._end(move, leaving) for move, leaving in begun))
+            ended = await asyncio.gather(*(self._end(move, leaving, state) for move, leaving in begun))
             outcomes.extend(ended)
-            if any(each.result is Result.UNPLACED for each in ended):
+            if state.stopped or any(each.result in _STOPPING for each in ended):
                 break
         return outcomes
 
@@ -136,14 +161,15 @@ class Mover:
             return f"node {target} is gone"
         return refusal_of(node, [*await self.access.pods_on(target), *coming], pod)
 
-    async def _evict(self, ref: PodRef) -> str:
+    async def _evict(self, ref: PodRef, state: _WaveState) -> str:
         """Have a pod leave, if it may within a while; return why it stays, "" if it goes."""
         until = self.wall() + self.patience
-        while True:
+        while not state.stopped:
             eviction = await self.access.evict(ref)
             if not eviction.for_now or self.wall() >= until:
                 return eviction.refusal
             await self.sleep(_BUDGET_PAUSE)
+        return state.stopped
 
     async def _take_back(self, ref: PodRef) -> None:
         try:
@@ -152,24 +178,24 @@ class Mover:
             if not (error.not_found or error.replaced):
                 raise
 
-    async def _end(self, move: PlannedMove, begun: _Leaving | MoveOutcome) -> MoveOutcome:
-        outcome = begun if isinstance(begun, MoveOutcome) else await self._moved(move, begun)
+    async def _end(self, move: PlannedMove, begun: _Leaving | MoveOutcome, state: _WaveState) -> MoveOutcome:
+        outcome = begun if isinstance(begun, MoveOutcome) else await self._moved(move, begun, state)
         self.told(outcome)
         return outcome
 
-    async def _moved(self, move: PlannedMove, leaving: _Leaving) -> MoveOutcome:
+    async def _moved(self, move: PlannedMove, leaving: _Leaving, state: _WaveState) -> MoveOutcome:
         """Evict a pod, and wait until it is replaced."""
-        refusal = await self._evict(leaving.ref)
+        refusal = await self._evict(leaving.ref, state)
         if refusal:
             await self._take_back(leaving.ref)
             return MoveOutcome(move, Result.REFUSED, reason=refusal)
         self.say(leaving.ref, f"Leaves {move.source} for {move.target}: {move.why}")
-        return await self._replaced(move, leaving)
+        return await self._replaced(move, leaving, state)
 
-    async def _replaced(self, move: PlannedMove, leaving: _Leaving) -> MoveOutcome:
+    async def _replaced(self, move: PlannedMove, leaving: _Leaving, state: _WaveState) -> MoveOutcome:
         """Wait until the replacement of a pod has a node, or for too long."""
         deadline = self.wall() + self.patience
-        pause = _FIRST_LOOK
+        pause, waits_since = _FIRST_LOOK, math.inf
         while True:
             siblings = {each.metadata.uid: each for each in await self.access.siblings(leaving.pod)}
             predecessor = siblings.get(leaving.pod.metadata.uid)
@@ -184,12 +210,24 @@ class Mover:
             placed = [pod for pod in new if pod.spec.node_name]
             if placed:
                 return self._placed(move, min(placed, key=lambda pod: pod.spec.node_name != move.target))
+            waits_since = min(waits_since, self.wall()) if any(map(_waits_in_vain, new)) else math.inf
+            if self.wall() - waits_since >= min(_STUCK_SECONDS, self.patience / 2):
+                await self._stop(move, state)
             if self.wall() >= deadline:
                 reason = f"no node for {self.patience:.0f} s" if new else "its controller has not replaced it"
                 name = qualified_name(new[0].metadata) if new else ""
+                await self._stop(move, state)
                 return MoveOutcome(move, Result.UNPLACED, name, reason)
             await self.sleep(pause)
             pause = min(pause * 2, _LAST_LOOK)
+
+    async def _stop(self, move: PlannedMove, state: _WaveState) -> None:
+        """Let no further pod leave, and the one that has left get its place back."""
+        if not state.stopped:
+            state.stopped = f"stopped, as the replacement of {move.pod} has no node"
+        if move.source in state.cordoned and move.source not in state.given_back:
+            state.given_back.add(move.source)
+            await self.access.uncordon(move.source)
 
     def _placed(self, move: PlannedMove, pod: Pod) -> MoveOutcome:
         node, metadata = pod.spec.node_name, pod.metadata
@@ -197,27 +235,54 @@ class Mover:
         self.say(ref, f"Replaces {move.pod}, which ran on {move.source}")
         if node == move.target:
             return MoveOutcome(move, Result.MOVED, qualified_name(metadata))
+        if node == move.source:
+            return MoveOutcome(move, Result.RETURNED, qualified_name(metadata), "no other node took it")
         return MoveOutcome(move, Result.ELSEWHERE, qualified_name(metadata), f"its replacement got {node}")
 
 
-async def carry_out(planned: PlannedMoves, mover: Mover, access: ClusterAccess) -> list[MoveOutcome]:
-    """Make the moves of a plan; returns what became of those that were begun. Raises ``KubeError``.
+def _waits_in_vain(pod: Pod) -> bool:
+    """Whether a scheduler says that it has found no node for a pod."""
+    scheduled = pod.condition("PodScheduled")
+    return scheduled is not None and scheduled.status == "False" and scheduled.reason == "Unschedulable"
 
-    Freed nodes stay cordoned, for whoever takes machines away; one that could not be freed takes pods again.
+
+class CarriedOut(NamedTuple):
+    """What became of moves, which nodes are ``freed``, and which are not though they were to be."""
+
+    outcomes: list[MoveOutcome]
+    freed: tuple[str, ...] = ()
+    unfreed: tuple[str, ...] = ()
+
+
+async def carry_out(planned: PlannedMoves, mover: Mover, access: ClusterAccess) -> CarriedOut:
+    """Make the moves of a plan. Raises ``KubeError``.
+
+    Freed nodes stay cordoned, for whoever takes machines away. One that could not be freed takes pods again, and bears
+    the state of the cluster in which it could not, if any of its pods was to leave.
     """
     for node in planned.given_back:
         await access.uncordon(node)
     for node in planned.freed:
         await access.cordon(node)
-    outcomes = await mover.carry_out(planned.waves)
-    for node in unfreed(planned, outcomes):
-        await access.uncordon(node)
-    return outcomes
+    outcomes = await mover.carry_out(planned.waves, planned.freed)
+    tried = {each.move.source for each in outcomes if each.result is not Result.SKIPPED}
+    freed = [node for node in planned.freed if await _is_freed(node, planned, outcomes, access)]
+    unfreed = [node for node in planned.freed if node not in freed]
+    for node in unfreed:
+        await access.uncordon(node, planned.state if node in tried else "")
+    return CarriedOut(outcomes, tuple(freed), tuple(unfreed))
 
 
-def unfreed(planned: PlannedMoves, outcomes: Sequence[MoveOutcome]) -> list[str]:
-    """Return the nodes that were to be freed and that some pod has not left."""
-    moves = [move for wave in planned.waves.waves for move in wave]
-    gone = {outcome.move.pod for outcome in outcomes if outcome.result in _GONE}
-    staying: Iterable[str] = {move.source for move in moves if move.pod not in gone}
-    return sorted(set(planned.freed).intersection(staying))
+async def _is_freed(
+    node: str, planned: PlannedMoves, outcomes: Sequence[MoveOutcome], access: ClusterAccess
+) -> bool:
+    """Whether a node is as it was to be: all pods that were to leave it have places elsewhere, and none has come."""
+    wanted = {move.pod for wave in planned.waves.waves for move in wave if move.source == node}
+    made = {each.move.pod: each for each in outcomes if each.result in (Result.MOVED, Result.ELSEWHERE)}
+    for name in wanted:
+        replacement = made[name].replacement if name in made else ""
+        namespace, _, own = replacement.partition("/")
+        pod = await access.pod(namespace, own) if replacement else None
+        if pod is None or pod.spec.node_name in ("", node):
+            return False
+    return all(each.terminal or goes_with_its_node(each) for each in await access.pods_on(node))

@@ -44,6 +44,7 @@ class Result(Enum):
 
     MOVED = "moved"
     ELSEWHERE = "elsewhere"  # its replacement runs on another node than was meant
+    RETURNED = "returned"  # its replacement got no other place than the one that it had
     REFUSED = "refused"  # the pod was not evicted
     SKIPPED = "skipped"  # things have changed since the plan was made
     UNPLACED = "unplaced"  # evicted, and no replacement has a place yet
@@ -77,14 +78,15 @@ class Waves:
 
 
 def in_waves(moves: Sequence[PlannedMove], free: Mapping[str, Mapping[str, int]], at_once: int) -> Waves:
-    """Divide moves, most gain first, into waves of at most ``at_once``, the first a single one to see how it goes.
+    """Divide moves, most gain first and else as they come, into waves of at most ``at_once``.
 
+    The first is a single one to see how it goes.
     ``free``: amounts by node and resource before the first of them. Within a wave a pod takes room on its target before
     any has left its own node, so that nothing is overcommitted whichever of them comes first. Moves that wait for each
     other in a circle are left.
     """
     room = {node: Counter(amounts) for node, amounts in free.items()}
-    waiting = sorted(moves, key=lambda each: (-each.saves, each.pod))
+    waiting = sorted(moves, key=lambda each: -each.saves)
     waves: list[tuple[PlannedMove, ...]] = []
     while waiting:
         wave: list[PlannedMove] = []

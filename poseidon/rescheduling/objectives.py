@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 from poseidon.embedding import EmbeddedTrials
 from poseidon.group_trees.status.placement import natural
 from poseidon.offline.freeing import FreeNodes, find_free_nodes, placement_trials
+from poseidon.rescheduling.cluster_access import NOT_FREED
 from poseidon.rescheduling.standing import Standing
 
 _LOAD = "load_threshold"
@@ -29,7 +30,8 @@ class Objective(Enum):
 class ObjectiveOptions:
     """``move_cost``: points that a move has to save for ``LOWER_COST``; ``hot``: percent by resource from which on a
     node is hot; ``nodes``: the only ones to be freed, none for any; ``tries``: of rounds; ``most``: moves;
-    ``local_data_may_go``: what pods have in folders of their nodes keeps none of them.
+    ``local_data_may_go``: what pods have in folders of their nodes keeps none of them; ``failed``: nodes that could not
+    be freed, and nothing has changed since.
     """
 
     objective: Objective = Objective.LOWER_COST
@@ -39,6 +41,7 @@ class ObjectiveOptions:
     tries: int = 200
     most: int = 100
     local_data_may_go: bool = False
+    failed: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +86,7 @@ def _free_nodes(standing: Standing, options: ObjectiveOptions) -> Choice:
     candidates = known if not options.nodes else known & set(options.nodes)
     trials = _trials(standing)
     found = find_free_nodes(
-        trials, standing.pods, standing.running, standing.staying, standing.plan, candidates,
+        trials, standing.pods, standing.running, standing.staying, standing.plan, set(candidates) - options.failed,
         tries=options.tries, budget=options.most,
     )  # fmt: skip
     order = sorted(found.moves, key=lambda uid: (nodes[uid] not in found.room, natural(nodes[uid]), uid))
@@ -101,16 +104,27 @@ def _free_nodes(standing: Standing, options: ObjectiveOptions) -> Choice:
         moves,
         # Nodes that are empty already are nobody's target, and need no cordon.
         tuple(sorted({nodes[uid] for uid in order} - found.room.keys(), key=natural)),
-        tuple(_notes(options.nodes, known, found)),
+        (*_notes(options.nodes, known, found, options.failed), *_failures(options.failed & set(candidates))),
     )
 
 
-def _notes(asked: Collection[str], known: Collection[str], found: FreeNodes) -> Iterator[str]:
+def _failures(nodes: Collection[str]) -> Iterator[str]:
+    """Say which nodes are not tried again."""
+    for name in sorted(nodes, key=natural):
+        yield (
+            f"node {name} could not be freed before, and nothing has changed since; "
+            f"kubectl annotate node {name} {NOT_FREED}- has it tried again"
+        )
+
+
+def _notes(
+    asked: Collection[str], known: Collection[str], found: FreeNodes, failed: Collection[str]
+) -> Iterator[str]:
     """Say why nodes that were asked for are not freed."""
     for name in sorted(set(asked), key=natural):
         if name not in known:
             yield f"node {name} is not known"
-        elif name not in found.nodes:
+        elif name not in found.nodes and name not in failed:
             kept = sorted(f"pod {pod} {why}" for pod, why in found.kept.get(name, {}).items())
             why = f": {'; '.join(kept)}" if kept else ": some of its pods has no place elsewhere"
             yield f"node {name} cannot be freed now{why}"
@@ -142,6 +156,14 @@ def _trials(standing: Standing, fixed: Collection[str] = ()) -> EmbeddedTrials:
         standing.configuration, standing.now, standing.events, standing.pods, standing.running, standing.plan,
         fixed,
     )  # fmt: skip
+
+
+def rehearse(standing: Standing, waves: Sequence[Mapping[str, str]], cordoned: Collection[str]) -> set[str]:
+    """Return the pods (uids) that do not get their nodes when moves (uid -> node) are made in waves.
+
+    The ``cordoned`` nodes are so before the first.
+    """
+    return _trials(standing).rehearse(waves, cordoned)
 
 
 _CHOICES = {

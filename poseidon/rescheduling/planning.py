@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.api.pods import Pod
 from poseidon.manifests.loader import Manifests
 from poseidon.pods.resources import effective_requests
 from poseidon.rescheduling.cluster_access import FREED
+from poseidon.rescheduling.failures import failed_before, state_digest
 from poseidon.rescheduling.moves import PlannedMove, Waves, in_waves
-from poseidon.rescheduling.objectives import Objective, ObjectiveOptions, Wanted, choose
+from poseidon.rescheduling.objectives import Choice, Objective, ObjectiveOptions, Wanted, choose, rehearse
 from poseidon.rescheduling.standing import Standing, standing
 
 
@@ -18,7 +19,7 @@ from poseidon.rescheduling.standing import Standing, standing
 class PlannedMoves:
     """``freed``: nodes that are empty after the moves; ``given_back``: those that were to be freed by an earlier plan,
     and are not; ``released``: how many pods of ours may be moved as far as their
-    owners are concerned; ``notes``: for people.
+    owners are concerned; ``notes``: for people; ``state``: what tells the state of the cluster from others.
     """
 
     waves: Waves
@@ -27,6 +28,7 @@ class PlannedMoves:
     released: int
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
+    state: str = ""
 
 
 def plan_moves(
@@ -36,18 +38,49 @@ def plan_moves(
     options: ObjectiveOptions,
     at_once: int,
 ) -> PlannedMoves:
-    """Return the moves of pods that an objective asks for, in waves of ``at_once``."""
+    """Return the moves of pods that an objective asks for, in waves of ``at_once``.
+
+    Each has its place in the state that holds while its wave is made: with the nodes that are to be freed cordoned, and
+    all waves before it carried out.
+    """
+    state = state_digest(manifests)
+    failed = failed_before(manifests.nodes, state)
     found = standing(manifests, configuration, now, local_data_may_go=options.local_data_may_go)
-    chosen = choose(found, options)
-    free = {each.node: each.free for each in found.plan.nodes}
-    moves = [_planned(found.running.pods[each.uid], each) for each in chosen.moves]
-    waves, freed = in_waves(moves, free, at_once), chosen.freed
+    chosen = choose(found, replace(options, failed=frozenset(failed)))
+    waves, freed, notes = _prove(found, chosen, at_once, freeing=options.objective is Objective.FREE_NODES)
     given_back: tuple[str, ...] = ()
     if options.objective is Objective.FREE_NODES:
-        left = {move.source for move in waves.left}
-        freed = tuple(name for name in chosen.freed if name not in left)
         given_back = tuple(sorted(_half_freed(manifests, found) - set(freed)))
-    return PlannedMoves(waves, freed, given_back, found.released, chosen.notes, found.warnings)
+    return PlannedMoves(
+        waves, freed, given_back, found.released, (*chosen.notes, *notes), found.warnings, state
+    )
+
+
+def _prove(
+    found: Standing, chosen: Choice, at_once: int, *, freeing: bool
+) -> tuple[Waves, tuple[str, ...], list[str]]:
+    """Return the moves that have their places in the order in which they are made, and the nodes that they free.
+
+    A node of which one pod has none is not freed, and none of its pods moves. Pods go by ``namespace/name``.
+    """
+    free = {each.node: each.free for each in found.plan.nodes}
+    moves = [_planned(found.running.pods[each.uid], each) for each in chosen.moves]
+    freed, notes = chosen.freed, list[str]()
+    while True:
+        waves = in_waves(moves, free, at_once)
+        if not waves.waves and not (freeing and waves.left):
+            return waves, freed, notes
+        failed = rehearse(found, [{move.pod: move.target for move in wave} for wave in waves.waves], freed)
+        if not freeing:
+            notes += [f"pod {name} stays: its place is not free when it leaves" for name in sorted(failed)]
+            proven = (tuple(move for move in wave if move.pod not in failed) for wave in waves.waves)
+            return Waves(tuple(wave for wave in proven if wave), waves.left), freed, notes
+        staying = {move.source for move in moves if move.pod in failed or move in waves.left}
+        if not staying:
+            return waves, freed, notes
+        notes += [f"node {name} cannot be freed by one move after the other" for name in sorted(staying)]
+        freed = tuple(name for name in freed if name not in staying)
+        moves = [each for each in moves if each.source not in staying]
 
 
 def _half_freed(manifests: Manifests, found: Standing) -> set[str]:

@@ -15,6 +15,7 @@ from aiohttp import ClientSession
 from click.testing import CliRunner
 
 from poseidon.cli import main
+from poseidon.kube.client.media_types import MERGE_PATCH
 from poseidon.testbed.api_server.bulk import create_object
 from poseidon.testbed.api_server.options import ClusterOptions
 from poseidon.testbed.controllers.driving import drive
@@ -291,6 +292,36 @@ async def test_a_node_that_is_not_freed_takes_pods_again(tmp_path):
         assert [each["result"] for each in found["outcomes"]] == ["unplaced"]
         assert by_node(s) == {names[0]: 4, names[1]: 2}
         assert cordoned(s) == []
+
+
+def taint(s, name, *taints):
+    spec = {"spec": {"taints": [{"key": key, "effect": "NoSchedule"} for key in taints]}}
+    s.operations.patch(NODES, "", name, MERGE_PATCH, spec)
+
+
+async def test_a_taint_that_comes_in_between_costs_nobody_a_place(tmp_path):
+    async with crowded(tmp_path, pods=0) as (s, names):
+        await allowed(s, names, 2, 1)
+        for index in range(2):
+            in_shop(s, owned(f"q{index}", names[1], f"api{index}"))
+        words = ("--objective", "free-nodes", "--node", names[1], "--patience", "30s")
+        moving = asyncio.create_task(rescheduled(s, *words))
+        await until(lambda: by_node(s)[""] == 1)  # nobody schedules yet
+        taint(s, names[0], "special")
+        await s.start()
+        found = await moving
+        assert [each["result"] for each in found["outcomes"]] == ["returned"]
+        assert (found["freed"], found["notFreed"]) == ([], [names[1]])
+        assert by_node(s) == {names[0]: 2, names[1]: 2}
+        assert cordoned(s) == []
+        taint(s, names[0])  # all is as it was, but that is known to fail
+        again = await rescheduled(s, *words)
+        assert (again["waves"], again["outcomes"], cordoned(s)) == ([], [], [])
+        in_shop(s, owned("r", names[0], "new"))
+        changed = await rescheduled(s, *words)
+        assert (changed["freed"], changed["notFreed"]) == ([names[1]], [])
+        assert by_node(s) == {names[0]: 5}
+        s.check_sound()
 
 
 async def test_room_is_made_for_who_waits(tmp_path):

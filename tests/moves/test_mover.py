@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from dataclasses import dataclass, field
+from math import inf
 from random import Random
 from typing import cast
 
 import pytest
 from msgspec.structs import replace
 
-from poseidon.kube.api.metadata import PodRef, timestamp
-from poseidon.kube.api.nodes import Node
-from poseidon.kube.api.pods import Pod
+from poseidon.kube.api.metadata import Condition, PodRef, timestamp
+from poseidon.kube.api.nodes import Node, Taint
+from poseidon.kube.api.pods import Pod, PodStatus
 from poseidon.pods.moves import MOVE_TO, MOVE_UNTIL
 from poseidon.rescheduling.cluster_access import ClusterAccess, Eviction
 from poseidon.rescheduling.mover import Mover
@@ -42,6 +44,7 @@ class Pretended:
     due: list[tuple[float, Pod, str]] = field(default_factory=list)
     unready: dict[str, float] = field(default_factory=dict)
     said: list[str] = field(default_factory=list)
+    taints: dict[str, tuple[Taint, ...]] = field(default_factory=dict)
 
     def add(self, name: str, where: str, cpu: int, owner: str) -> None:
         self.pods[f"uid-{name}"] = pod(
@@ -91,7 +94,13 @@ class Pretended:
         return next((each for each in self.pods.values() if each.metadata.name == name), None)
 
     async def node(self, name: str) -> Node | None:
-        return node(name, cpu=str(CPU)) if name in self.nodes else None
+        if name not in self.nodes:
+            return None
+        found = node(name, cpu=str(CPU))
+        return replace(found, spec=replace(found.spec, taints=self.taints.get(name, ())))
+
+    def taint(self, name: str, effect: str) -> None:
+        self.taints[name] = (Taint(key="gpu", effect=effect),)
 
     async def pods_on(self, node: str) -> list[Pod]:
         return [each for each in self.pods.values() if each.spec.node_name == node]
@@ -147,7 +156,7 @@ def planned(cluster: Pretended, uid: str, target: str, saves: float = 1.0) -> Pl
     )
 
 
-def carried_out(cluster: Pretended, waves: Waves) -> list[MoveOutcome]:
+def carried_out(cluster: Pretended, waves: Waves, cordoned: Collection[str] = ()) -> list[MoveOutcome]:
     mover = Mover(
         cast("ClusterAccess", cluster),
         PATIENCE,
@@ -156,7 +165,7 @@ def carried_out(cluster: Pretended, waves: Waves) -> list[MoveOutcome]:
         wall=lambda: cluster.now,
         sleep=cluster.sleep,
     )
-    return asyncio.run(mover.carry_out(waves))
+    return asyncio.run(mover.carry_out(waves, cordoned))
 
 
 @pytest.mark.parametrize("seed", range(examples(300)))
@@ -228,6 +237,8 @@ def test_a_move_that_was_announced_and_never_made_is_made_later():
             "the pod has the annotation karpenter.sh/do-not-disrupt: true now",
         ),
         (lambda c: c.nodes.remove("n1"), "node n1 is gone"),
+        (lambda c: c.taint("n1", "NoSchedule"), "node n1 has the taint gpu now"),
+        (lambda c: c.taint("n1", "NoExecute"), "node n1 has the taint gpu now"),
         (lambda c: c.add("q", "n1", 7, "web"), "node n1 has not enough cpu now"),
     ],
 )
@@ -241,3 +252,62 @@ def test_a_budget_that_never_allows_it_is_asked_for_a_while():
     assert outcome.result is Result.REFUSED
     assert "disruption budget" in outcome.reason
     assert cluster.pods["uid-p"].metadata.annotations == {}, "the announcement is taken back"
+
+
+@dataclass
+class Stuck(Pretended):
+    """Nobody but nodes that were given back takes replacements; schedulers say so."""
+
+    given_back: list[str] = field(default_factory=list)
+
+    def _replace(self, gone: Pod, target: str) -> None:
+        name = f"{gone.metadata.name}x"
+        self.add(name, "", cores(gone), gone.metadata.owner_references[0].name)
+        condition = Condition(type="PodScheduled", status="False", reason="Unschedulable")
+        uid = f"uid-{name}"
+        self.pods[uid] = replace(self.pods[uid], status=PodStatus(conditions=(condition,)))
+        self.unready[uid] = inf
+        self._place_back()
+
+    def _place_back(self) -> None:
+        for uid, found in self.pods.items():
+            if not found.spec.node_name and self.given_back:
+                self.pods[uid] = replace(found, spec=replace(found.spec, node_name=self.given_back[0]))
+
+    async def uncordon(self, node: str) -> None:
+        self.given_back.append(node)
+        self._place_back()
+
+
+def wave_of(cluster: Pretended, *uids: str) -> Waves:
+    return Waves((tuple(planned(cluster, uid, "n1") for uid in uids),), ())
+
+
+def test_a_pod_without_a_place_gets_its_own_back_and_stops_the_wave():
+    cluster = Stuck(Random(1), ["n0", "n1"], budget=1)
+    for index in range(3):
+        cluster.add(f"p{index}", "n0", 1, f"web{index}")
+    outcomes = carried_out(cluster, wave_of(cluster, *sorted(cluster.pods)), cordoned=["n0"])
+    results = sorted(each.result.value for each in outcomes)
+    assert results == ["refused", "refused", "returned"]
+    assert (len(cluster.evicted), cluster.given_back) == (1, ["n0"]), "no further pod is evicted"
+    assert all(each.spec.node_name == "n0" for each in cluster.pods.values())
+    assert {each.reason for each in outcomes if each.result is Result.REFUSED} == {
+        f"stopped, as the replacement of {cluster.evicted[0].replace('uid-', 'shop/')} has no node"
+    }
+
+
+def test_a_node_that_was_not_cordoned_for_moves_is_left_as_it_is():
+    cluster = Stuck(Random(1), ["n0", "n1"])
+    cluster.add("p", "n0", 1, "web")
+    (outcome,) = carried_out(cluster, wave_of(cluster, "uid-p"))
+    assert (outcome.result, cluster.given_back) == (Result.UNPLACED, [])
+
+
+def test_no_wave_follows_one_after_which_a_pod_has_returned():
+    cluster = Stuck(Random(1), ["n0", "n1"])
+    for name in ("p", "q"):
+        cluster.add(name, "n0", 1, name)
+    waves = Waves(tuple((planned(cluster, f"uid-{name}", "n1"),) for name in ("p", "q")), ())
+    (outcome,) = carried_out(cluster, waves, cordoned=["n0"])
+    assert (outcome.result, len(cluster.evicted)) == (Result.RETURNED, 1)

@@ -222,3 +222,56 @@ def test_pods_with_local_data_move_only_if_that_may_be_left_behind(tmp_path, may
     objects = [node("a"), node("b"), scratch, owned("q", "b", cpu=2)]
     found = planned(tmp_path, *objects, objective="free-nodes", local_data_may_go=may_go)
     assert found.freed == (("a",) if may_go else ("b",))
+
+
+def zoned(name, zone, **spec):
+    made = node(name, **spec)
+    made["metadata"]["labels"]["topology.kubernetes.io/zone"] = zone
+    return made
+
+
+def spread(name, where, key="topology.kubernetes.io/zone"):
+    made = owned(name, where, cpu="100m", labels={"app": "x"})
+    made["spec"]["topologySpreadConstraints"] = [
+        {
+            "maxSkew": 1,
+            "topologyKey": key,
+            "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": {"matchLabels": {"app": "x"}},
+        }
+    ]
+    return made
+
+
+def test_a_node_that_is_the_last_of_a_zone_is_not_freed(tmp_path):
+    objects = [zoned("a", "1"), zoned("b", "2"), spread("p", "a"), spread("q", "b")]
+    found = planned(tmp_path, *objects, objective="free-nodes")
+    assert (found.freed, moves_of(found)) == ((), {})
+
+
+def test_two_nodes_are_not_freed_whose_pods_cannot_be_together(tmp_path):
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+        {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "x"}}}]}}  # fmt: skip
+    pods = [owned(name, name, cpu="100m", labels={"app": "x"}) for name in ("a", "b")]
+    for each in pods:
+        each["spec"]["affinity"] = apart
+    keep = pod("keep", phase="Running", nodeName="c")
+    found = planned(tmp_path, node("a"), node("b"), node("c"), keep, *pods, objective="free-nodes")
+    assert len(found.freed) == 1
+    assert {target for _, target in moves_of(found).values()} == {"c"}
+
+
+def test_a_node_that_failed_is_not_tried_again_until_something_changes(tmp_path):
+    def plan(*more):
+        objects = [marked, node("b"), owned("p", "a"), owned("q", "b", cpu=2), *more]
+        return planned(tmp_path, *objects, objective="free-nodes")
+
+    marked = node("a")
+    found = plan()
+    assert found.freed == ("a",)
+    marked["metadata"]["annotations"] = {"firmament.io/not-freed": found.state}
+    again = plan()
+    assert (moves_of(again).keys() & {"p"}, "a" in again.freed) == (set(), False)
+    assert again.notes[-1].startswith("node a could not be freed before, and nothing has changed since; ")
+    assert plan(node("c")).freed != ()
+    assert plan(owned("r", "b", cpu="100m")).freed == ("a",)

@@ -5,7 +5,7 @@ So what the plan did not look at counts as in ordinary rounds: rules between tas
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -47,6 +47,23 @@ def rehearsed(scheduler: Scheduler, targets: Mapping[str, str]) -> set[str]:
     scheduler.apply([*removed, *returning])
     scheduler.apply([ClassRemoved(number) for number in numbers.values()])
     return found
+
+
+def rehearse_waves(scheduler: Scheduler, waves: Iterable[Mapping[str, str]]) -> set[str]:
+    """Return the uids of those tasks that do not get their targets (uid -> machine) when moves are made in waves.
+
+    Of a wave each has to get its target while the others have not left, and all at once. What gets it is moved for
+    good, so that the next wave finds it there; what does not stays where it is.
+    """
+    failed: set[str] = set()
+    for wave in waves:
+        going = {uid: target for uid, target in wave.items() if uid in rehearsed(scheduler, {uid: target})}
+        placed = rehearsed(scheduler, going) if len(going) > 1 else going.keys()
+        for uid, target in going.items():
+            if uid in placed:
+                move(scheduler, uid, target)
+        failed.update(uid for uid in wave if uid not in placed)
+    return failed
 
 
 def move(scheduler: Scheduler, uid: str, machine: str) -> None:

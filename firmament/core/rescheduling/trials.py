@@ -26,7 +26,7 @@ from firmament.core.events import (
 )
 from firmament.core.intake.events import alone
 from firmament.core.model import Machine, TaskClass
-from firmament.core.rescheduling.rehearsal import waiting_again
+from firmament.core.rescheduling.rehearsal import rehearse_waves, waiting_again
 from firmament.core.results import DeltaKind
 from firmament.core.scheduler import Scheduler
 from firmament.core.selectors.taints import CORDON_TAINT
@@ -157,6 +157,14 @@ class Trials:
         for uid, name in found.items():
             self._settle(uid, name)
         return True
+
+    def rehearse(self, waves: Iterable[Mapping[str, str]], cordoned: Iterable[str]) -> set[str]:
+        """Return the tasks that do not get their targets when moves are made in waves, as ``rehearse_waves`` does.
+
+        Some machines are ``cordoned`` before. Nothing else can be tried afterwards.
+        """
+        self._scheduler.apply([self._cordoned(name) for name in cordoned])
+        return rehearse_waves(self._scheduler, waves)
 
     def keep_for(self, waiting: Sequence[TasksSubmitted]) -> dict[str, str]:
         """Let tasks that wait have emptied machines, few of them; return the machine of each (uid) that gets one.

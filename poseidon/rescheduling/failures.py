@@ -1,0 +1,65 @@
+"""Nodes that could not be freed: they are not tried again until something changes.
+
+What a cluster is like is told by a digest, which such a node bears as an annotation. Pods count by their controllers,
+so that one that was evicted and came back makes no difference.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from poseidon.kube.api.nodes import Node
+from poseidon.kube.api.pods import Pod
+from poseidon.manifests.loader import Manifests
+from poseidon.pods.tasks import Disposition, disposition
+from poseidon.rescheduling.cluster_access import FREED, NOT_FREED
+
+_CORDON = "node.kubernetes.io/unschedulable"
+
+
+def state_digest(manifests: Manifests) -> str:
+    """Return what tells states of a cluster apart, as far as the freeing of nodes is concerned."""
+    budgets = sorted(
+        (
+            each.metadata.namespace,
+            each.metadata.name,
+            each.metadata.generation,
+            each.status.disruptions_allowed if each.status is not None else -1,
+        )
+        for each in manifests.budgets
+    )
+    state = sorted(map(_node_state, manifests.nodes)), sorted(_pod_states(manifests.pods)), budgets
+    return hashlib.sha256(msgspec.json.encode(state)).hexdigest()[:16]
+
+
+def failed_before(nodes: Iterable[Node], state: str) -> set[str]:
+    """Return the nodes that could not be freed in this very state."""
+    return {each.metadata.name for each in nodes if each.metadata.annotations.get(NOT_FREED) == state}
+
+
+def _node_state(node: Node) -> tuple[object, ...]:
+    """Return what counts of a node, without what cordoning it for its pods to leave makes of it."""
+    spec, metadata = node.spec, node.metadata
+    return (
+        metadata.name,
+        sorted(metadata.labels.items()),
+        sorted((each.key, each.value, each.effect) for each in spec.taints if each.key != _CORDON),
+        spec.unschedulable and FREED not in metadata.annotations,
+        sorted((key, str(amount)) for key, amount in (node.status.allocatable or {}).items()),
+    )
+
+
+def _pod_states(pods: Iterable[Pod]) -> Iterator[tuple[str, str, str, int]]:
+    """Yield namespace, controller (or name) and node of pods that run, and how many of these there are."""
+    counted: Counter[tuple[str, str, str]] = Counter()
+    for pod in pods:
+        if disposition(pod) is Disposition.BOUND and pod.metadata.deletion_timestamp is None:
+            owner = pod.metadata.controller()
+            whose = f"{owner.kind}/{owner.name}" if owner is not None else pod.metadata.name
+            counted[pod.metadata.namespace, whose, pod.spec.node_name] += 1
+    for key, count in counted.items():
+        yield (*key, count)
