@@ -41,6 +41,10 @@ _PLENTY = 500
 """Bindings under way that keep the fastest API server busy for longer than a message to the solver is held back."""
 
 
+class RewoundError(Exception):
+    """The API server has come back with an older state: what is known of it, and what was done, need not be true."""
+
+
 @dataclass(frozen=True, slots=True)
 class BridgeProcess:
     """What a process has once, for all its bridges.
@@ -79,6 +83,7 @@ class Bridge:
         )
         self._options = options
         self._started = clock()
+        self._rewinds = environment.rewinds.count
         self._draining = False
         self._synced = False
         self._rounds, self._traces = process.rounds, process.traces
@@ -210,7 +215,7 @@ class Bridge:
         """Bridge until ``stop`` is set, then finish what is under way. Raises whatever breaks a part.
 
         Raises ``NeedsChangedError`` when the solver needs something else than it is told, likewise after what is under
-        way has been finished.
+        way has been finished, and ``RewoundError``, at once, when the API server has gone back to an older state.
         """
         session = asyncio.create_task(self._session.run(), name="session")
         parts = [
@@ -219,6 +224,7 @@ class Bridge:
             *(asyncio.create_task(run, name=name) for name, run in self._writers.parts()),
             asyncio.create_task(self._expire(), name="expiry"),
             asyncio.create_task(self._stand_by(), name="standby"),
+            asyncio.create_task(self._until_rewound(), name="rewinds"),
         ]
         stopping = asyncio.create_task(stop.wait())
         try:
@@ -232,7 +238,12 @@ class Bridge:
             endings = await asyncio.gather(*parts, return_exceptions=True)
         broken = [ending for ending in endings if isinstance(ending, Exception)]
         if broken:
-            raise broken[0]
+            raise next((each for each in broken if isinstance(each, RewoundError)), broken[0])
+
+    async def _until_rewound(self) -> None:
+        """End this bridge when the API server has gone back: what it believes to be bound may wait again."""
+        await self._environment.rewinds.beyond(self._rewinds)
+        raise RewoundError
 
     async def _expire(self) -> None:
         while True:

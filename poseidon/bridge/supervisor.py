@@ -9,7 +9,7 @@ from dataclasses import replace
 from prometheus_client import CollectorRegistry
 
 from poseidon.bridge.options import BridgeOptions
-from poseidon.bridge.runner import Bridge, BridgeProcess
+from poseidon.bridge.runner import Bridge, BridgeProcess, RewoundError
 from poseidon.bridge.solver_stream.stream import NeedsChangedError, ask, needs_of
 from poseidon.leadership.election import Role
 from poseidon.pods.visibility import not_understood
@@ -22,6 +22,9 @@ ASK_SECONDS = 5.0
 
 STANDBY_SECONDS = 60.0
 """How often a bridge that stands by, and so has no stream to the solver, asks whether that is still so."""
+
+_PAUSE = 1.0
+"""Seconds, at most, until the cluster is read anew whose API server has gone back: all who follow it do so now."""
 
 
 class Supervisor:
@@ -87,11 +90,18 @@ class Supervisor:
             except NeedsChangedError as changed:
                 _log.info("solver needs something else, reading the cluster anew")
                 needs = changed.needs
-                # This driver is later than the one before it; one that only observes has none to outbid.
-                options = replace(options, fencing=options.fencing and max(self._now(), options.fencing + 1))
+                options = self._later(options)
+            except RewoundError:
+                _log.warning("the API server has gone back to an older state, reading the cluster anew")
+                options = self._later(options)
+                await asyncio.sleep(_PAUSE * self._process.environment.random.random())
+
+    def _later(self, options: BridgeOptions) -> BridgeOptions:
+        """Return options of a later driver than the one before; one that only observes has none to outbid."""
+        return replace(options, fencing=options.fencing and max(self._now(), options.fencing + 1))
 
     async def _run_bridge(self, options: BridgeOptions, stop: asyncio.Event) -> None:
-        """Run one bridge. Raises ``NeedsChangedError``, and what breaks it."""
+        """Run one bridge. Raises ``NeedsChangedError``, ``RewoundError``, and what else breaks it."""
         running = asyncio.create_task(self._bridge(options).run(stop), name="running")
         changing = asyncio.create_task(self._changed_while_standing_by(options.needs), name="needs")
         try:

@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, Field
 
 from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.quarantine import Quarantine
+from poseidon.kube.rewinds import Rewinds
 from protos.conventions.configuration import Section, duration_schema, parse_duration
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class Environment:
 
     ``clock`` is monotonic, ``wall`` tells seconds since the epoch. What cannot be dealt with goes to ``quarantine``.
     ``for_events`` is the way for what is only told, and may be told at any time; None: the same. ``watch`` and
-    ``reflector`` say how resources are followed.
+    ``reflector`` say how resources are followed; ``rewinds`` is told when the server has gone back to an older state.
     """
 
     transport: Transport
@@ -80,3 +81,4 @@ class Environment:
     for_events: Transport | None = None
     watch: WatchOptions = _NEVER_COMPARED
     reflector: ReflectorOptions = ReflectorOptions()
+    rewinds: Rewinds = field(default_factory=Rewinds)

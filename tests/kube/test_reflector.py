@@ -189,7 +189,7 @@ async def test_a_broken_stream_resumes_after_the_last_bookmark():
 
     async def answer(request):
         if not is_watch(request):
-            return listing(10)
+            return listing(43 if watches else 10)
         watches.append(request.query["resourceVersion"])
         if len(watches) == 1:
             bookmark = {"kind": "Node", "metadata": {"resourceVersion": "42"}}

@@ -198,6 +198,8 @@ class ApiServer:
         collection = "/" + "/".join([*parts[:at], kind])
         if kind == "events":
             return self._event(request)
+        if request.method == "GET" and collection in self.collections and not rest:
+            return self._list(collection, {})
         if collection not in self.collections or not rest:
             raise Refused(404, "NotFound", "the server could not find the requested resource")
         body = msgspec.json.decode(request.body) if request.body else {}

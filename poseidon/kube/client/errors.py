@@ -56,6 +56,11 @@ class ApiError(KubeError):
         return self.status == HTTPStatus.GONE or self.reason in ("Expired", "Gone")
 
     @property
+    def ahead(self) -> bool:
+        """Whether a resource version is asked for that has yet to come, in the words of kube-apiserver or of etcd."""
+        return "Too large resource version" in self.message or "is a future revision" in self.message
+
+    @property
     def already_exists(self) -> bool:
         """Whether an object of that name exists: perhaps this client's, made by a try whose answer was lost."""
         return self.conflict and self.reason == "AlreadyExists"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from poseidon.kube.api.decoding import MalformedObjectError, MetadataOnly, Page, decode_page
-from poseidon.kube.api.metadata import KubeStruct
+from poseidon.kube.api.metadata import KubeStruct, ObjectMeta
 from poseidon.kube.client.errors import UnreachableError
 from poseidon.kube.client.media_types import JSON, METADATA
 
@@ -39,6 +39,32 @@ async def pages(transport: Transport, resource: Resource[T], limit: int) -> Asyn
     finally:
         fetch.cancel()
         await asyncio.gather(fetch, return_exceptions=True)
+
+
+class Present(NamedTuple):
+    """The version that a collection has come to, and that of one of its objects, "" if it is not there."""
+
+    version: str
+    of_object: str
+
+
+async def look(transport: Transport, resource: Resource[Any], newest: ObjectMeta) -> Present:
+    """Look at a collection as it is, and at one of its objects (or any, if it has no name), by one small request.
+
+    A list of one name in one namespace is a single read for the API server, and needs no other right than the list of
+    all. Raises ``KubeError``.
+    """
+    resource = replace(resource, kind=MetadataOnly)
+    query = {"limit": "1"}
+    if newest.name:
+        query["fieldSelector"] = f"metadata.name={newest.name}"
+        if newest.namespace and "/namespaces/" not in resource.path:
+            group, _, plural = resource.path.rpartition("/")
+            resource = replace(resource, path=f"{group}/namespaces/{newest.namespace}/{plural}")
+    page = await _fetch(transport, resource, query, METADATA)
+    metadata = [*(each.metadata for each in page.items), *(each.metadata for each in page.rejected)]
+    versions = (each.resource_version for each in metadata if each.uid == newest.uid)
+    return Present(page.resource_version, next(versions, ""))
 
 
 async def versions_at(

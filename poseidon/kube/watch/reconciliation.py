@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from poseidon.kube.api.resource import Resource
@@ -30,15 +31,23 @@ class Known(NamedTuple):
 
 
 async def reconcile(
-    environment: Environment, known: Callable[[], Known | None], list_anew: Callable[[], None]
+    environment: Environment,
+    known: Callable[[], Known | None],
+    list_anew: Callable[[], None],
+    wanted: asyncio.Event,
 ) -> None:
-    """Compare for ever, every period, a quarter of it earlier or later.
+    """Compare for ever, every period, a quarter of it earlier or later, and when it is ``wanted``.
 
     ``known`` returns what is known, None while that is of no one version; ``list_anew`` is called where it differs.
     """
     metrics = environment.metrics
     while True:
-        await asyncio.sleep(environment.watch.reconcile_period * (0.75 + 0.5 * environment.random.random()))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(
+                environment.watch.reconcile_period * (0.75 + 0.5 * environment.random.random())
+            ):
+                await wanted.wait()
+        wanted.clear()
         ours = known()
         if ours is None:
             continue
@@ -58,6 +67,8 @@ async def _compare(environment: Environment, known: Known) -> tuple[str, int]:
     except KubeError as error:
         if isinstance(error, ApiError) and error.expired:
             return "skipped", 0
+        if isinstance(error, ApiError) and error.ahead:
+            return "ahead", len(known.objects)
         _log.debug('not reconciled resource=%s error="%s"', name, error)
         return "failed", 0
     ours = known.objects

@@ -5,14 +5,15 @@ bookmarks, so that after a broken stream it resumes where it stopped. When the s
 version (410) the reflector lists anew and reports what has vanished in between. An absent API group (404) is
 no error: it is tried again slowly, so that a resource which is installed later is picked up; one that is served in
 another version by now goes on under that. From time to time what
-has been handed over is compared with what the server has.
+has been handed over is compared with what the server has, and after each outage. A server that has come back with an
+older state than it had is found out by its versions, and everything is listed anew, of all resources.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from http import HTTPStatus
 from typing import Any, Generic, TypeVar
@@ -29,7 +30,8 @@ from poseidon.kube.api.resource import Change, Resource
 from poseidon.kube.client.backoff import Backoff
 from poseidon.kube.client.errors import ApiError, KubeError, UnreachableError
 from poseidon.kube.environment import Environment
-from poseidon.kube.watch.listing import pages
+from poseidon.kube.rewinds import is_before
+from poseidon.kube.watch.listing import look, pages
 from poseidon.kube.watch.reconciliation import Known, reconcile
 
 T = TypeVar("T", bound=KubeStruct)
@@ -64,6 +66,10 @@ class Reflector(Generic[T]):
         self._options = environment.reflector
         self._backoff = Backoff(self._random, self._options.backoff_initial, self._options.backoff_cap)
         self._version = ""
+        self._newest = ""  # also while a list is under way
+        self._last_changed = ObjectMeta()  # by the watch, and is there
+        self._rewinds_heeded = environment.rewinds.count
+        self._comparison = asyncio.Event()
         self._relist_reason = "start"
         self._known: dict[str, str] = {}  # versions by uid
         self._watched = asyncio.Timeout(None)
@@ -91,8 +97,9 @@ class Reflector(Generic[T]):
             await each.wait_synced()
         async with asyncio.TaskGroup() as parts:
             if self._environment.watch.reconcile_period:
-                comparing = reconcile(self._environment, self._as_known, self._list_anew)
+                comparing = reconcile(self._environment, self._as_known, self._drifted, self._comparison)
                 parts.create_task(comparing, name=f"reconciliation of {self._resource.name}")
+            parts.create_task(self._heed_rewinds(), name=f"rewinds of {self._resource.name}")
             await self._follow()
 
     async def _follow(self) -> None:
@@ -100,6 +107,8 @@ class Reflector(Generic[T]):
             try:
                 if not self._version:
                     await self._list()
+                elif await self._has_gone_back():
+                    continue
                 await self._watch()
             except ApiError as error:
                 await self._recover_from_answer(error)
@@ -135,6 +144,7 @@ class Reflector(Generic[T]):
                 batch = [Change(_metadata(item).uid, item) for item in page.items]
                 metadata = (_metadata(item) for item in page.items)
                 listed_here = {each.uid: each.resource_version for each in metadata}
+                self._compare_versions(page.resource_version, listed_here)
                 seen.update(listed_here)
                 self._known.update(listed_here)
                 self._hand_over(batch, "LISTED")
@@ -146,7 +156,8 @@ class Reflector(Generic[T]):
         self._backoff.reset()
         self._absent = False
         self._broken_in_a_row = 0
-        self._version = version
+        self._version = self._newest = version
+        self._last_changed = ObjectMeta()
         self._mark_synced()
 
     # --- watch ---------------------------------------------------------------------------------------------
@@ -173,7 +184,8 @@ class Reflector(Generic[T]):
                         self._backoff.reset()
                     self._broken_in_a_row = 0
         except TimeoutError:
-            self._relist("drift")
+            if self._version:
+                self._relist("drift")
             return
         if not heard and self._environment.clock() - started < 1.0:
             # A proxy that ends streams at once would otherwise be asked in a tight loop.
@@ -208,8 +220,14 @@ class Reflector(Generic[T]):
             # Of a bookmark, and of an object that is gone, only the metadata matter.
             metadata = decode_metadata(event.object)
             if event.type == "DELETED":
+                if metadata.uid == self._last_changed.uid:
+                    self._last_changed = ObjectMeta()
                 self._known.pop(metadata.uid, None)
                 batch.append(Change(metadata.uid, None))
+            elif is_before(metadata.resource_version, self._newest):
+                self._note_rewind(metadata.resource_version)
+                self._list_anew("rewound")
+                return
         else:
             try:
                 item = decode_object(event.object, self._resource.kind)
@@ -220,7 +238,62 @@ class Reflector(Generic[T]):
                 metadata = _metadata(item)
                 batch.append(Change(metadata.uid, item))
             self._known[metadata.uid] = metadata.resource_version
-        self._version = metadata.resource_version or self._version
+            self._last_changed = metadata
+        self._version = self._newest = metadata.resource_version or self._version
+
+    # --- a server with an older state ----------------------------------------------------------------------
+
+    async def _has_gone_back(self) -> bool:
+        """Look before a watch is resumed: from a version that has yet to come it would be silent.
+
+        The object that changed last tells also of a server that has been written to so often since that its version
+        does not. Where it is gone, or the server was away for longer, all that is known is compared.
+        """
+        last = self._last_changed
+        present = await look(self._transport, self._served, last)
+        if is_before(present.version, self._version):
+            found = present.version
+        elif is_before(present.of_object, last.resource_version):
+            found = present.of_object
+        else:
+            if self._broken_in_a_row > 1 or (last.name and not present.of_object):
+                self._comparison.set()
+            return False
+        self._note_rewind(found)
+        self._relist("rewound")
+        return True
+
+    def _compare_versions(self, version: str, listed: Mapping[str, str]) -> None:
+        """Look for a smaller version than is known: of a list, or of an object."""
+        known = self._known
+        if is_before(version, self._newest):
+            self._note_rewind(version)
+        elif known and self._newest:
+            older = (each for uid, each in listed.items() if is_before(each, known.get(uid, "")))
+            if (first := next(older, None)) is not None:
+                self._note_rewind(first)
+
+    def _note_rewind(self, found: str) -> None:
+        _log.warning(
+            "api server has gone back to an older state, listing everything anew resource=%s version=%s known=%s",
+            self._resource.name,
+            found,
+            self._newest,
+        )
+        rewinds = self._environment.rewinds
+        self._newest = ""
+        rewinds.note()
+        self._rewinds_heeded = rewinds.count
+
+    async def _heed_rewinds(self) -> None:
+        """List anew, and expect any version, whenever somebody else has noted that the server has gone back."""
+        rewinds = self._environment.rewinds
+        while True:
+            count = await rewinds.beyond(self._rewinds_heeded)
+            if count > self._rewinds_heeded:
+                self._rewinds_heeded = count
+                self._newest = ""
+                self._list_anew("rewound")
 
     # --- reconciliation ------------------------------------------------------------------------------------
 
@@ -228,16 +301,23 @@ class Reflector(Generic[T]):
         """What has been handed over, None while a list is under way, or the resource is not served."""
         return Known(self._served, self._version, dict(self._known)) if self._version else None
 
-    def _list_anew(self) -> None:
+    def _drifted(self) -> None:
+        self._list_anew("drift")
+
+    def _list_anew(self, reason: str) -> None:
         if self._version:
-            self._relist("drift")
+            self._relist(reason)
             with suppress(RuntimeError):  # no watch at present
                 self._watched.reschedule(asyncio.get_running_loop().time())
 
     # --- recovery ------------------------------------------------------------------------------------------
 
     async def _recover_from_answer(self, error: ApiError) -> None:
-        if error.expired:
+        if error.ahead:
+            self._note_rewind(self._newest)
+            self._relist("rewound")
+            await asyncio.sleep(self._backoff.next())
+        elif error.expired:
             self._metrics.watch_errors.labels(self._resource.name, "expired").inc()
             _log.info("version expired, listing anew resource=%s", self._resource.name)
             self._relist("expired")

@@ -58,10 +58,15 @@ class WatchCursor:
         self._selection = selection
         self._encode = encode or (lambda record: from_storage(resource, collection, record))
         self._position = collection.history.end
+        self._after = 0
 
     def seek(self, revision: int) -> None:
-        """Go to the changes after ``revision``. Raises ``ExpiredRevisionError``."""
+        """Go to the changes after ``revision``. Raises ``ExpiredRevisionError``.
+
+        From one that has yet to come nothing is told before, as kube-apiserver has it.
+        """
         self._position = self.collection.history.position_after(revision)
+        self._after = revision
 
     def initial(self) -> list[bytes]:
         """Return ADDED events for all selected objects, and go on from the present."""
@@ -73,11 +78,20 @@ class WatchCursor:
         """Return the events of the next batch of changes, and whether more remain. Raises ``ExpiredRevisionError``."""
         changes = self.collection.history.read(self._position, _BATCH)
         self._position += len(changes)
-        events = [event for change in changes if (event := self._translate(change))]
+        events = [
+            event
+            for change in changes
+            if change.revision > self._after and (event := self._translate(change))
+        ]
         return b"".join(events), self._position < self.collection.history.end
 
     def bookmark(self, *, initial_events_end: bool = False) -> bytes:
-        """Return a BOOKMARK with the store's revision; only for a watch that has read everything."""
+        """Return a BOOKMARK with the store's revision, nothing if that has yet to come to where the watch began.
+
+        Only for a watch that has read everything.
+        """
+        if self._store.revision < self._after:
+            return b""
         revision = str(self._store.revision)
         metadata: dict[str, object] = {"resourceVersion": revision, "creationTimestamp": None}
         if initial_events_end:
