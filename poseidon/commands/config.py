@@ -1,15 +1,22 @@
-"""``poseidon config``: the configuration of both programs, checked, shown, and described to editors."""
+"""``poseidon config``: the configuration of both programs, checked, shown, and described to editors.
+
+Where the solver's package is not installed, as in the bridge's image, of its sections only the names are checked.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from poseidon.commands.endings import bad_input
-from poseidon.commands.offline_input import read_configuration
+from poseidon.commands.endings import bad_input, warn
 from protos.conventions.command_line import OneLineCommand, OneLineGroup
+
+if TYPE_CHECKING:
+    from poseidon.configuration.document import BridgeConfiguration
 
 _file = click.argument("file", required=False, type=click.Path(path_type=Path), metavar="[FILE]")
 
@@ -23,13 +30,12 @@ def config() -> None:
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
 def validate(*, files: tuple[Path, ...]) -> None:
     """Check files as both programs do. Exit status 2 with a line per defect."""
-    from poseidon.embedding import load_configuration
     from protos.conventions.configuration_file import ConfigurationError
 
-    lines: list[str] = []
+    load, lines = _loader(), list[str]()
     for file in files:
         try:
-            load_configuration(file)
+            load(file)
         except ConfigurationError as error:
             lines += error.lines
     if lines:
@@ -42,12 +48,41 @@ def validate(*, files: tuple[Path, ...]) -> None:
 @_file
 def show(*, file: Path | None) -> None:
     """Print what holds, with all defaults and without credentials; without FILE the defaults."""
-    click.echo(read_configuration(file).effective_yaml(), nl=False)
+    from protos.conventions.configuration_file import ConfigurationError
+
+    try:
+        click.echo(_loader()(file).effective_yaml(), nl=False)
+    except ConfigurationError as error:
+        raise bad_input(error.lines) from None
 
 
 @config.command("schema", cls=OneLineCommand)
 def schema() -> None:
     """Print the JSON Schema of the file, made from the models that check it."""
+    from poseidon.configuration.document import BridgeConfiguration
     from poseidon.embedding import configuration_schema
+    from protos.conventions.configuration_schema import schema_of
 
-    click.echo(json.dumps(configuration_schema(), indent=2))
+    try:
+        found = configuration_schema()
+    except ModuleNotFoundError:
+        _warn_of_half()
+        found = schema_of(BridgeConfiguration)
+    click.echo(json.dumps(found, indent=2))
+
+
+def _loader() -> Callable[[Path | None], BridgeConfiguration]:
+    """Return what reads and checks a file: both parts of it, or the bridge's where the solver is not installed."""
+    from poseidon.configuration import document
+    from poseidon.embedding import load_configuration
+
+    try:
+        load_configuration(None)
+    except ModuleNotFoundError:
+        _warn_of_half()
+        return document.load
+    return load_configuration
+
+
+def _warn_of_half() -> None:
+    warn(["the solver's package is not installed here: of its sections only the names are known"])

@@ -31,7 +31,7 @@ from poseidon.ui.work.inputs import ClusterInput
 from poseidon.ui.work.process import Worker
 from protos.conventions import event_loop
 from protos.conventions.logs import configure, one_line
-from protos.conventions.secrets import cut_value
+from protos.conventions.secrets import cut_address
 from protos.conventions.tls import chosen_tls, tls_options
 
 if TYPE_CHECKING:
@@ -227,7 +227,7 @@ def _live_options(bridge: str, solver: str, config: Path | None) -> LiveOptions:
     for name, url in (("--bridge", bridge), ("--solver", solver)):
         if not url.startswith(("http://", "https://")):
             raise click.UsageError(
-                f"{name}: {cut_value(url)!r} is no address; write for example http://127.0.0.1:9092/metrics"
+                f"{name}: {cut_address(url)!r} is no address; write for example http://127.0.0.1:9092/metrics"
             )
     return LiveOptions(
         targets=chosen_solvers().targets,

@@ -27,6 +27,7 @@ def _patterns(ends: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 _IN_TEXTS = _patterns(_ENDS)
 _IN_VALUES = _patterns("")
+_SCHEME = re.compile(r"[a-zA-Z][\w+.-]*://")
 _SECRET = re.compile(
     r"(?:password|passwd|pwd|secret|token|credentials?|(?:api|access|private|secret)[-_]?key)$", re.IGNORECASE
 )
@@ -38,8 +39,18 @@ def cut_credentials(text: str) -> str:
 
 
 def cut_value(value: str) -> str:
-    """Return one value, which may be a URL, without credentials; quotes and brackets count as parts of a password."""
-    return _cut(value, *_IN_VALUES)
+    """Return one value, which may be a URL, without credentials.
+
+    In one that begins as a URL, quotes and brackets count as parts of a password.
+    """
+    return _cut(value, *(_IN_VALUES if _SCHEME.match(value) else _IN_TEXTS))
+
+
+def cut_address(value: str) -> str:
+    """Return what somebody has given for a URL without credentials, although it may be none: ``user:password@host``."""
+    cut = cut_value(value)
+    user, separator, rest = cut.rpartition("@")
+    return f"{CUT}@{rest}" if separator and user and not _SCHEME.match(cut) else cut
 
 
 def cut_urls(value: Any) -> Any:

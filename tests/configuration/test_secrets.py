@@ -66,11 +66,14 @@ def test_credentials_of_urls_are_cut_and_nothing_else(text, shown):
         "a pod@node of http://h/x and mail@example.com",
         '{"a": "http://h:9090", "b": "x@y"}',
         "up{a='b'} == 1",
+        'up{instance="http://h"}@end()',
+        "sum(job:cpu:rate5m@1609746000)",
         "[::1]:9090",
     ],
 )
 def test_other_texts_stay(text):
     assert cut_credentials(text) == text
+    assert cut_value(text) == text
 
 
 @given(
@@ -136,6 +139,9 @@ def test_the_configuration_that_is_shown_has_none_and_can_be_read_again(tmp_path
         "ftp://u:hunter2@h",
         "http://u:hunter2@h?token=hunter2",
         "http://u:hunter2@",
+        "u:hunter2@h:9090",
+        "hunter2@h",
+        "//u:hunter2@h",
         "[http://u:hunter2@h]",
         "{a: http://u:hunter2@h}",
     ],
@@ -182,6 +188,7 @@ async def test_clients_name_servers_without():
         ["top", "--bridge", f"ftp://u:{SECRET}@h"],
         ["top", "--bridge", f"http://u:{SECRET}@127.0.0.1:1/metrics"],
         ["run", "--traces", f"ftp://u:{SECRET}@h"],
+        ["run", "--traces", f"u:{SECRET}@h"],
         ["explain", "--pod", "a/b", f"--nothing=http://u:{SECRET}@h"],
     ],
 )

@@ -94,6 +94,26 @@ async def test_both_programs_place_a_pod_with_their_own_packages_alone(tmp_path,
         await s.stack.guard(s.until_bound(1))
 
 
+async def test_the_bridges_image_checks_and_shows_its_own_part_of_the_configuration(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(image_of("bridge", tmp_path))
+    good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
+    header = "apiVersion: firmament.io/v1alpha1\nkind: SchedulerConfiguration\n"
+    good.write_text(header + "round: {seed: 3}\n")
+    bad.write_text(header + "schedulerNames: []\n")
+    for arguments, status, says in (
+        (["validate", str(good)], 0, "good.yaml: ok"),
+        (["validate", str(bad)], 2, "bad.yaml: schedulerNames: must not be empty"),
+        (["show", str(good)], 0, "seed: 3"),
+        (["schema"], 0, '"title": "SchedulerConfiguration"'),
+    ):
+        child = Child("config", "poseidon", ["config", *arguments], tmp_path / f"{arguments[0]}-{status}.log")
+        await child.start()
+        assert await child.wait() == status, child.tail()
+        told = child.log.read_text()
+        assert "the solver's package is not installed here" in told
+        assert says in told
+
+
 @pytest.mark.parametrize(("program", "missing"), [("solver", "numpy"), ("bridge", "pydantic")])
 async def test_a_module_that_is_absent_is_missed(tmp_path, monkeypatch, program, missing):
     """The test of the test above."""
