@@ -56,7 +56,7 @@ class Elector:
         self._path = f"{self._collection}/{options.resource_name}"
         self._wake = asyncio.Event()
         self._elected = asyncio.Event()
-        self._said = ""
+        self._said: tuple[str, object] | None = None
         self._released = False
         self._writing = asyncio.Lock()
         patience = ReflectorOptions(absent_seconds=options.retry_period, backoff_cap=options.retry_period)
@@ -176,12 +176,12 @@ class Elector:
     def _tell(self) -> None:
         election = self._election
         if election.role is Role.LEADER:
-            said = f"leading lease={self._path} fencing={election.fencing}"
+            said: tuple[str, object] = ("leading lease=%s fencing=%s", election.fencing)
         else:
-            said = f'standing by lease={self._path} leader="{election.holder}"'
+            said = ('standing by lease=%s leader="%s"', election.holder)
         if said != self._said:
             self._said = said
-            _log.info("%s", said)
+            _log.info(said[0], self._path, said[1])
         if election.role is Role.LEADER:
             self._elected.set()
 

@@ -12,8 +12,15 @@ from typing import Any
 from poseidon.app_network.good_state import LAST_GOOD as LAST_GOOD_SPEC
 from poseidon.group_trees.spec.groups import GROUP_KEYS
 from poseidon.group_trees.spec.keys import CONSTRAINTS_ANNOTATION, LAST_GOOD
-from poseidon.kube.api.storage import BIND_COMPLETED, DEFAULT_CLASS, LEGACY_CLASS, SELECTED_NODE
+from poseidon.kube.api.storage import (
+    BIND_COMPLETED,
+    DEFAULT_CLASS,
+    LEGACY_CLASS,
+    LEGACY_DEFAULT_CLASS,
+    SELECTED_NODE,
+)
 from poseidon.lifecycle.recovery import RECREATIONS
+from poseidon.manifests.controllers.volumes import PROVISIONED_BY
 from poseidon.offline.evictability import REFUSALS, SAFE_VOLUMES
 from poseidon.pod_groups.membership import GANG_ANNOTATION, MIRROR_ANNOTATION
 from poseidon.pods.estimates import NODE_ANNOTATIONS, POD_ANNOTATIONS
@@ -29,7 +36,9 @@ ANNOTATIONS: frozenset[str] = frozenset(
         LAST_GOOD,
         LAST_GOOD_SPEC,
         LEGACY_CLASS,
+        LEGACY_DEFAULT_CLASS,
         MIRROR_ANNOTATION,
+        PROVISIONED_BY,
         RECREATIONS,
         SAFE_VOLUMES,
         SELECTED_NODE,

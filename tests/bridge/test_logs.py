@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import logging
+import re
+from pathlib import Path
 
 import pytest
 
+import protos
 from protos.conventions.logs import JsonFormatter, TextFormatter
 
 
@@ -91,3 +95,30 @@ def test_as_json_a_traceback_is_a_member():
         found = (type(error), error, error.__traceback__)
     record = logging.LogRecord("poseidon.x", logging.ERROR, "f", 1, "broken", (), found)
     assert "ValueError: " in json.loads(JsonFormatter().format(record))["traceback"]
+
+
+def templates():
+    """Yield where lines are logged, and by which templates."""
+    root = Path(protos.__path__[0]).parent
+    for path in sorted(
+        each for name in ("poseidon", "firmament", "protos") for each in (root / name).rglob("*.py")
+    ):
+        for node in ast.walk(ast.parse(path.read_text())):
+            match node:
+                case ast.Call(
+                    func=ast.Attribute(
+                        value=ast.Name(id="log" | "_log"), attr="debug" | "info" | "warning" | "error"
+                    ),
+                    args=[ast.Constant(value=str() as template), *_],
+                ):
+                    yield f"{path.relative_to(root)}:{node.lineno}", template
+
+
+def test_every_value_of_a_line_has_a_key_of_its_own():
+    found = list(templates())
+    assert len(found) > 50
+    for where, template in found:
+        words, *pairs = re.split(r"\s(?=[\w.]+=)", template)
+        assert words.strip() != "%s", f"{where}: words are filled in as a whole; name them in the template"
+        for pair in pairs:
+            assert not re.search(r"\s%", pair.partition("=")[2].replace('"', "")), f"{where}: {pair}"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import logging
 import time
 from contextlib import AsyncExitStack
 from random import Random
@@ -24,6 +26,7 @@ from poseidon.leadership.elector import Elector, LeadershipLostError, own_namesp
 from poseidon.leadership.options import LeaderElectionOptions
 from poseidon.lifecycle.phases import Stories
 from poseidon.testbed.api_server.server import SimulatedCluster
+from protos.conventions.logs import JsonFormatter
 from tests.bridge.scripted_solver import ScriptedSolver, running_solver
 from tests.bridge.test_bridge import QUICK, Api, bound_pods
 from tests.support.time_limits import stretch
@@ -123,7 +126,8 @@ async def lease(api: Api) -> Any:
         return None
 
 
-async def test_the_standby_binds_what_comes_after_its_leader_was_killed(cluster, api, solver, stack):
+async def test_the_standby_binds_what_comes_after_its_leader_was_killed(cluster, api, solver, stack, caplog):
+    caplog.set_level(logging.INFO, "poseidon")
     first = Member("first", cluster.url, solver.port, stack)
     await until(lambda: solver.synced)
     second = Member("second", cluster.url, solver.port, stack)
@@ -142,6 +146,10 @@ async def test_the_standby_binds_what_comes_after_its_leader_was_killed(cluster,
     assert set(await bound_pods(api)) == {"a", "b"}
     assert second.elector.role is Role.LEADER
     assert solver.hellos[-1].fencing == second.elector.fencing > number
+    lines = [json.loads(JsonFormatter().format(each)) for each in caplog.records]
+    told = [line for line in lines if line["logger"] == "leadership.elector"]
+    assert {line["msg"] for line in told} >= {"standing by", "leading"}
+    assert all({"lease", "leader"} <= line.keys() for line in told if line["msg"] == "standing by")
 
 
 async def test_a_leader_that_leaves_in_order_is_followed_at_once(cluster, api, solver, stack):
