@@ -277,7 +277,8 @@ class Job:
 
     ``gang_seconds``: a gang that is not whole so long after it was decided is given up; 0: as configured;
     ``was_whole``: it had been whole before this scheduler heard of it, and some of its tasks still run;
-    ``disrupted_whole``: of a gang, whoever evicts one task evicts all.
+    ``disrupted_whole``: of a gang, whoever evicts one task evicts all; ``least_room``: none of its tasks is placed
+    while all machines together have less room than these amounts by resource.
     """
 
     id: str
@@ -288,3 +289,4 @@ class Job:
     gang_seconds: float = 0.0
     was_whole: bool = False
     disrupted_whole: bool = False
+    least_room: tuple[tuple[str, int], ...] = ()

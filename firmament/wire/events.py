@@ -27,7 +27,17 @@ from firmament.core.events import (
     WindowUse,
 )
 from firmament.core.model import MAX_QUANTITY, NO_ANNOTATIONS, Image, Job, Machine, Taint
-from firmament.wire.checks import each, moment, parallel, quantities, refuse, required, task_uids, whole
+from firmament.wire.checks import (
+    each,
+    moment,
+    parallel,
+    quantities,
+    refuse,
+    required,
+    sorted_quantities,
+    task_uids,
+    whole,
+)
 from firmament.wire.class_rules import check_effect, storage_rooms
 from firmament.wire.classes import class_from_proto
 
@@ -109,6 +119,9 @@ def _job(message: pb.Job) -> Event:
             gang_seconds=moment(f"Job {job_id}", "gang_seconds", message.gang_seconds),
             was_whole=message.was_whole,
             disrupted_whole=message.disrupted_whole,
+            least_room=sorted_quantities(f"Job {job_id}", "least_room", message.least_room)
+            if message.least_room
+            else (),
         )
     )
 

@@ -35,6 +35,7 @@ from poseidon.pod_rules.default_spread import Spreading
 from poseidon.pods.classes import ClassTable
 from poseidon.pods.daemon_sets import DaemonSets
 from poseidon.pods.programs import RuntimeHistory
+from poseidon.pods.tasks import PriorityResolver
 from poseidon.pods.visibility import visible_to
 from poseidon.volumes.state import VolumeState
 
@@ -67,7 +68,8 @@ class Stores:
         self.daemon_sets = DaemonSets()
         classes = self.classes = ClassTable(visibility, self.daemon_sets.owns)
         machines, requested = self.machines, self.requested = Machines(), Requested()
-        jobs, groups = self.jobs, self.groups = Jobs(), Groups(quarantine)
+        priorities = self.priorities = PriorityResolver()
+        jobs, groups = self.jobs, self.groups = Jobs(), Groups(quarantine, priorities)
         volumes = self.volumes = VolumeState(configuration.volumes, quarantine)
         bind_check = self.bind_check = BindCheck(machines, requested, classes)
         tasks = self.tasks = Tasks(machines, requested, bind_check, stories)

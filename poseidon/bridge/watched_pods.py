@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec.structs import replace
 
@@ -15,7 +15,7 @@ from poseidon.lifecycle.nominations import KeptPlaces, foreign_nomination
 from poseidon.lifecycle.phases import Event, PodRecord
 from poseidon.pods import tasks as pod_translation
 from poseidon.pods.daemon_sets import claimed
-from poseidon.pods.tasks import Disposition, PriorityResolver, Task, UnknownPriorityClassError, bare
+from poseidon.pods.tasks import Disposition, Task, UnknownPriorityClassError, bare
 from poseidon.volumes.requirements import VolumeNeeds
 from poseidon.volumes.resolution import NOTHING
 
@@ -36,7 +36,8 @@ class Pods:
         self._ours = ours
         self._stores = stores
         self._clock = clock
-        self._priorities = PriorityResolver()
+        self._priorities = stores.priorities
+        stores.gangs.retake = self._take_again
         self._priority_names: dict[str, str] = {}
         self._unranked: dict[str, Pod] = {}
         self._unowned: dict[str, Pod] = {}
@@ -74,9 +75,13 @@ class Pods:
                 name = self._priority_names.pop(change.uid, "")
                 if name not in self._priority_names.values():
                     self._priorities.remove(name)
-        for uid, pod in list(self._unranked.items()):
-            self._take(uid, pod)
+        self._take_again(list(self._unranked.items()))
+        self._stores.groups.priorities_changed()
         self._settle()
+
+    def _take_again(self, pods: Iterable[tuple[str, Pod]]) -> None:
+        for uid, pod in pods:
+            self._take(uid, pod)
 
     def take_daemon_sets(self, changes: Sequence[Change[ScaledOwner]]) -> None:
         """Take DaemonSets as they are now; pods that came before theirs become its pods."""
@@ -151,6 +156,7 @@ class Pods:
         ours = ANY_SCHEDULER in self._ours or pod_translation.scheduler_of(pod) in self._ours
         group = stores.groups.put_pod(uid, pod) if ours else None
         if not ours:
+            stores.groups.put_foreign(uid, pod)
             stores.nominations.foreign(uid, foreign_nomination(pod, self._priorities))
         schedulable = ours and disposition is Disposition.PENDING
         placed = disposition is Disposition.BOUND or (known is not None and bool(known.place))

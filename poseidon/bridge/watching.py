@@ -16,7 +16,8 @@ from poseidon.kube.api.resource import Change, Resource
 from poseidon.kube.environment import Environment
 from poseidon.kube.watch.reflector import Reflector
 from poseidon.metrics_sources.all_sources import Utilisation
-from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
+from poseidon.pod_groups.kinds import GROUP_KINDS
+from poseidon.pod_groups.membership import NATIVE_POD_GROUP
 
 
 class Watching:
@@ -59,8 +60,11 @@ class Watching:
             (collections.VOLUMES, state.volumes_changed),
             (collections.CLAIMS, state.claims_changed),
             # Nor should a pod be told that its group does not exist before all groups are known.
-            (collections.POD_GROUPS, gangs.taker(POD_GROUP)),
-            (collections.WORKLOADS, gangs.taker(WORKLOAD)),
+            *(
+                (kind.resource, gangs.taker(kind.name))
+                for kind in GROUP_KINDS
+                if kind.name != NATIVE_POD_GROUP
+            ),
             (collections.GROUP_MAPS, gangs.group_maps_changed),
         ]
         # Pods that only services keep apart would be told twice.

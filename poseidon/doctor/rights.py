@@ -32,6 +32,8 @@ BASE = frozenset().union(
     _rights("", "namespaces nodes pods services", *_FOLLOW),
     _rights("scheduling.k8s.io", "priorityclasses workloads podgroups", *_FOLLOW),
     _rights("scheduling.x-k8s.io", "podgroups", *_FOLLOW),
+    _rights("scheduling.sigs.k8s.io", "podgroups", *_FOLLOW),
+    _rights("scheduling.volcano.sh", "podgroups", *_FOLLOW),
     _rights("scheduling.k8s.io", "podgroups/status", "patch"),
     _rights("scheduling.x-k8s.io", "podgroups/status", "patch"),
     _rights("policy", "poddisruptionbudgets", *_FOLLOW),

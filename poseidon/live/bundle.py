@@ -48,6 +48,8 @@ COLLECTIONS: tuple[Resource[Any], ...] = (
     collections.POD_GROUPS,
     collections.WORKLOADS,
     collections.NATIVE_POD_GROUPS,
+    collections.SIGS_POD_GROUPS,
+    collections.VOLCANO_POD_GROUPS,
     collections.GROUP_MAPS,
     collections.APP_GROUPS,
     collections.NETWORK_TOPOLOGIES,

@@ -15,7 +15,13 @@ from poseidon.kube.api.metrics import NodeMetric, NodeMetrics, PodMetrics
 from poseidon.kube.api.namespaces import LimitRange, ResourceQuota
 from poseidon.kube.api.node_topology import NodeResourceTopology
 from poseidon.kube.api.nodes import Namespace, Node, PriorityClass, RuntimeClass, Service
-from poseidon.kube.api.pod_groups import DisruptionBudget, NativePodGroup, PodGroup
+from poseidon.kube.api.pod_groups import (
+    DisruptionBudget,
+    NativePodGroup,
+    PodGroup,
+    SigsPodGroup,
+    VolcanoPodGroup,
+)
 from poseidon.kube.api.pod_groups import Workload as WorkloadGroups
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.storage import (
@@ -65,6 +71,8 @@ _MODEL_KINDS: dict[tuple[str, str], type[KubeStruct]] = {
     ("networktopology.diktyo.x-k8s.io", "NetworkTopology"): NetworkTopology,
     ("scheduling.k8s.io", "PodGroup"): NativePodGroup,
     ("scheduling.k8s.io", "Workload"): WorkloadGroups,
+    ("scheduling.sigs.k8s.io", "PodGroup"): SigsPodGroup,
+    ("scheduling.volcano.sh", "PodGroup"): VolcanoPodGroup,
     ("scheduling.x-k8s.io", "PodGroup"): PodGroup,
     ("slo.koordinator.sh", "NodeMetric"): NodeMetric,
     ("topology.node.k8s.io", "NodeResourceTopology"): NodeResourceTopology,

@@ -12,7 +12,6 @@ from itertools import chain
 
 from poseidon.kube.api.metadata import KubeStruct, ObjectMeta
 from poseidon.kube.api.nodes import Namespace, PriorityClass
-from poseidon.kube.api.pod_groups import NativePodGroup
 from poseidon.kube.api.pod_rules import PodAffinityTerm
 from poseidon.kube.api.pods import Pod, claims_of
 from poseidon.kube.api.storage import (
@@ -25,8 +24,8 @@ from poseidon.kube.api.storage import (
 from poseidon.manifests.controllers.volumes import is_made
 from poseidon.manifests.wording import listed, printed_by
 from poseidon.pod_groups.groups import Groups
-from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, TOPOLOGY_GROUP, WORKLOAD
-from poseidon.pod_groups.sources import ignored_by_native
+from poseidon.pod_groups.kinds import GROUP_KINDS
+from poseidon.pod_groups.membership import TOPOLOGY_GROUP, YUNIKORN
 from poseidon.pods.daemon_sets import DaemonSets, claimed
 from poseidon.pods.tasks import PriorityResolver, UnknownPriorityClassError, qualified_name
 from poseidon.pods.visibility import APP_GROUP_LABEL
@@ -39,9 +38,7 @@ _NO_DAEMON_SET = (
 )
 
 _RESOURCES = {
-    POD_GROUP: "podgroups.scheduling.x-k8s.io",
-    NATIVE_POD_GROUP: "podgroups.scheduling.k8s.io",
-    WORKLOAD: "workloads.scheduling.k8s.io",
+    **{kind.name: kind.title for kind in GROUP_KINDS},
     TOPOLOGY_GROUP: "configmaps",
 }
 
@@ -222,20 +219,20 @@ def _pod(pod: Pod) -> str:
     return f"Pod {qualified_name(pod.metadata)}"
 
 
-def not_honoured(objects: Iterable[KubeStruct]) -> list[str]:
-    """Return a line for people per group that asks for what it does not get."""
-    return [
-        f"PodGroup {each.metadata.namespace or 'default'}/{each.metadata.name}: {ignored}"
-        for each in objects
-        if isinstance(each, NativePodGroup) and (ignored := ignored_by_native(each))
-    ]
+def not_honoured(groups: Groups) -> Iterator[str]:
+    """Yield a line for people per group that asks for what it does not get."""
+    for group in groups:
+        ignored = groups.not_honoured(group)
+        if ignored:
+            kind = "Gang" if groups.source(group) is None else group.member.source.kind.partition(" ")[0]
+            yield f"{kind} {group.member.name}: {ignored}"
 
 
 def missing_groups(groups: Groups) -> Iterator[str]:
     """Yield a line for people per kind of which objects are not known that say how many pods go together."""
     missing: dict[str, _Missing] = {}
     for group in groups:
-        if groups.demand(group) is None:
+        if groups.demand(group) is None and group.member.source.kind != YUNIKORN:
             kind, namespace, name = group.member.source
             what = "the ConfigMap of topology group" if kind == TOPOLOGY_GROUP else kind.split()[0]
             remedy = printed_by(_RESOURCES.get(kind, f"{kind.lower()}s"))

@@ -150,6 +150,8 @@ def build(
     nodes = {node.metadata.name: node for node in manifests.nodes}
     pods = {each.metadata.uid: as_created(each, now) for each in manifests.pods}
     refused = manifests.refused
+    # Nothing says which scheduler the plan is of, so each sees its own part of a group alone.
+    state.groups.one_scheduler = bool(scheduler_names)
     feed(
         manifests,
         state,
@@ -185,7 +187,7 @@ def _warnings(manifests: Manifests, state: BridgeState, left_out: Iterator[str])
     """Yield what the bridge would say of objects other than pods, and what is missing."""
     for described, text in state.gangs.topology.problems():
         yield f"ConfigMap {qualified_name(described.found.metadata)}: {text}"
-    yield from not_honoured(manifests.for_models)
+    yield from not_honoured(state.gangs.groups)
     yield from left_out
     yield from missing_groups(state.gangs.groups)
     for name, defects in state.custom_records.complaints(RECORD_KIND).items():

@@ -14,7 +14,7 @@ from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
 from poseidon.kube.api.metadata import KubeStruct, ObjectMeta
 from poseidon.kube.api.node_topology import NodeResourceTopology
 from poseidon.kube.api.nodes import Namespace
-from poseidon.kube.api.pod_groups import NativePodGroup, PodGroup, ScaledOwner, Workload
+from poseidon.kube.api.pod_groups import ScaledOwner
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.resource import Change
 from poseidon.kube.api.storage import (
@@ -27,18 +27,11 @@ from poseidon.kube.api.storage import (
 )
 from poseidon.manifests.loader import Manifests
 from poseidon.numa.node_topology import RECORD_KIND
-from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
-from poseidon.pod_groups.sources import Source
+from poseidon.pod_groups.kinds import GROUP_KINDS
 from poseidon.pods.daemon_sets import claimed
 from poseidon.pods.tasks import qualified_name
 
 T = TypeVar("T", bound=KubeStruct)
-
-_GROUPS: tuple[tuple[str, type[Source]], ...] = (
-    (POD_GROUP, PodGroup),
-    (WORKLOAD, Workload),
-    (NATIVE_POD_GROUP, NativePodGroup),
-)
 
 
 def feed(manifests: Manifests, state: BridgeState, pods: Iterable[Pod], *, trees: bool) -> None:
@@ -88,9 +81,9 @@ def as_pending(pod: Pod) -> Pod:
 def _feed_groups(manifests: Manifests, state: BridgeState, *, trees: bool) -> None:
     """Tell of what describes groups, and of the sizes of workloads."""
     tell = state.quarantine.deliver
-    for kind, struct in _GROUPS:
-        found = [each for each in manifests.for_models if isinstance(each, struct)]
-        tell(kind, state.gangs.taker(kind), _changes(found, kind))
+    for each in GROUP_KINDS:
+        found = [one for one in manifests.for_models if isinstance(one, each.struct)]
+        tell(each.name, state.gangs.taker(each.name), _changes(found, each.name))
     for kind, owner in manifests.owners:
         take: Callable[[Sequence[Change[Any]]], None] = state.gangs.taker(kind)
         tell(kind, take, _changes([owner], kind))

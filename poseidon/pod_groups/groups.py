@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from poseidon.group_trees.spec.groups import GroupSpec
-from poseidon.group_trees.status.members import Member, admitted, member_of
-from poseidon.kube.api.pods import Pod
-from poseidon.kube.quarantine import Attempt, Quarantine
+from poseidon.group_trees.status.members import Member
+from poseidon.kube.quarantine import Attempt
+from poseidon.pod_groups.demands import Demand
+from poseidon.pod_groups.group import Group, GroupKey
+from poseidon.pod_groups.members import GroupMembers
 from poseidon.pod_groups.membership import (
-    POD_GROUP,
-    TOPOLOGY_GROUP,
-    Membership,
-    ObjectKey,
     Progress,
-    is_mirror,
-    membership,
-    placed_since,
-    progress_of,
 )
-from poseidon.pod_groups.sources import Demand, Described, Known, Source, Sources, places
+from poseidon.pod_groups.scheduler_names import foreign_words, split_words
 from poseidon.pod_rules.pod_affinity import ANYWHERE, Colocation
-from poseidon.pods import tasks as pod_translation
 from poseidon.pods.tasks import HIGHEST, LOWEST, Task
 from protos.firmament.v1 import scheduler_pb2 as pb
-
-_GroupKey: TypeAlias = tuple[ObjectKey, str, str]
 
 
 class GroupChange(NamedTuple):
@@ -42,179 +28,15 @@ class GroupChange(NamedTuple):
     waits: dict[str, str]
 
 
-@dataclass(slots=True)
-class Group:
-    """A group with pods of ours. ``job`` is without what the demand says; ``owners`` are for people.
+class Groups(GroupMembers):
+    """What follows from who is in which group: what each asks of the solver, and why its pods wait."""
 
-    ``first_placed``: since when the first of its pods that were seen with a node has had it, seconds since the epoch.
-    ``members`` are kept of groups that may be placed by a tree; ``admitted`` those of them that have a part in it, and
-    ``beyond`` the others.
-    """
-
-    member: Membership
-    job: pb.Job
-    owners: str
-    progress: dict[str, Progress] = field(default_factory=dict)
-    counts: Counter[Progress] = field(default_factory=Counter)
-    first_placed: float = math.inf
-    members: dict[str, Member] = field(default_factory=dict)
-    admitted: frozenset[str] = frozenset()
-    beyond: frozenset[str] = frozenset()
-
-    @property
-    def key(self) -> _GroupKey:
-        """What tells groups apart."""
-        return _key(self.member)
-
-
-class Groups:
-    """Groups by what pods say of themselves, whichever comes first: the pods, or the object that they name.
-
-    Objects are told from earlier namesakes by their uids. A group of which cannot be told what it asks for goes to
-    ``quarantine``.
-    """
-
-    def __init__(self, quarantine: Quarantine | None = None) -> None:
-        self._quarantine = quarantine if quarantine is not None else Quarantine()
-        self._sources = Sources()
-        self._groups: dict[_GroupKey, Group] = {}
-        self._of_source: dict[ObjectKey, dict[_GroupKey, None]] = {}
-        self._of_pod: dict[str, Group] = {}
-        self._of_job: dict[str, Group] = {}
-        self._changed: dict[_GroupKey, None] = {}
-        self._moved: dict[_GroupKey, None] = {}
-        self._unsettled: set[_GroupKey] = set()
-
-    def __iter__(self) -> Iterator[Group]:
-        return iter(self._groups.values())
-
-    # --- objects -------------------------------------------------------------------------------------------
-
-    def put_source(self, kind: str, uid: str, found: Source) -> None:
-        """Take an object as it is now."""
-        self._mark(self._sources.put(kind, uid, found))
-
-    def put_described(self, namespace: str, name: str, found: Described | None) -> None:
-        """Take the ConfigMap that counts for a topology group, None for none."""
-        self._mark(self._sources.put_described(namespace, name, found))
-
-    def remove_source(self, uid: str) -> None:
-        """Forget an object; one that is unknown, or that a namesake has replaced, is ignored."""
-        key = self._sources.remove(uid)
-        if key is not None:
-            self._mark(key)
-
-    def source(self, group: Group) -> tuple[str, Known] | None:
-        """Return uid and content of what describes a group, None if nothing does."""
-        return self._sources.of(group.member)
-
-    def _mark(self, key: ObjectKey) -> None:
-        for place in places(key):
-            for group in self._of_source.get(place, ()):
-                self._changed[group] = None
-                self._moved[group] = None
-                self._unsettled.add(group)
-
-    # --- pods ----------------------------------------------------------------------------------------------
-
-    def put_pod(self, uid: str, pod: Pod) -> Group | None:
-        """Take a pod of ours as it is now, whatever has become of it; return its group, None for a pod by itself."""
-        member = None if is_mirror(pod) else membership(pod)
-        group = self._of_pod.get(uid)
-        if group is not None and (member is None or _key(member) != group.key):
-            self.remove_pod(uid)
-            group = None
-        if member is None:
-            return None
-        if group is None:
-            group = self._of_pod[uid] = self._group(member, pod)
-        if member.share != group.member.share:
-            # What the newest pod says holds: its owner's template has changed.
-            group.member = member
-            self._changed[group.key] = None
-        if member.source.kind in (TOPOLOGY_GROUP, POD_GROUP):
-            now = member_of(uid, pod)
-            if group.members.get(uid) != now:
-                group.members[uid] = now
-                self._moved[group.key] = None
-                self._unsettled.add(group.key)
-        progress = progress_of(pod)
-        if progress in (Progress.PLACED, Progress.RUNNING) and group.progress.get(uid) is not progress:
-            group.first_placed = min(group.first_placed, placed_since(pod))
-        self._count(group, uid, progress)
-        return group
-
-    def remove_pod(self, uid: str) -> None:
-        """Forget a pod; unknown ones are ignored."""
-        group = self._of_pod.pop(uid, None)
-        if group is None:
-            return
-        self._count(group, uid, None)
-        if group.members.pop(uid, None) is not None:
-            self._moved[group.key] = None
-            self._unsettled.add(group.key)
-        if not group.progress:
-            key = group.key
-            del self._groups[key]
-            if self._of_job.get(group.job.id) is group:
-                # Owners in several namespaces may claim one uid.
-                del self._of_job[group.job.id]
-            self._changed.pop(key, None)
-            self._moved.pop(key, None)
-            self._unsettled.discard(key)
-            self._of_source[key[0]].pop(key, None)
-            if not self._of_source[key[0]]:
-                del self._of_source[key[0]]
-
-    def group_of(self, uid: str) -> Group | None:
-        """Return the group of a pod, None for a pod by itself."""
-        return self._of_pod.get(uid)
-
-    def of_job(self, job: str) -> Group | None:
-        """Return the group with this job, if it is one."""
-        return self._of_job.get(job)
-
-    def _group(self, member: Membership, pod: Pod) -> Group:
-        key = _key(member)
-        group = self._groups.get(key)
-        if group is None:
-            group = self._groups[key] = Group(member, _plain_job(member, pod), _owners(pod))
-            self._of_job[group.job.id] = group
-            self._of_source.setdefault(member.source, {})[key] = None
-            self._changed[key] = None
-        return group
-
-    def _settle(self, key: _GroupKey) -> None:
-        """Decide which pods have a part in a group, where that matters."""
-        if key not in self._unsettled:
-            return
-        self._unsettled.discard(key)
-        group = self._groups[key]
-        spec = self.topology(group)
-        beyond: frozenset[str] = frozenset()
-        if spec is None:
-            group.admitted = beyond
-        else:
-            group.admitted = admitted(group.members, spec.size, group.admitted)
-            beyond = frozenset(group.members.keys() - group.admitted)
-        if beyond != group.beyond:
-            group.beyond = beyond
-            self._changed[key] = None
-
-    def _count(self, group: Group, uid: str, now: Progress | None) -> None:
-        before = group.progress.pop(uid, None)
-        if now is not None:
-            group.progress[uid] = now
-        if before is now:
-            return
-        for progress, step in ((before, -1), (now, 1)):
-            if progress is not None:
-                group.counts[progress] += step
-        self._moved[group.key] = None
-        if Progress.SUCCEEDED in (before, now):
-            self._changed[group.key] = None
-
-    # --- what follows --------------------------------------------------------------------------------------
+    def priorities_changed(self) -> None:
+        """PriorityClasses have changed: look again at the groups that name one."""
+        for key, group in self._groups.items():
+            demand = self.demand(group)
+            if demand is not None and demand.priority_class:
+                self._changed[key] = self._moved[key] = None
 
     def job(self, group: Group) -> pb.Job:
         """Return a group's job. Pods that have succeeded need no place any more, so fewer others make it whole."""
@@ -224,6 +46,14 @@ class Groups:
         if demand is not None and not demand.problem:
             done = 0 if group.member.share else group.counts[Progress.SUCCEEDED]
             job.min_members = max(demand.min_members - done, 0)
+            if demand.by_role:
+                self._settle(group.key)
+                job.min_members = group.offered.needed
+            for resource, amount in sorted(demand.least_room.items()):
+                left = amount * max(demand.min_members - done, 0) // max(demand.min_members, 1)
+                job.least_room.add(resource=resource, amount=amount if not done else left)
+            if job.least_room:
+                job.min_members = max(job.min_members, 1)
             job.gang_seconds = demand.seconds
             job.size = demand.size
             job.disrupted_whole = demand.disrupted_whole
@@ -231,11 +61,41 @@ class Groups:
 
     def waits_for(self, group: Group) -> str:
         """Return why none of a group's pods may be placed at present, "" if they may."""
-        return self._sources.waits_for(group.member)
+        return self._sources.waits_for(group.member, group.stated.keys()) or self._lacking(group)
 
-    def demand(self, group: Group) -> Demand | None:
-        """Return what a group asks for; None while its object is not known."""
-        return self._sources.demand(group.member)
+    def _lacking(self, group: Group) -> str:
+        """Return which pods a group lacks, as far as the solver does not see it, "" for none."""
+        foreign = self._foreign.of(group.key)
+        demand = self.demand(group)
+        if demand is None or not (foreign or group.schedulers or demand.by_role):
+            return ""
+        self._settle(group.key)
+        placed = group.counts[Progress.PLACED] + group.counts[Progress.RUNNING]
+        done = group.counts[Progress.SUCCEEDED]
+        needed, waiting = demand.min_members - done, group.counts[Progress.WAITING]
+        words = foreign_words(needed, placed + waiting, foreign) or split_words(
+            needed, placed, group.schedulers.values()
+        )
+        lacks = group.offered.lacking
+        if lacks and not words:
+            words = f"waits for members: {lacks}"
+        return f"gang {group.member.name} {words}" if words else ""
+
+    def not_honoured(self, group: Group) -> str:
+        """Return what a group asks for and does not get, in words for people, "" for nothing."""
+        demand = self.demand(group)
+        if demand is None or demand.problem:
+            return ""
+        missing = ""
+        if demand.priority is None and demand.priority_class and self._class_priority(demand) is None:
+            missing = (
+                f"spec.priorityClassName: there is no PriorityClass {demand.priority_class!r}; "
+                "the group stands where its pods' own priority puts it"
+            )
+        return "; ".join(filter(None, (demand.ignored, missing)))
+
+    def _class_priority(self, demand: Demand) -> int | None:
+        return self._priorities.of_class(demand.priority_class) if demand.priority_class else None
 
     def colocation(self, group: Group) -> Colocation:
         """Return what a group asks for of the domains that its pods go to."""
@@ -243,10 +103,6 @@ class Groups:
         if demand is None or not demand.topology_keys:
             return ANYWHERE
         return Colocation(group.job.id, demand.topology_keys)
-
-    def topology(self, group: Group) -> GroupSpec | None:
-        """Return size and rules of a group that is to be placed by a tree, None for another one."""
-        return self._sources.topology(group.member)
 
     def members(self, group: Group) -> dict[str, Member]:
         """Return the pods that have a part in a topology group, by uid."""
@@ -257,6 +113,10 @@ class Groups:
         """Return why a pod is more than its group needs, "" if it is not."""
         group = self._of_pod.get(uid)
         spec = self.topology(group) if group is not None else None
+        if group is not None and spec is None:
+            self._settle(group.key)
+            if uid in group.offered.beyond:
+                return f"beyond the pods that gang {group.member.name} lacks: it is placed once these are"
         if group is None or spec is None or len(group.members) <= spec.size:
             return ""
         self._settle(group.key)
@@ -283,7 +143,7 @@ class Groups:
                 changes.append(self._change(self._groups[key]))
         return changes
 
-    def _attempt(self, key: _GroupKey) -> Attempt:
+    def _attempt(self, key: GroupKey) -> Attempt:
         name = self._groups[key].member.name
         return self._quarantine.attempt("groups", f"{key[0].kind} {name}", name=name)
 
@@ -300,7 +160,9 @@ class Groups:
         the priority that the pod itself was given.
         """
         spec, demand = self.topology(group), self.demand(group)
-        stated = demand.priority if demand is not None else None
+        stated = None
+        if demand is not None:
+            stated = self._class_priority(demand) if demand.priority is None else demand.priority
         if spec is not None:
             stated = task.priority if spec.priority is None else spec.priority
         stated = None if stated is None else min(max(stated, LOWEST), HIGHEST)
@@ -310,27 +172,3 @@ class Groups:
         """Return the groups whose pods have come further, or whose object has changed, once."""
         moved, self._moved = self._moved, {}
         return [self._groups[key] for key in moved]
-
-
-def _key(member: Membership) -> _GroupKey:
-    return member.source, member.part, member.copy
-
-
-def _plain_job(member: Membership, pod: Pod) -> pb.Job:
-    """Return the job of a group without its demand."""
-    owned = pod_translation.job(pod.metadata) if member.share else None
-    if owned is not None:
-        return owned
-    source = member.source
-    name = "/".join(
-        part
-        for part in (source.namespace, source.kind.split()[0], source.name, member.part, member.copy)
-        if part
-    )
-    return pb.Job(id=member.job, name=name, namespace=source.namespace)
-
-
-def _owners(pod: Pod) -> str:
-    """Return a pod's owners as the coscheduling plugin writes them into a PodGroup."""
-    namespace = pod.metadata.namespace or "default"
-    return ",".join(sorted(f"{namespace}/{owner.name}" for owner in pod.metadata.owner_references))

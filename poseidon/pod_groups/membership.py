@@ -7,12 +7,22 @@ from enum import Enum
 from typing import NamedTuple
 
 from poseidon.group_trees.spec.keys import GROUP_LABEL
-from poseidon.kube.api.metadata import seconds
+from poseidon.kube.api.metadata import ObjectMeta, seconds
 from poseidon.kube.api.pods import Pod
+from poseidon.pod_groups.koordinator import NO_TERMS, GangTerms, bundled_gangs, gang_name, gang_terms
 from poseidon.pods.tasks import identity
 
 POD_GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
 """Label with the name of a PodGroup in the pod's namespace (scheduler-plugins, coscheduling)."""
+
+VOLCANO_KEYS = ("scheduling.volcano.sh/group-name", "scheduling.k8s.io/group-name")
+"""Annotations, or labels, with the name of a PodGroup of Volcano, or of kube-batch, in the pod's namespace."""
+
+VOLCANO_TASK = "volcano.sh/task-spec"
+"""Annotation with the task of a Volcano Job that a pod is of."""
+
+YUNIKORN_KEY = "yunikorn.apache.org/task-group-name"
+"""Annotation with the name of a gang in the form of YuniKorn, which is not understood here."""
 
 GANG_ANNOTATION = "firmament-gang-scheduling"
 """Annotation with the share of its owner's pods, in percent, that are placed together, as in the original."""
@@ -23,6 +33,12 @@ MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
 POD_GROUP = "PodGroup"
 WORKLOAD = "Workload"
 NATIVE_POD_GROUP = "PodGroup (scheduling.k8s.io)"
+SIGS_POD_GROUP = "PodGroup (scheduling.sigs.k8s.io)"
+"""Described by an object, or else by its pods' own annotations."""
+VOLCANO_POD_GROUP = "PodGroup (scheduling.volcano.sh)"
+BUNDLE = "Gangs (gang.scheduling.koordinator.sh)"
+"""Several gangs that go together; its parts are the gangs."""
+YUNIKORN = "Gang (yunikorn.apache.org)"
 TOPOLOGY_GROUP = "TopologyGroup"
 """Described by a ConfigMap with this group's name in it, or else by a PodGroup of this name."""
 
@@ -42,13 +58,22 @@ class Membership(NamedTuple):
     """A pod's place in a group: ``source`` is the object that says what the group asks for.
 
     ``part`` names the group within the source ("": it is one group), ``copy`` tells replicas of the part from one
-    another. ``share`` is the text of the annotation where that makes the group.
+    another. ``share`` is the text of the annotation where that makes the group. ``gangs``: the gangs that go together
+    in the group, if they are several.
     """
 
     source: ObjectKey
     part: str = ""
     copy: str = ""
     share: str = ""
+    gangs: tuple[str, ...] = ()
+
+    @property
+    def sources(self) -> tuple[ObjectKey, ...]:
+        """The objects that say what the group asks for."""
+        if not self.gangs:
+            return (self.source,)
+        return tuple(ObjectKey(SIGS_POD_GROUP, *each.split("/", 1)) for each in self.gangs)
 
     @property
     def job(self) -> str:
@@ -59,8 +84,9 @@ class Membership(NamedTuple):
         parts = [source.kind, source.namespace, source.name, self.part, self.copy]
         while not parts[-1]:
             parts.pop()
-        if source.kind == NATIVE_POD_GROUP:
-            parts[:1] = "scheduling.k8s.io", "PodGroup"
+        what, _, group = source.kind.partition(" (")
+        if group:
+            parts[:1] = group.rstrip(")"), what
         return identity(*parts)
 
     @property
@@ -68,6 +94,39 @@ class Membership(NamedTuple):
         """What people call the group: ``namespace/name``, with part and copy where there are some."""
         parts = (self.source.namespace, self.source.name, self.part, self.copy)
         return "/".join(part for part in parts if part)
+
+
+class MemberPart(NamedTuple):
+    """A pod's part in its group: its ``role`` there ("": it has none), and what it states of the gang."""
+
+    role: str = ""
+    terms: GangTerms = NO_TERMS
+
+
+NO_PART = MemberPart()
+
+
+def part_in(pod: Pod, member: Membership) -> MemberPart:
+    """Return what a pod says of its part in its group."""
+    kind = member.source.kind
+    if kind == VOLCANO_POD_GROUP:
+        return MemberPart(pod.metadata.annotations.get(VOLCANO_TASK, ""))
+    if kind in (SIGS_POD_GROUP, BUNDLE):
+        own = f"{pod.metadata.namespace or 'default'}/{gang_name(pod.metadata)}"
+        return MemberPart(own, gang_terms(pod.metadata))
+    return NO_PART
+
+
+def gang_key(pod: Pod) -> ObjectKey:
+    """Return what describes a pod's gang of Koordinator."""
+    return ObjectKey(SIGS_POD_GROUP, pod.metadata.namespace or "default", gang_name(pod.metadata))
+
+
+def bundle(gangs: tuple[str, ...]) -> Membership:
+    """Return the group that several gangs (``namespace/name``, sorted) make together."""
+    namespace = gangs[0].partition("/")[0]
+    names = "+".join(each.removeprefix(f"{namespace}/") for each in gangs)
+    return Membership(ObjectKey(BUNDLE, namespace, names), gangs=gangs)
 
 
 def is_mirror(pod: Pod) -> bool:
@@ -78,8 +137,8 @@ def is_mirror(pod: Pod) -> bool:
 def membership(pod: Pod) -> Membership | None:
     """Return the group that a pod says it is in, None for a pod by itself.
 
-    Kubernetes' own references come first, then the labels, then the annotation. An annotation on a pod without a
-    controller means nothing: there is nothing that it could be a share of.
+    Kubernetes' own references come first, then the labels, then annotations. The original's annotation on a pod without
+    a controller means nothing: there is nothing that it could be a share of.
     """
     metadata, spec = pod.metadata, pod.spec
     namespace = metadata.namespace or "default"
@@ -89,17 +148,34 @@ def membership(pod: Pod) -> Membership | None:
     if reference is not None and reference.name:
         key = ObjectKey(WORKLOAD, namespace, reference.name)
         return Membership(key, reference.pod_group, reference.pod_group_replica_key)
-    name = metadata.labels.get(GROUP_LABEL, "")
-    if name:
-        return Membership(ObjectKey(TOPOLOGY_GROUP, namespace, name))
-    name = metadata.labels.get(POD_GROUP_LABEL, "")
-    if name:
-        return Membership(ObjectKey(POD_GROUP, namespace, name))
+    for kind, label in ((TOPOLOGY_GROUP, GROUP_LABEL), (POD_GROUP, POD_GROUP_LABEL)):
+        name = metadata.labels.get(label, "")
+        if name:
+            return Membership(ObjectKey(kind, namespace, name))
+    return _of_others(metadata, namespace) or _share(metadata, namespace)
+
+
+def _share(metadata: ObjectMeta, namespace: str) -> Membership | None:
     share = metadata.annotations.get(GANG_ANNOTATION)
     owner = metadata.controller() if share is not None else None
     if share is None or owner is None:
         return None
     return Membership(ObjectKey(owner.kind, namespace, owner.name), share=share or '""')
+
+
+def _of_others(metadata: ObjectMeta, namespace: str) -> Membership | None:
+    """Return the group that a pod says it is in, in the form of another scheduler than scheduler-plugins."""
+    labels, annotations = metadata.labels, metadata.annotations
+    name = gang_name(metadata)
+    if name:
+        gangs, _ = bundled_gangs(gang_terms(metadata), f"{namespace}/{name}")
+        return bundle(gangs) if gangs else Membership(ObjectKey(SIGS_POD_GROUP, namespace, name))
+    for key in VOLCANO_KEYS:
+        name = annotations.get(key) or labels.get(key, "")
+        if name:
+            return Membership(ObjectKey(VOLCANO_POD_GROUP, namespace, name))
+    name = annotations.get(YUNIKORN_KEY, "")
+    return Membership(ObjectKey(YUNIKORN, namespace, name)) if name else None
 
 
 class Progress(Enum):

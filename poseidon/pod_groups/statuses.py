@@ -12,9 +12,10 @@ from poseidon.kube.api.metadata import timestamp
 from poseidon.kube.api.pod_groups import PodGroup, PodGroupStatus
 from poseidon.kube.quarantine import Quarantine
 from poseidon.kube.write.patch_writer import GroupStatusWrite
-from poseidon.pod_groups.groups import Group, Groups
+from poseidon.pod_groups.demands import Source
+from poseidon.pod_groups.group import Group
+from poseidon.pod_groups.groups import Groups
 from poseidon.pod_groups.membership import Progress
-from poseidon.pod_groups.sources import Source
 
 PENDING, SCHEDULING, SCHEDULED = "Pending", "Scheduling", "Scheduled"
 RUNNING, FAILED, FINISHED = "Running", "Failed", "Finished"

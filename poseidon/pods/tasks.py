@@ -237,6 +237,10 @@ class PriorityResolver:
             raise UnknownPriorityClassError(name)
         return self._values[name]
 
+    def of_class(self, name: str) -> int | None:
+        """Return the value of a class, None if there is none of this name."""
+        return self._values.get(name)
+
     def never_preempts(self, spec: PodSpec) -> bool:
         """Return whether a pod evicts nobody: as its spec says, else its class, else the global default class."""
         if spec.preemption_policy or spec.priority is not None:

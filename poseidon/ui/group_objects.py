@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
     from poseidon.kube.api.nodes import Node
     from poseidon.kube.api.resource import Change
-    from poseidon.pod_groups.sources import Source
+    from poseidon.pod_groups.demands import Source
 
     T = TypeVar("T")
 

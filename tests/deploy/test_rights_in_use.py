@@ -77,6 +77,8 @@ DEFINITIONS = [
     definition("scheduling.k8s.io/v1beta1", "podgroups", "PodGroup"),
     definition("scheduling.k8s.io/v1alpha1", "workloads", "Workload"),
     definition("scheduling.x-k8s.io/v1alpha1", "podgroups", "PodGroup"),
+    definition("scheduling.sigs.k8s.io/v1alpha1", "podgroups", "PodGroup"),
+    definition("scheduling.volcano.sh/v1beta1", "podgroups", "PodGroup"),
     definition("slo.koordinator.sh/v1alpha1", "nodemetrics", "NodeMetric", cluster=True),
     definition("appgroup.diktyo.x-k8s.io/v1alpha1", "appgroups", "AppGroup"),
     definition("networktopology.diktyo.x-k8s.io/v1alpha1", "networktopologies", "NetworkTopology"),

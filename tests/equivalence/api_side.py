@@ -39,6 +39,8 @@ _OF_STRUCTS = {
     "StorageClass": ("storage.k8s.io/v1", "StorageClass"),
     "PriorityClass": ("scheduling.k8s.io/v1", "PriorityClass"),
     "PodGroup": ("scheduling.x-k8s.io/v1alpha1", "PodGroup"),
+    "SigsPodGroup": ("scheduling.sigs.k8s.io/v1alpha1", "PodGroup"),
+    "VolcanoPodGroup": ("scheduling.volcano.sh/v1beta1", "PodGroup"),
     "NativePodGroup": ("scheduling.k8s.io/v1alpha2", "PodGroup"),
     "Workload": ("scheduling.k8s.io/v1alpha1", "Workload"),
     "AppGroup": ("appgroup.diktyo.x-k8s.io/v1alpha1", "AppGroup"),

@@ -54,6 +54,8 @@ def _vary(draw: random.Random, pod: Object) -> None:
         spec["priorityClassName"] = "urgent"
     if chance(draw, 0.15):
         metadata.setdefault("labels", {})[_GROUPED] = draw.choice(("gang", "large", "missing"))
+    elif chance(draw, 0.1):
+        metadata.setdefault("annotations", {}).update(draw.choice(_OTHER_FORMS))
     if chance(draw, 0.4):
         kind, version = draw.choice(
             (("ReplicaSet", "apps/v1"), ("DaemonSet", "apps/v1"), ("Job", "batch/v1"))
@@ -85,6 +87,9 @@ def _around(draw: random.Random, nodes: list[Object]) -> Iterable[Object]:
                 yield _in(
                     space, named("PodGroup", name, "scheduling.x-k8s.io/v1alpha1", spec={"minMember": least})
                 )
+        if chance(draw, 0.5):
+            spec = {"minMember": 2, "minTaskMember": {"a": 1}, "minResources": {"cpu": draw.choice((1, 900))}}
+            yield _in(space, named("PodGroup", "v", "scheduling.volcano.sh/v1beta1", spec=spec))
         if chance(draw, 0.3):
             selector = {"matchLabels": {"app": draw.choice(("web", "db"))}}
             status = {"disruptionsAllowed": draw.choice((0, 1)), "observedGeneration": 1}
@@ -106,6 +111,16 @@ def _around(draw: random.Random, nodes: list[Object]) -> Iterable[Object]:
             report = {"updateTime": BEFORE, "nodeMetric": usage}
             yield named("NodeMetric", name, "slo.koordinator.sh/v1alpha1", status=report)
 
+
+_GANG = "gang.scheduling.koordinator.sh/"
+_OTHER_FORMS = (
+    {f"{_GANG}name": "k", f"{_GANG}min-available": "2"},
+    {f"{_GANG}name": "k", f"{_GANG}min-available": "many"},
+    {"scheduling.k8s.io/group-name": "v", "volcano.sh/task-spec": "a"},
+    {"scheduling.k8s.io/group-name": "v", "volcano.sh/task-spec": "b"},
+    {"yunikorn.apache.org/task-group-name": "y"},
+)
+"""Annotations by which pods are in gangs of other schedulers."""
 
 _NOWHERE = {"nodeSelector": {"there-is": "none"}, "containers": [{"name": "main", "image": "main"}]}
 

@@ -28,7 +28,7 @@ from poseidon.metrics_sources.koordinator import NODE_METRICS, NodeMetricTaker
 from poseidon.metrics_sources.metrics_server import MetricsServerSource
 from poseidon.metrics_sources.options import MetricsServerOptions
 from poseidon.metrics_sources.samples import METRICS_SERVER, NODE_METRIC
-from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
+from poseidon.pod_groups.kinds import GROUP_KINDS
 from poseidon.pods.visibility import visible_to
 from tests.equivalence.api_side import ApiSide, Object, path_of
 
@@ -85,9 +85,7 @@ class WatchedCluster:
             (feeds.VOLUMES, state.volumes_changed),
             (feeds.CLAIMS, state.claims_changed),
             *([(feeds.DAEMON_SETS, state.daemon_sets_changed)] if state.wants_daemon_sets else ()),
-            (feeds.POD_GROUPS, state.gangs.taker(POD_GROUP)),
-            (feeds.WORKLOADS, state.gangs.taker(WORKLOAD)),
-            (feeds.NATIVE_POD_GROUPS, state.gangs.taker(NATIVE_POD_GROUP)),
+            *((kind.resource, state.gangs.taker(kind.name)) for kind in GROUP_KINDS),
             (feeds.GROUP_MAPS, state.gangs.group_maps_changed),
         ]
         if self._trees is not None:

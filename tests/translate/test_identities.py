@@ -9,19 +9,35 @@ from poseidon.kube.api.metadata import ObjectMeta, OwnerReference
 from poseidon.pod_groups.membership import (
     NATIVE_POD_GROUP,
     POD_GROUP,
+    SIGS_POD_GROUP,
     TOPOLOGY_GROUP,
+    VOLCANO_POD_GROUP,
     WORKLOAD,
+    YUNIKORN,
     Membership,
     ObjectKey,
+    bundle,
 )
 from poseidon.pods.tasks import identity, job_id, parts_of
 
 words = st.text(alphabet="a/%2F", max_size=4)
 parts = st.lists(words, min_size=1, max_size=5)
 namespaces = st.sampled_from(["victim", "evil"])
-kinds = st.sampled_from([POD_GROUP, WORKLOAD, NATIVE_POD_GROUP, TOPOLOGY_GROUP])
+kinds = st.sampled_from(
+    [POD_GROUP, WORKLOAD, NATIVE_POD_GROUP, TOPOLOGY_GROUP, SIGS_POD_GROUP, VOLCANO_POD_GROUP, YUNIKORN]
+)
+bundles = st.sets(
+    st.builds("{}/{}".format, namespaces, st.text(alphabet="a-.", min_size=1, max_size=3)),
+    min_size=2,
+    max_size=4,
+).map(lambda gangs: bundle(tuple(sorted(gangs))))
 members = st.builds(
-    Membership, st.builds(ObjectKey, kinds, namespaces, words), words, words, share=st.just("")
+    Membership,
+    st.builds(ObjectKey, kinds, namespaces, words),
+    words,
+    words,
+    share=st.just(""),
+    gangs=st.just(()),
 )
 
 
@@ -36,7 +52,7 @@ def test_other_parts_give_another_text(some, others):
     assert parts_of(identity(*some)) == some
 
 
-@given(members, members)
+@given(st.one_of(members, bundles), st.one_of(members, bundles))
 def test_no_two_groups_share_a_job(one, other):
     assert (one.job == other.job) is (one == other)
 

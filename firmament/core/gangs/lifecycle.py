@@ -16,6 +16,7 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.configuration import RoundOptions
+from firmament.core.gangs.least_room import lacking_room
 from firmament.core.gangs.members import Surplus, able_members, count_members, lacking
 from firmament.core.model import Job
 from firmament.core.results import Delta, DeltaKind, GangPhase, GangState, Unscheduled
@@ -91,6 +92,8 @@ class GangLifecycle:
                 free += able
             elif len(able) < need:
                 self._withhold(cluster, job, able)
+            elif job.least_room and self._lacks_room(cluster, job, able):
+                hold_back(cluster, able)
             else:
                 self._statuses.setdefault(job_id, _GangStatus()).failed = False
                 first = int(np.lexsort((tasks.sequence[able], tasks.created[able]))[0])
@@ -118,6 +121,19 @@ class GangLifecycle:
         self.note(job.id, text)
         self._statuses[job.id].withheld = True
         self._untold.add(job.id)
+
+    def _lacks_room(self, cluster: Cluster, job: Job, able: list[int]) -> bool:
+        """Whether all machines together have too little room for a gang; says so."""
+        lacking = lacking_room(cluster, job, able, preempts=self._options.preemption)
+        if lacking:
+            what = ", ".join(lacking)
+            self.note(
+                job.id,
+                f"gang {job.name or job.id} waits for the least resources that it asks for: all "
+                f"{len(cluster.machines)} nodes together have too little room left of {what}",
+            )
+            self._untold.add(job.id)
+        return bool(lacking)
 
     def keep_unschedulable(self, cluster: Cluster, now: float) -> None:
         """Hold back again the requeued members of gangs that lack members, as room does not help those."""

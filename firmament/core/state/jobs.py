@@ -10,8 +10,9 @@ from firmament.core.model import Job
 class JobTable:
     """Jobs by id, and the rows of the tasks of each, whether or not the job has been defined.
 
-    ``gangs``: ids of the jobs of which several tasks must be placed together. ``changed``: gangs whose definition or
-    tasks have changed since somebody last looked; the looker clears it. ``had_gangs``: there has been one.
+    ``gangs``: ids of the jobs of which several tasks must be placed together, or that ask for room as a
+    whole. ``changed``: gangs whose definition or tasks have changed since somebody last looked; the looker clears it.
+    ``had_gangs``: there has been one.
     """
 
     def __init__(self) -> None:
@@ -29,7 +30,7 @@ class JobTable:
     def define(self, job: Job) -> None:
         """Add or replace a job."""
         self._jobs[job.id] = job
-        if job.min_members > 1:
+        if job.min_members > 1 or job.least_room:
             self.gangs.add(job.id)
             self.changed.add(job.id)
             self.had_gangs = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec.structs import replace
 
@@ -12,7 +12,8 @@ from poseidon.group_trees.spec.described_maps import DescribedMap
 from poseidon.group_trees.spec.trees import TreeArguments
 from poseidon.kube.api.app_network import ConfigMap
 from poseidon.kube.api.metadata import ObjectRef
-from poseidon.kube.api.pod_groups import PodGroup
+from poseidon.kube.api.pod_groups import PodGroup, SigsPodGroup, VolcanoPodGroup
+from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.resource import Change
 from poseidon.kube.quarantine import Quarantine
 from poseidon.lifecycle.actions import Action, AnnounceGroup
@@ -21,20 +22,18 @@ from poseidon.lifecycle.pending_reasons import PendingReasons, reasons_of
 from poseidon.lifecycle.placements import Placements
 from poseidon.lifecycle.pods import Tasks
 from poseidon.nodes.machines import Machines
-from poseidon.pod_groups.groups import Group, GroupChange, Groups
-from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
-from poseidon.pod_groups.sources import Source
+from poseidon.pod_groups.demands import Source
+from poseidon.pod_groups.group import Group
+from poseidon.pod_groups.groups import GroupChange, Groups
+from poseidon.pod_groups.kinds import GROUP_KINDS
+from poseidon.pod_groups.membership import BUNDLE, POD_GROUP, SIGS_POD_GROUP
 from poseidon.pod_groups.statuses import FormerWholeness, PodGroupStatuses
 from poseidon.pods.classes import ClassTable
 from poseidon.pods.tasks import Task
 from protos.conventions.configuration_shared import GangSection
 from protos.firmament.v1 import scheduler_pb2 as pb
 
-_VERSIONS = {
-    POD_GROUP: ("scheduling.x-k8s.io/v1alpha1", "PodGroup"),
-    WORKLOAD: ("scheduling.k8s.io/v1alpha1", "Workload"),
-    NATIVE_POD_GROUP: ("scheduling.k8s.io/v1beta1", "PodGroup"),
-}
+_VERSIONS = {kind.name: (kind.version, kind.object_kind) for kind in GROUP_KINDS}
 _REASONS = {
     pb.GangState.WAITING: "FailedScheduling",
     pb.GangState.FAILED: "GangFailed",
@@ -85,6 +84,8 @@ class Gangs:
         self.topology = TopologyGroups(groups, arguments, wall, self._name_of, records, actions, quarantine)
         self._said: dict[str, dict[tuple[str, str], str]] = {}
         self.wanted_kinds: set[str] = set()
+        self.retake: Callable[[Iterable[tuple[str, Pod]]], None] = lambda _: None
+        """Takes pods once more whose group an object has changed."""
 
     def begin(self) -> None:
         """All objects and pods are known now: whatever a former bridge has decided can be told from them."""
@@ -107,6 +108,7 @@ class Gangs:
                 self._statuses.forget(change.uid)
                 self._conditions.forget(change.uid)
                 self._said.pop(change.uid, None)
+            self.retake(self.groups.take_regrouped())
             self.apply()
 
         return take
@@ -118,6 +120,7 @@ class Gangs:
 
     def pod_gone(self, uid: str) -> None:
         """A pod exists no longer, or is not ours any more."""
+        self._said.pop(uid, None)
         self.groups.remove_pod(uid)
         self.topology.pod_gone(uid)
 
@@ -199,7 +202,7 @@ class Gangs:
 
     def _tell_problem(self, group: Group) -> None:
         known = self.groups.source(group)
-        if known is None or isinstance(known[1], DescribedMap):
+        if known is not None and isinstance(known[1], DescribedMap):
             # What is wrong with a ConfigMap is told whether it has pods or not.
             return
         demand = self.groups.demand(group)
@@ -207,12 +210,20 @@ class Gangs:
             return
         if demand.problem:
             self._say(group, BAD_SPEC, demand.problem)
-        if demand.ignored:
-            self._say(group, IGNORED, demand.ignored, (IGNORED, ""))
+        ignored = self.groups.not_honoured(group)
+        if ignored:
+            self._say(group, IGNORED, ignored, (IGNORED, ""), self._about(group) or self._first_pod(group))
 
-    def _say(self, group: Group, reason: str, message: str, topic: tuple[str, str] | None = None) -> None:
+    def _say(
+        self,
+        group: Group,
+        reason: str,
+        message: str,
+        topic: tuple[str, str] | None = None,
+        about: ObjectRef | None = None,
+    ) -> None:
         """Write an event about a group, unless the last one on the topic (its standing, if none is given) said so."""
-        about = self._about(group)
+        about = about or self._about(group)
         if about is None:
             return
         uid = about.uid
@@ -239,6 +250,13 @@ class Gangs:
             return None
         return ObjectRef(*_VERSIONS[kind], uid, source.namespace, source.name)
 
+    def _first_pod(self, group: Group) -> ObjectRef | None:
+        """Return one of a group's pods, for what is said of a group that no object describes."""
+        known = [uid for uid in sorted(group.progress) if self._tasks.get(uid) is not None]
+        if not known:
+            return None
+        return ObjectRef("v1", "Pod", known[0], *self._name_of(known[0]).split("/", 1))
+
     def _name_of(self, uid: str) -> str:
         record = self._tasks.get(uid)
         return record.task.name if record is not None else uid
@@ -253,8 +271,12 @@ class Gangs:
         if needed <= slots:
             return ""
         known, field = self.groups.source(group), "minCount"
-        if known is not None and isinstance(known[1], PodGroup | DescribedMap):
-            field = "spec.minMember" if isinstance(known[1], PodGroup) else "data.size"
+        if known is not None and isinstance(known[1], DescribedMap):
+            field = "data.size"
+        elif known is not None and isinstance(known[1], PodGroup | SigsPodGroup | VolcanoPodGroup):
+            field = "spec.minMember"
+        elif group.member.source.kind in (SIGS_POD_GROUP, BUNDLE):
+            field = "min-available"
         return (
             f"{field}: {needed} pods are more than the {slots} that all {len(self._machines)} nodes take together; "
             "add nodes or lower it"

@@ -14,7 +14,8 @@ from poseidon.kube.api.app_network import ConfigMap
 from poseidon.kube.api.resource import Change
 from poseidon.kube.quarantine import Quarantine
 from poseidon.lifecycle.actions import Action
-from poseidon.pod_groups.groups import Group, Groups
+from poseidon.pod_groups.group import Group
+from poseidon.pod_groups.groups import Groups
 from poseidon.pod_groups.membership import POD_GROUP, TOPOLOGY_GROUP, Membership, ObjectKey, Progress
 from poseidon.pods.tasks import parts_of
 from protos.firmament.v1 import scheduler_pb2 as pb

@@ -10,6 +10,8 @@ from poseidon.kube.api.pod_groups import (
     NativePodGroup,
     PodGroup,
     ScaledOwner,
+    SigsPodGroup,
+    VolcanoPodGroup,
     Workload,
 )
 from poseidon.kube.api.pods import Pod
@@ -49,6 +51,12 @@ STORAGE_CAPACITIES = Resource(
 )
 
 POD_GROUPS = Resource("podgroups", "/apis/scheduling.x-k8s.io/v1alpha1/podgroups", PodGroup)
+SIGS_POD_GROUPS = Resource(
+    "podgroups.scheduling.sigs.k8s.io", "/apis/scheduling.sigs.k8s.io/v1alpha1/podgroups", SigsPodGroup
+)
+VOLCANO_POD_GROUPS = Resource(
+    "podgroups.scheduling.volcano.sh", "/apis/scheduling.volcano.sh/v1beta1/podgroups", VolcanoPodGroup
+)
 WORKLOADS = Resource("workloads", "/apis/scheduling.k8s.io/v1alpha1/workloads", Workload)
 NATIVE_POD_GROUPS = Resource(
     "podgroups.scheduling.k8s.io",

@@ -11,10 +11,11 @@ from poseidon.kube.api.pod_rules import LabelSelector
 
 
 class PodGroupSpec(KubeStruct, frozen=True):
-    """``schedule_timeout_seconds`` None: as the scheduler is configured."""
+    """``schedule_timeout_seconds`` None: as the scheduler is configured. ``min_resources``: amounts by resource."""
 
     min_member: Integer = 0
     schedule_timeout_seconds: Integer | None = None
+    min_resources: Any = None
 
 
 class PodGroupStatus(KubeStruct, frozen=True):
@@ -35,6 +36,32 @@ class PodGroup(KubeStruct, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: PodGroupSpec = PodGroupSpec()
     status: PodGroupStatus = PodGroupStatus()
+
+
+class SigsPodGroup(KubeStruct, frozen=True):
+    """scheduling.sigs.k8s.io/v1alpha1 PodGroup: that of scheduler-plugins before v0.24, and of Koordinator."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: PodGroupSpec = PodGroupSpec()
+
+
+class VolcanoPodGroupSpec(KubeStruct, frozen=True):
+    """How many pods go together, in all and of each task, and what is asked for beside it."""
+
+    min_member: Integer = 0
+    min_task_member: dict[str, Integer] = field(default_factory=dict)
+    min_resources: Any = None
+    priority_class_name: str = ""
+    queue: str = ""
+    network_topology: Any = None
+    sub_group_policy: Any = None
+
+
+class VolcanoPodGroup(KubeStruct, frozen=True):
+    """scheduling.volcano.sh/v1beta1 PodGroup: pods bear its name in an annotation."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: VolcanoPodGroupSpec = VolcanoPodGroupSpec()
 
 
 class GangPolicy(KubeStruct, frozen=True):
@@ -84,13 +111,14 @@ class SchedulingConstraints(KubeStruct, frozen=True):
 class NativePodGroupSpec(KubeStruct, frozen=True):
     """How the pods of a group are placed. ``disruption_mode`` is a text until v1alpha2 and a union from v1alpha3 on.
 
-    ``priority`` is what admission has made of ``priorityClassName``.
+    ``priority`` is what admission has made of ``priority_class_name``.
     """
 
     scheduling_policy: GroupPolicy = GroupPolicy()
     scheduling_constraints: SchedulingConstraints = SchedulingConstraints()
     disruption_mode: Any = None
     priority: Integer | None = None
+    priority_class_name: str = ""
 
 
 class NativePodGroupStatus(KubeStruct, frozen=True):

@@ -9,7 +9,16 @@ from msgspec import Struct
 
 from poseidon.group_trees.spec.keys import RANK_LABEL
 from poseidon.kube.api.metadata import seconds
-from poseidon.pod_groups.membership import Membership, membership
+from poseidon.pod_groups.koordinator import NO_TERMS
+from poseidon.pod_groups.membership import (
+    BUNDLE,
+    NO_PART,
+    SIGS_POD_GROUP,
+    MemberPart,
+    Membership,
+    membership,
+    part_in,
+)
 from poseidon.pods.resizes import as_counted
 from poseidon.pods.resources import amounts, effective_requests
 from poseidon.pods.tasks import (
@@ -80,6 +89,7 @@ class PodRecord(Struct):
     reason: str = ""
     nominated: str = ""
     group: Membership | None = None
+    part: MemberPart = NO_PART
     app_group: str = ""
     workload: str = ""
     scheduled: float = 0.0
@@ -162,7 +172,8 @@ class Recorder:
             rules=self._shared_rules(pod),
             reason=self._word(reason),
             nominated="" if spec.node_name else pod.status.nominated_node_name,
-            group=_group(pod),
+            group=(group := _group(pod)),
+            part=_part(pod, group),
             app_group=self._word(labels.get(APP_GROUP_LABEL, "")),
             workload=self._word(labels.get(WORKLOAD_LABEL, "")),
             scheduled=scheduled,
@@ -242,7 +253,18 @@ def _group(pod: Pod) -> Membership | None:
     if found is None:
         return None
     source = found.source._replace(name=found.source.name[:_MOST_NAME])
-    return found._replace(source=source, share=found.share[:_LONGEST_SHARE])
+    gangs = found.gangs if sum(map(len, found.gangs)) <= _MOST_TEXT else ()
+    return found._replace(source=source, share=found.share[:_LONGEST_SHARE], gangs=gangs)
+
+
+def _part(pod: Pod, group: Membership | None) -> MemberPart:
+    """Return what a pod says of how many of its gang go together."""
+    if group is None or group.source.kind not in (SIGS_POD_GROUP, BUNDLE):
+        return NO_PART
+    role, terms = part_in(pod, group)
+    return MemberPart(
+        role[:_MOST_NAME], NO_TERMS._replace(least=terms.least[:_LONGEST_SHARE], least_key=terms.least_key)
+    )
 
 
 def _rank(text: str) -> int | None:

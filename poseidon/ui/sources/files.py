@@ -14,10 +14,9 @@ from poseidon.explanations import verdicts
 from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
 from poseidon.kube.api.metadata import Condition, KubeStruct
 from poseidon.kube.api.node_topology import NodeResourceTopology
-from poseidon.kube.api.pod_groups import NativePodGroup, PodGroup, Workload
 from poseidon.kube.api.resource import Change
 from poseidon.offline.feeding import as_created
-from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
+from poseidon.pod_groups.kinds import GROUP_KINDS
 from poseidon.ui.cluster.evictions import PREEMPTED, Eviction
 from poseidon.ui.cluster.store import ClusterStore
 from poseidon.ui.known import About, Capabilities, Known, SolverStanding
@@ -146,8 +145,8 @@ class FileSource:
         nodes = [Change(each.metadata.name, each) for each in manifests.nodes]
         known.store.nodes_changed(nodes)
         groups.nodes_changed(nodes)
-        for kind, struct in ((POD_GROUP, PodGroup), (WORKLOAD, Workload), (NATIVE_POD_GROUP, NativePodGroup)):
-            groups.groups_changed(kind, _of(objects, struct, kind))
+        for kind in GROUP_KINDS:
+            groups.groups_changed(kind.name, _of(objects, kind.struct, kind.name))
         maps = _of(objects, ConfigMap)
         groups.maps_changed(maps)
         groups.tree_maps_changed(maps)

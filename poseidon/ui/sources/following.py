@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from poseidon.kube.api import collections
 from poseidon.kube.watch.reflector import Reflector
 from poseidon.metrics_sources.koordinator import NODE_METRICS
-from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
+from poseidon.pod_groups.kinds import GROUP_KINDS
 
 if TYPE_CHECKING:
     from poseidon.kube.api.node_topology import NodeResourceTopology
@@ -38,9 +38,7 @@ def followers(environment: Environment, known: Known, measured: MeasuredUse) -> 
         (NODE_METRICS, measured.node_metrics_changed),
     ]
     of_groups: list[tuple[Resource[Any], _Take]] = [
-        (collections.POD_GROUPS, partial(groups.groups_changed, POD_GROUP)),
-        (collections.WORKLOADS, partial(groups.groups_changed, WORKLOAD)),
-        (collections.NATIVE_POD_GROUPS, partial(groups.groups_changed, NATIVE_POD_GROUP)),
+        *((kind.resource, partial(groups.groups_changed, kind.name)) for kind in GROUP_KINDS),
         (collections.GROUP_MAPS, groups.maps_changed),
         (collections.tree_maps(groups.trees.namespace), groups.tree_maps_changed),
         (collections.APP_GROUPS, groups.app_groups_changed),

@@ -1018,6 +1018,7 @@ class Job(_message.Message):
     GANG_SECONDS_FIELD_NUMBER: _builtins.int
     WAS_WHOLE_FIELD_NUMBER: _builtins.int
     DISRUPTED_WHOLE_FIELD_NUMBER: _builtins.int
+    LEAST_ROOM_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """required; names the owner, or the group that tasks belong to"""
     name: _builtins.str
@@ -1034,6 +1035,10 @@ class Job(_message.Message):
     """a gang that some of its tasks still run of has been whole; for solvers that begin"""
     disrupted_whole: _builtins.bool
     """a gang of which whoever evicts one task evicts all, however many it could spare"""
+    @_builtins.property
+    def least_room(self) -> _containers.RepeatedCompositeFieldContainer[Global___Quantity]:
+        """none of a gang's tasks is placed while all machines together have less room; none: no such bound"""
+
     def __init__(
         self,
         *,
@@ -1045,10 +1050,11 @@ class Job(_message.Message):
         gang_seconds: _builtins.float = ...,
         was_whole: _builtins.bool = ...,
         disrupted_whole: _builtins.bool = ...,
+        least_room: _abc.Iterable[Global___Quantity] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["disrupted_whole", b"disrupted_whole", "gang_seconds", b"gang_seconds", "id", b"id", "min_members", b"min_members", "name", b"name", "namespace", b"namespace", "size", b"size", "was_whole", b"was_whole"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["disrupted_whole", b"disrupted_whole", "gang_seconds", b"gang_seconds", "id", b"id", "least_room", b"least_room", "min_members", b"min_members", "name", b"name", "namespace", b"namespace", "size", b"size", "was_whole", b"was_whole"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

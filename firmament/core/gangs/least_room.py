@@ -1,0 +1,44 @@
+"""The room that a gang asks for as a whole: while all machines together have less, none of its members is tried."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cost_models.interface import Int64
+from firmament.core.gangs.members import staying_members
+from firmament.core.model import Job
+from firmament.core.resources import NO_COLUMN
+from firmament.core.state.cluster import Cluster
+from firmament.core.state.tasks import TaskPhase
+
+
+def lacking_room(cluster: Cluster, job: Job, able: list[int], *, preempts: bool) -> list[str]:
+    """Return the resources of which machines that take tasks have less room together than the gang asks for.
+
+    What the gang's own members hold counts as room; so does what less important tasks hold, if ``preempts`` and one of
+    ``able`` (rows of the members to be tried) may evict others.
+    """
+    machines = cluster.machines
+    usable = ~(machines.cordoned | machines.not_ready)
+    free = np.maximum(machines.capacity - machines.used, 0)
+    owners = [staying_members(cluster, job.id)]
+    peaceful = (cluster.classes.rows[cls].content.never_preempts for cls in {*cluster.tasks.cls[able].tolist()})
+    if preempts and not all(peaceful):
+        owners.append(_less_important(cluster, int(cluster.tasks.priority[able].max())))
+    for rows in owners:
+        np.add.at(free, cluster.tasks.machine[rows], cluster.demand_of(cluster.tasks.cls[rows])[0])
+    room = np.minimum(free, machines.capacity)[usable].astype(np.float64).sum(axis=0)
+    columns = cluster.resources.columns(name for name, _ in job.least_room)
+    return [
+        name
+        for (name, amount), column in zip(job.least_room, columns, strict=True)
+        if amount > (0 if column == NO_COLUMN else room[column])
+    ]
+
+
+def _less_important(cluster: Cluster, priority: int) -> Int64:
+    """Rows of the tasks on machines, not told to go yet, that have less priority."""
+    tasks = cluster.tasks
+    bound = tasks.in_state(TaskPhase.BOUND)
+    there = (tasks.machine[bound] >= 0) & ~tasks.leaving[bound]
+    return bound[there & (tasks.priority[bound] < priority)]

@@ -1,0 +1,326 @@
+"""What the objects that describe groups ask for: how many pods go together, how long they may take, and the like."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from poseidon.group_trees.spec.described_maps import DescribedMap
+from poseidon.group_trees.spec.groups import GroupSpec, read_pod_group
+from poseidon.kube.api.pod_groups import (
+    GroupPolicy,
+    NativePodGroup,
+    PodGroup,
+    PodGroupSpec,
+    ScaledOwner,
+    SigsPodGroup,
+    VolcanoPodGroup,
+    VolcanoPodGroupSpec,
+    Workload,
+)
+from poseidon.kube.parsing.defects import Defect, shortened
+from poseidon.kube.parsing.label_syntax import key_fault
+from poseidon.kube.parsing.quantities import MAX_AMOUNT
+from poseidon.pod_groups.koordinator import (
+    GangTerms,
+    bundled_gangs,
+    gang_terms,
+    ignored_terms,
+    least_members,
+    waiting_seconds,
+)
+from poseidon.pod_groups.membership import Membership
+from poseidon.pods.resources import amounts
+from poseidon.pods.tasks import qualified_name
+
+MAX_MEMBERS = 2**31 - 1
+MAX_SECONDS = 2**31 - 1
+"""The largest numbers that the objects' fields hold."""
+
+_ALL = ("PodGroup", "All", "all")
+"""The ``spec.disruptionMode`` of groups that are disrupted as a whole, as text or as the key of a union."""
+
+_PERCENT = re.compile(r"(\d{1,9})%?", re.ASCII)
+
+Source: TypeAlias = PodGroup | Workload | NativePodGroup | SigsPodGroup | VolcanoPodGroup | ScaledOwner
+Described: TypeAlias = DescribedMap[GroupSpec]
+Known: TypeAlias = Source | Described
+"""What describes a group: an object, or the ConfigMap that counts for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """``min_members`` 0 or 1: no gang. ``seconds`` 0: as configured. ``size``: pods it is to have, 0: not known.
+
+    ``topology_keys``: labels of nodes, of each of which all pods are to have one value; ``disrupted_whole``: whoever
+    evicts one of its pods evicts all; ``priority``: where it stands among groups, None where it does not say.
+    ``problem``: why the object's text makes no sense, in words for people; nothing of the group is placed then.
+    ``ignored``: what the object asks for beside this and does not get, "" for nothing. ``by_role``: how many pods of
+    each role go together, of whom ``min_members`` are to be so many more in all; ``roles``: what roles are called.
+    ``least_room``: amounts by resource that all nodes together must have left. ``priority_class``: its name, if that is
+    to say where the group stands.
+    """
+
+    min_members: int = 0
+    seconds: float = 0.0
+    size: int = 0
+    problem: str = ""
+    ignored: str = ""
+    topology_keys: tuple[str, ...] = ()
+    disrupted_whole: bool = False
+    priority: int | None = None
+    by_role: Mapping[str, int] = field(default_factory=dict)
+    roles: str = "pods"
+    least_room: Mapping[str, int] = field(default_factory=dict)
+    priority_class: str = ""
+
+
+def of_pod_group(found: PodGroup) -> Demand:
+    """Read a PodGroup of scheduler-plugins."""
+    return _of_plugins(found.spec, read_pod_group(found).defects)
+
+
+def _of_plugins(spec: PodGroupSpec, rule_defects: Sequence[Defect]) -> Demand:
+    problem = _count_problem("spec.minMember", spec.min_member)
+    seconds = spec.schedule_timeout_seconds
+    if not problem and seconds is not None and not 0 <= seconds <= MAX_SECONDS:
+        what = "is negative" if seconds < 0 else "is out of range"
+        problem = f"spec.scheduleTimeoutSeconds: {seconds} {what}; give 1 or more, or leave it out"
+    least_room, defects = _least_room(spec.min_resources)
+    if not problem:
+        problem = defects or "; ".join(map(str, rule_defects))
+    if problem:
+        return Demand(problem=problem)
+    return Demand(spec.min_member, float(seconds or 0), least_room=least_room)
+
+
+def of_sigs_pod_group(found: SigsPodGroup) -> Demand:
+    """Read a PodGroup of ``scheduling.sigs.k8s.io``, with the annotations that Koordinator gives it."""
+    demand = _of_plugins(found.spec, ())
+    terms = gang_terms(found.metadata)
+    _, problem = bundled_gangs(terms, qualified_name(found.metadata))
+    if problem or demand.problem:
+        return Demand(problem=demand.problem or problem)
+    return replace(
+        demand,
+        seconds=demand.seconds or waiting_seconds([terms]),
+        ignored=ignored_terms([terms]),
+    )
+
+
+def of_terms(stated: Collection[GangTerms]) -> Demand | None:
+    """Read what the pods of a gang state of it themselves; None where none of them says how many go together."""
+    count, problem = least_members(stated)
+    problem = problem or next(filter(None, (bundled_gangs(each, "")[1] for each in sorted(set(stated)))), "")
+    if problem:
+        return Demand(problem=problem)
+    if count is None:
+        return None
+    return Demand(count, waiting_seconds(stated), ignored=ignored_terms(stated))
+
+
+def of_bundle(gangs: Mapping[str, Demand | None]) -> Demand:
+    """Read several gangs that go together, by their names; None of those that nothing is known of."""
+    problems = [f"gang {name}: {each.problem}" for name, each in gangs.items() if each and each.problem]
+    unknown = [name for name, each in gangs.items() if each is None]
+    if unknown:
+        problems.append(
+            f"gang {unknown[0]}, which is to go together with the others, is not described by anything"
+        )
+    if problems:
+        return Demand(problem="; ".join(problems))
+    known = {name: each for name, each in gangs.items() if each is not None}
+    room: dict[str, int] = {}
+    for each in known.values():
+        for resource, needed in each.least_room.items():
+            room[resource] = min(room.get(resource, 0) + needed, MAX_AMOUNT)
+    return Demand(
+        sum(each.min_members for each in known.values()),
+        max(each.seconds for each in known.values()),
+        ignored="; ".join(f"gang {name}: {each.ignored}" for name, each in known.items() if each.ignored),
+        by_role={name: each.min_members for name, each in known.items()},
+        roles="gang",
+        least_room=room,
+    )
+
+
+def of_volcano_pod_group(found: VolcanoPodGroup) -> Demand:
+    """Read a PodGroup of Volcano. As there, counts by task hold only if ``minMember`` is not less than their sum."""
+    spec = found.spec
+    counts = {"spec.minMember": spec.min_member}
+    counts |= {f"spec.minTaskMember.{task}": count for task, count in spec.min_task_member.items()}
+    problem = next(
+        (
+            f"{field}: {count} is out of range; give 0 or more"
+            for field, count in counts.items()
+            if not 0 <= count <= MAX_MEMBERS
+        ),
+        "",
+    )
+    least_room, defects = _least_room(spec.min_resources)
+    if problem or defects:
+        return Demand(problem=problem or defects)
+    by_task = {task: count for task, count in sorted(spec.min_task_member.items()) if count}
+    elastic = spec.min_member < sum(by_task.values())
+    return Demand(
+        spec.min_member,
+        ignored=_ignored_by_volcano(spec, elastic=elastic),
+        by_role={} if elastic else by_task,
+        roles="task",
+        least_room=least_room,
+        priority_class=spec.priority_class_name,
+    )
+
+
+def _ignored_by_volcano(spec: VolcanoPodGroupSpec, *, elastic: bool) -> str:
+    asked = (
+        (
+            elastic,
+            "spec.minTaskMember: comes to more than spec.minMember, and is then not looked at, as in Volcano",
+        ),
+        (
+            spec.queue not in ("", "default"),
+            f"spec.queue {shortened(repr(spec.queue))}: is not honoured; there are no queues here",
+        ),
+        (
+            spec.network_topology is not None,
+            "spec.networkTopology: is not honoured; use a topology group, or a PodGroup of Kubernetes",
+        ),
+        (
+            spec.sub_group_policy is not None,
+            "spec.subGroupPolicy: is not honoured; give each of its groups a PodGroup",
+        ),
+    )
+    return "; ".join(text for given, text in asked if given)
+
+
+def _least_room(stated: object) -> tuple[Mapping[str, int], str]:
+    """Return the amounts of a ``spec.minResources``, and what is wrong with it ("" for nothing)."""
+    if stated is None:
+        return {}, ""
+    path = "spec.minResources"
+    if not isinstance(stated, dict):
+        return {}, f"{path}: is no map of resources to amounts; correct or remove it"
+    odd = next(
+        (
+            key
+            for key, value in stated.items()
+            if isinstance(value, bool) or not isinstance(value, str | int | float)
+        ),
+        None,
+    )
+    if odd is not None:
+        return {}, f"{path}.{odd}: is no amount; correct or remove it"
+    defects: list[Defect] = []
+    found = amounts(stated, path, defects)
+    return found, "; ".join(map(str, defects))
+
+
+def of_described(found: DescribedMap[GroupSpec]) -> Demand:
+    """Read the ConfigMap of a topology group: what it says, or said last without faults."""
+    if found.spec is None:
+        return Demand(problem=found.problem)
+    return Demand(found.spec.size, size=found.spec.size)
+
+
+def of_workload(found: Workload, part: str) -> Demand:
+    """Read one group of a Workload."""
+    for index, group in enumerate(found.spec.pod_groups):
+        if group.name == part:
+            return _of_policy(group.policy, f"spec.podGroups[{index}].policy")
+    return Demand(
+        problem=f"spec.podGroups: has no group {part!r}; correct spec.workloadRef.podGroup of the pods"
+    )
+
+
+def of_native_pod_group(found: NativePodGroup) -> Demand:
+    """Read a PodGroup of Kubernetes itself."""
+    demand = _of_policy(found.spec.scheduling_policy, "spec.schedulingPolicy")
+    keys = tuple([each.key for each in found.spec.scheduling_constraints.topology])
+    faults = (
+        f"spec.schedulingConstraints.topology[{index}].key: {fault}"
+        for index, key in enumerate(keys)
+        if (fault := key_fault(key))
+    )
+    problem = demand.problem or "; ".join(faults)
+    if problem:
+        return Demand(problem=problem)
+    return replace(
+        demand,
+        ignored=ignored_by_native(found),
+        topology_keys=keys,
+        disrupted_whole=_is_disrupted_whole(found.spec.disruption_mode),
+        priority=found.spec.priority,
+        priority_class=found.spec.priority_class_name,
+    )
+
+
+def ignored_by_native(found: NativePodGroup) -> str:
+    """Return what a PodGroup of Kubernetes itself asks for and does not get, in words for people, "" for nothing."""
+    if found.spec.scheduling_policy.gang is None and _is_disrupted_whole(found.spec.disruption_mode):
+        return (
+            "spec.disruptionMode is honoured for gangs alone: each pod may be evicted by itself; "
+            "give spec.schedulingPolicy.gang"
+        )
+    return ""
+
+
+def _is_disrupted_whole(mode: object) -> bool:
+    """Whether a ``spec.disruptionMode`` says so: a text until v1alpha2, ``all: {}`` from v1alpha3 on."""
+    return (
+        mode in _ALL if isinstance(mode, str) else isinstance(mode, dict) and not mode.keys().isdisjoint(_ALL)
+    )
+
+
+def of_owner(found: ScaledOwner, share: str) -> Demand:
+    """Read the annotation on the pods of an owner: a share of the pods that it is to have at present."""
+    percent, problem = _percent(share)
+    if problem:
+        return Demand(problem=problem)
+    size = _size(found)
+    return Demand(percent * size // 100, size=size)
+
+
+def share_problem(member: Membership) -> str:
+    """Return what is wrong with a pod's annotation, whatever its owner says, or ""."""
+    return _percent(member.share)[1] if member.share else ""
+
+
+def _of_policy(policy: GroupPolicy, path: str) -> Demand:
+    if policy.gang is None:
+        return Demand()
+    problem = _count_problem(f"{path}.gang.minCount", policy.gang.min_count)
+    return Demand(problem=problem) if problem else Demand(policy.gang.min_count)
+
+
+def _count_problem(field: str, count: int) -> str:
+    if 1 <= count <= MAX_MEMBERS:
+        return ""
+    return f"{field}: {count} is out of range; give how many pods are to be placed together, at least 1"
+
+
+def _percent(share: str) -> tuple[int, str]:
+    found = _PERCENT.fullmatch(share.strip())
+    if found is None or int(found.group(1)) > 100:
+        shown = share if share == '""' else shortened(repr(share))
+        problem = f"annotation firmament-gang-scheduling: {shown} is no share in percent; give 0 to 100"
+        return 0, problem
+    return int(found.group(1)), ""
+
+
+def _size(found: ScaledOwner) -> int:
+    """Return how many pods an owner is to have now. A Job's pods that have succeeded are not replaced."""
+    spec = found.spec
+    if spec.replicas is not None:
+        return _bounded(spec.replicas)
+    size = 1 if spec.parallelism is None else _bounded(spec.parallelism)
+    if spec.completions is not None:
+        size = min(size, _bounded(spec.completions - found.status.succeeded))
+    return size
+
+
+def _bounded(count: int) -> int:
+    """Return a count as the objects' fields hold it."""
+    return min(max(count, 0), MAX_MEMBERS)

@@ -1,0 +1,80 @@
+"""A group of pods: what its pods say of it, and how far each has come."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from poseidon.group_trees.status.members import Member
+from poseidon.kube.api.pods import Pod
+from poseidon.pod_groups.membership import MemberPart, Membership, ObjectKey, Progress
+from poseidon.pod_groups.roles import Offered
+from poseidon.pod_groups.scheduler_names import Named
+from poseidon.pods import tasks as pod_translation
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+GroupKey: TypeAlias = tuple[ObjectKey, str, str]
+"""What tells groups apart."""
+
+
+@dataclass(slots=True)
+class Group:
+    """A group with pods of ours. ``job`` is without what the demand says; ``owners`` are for people.
+
+    ``first_placed``: since when the first of its pods that were seen with a node has had it, seconds since the epoch.
+    ``members`` are kept of groups that may be placed by a tree, or whose pods have roles; ``admitted`` those of them
+    that have a part in a tree's group, and ``beyond`` the others. ``parts`` are what pods say of theirs by uid, and
+    ``stated`` counts them; ``offered``: who is offered of a group with roles. ``schedulers``: whom those that wait
+    are for.
+    """
+
+    member: Membership
+    job: pb.Job
+    owners: str
+    progress: dict[str, Progress] = field(default_factory=dict)
+    counts: Counter[Progress] = field(default_factory=Counter)
+    first_placed: float = math.inf
+    members: dict[str, Member] = field(default_factory=dict)
+    admitted: frozenset[str] = frozenset()
+    beyond: frozenset[str] = frozenset()
+    parts: dict[str, MemberPart] = field(default_factory=dict)
+    stated: Counter[MemberPart] = field(default_factory=Counter)
+    offered: Offered = field(default_factory=Offered)
+    schedulers: dict[str, Named] = field(default_factory=dict)
+
+    @property
+    def key(self) -> GroupKey:
+        """What tells groups apart."""
+        return group_key(self.member)
+
+
+def group_key(member: Membership) -> GroupKey:
+    """Return what tells a group from others."""
+    return member.source, member.part, member.copy
+
+
+def new_group(member: Membership, pod: Pod) -> Group:
+    """Return the group of a pod, of which nothing else is known."""
+    return Group(member, _plain_job(member, pod), _owners(pod))
+
+
+def _plain_job(member: Membership, pod: Pod) -> pb.Job:
+    """Return the job of a group without its demand."""
+    owned = pod_translation.job(pod.metadata) if member.share else None
+    if owned is not None:
+        return owned
+    source = member.source
+    name = "/".join(
+        part
+        for part in (source.namespace, source.kind.split()[0], source.name, member.part, member.copy)
+        if part
+    )
+    return pb.Job(id=member.job, name=name, namespace=source.namespace)
+
+
+def _owners(pod: Pod) -> str:
+    """Return a pod's owners as the coscheduling plugin writes them into a PodGroup."""
+    namespace = pod.metadata.namespace or "default"
+    return ",".join(sorted(f"{namespace}/{owner.name}" for owner in pod.metadata.owner_references))

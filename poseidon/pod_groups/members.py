@@ -1,0 +1,285 @@
+"""Which pods are in which group, by what they and the objects that describe groups say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from poseidon.group_trees.spec.groups import GroupSpec
+from poseidon.group_trees.status.members import admitted, member_of
+from poseidon.kube.api.pods import Pod
+from poseidon.kube.quarantine import Quarantine
+from poseidon.pod_groups.demands import Demand, Described, Known, Source
+from poseidon.pod_groups.group import Group, GroupKey, group_key, new_group
+from poseidon.pod_groups.membership import (
+    BUNDLE,
+    NO_PART,
+    POD_GROUP,
+    SIGS_POD_GROUP,
+    TOPOLOGY_GROUP,
+    VOLCANO_POD_GROUP,
+    Membership,
+    ObjectKey,
+    Progress,
+    gang_key,
+    is_mirror,
+    membership,
+    part_in,
+    placed_since,
+    progress_of,
+)
+from poseidon.pod_groups.roles import Offered, choose_offered
+from poseidon.pod_groups.scheduler_names import ForeignMembers, Named
+from poseidon.pod_groups.sources import Sources, places
+from poseidon.pods import tasks as pod_translation
+from poseidon.pods.tasks import PriorityResolver
+
+_COUNTED_BY_POD = frozenset({TOPOLOGY_GROUP, POD_GROUP, SIGS_POD_GROUP, VOLCANO_POD_GROUP, BUNDLE})
+"""Kinds of groups of which it may matter which pods have a part in them."""
+
+
+class GroupMembers:
+    """Groups by what pods say of themselves, whichever comes first: the pods, or the object that they name.
+
+    Objects are told from earlier namesakes by their uids. A group of which cannot be told what it asks for goes to
+    ``quarantine``. ``priorities`` says what PriorityClasses come to.
+    """
+
+    def __init__(
+        self, quarantine: Quarantine | None = None, priorities: PriorityResolver | None = None
+    ) -> None:
+        self._quarantine = quarantine if quarantine is not None else Quarantine()
+        self._priorities = priorities if priorities is not None else PriorityResolver()
+        self._foreign = ForeignMembers[GroupKey]()
+        self._gang_pods: dict[str, Pod] = {}
+        self._regrouped: dict[str, Pod] = {}
+        self._bundled: dict[ObjectKey, tuple[str, ...]] = {}
+        self.one_scheduler = True
+        """Whether all pods that are taken are for one scheduler, whatever names they bear."""
+        self._sources = Sources()
+        self._groups: dict[GroupKey, Group] = {}
+        self._of_source: dict[ObjectKey, dict[GroupKey, None]] = {}
+        self._of_pod: dict[str, Group] = {}
+        self._of_job: dict[str, Group] = {}
+        self._changed: dict[GroupKey, None] = {}
+        self._moved: dict[GroupKey, None] = {}
+        self._unsettled: set[GroupKey] = set()
+
+    def __iter__(self) -> Iterator[Group]:
+        return iter(self._groups.values())
+
+    # --- objects -------------------------------------------------------------------------------------------
+
+    def put_source(self, kind: str, uid: str, found: Source) -> None:
+        """Take an object as it is now."""
+        key = self._sources.put(kind, uid, found)
+        self._mark(key)
+        self._regroup(key)
+
+    def put_described(self, namespace: str, name: str, found: Described | None) -> None:
+        """Take the ConfigMap that counts for a topology group, None for none."""
+        self._mark(self._sources.put_described(namespace, name, found))
+
+    def remove_source(self, uid: str) -> None:
+        """Forget an object; one that is unknown, or that a namesake has replaced, is ignored."""
+        key = self._sources.remove(uid)
+        if key is not None:
+            self._mark(key)
+            self._regroup(key)
+
+    def take_regrouped(self) -> list[tuple[str, Pod]]:
+        """Return pods that an object has moved to another group, once: they are to be put again."""
+        regrouped, self._regrouped = self._regrouped, {}
+        return [*regrouped.items()]
+
+    def _regroup(self, key: ObjectKey) -> None:
+        gangs = self._sources.bundled(Membership(key)).gangs
+        if gangs == self._bundled.get(key, ()):
+            return
+        self._bundled[key] = gangs
+        if not gangs:
+            del self._bundled[key]
+        self._regrouped.update((uid, pod) for uid, pod in self._gang_pods.items() if gang_key(pod) == key)
+
+    def source(self, group: Group) -> tuple[str, Known] | None:
+        """Return uid and content of what describes a group, None if nothing does."""
+        return self._sources.of(group.member)
+
+    def _mark(self, key: ObjectKey) -> None:
+        for place in places(key):
+            for group in self._of_source.get(place, ()):
+                self._changed[group] = None
+                self._moved[group] = None
+                self._unsettled.add(group)
+
+    # --- pods ----------------------------------------------------------------------------------------------
+
+    def put_pod(self, uid: str, pod: Pod) -> Group | None:
+        """Take a pod of ours as it is now, whatever has become of it; return its group, None for a pod by itself."""
+        member = None if is_mirror(pod) else membership(pod)
+        if member is not None and member.source.kind == SIGS_POD_GROUP:
+            member = self._sources.bundled(member)
+        self._drop_foreign(uid)
+        group = self._of_pod.get(uid)
+        if group is not None and (member is None or group_key(member) != group.key):
+            self.remove_pod(uid)
+            group = None
+        if member is None:
+            return None
+        if group is None:
+            group = self._of_pod[uid] = self._group(member, pod)
+        if member.share != group.member.share:
+            # What the newest pod says holds: its owner's template has changed.
+            group.member = member
+            self._changed[group.key] = None
+        if member.source.kind in _COUNTED_BY_POD:
+            self._take_part(uid, group, pod)
+            now = member_of(uid, pod)
+            if group.members.get(uid) != now:
+                group.members[uid] = now
+                self._moved[group.key] = None
+                self._unsettled.add(group.key)
+        progress = progress_of(pod)
+        if progress in (Progress.PLACED, Progress.RUNNING) and group.progress.get(uid) is not progress:
+            group.first_placed = min(group.first_placed, placed_since(pod))
+        self._note_scheduler(uid, group, pod, progress)
+        self._count(group, uid, progress)
+        return group
+
+    def put_foreign(self, uid: str, pod: Pod) -> None:
+        """Take a pod of another scheduler as it is now: if it waits, it is lacking in its group here."""
+        member = membership(pod) if progress_of(pod) is Progress.WAITING else None
+        if member is None or member.share:
+            self._drop_foreign(uid)
+            return
+        key = group_key(self._sources.bundled(member))
+        if self._foreign.put(uid, key, _named(pod)) and key in self._groups:
+            self._changed[key] = None
+
+    def _drop_foreign(self, uid: str) -> None:
+        key = self._foreign.remove(uid)
+        if key is not None and key in self._groups:
+            self._changed[key] = None
+
+    def _take_part(self, uid: str, group: Group, pod: Pod) -> None:
+        part = part_in(pod, group.member)
+        if group.member.source.kind in (SIGS_POD_GROUP, BUNDLE):
+            self._gang_pods[uid] = pod
+        if group.parts.get(uid, NO_PART) != part:
+            self._leave_part(uid, group)
+            group.parts[uid] = part
+            group.stated[part] += 1
+            self._changed[group.key] = self._moved[group.key] = None
+            self._unsettled.add(group.key)
+
+    def _leave_part(self, uid: str, group: Group) -> None:
+        part = group.parts.pop(uid, None)
+        if part is not None:
+            group.stated[part] -= 1
+            if not group.stated[part]:
+                del group.stated[part]
+                self._changed[group.key] = None
+
+    def _note_scheduler(self, uid: str, group: Group, pod: Pod, progress: Progress) -> None:
+        if not self.one_scheduler and progress is Progress.WAITING:
+            group.schedulers[uid] = _named(pod)
+        else:
+            group.schedulers.pop(uid, None)
+
+    def remove_pod(self, uid: str) -> None:
+        """Forget a pod; unknown ones are ignored."""
+        self._drop_foreign(uid)
+        self._gang_pods.pop(uid, None)
+        self._regrouped.pop(uid, None)
+        group = self._of_pod.pop(uid, None)
+        if group is None:
+            return
+        self._count(group, uid, None)
+        self._leave_part(uid, group)
+        group.schedulers.pop(uid, None)
+        if group.members.pop(uid, None) is not None:
+            self._moved[group.key] = None
+            self._unsettled.add(group.key)
+        if not group.progress:
+            key = group.key
+            del self._groups[key]
+            if self._of_job.get(group.job.id) is group:
+                # Owners in several namespaces may claim one uid.
+                del self._of_job[group.job.id]
+            self._changed.pop(key, None)
+            self._moved.pop(key, None)
+            self._unsettled.discard(key)
+            for source in group.member.sources:
+                self._of_source[source].pop(key, None)
+                if not self._of_source[source]:
+                    del self._of_source[source]
+
+    def group_of(self, uid: str) -> Group | None:
+        """Return the group of a pod, None for a pod by itself."""
+        return self._of_pod.get(uid)
+
+    def of_job(self, job: str) -> Group | None:
+        """Return the group with this job, if it is one."""
+        return self._of_job.get(job)
+
+    def _group(self, member: Membership, pod: Pod) -> Group:
+        key = group_key(member)
+        group = self._groups.get(key)
+        if group is None:
+            group = self._groups[key] = new_group(member, pod)
+            self._of_job[group.job.id] = group
+            for source in member.sources:
+                self._of_source.setdefault(source, {})[key] = None
+            self._changed[key] = None
+        return group
+
+    def _settle(self, key: GroupKey) -> None:
+        """Decide which pods have a part in a group, where that matters."""
+        if key not in self._unsettled:
+            return
+        self._unsettled.discard(key)
+        group = self._groups[key]
+        spec = self.topology(group)
+        beyond: frozenset[str] = frozenset()
+        if spec is None:
+            group.admitted = beyond
+            demand = self.demand(group)
+            offered = Offered()
+            if demand is not None and demand.by_role:
+                offered = choose_offered(group.members, group.parts, demand)
+            if offered != group.offered:
+                group.offered = offered
+                self._changed[key] = None
+            beyond = offered.beyond
+        else:
+            group.admitted = admitted(group.members, spec.size, group.admitted)
+            beyond = frozenset(group.members.keys() - group.admitted)
+        if beyond != group.beyond:
+            group.beyond = beyond
+            self._changed[key] = None
+
+    def _count(self, group: Group, uid: str, now: Progress | None) -> None:
+        before = group.progress.pop(uid, None)
+        if now is not None:
+            group.progress[uid] = now
+        if before is now:
+            return
+        for progress, step in ((before, -1), (now, 1)):
+            if progress is not None:
+                group.counts[progress] += step
+        self._moved[group.key] = None
+        if Progress.SUCCEEDED in (before, now) or group.schedulers or self._foreign.of(group.key):
+            self._changed[group.key] = None
+
+    # --- what groups ask for ---------------------------------------------------------------------------------
+
+    def demand(self, group: Group) -> Demand | None:
+        """Return what a group asks for; None while its object is not known."""
+        return self._sources.demand(group.member, group.stated.keys())
+
+    def topology(self, group: Group) -> GroupSpec | None:
+        """Return size and rules of a group that is to be placed by a tree, None for another one."""
+        return self._sources.topology(group.member)
+
+
+def _named(pod: Pod) -> Named:
+    return Named(pod_translation.qualified_name(pod.metadata), pod_translation.scheduler_of(pod))

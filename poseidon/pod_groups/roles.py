@@ -1,0 +1,57 @@
+"""Groups of which each role needs a number of pods: who is offered while the group is not whole.
+
+So that no other pods than those that are needed are placed together, exactly these are offered until the group is
+whole: of each role those that it lacks, and the oldest of the others for the rest. Once it is whole, all are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from poseidon.group_trees.status.members import Member
+from poseidon.group_trees.status.placement import natural
+from poseidon.pod_groups.demands import Demand
+from poseidon.pod_groups.membership import MemberPart
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """``needed``: how many pods are to be placed together, those that are included; ``beyond``: uids of pods that are
+    not offered yet; ``lacking``: which pods it lacks, in words for people, "" for none.
+    """
+
+    needed: int = 0
+    beyond: frozenset[str] = frozenset()
+    lacking: str = ""
+
+
+def choose_offered(members: Mapping[str, Member], parts: Mapping[str, MemberPart], demand: Demand) -> Offered:
+    """Choose which pods of a group are offered now; ``parts`` are theirs by uid.
+
+    Pods that have a node and stay count, and so do those that have succeeded. Failed pods do not.
+    """
+    there = [uid for uid, each in members.items() if each.placed]
+    done = sum(members[uid].done for uid in there)
+    waiting = [uid for uid, each in members.items() if not each.node and not each.done and not each.leaving]
+    waiting.sort(key=lambda uid: (members[uid].created, natural(members[uid].name), uid))
+    chosen: list[str] = []
+    lacking: list[str] = []
+    for role, needed in demand.by_role.items():
+        have = sum(parts[uid].role == role for uid in there)
+        able = [uid for uid in waiting if parts[uid].role == role]
+        chosen += able[: max(0, needed - have)]
+        if have + len(able) < needed:
+            lacking.append(f"{demand.roles} {role} has {have + len(able)} of {needed}")
+    more = demand.min_members - len(there) - len(chosen)
+    others = [uid for uid in waiting if uid not in set(chosen)]
+    if not lacking and more > len(others):
+        lacking.append(f"{len(there) + len(waiting)} of {demand.min_members} exist")
+    if not lacking and not chosen and more <= 0:
+        return Offered(max(demand.min_members - done, 0))
+    chosen += others[: max(0, more)]
+    return Offered(
+        needed=len(there) - done + len(chosen),
+        beyond=frozenset(waiting) - frozenset(chosen),
+        lacking="; ".join(lacking),
+    )

@@ -1,0 +1,81 @@
+"""Groups whose pods name several schedulers: none of those sees the whole of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable
+from typing import Generic, NamedTuple, TypeVar
+
+from poseidon.kube.parsing.defects import shortened
+
+K = TypeVar("K", bound=Hashable)
+
+_REMEDY = "give all of them one spec.schedulerName"
+_MOST_NAMED = 3
+
+
+class Named(NamedTuple):
+    """A pod without a node, and the scheduler that it is for."""
+
+    pod: str
+    scheduler: str
+
+
+class ForeignMembers(Generic[K]):
+    """The waiting pods of other schedulers by the key of their group."""
+
+    def __init__(self) -> None:
+        self._of_group: dict[K, dict[str, Named]] = {}
+        self._group_of: dict[str, K] = {}
+
+    def put(self, uid: str, key: K, named: Named) -> bool:
+        """Take a pod as it is now; returns whether that is new."""
+        if self._of_group.get(key, {}).get(uid) == named:
+            return False
+        self.remove(uid)
+        self._of_group.setdefault(key, {})[uid] = named
+        self._group_of[uid] = key
+        return True
+
+    def remove(self, uid: str) -> K | None:
+        """Forget a pod; returns the key of its group, None if it is unknown."""
+        key = self._group_of.pop(uid, None)
+        if key is None:
+            return None
+        del self._of_group[key][uid]
+        if not self._of_group[key]:
+            del self._of_group[key]
+        return key
+
+    def of(self, key: K) -> Iterable[Named]:
+        """Return the pods of a group."""
+        return self._of_group.get(key, {}).values()
+
+
+def foreign_words(needed: int, own: int, foreign: Iterable[Named]) -> str:
+    """Return why a group of which ``needed`` pods go together cannot be whole here, where ``own`` can be, or ""."""
+    others = sorted(foreign)
+    if needed <= 1 or own >= needed or not others:
+        return ""
+    return (
+        f"waits for members: {own} of {needed} are for this scheduler, and {_listed(others)} "
+        f"{'is' if len(others) == 1 else 'are'} for another; {_REMEDY}"
+    )
+
+
+def split_words(needed: int, placed: int, waiting: Iterable[Named]) -> str:
+    """Return why none of several schedulers can make a group whole of which ``placed`` pods have a node, or ""."""
+    pods = sorted(waiting)
+    counts = Counter(each.scheduler for each in pods)
+    if needed <= 1 or len(counts) < 2 or placed + max(counts.values()) >= needed:
+        return ""
+    first = {name: next(each for each in pods if each.scheduler == name) for name in sorted(counts)}
+    return (
+        f"its pods are for several schedulers ({_listed(list(first.values()))}), none of which can place "
+        f"{needed} of them together; {_REMEDY}"
+    )
+
+
+def _listed(pods: list[Named]) -> str:
+    shown = ", ".join(f"{each.pod} ({shortened(each.scheduler)})" for each in pods[:_MOST_NAMED])
+    return shown if len(pods) <= _MOST_NAMED else f"{shown} and {len(pods) - _MOST_NAMED} more"

@@ -1,0 +1,123 @@
+"""Gangs that ask for room as a whole: none of their tasks is placed while all machines together have less."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from firmament.core.configuration import RoundOptions
+from firmament.core.events import ClassDefined, JobDefined, MachineUpserted, TasksBound, TasksSubmitted
+from firmament.core.model import Job
+from tests.support.core import Clock, machine, messages, placed, scheduler, task_class, uids
+from tests.support.effort import examples
+
+CORE = ClassDefined(1, task_class(cpu=1000))
+OTHER = ClassDefined(2, task_class(cpu=1000))
+
+
+def gang(need: int, **room: int) -> JobDefined:
+    return JobDefined(Job("g", name="ns/g", min_members=need, least_room=tuple(sorted(room.items()))))
+
+
+def members(*names: str, priority: int = 0, cls: int = 1) -> TasksSubmitted:
+    return TasksSubmitted(cls, names, job="g", priority=priority)
+
+
+def test_a_gang_waits_until_machines_together_have_what_it_asks_for():
+    core = scheduler(machine("a", cpu=2000), CORE, gang(2, cpu=4000), members("g-0", "g-1"))
+    result = core.run_round()
+    assert not placed(result)
+    assert messages(result)["g-0"] == (
+        "gang ns/g waits for the least resources that it asks for: all 1 nodes together have too little "
+        "room left of cpu"
+    )
+    assert core.next_round_in() is None
+    core.apply([machine("b", cpu=2000)])
+    assert core.next_round_in() == 0.0
+    assert placed(core.run_round()).keys() == {"g-0", "g-1"}
+
+
+@pytest.mark.parametrize("changed", [{"cordoned": True}, {"not_ready": True}])
+def test_machines_that_take_nothing_do_not_count(changed):
+    core = scheduler(
+        machine("a", cpu=2000),
+        machine("b", cpu=2000, **changed),
+        CORE,
+        gang(2, cpu=3000),
+        members("g-0", "g-1"),
+    )
+    assert not placed(core.run_round())
+
+
+def test_a_resource_that_no_machine_offers_is_lacking():
+    core = scheduler(
+        machine(cpu=8000), CORE, gang(2, **{"example.com/gpu": 2, "cpu": 2000}), members("g-0", "g-1")
+    )
+    result = core.run_round()
+    assert messages(result)["g-0"].endswith("of example.com/gpu")
+    core.apply([machine("b", extended={"example.com/gpu": 1}), machine("c", extended={"example.com/gpu": 1})])
+    assert len(placed(core.run_round())) == 2
+
+
+def test_what_its_own_members_hold_counts_as_room():
+    core = scheduler(
+        machine(cpu=4000),
+        CORE,
+        gang(4, cpu=4000),
+        TasksBound("m", 1, ("g-0", "g-1"), job="g"),
+        members("g-2", "g-3"),
+    )
+    assert len(placed(core.run_round())) == 2
+
+
+@pytest.mark.parametrize(("priority", "preempts", "gone"), [(10, True, 2), (0, True, 0), (10, False, 0)])
+def test_what_less_important_tasks_hold_counts_if_they_may_be_evicted(priority, preempts, gone):
+    core = scheduler(
+        machine(cpu=2000),
+        CORE,
+        OTHER,
+        gang(2, cpu=2000),
+        TasksBound("m", 2, ("x", "y")),
+        members("g-0", "g-1", priority=priority),
+        options=RoundOptions(preemption=preempts),
+    )
+    result = core.run_round()
+    assert sum(delta.uid in ("x", "y") for delta in result.deltas) == gone
+    assert ("least resources" in messages(result).get("g-0", "")) is not gone
+
+
+def test_one_task_may_ask_for_the_room_of_those_that_are_to_follow():
+    core = scheduler(machine("a", cpu=2000), CORE, gang(1, cpu=3000), members("g-0"))
+    assert not placed(core.run_round())
+    core.apply([machine("b", cpu=1000)])
+    assert placed(core.run_round()).keys() == {"g-0"}
+
+
+def test_a_gang_that_no_longer_asks_for_room_is_placed():
+    core = scheduler(machine("a", cpu=2000), CORE, gang(2, cpu=3000), members("g-0", "g-1"))
+    assert not placed(core.run_round())
+    core.apply([gang(2)])
+    assert len(placed(core.run_round())) == 2
+
+
+@given(
+    rooms=st.lists(st.integers(0, 4), min_size=1, max_size=5),
+    asked=st.integers(0, 14),
+    need=st.integers(2, 4),
+    singles=st.integers(0, 3),
+)
+@settings(max_examples=examples(100), deadline=None)
+def test_it_is_placed_exactly_when_it_fits_and_all_together_have_the_room(rooms, asked, need, singles):
+    machines: list[MachineUpserted] = [machine(f"m{at}", cpu=1000 * cpu) for at, cpu in enumerate(rooms)]
+    core = scheduler(
+        *machines,
+        CORE,
+        gang(need, **({"cpu": asked * 1000} if asked else {})),
+        members(*uids("g", need), priority=1),
+        TasksSubmitted(1, uids("single", singles)),
+        clock=Clock(),
+    )
+    found = [uid for uid in placed(core.run_round()) if uid.startswith("g-")]
+    fits = sum(rooms) >= need and sum(rooms) >= asked
+    assert len(found) == (need if fits else 0)
