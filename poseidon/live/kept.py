@@ -22,7 +22,7 @@ from poseidon.kube.api.storage import (
 from poseidon.lifecycle.recovery import RECREATIONS
 from poseidon.manifests.controllers.volumes import PROVISIONED_BY
 from poseidon.offline.evictability import REFUSALS, SAFE_VOLUMES
-from poseidon.pod_groups.membership import GANG_ANNOTATION, MIRROR_ANNOTATION
+from poseidon.pod_groups.membership import FOREIGN_GANG_ANNOTATIONS, GANG_ANNOTATION, MIRROR_ANNOTATION
 from poseidon.pods.estimates import NODE_ANNOTATIONS, POD_ANNOTATIONS
 from poseidon.pods.resources import BANDWIDTH_ANNOTATIONS
 from poseidon.pods.visibility import ANNOTATION_PREFIX
@@ -43,6 +43,7 @@ ANNOTATIONS: frozenset[str] = frozenset(
         SAFE_VOLUMES,
         SELECTED_NODE,
         *BANDWIDTH_ANNOTATIONS,
+        *FOREIGN_GANG_ANNOTATIONS,
         *NODE_ANNOTATIONS,
         *POD_ANNOTATIONS,
         *REFUSALS,

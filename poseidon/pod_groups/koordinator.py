@@ -25,6 +25,9 @@ _WAITING_TIME, _MODE, _POLICY = _PREFIX + "waiting-time", _PREFIX + "mode", _PRE
 _TOPOLOGY = _PREFIX + "network-topology-spec"
 _NAME_LABEL, _LEAST_LABEL, _OTHER_POLICY = f"{LABEL}/name", f"{LABEL}/min-available", f"{LABEL}/match-policy"
 
+ANNOTATIONS = frozenset({_NAME, _LEAST, _GROUPS, _WAITING_TIME, _MODE, _POLICY, _TOPOLOGY, _OTHER_POLICY})
+"""The annotations that are read."""
+
 _MODES, _POLICIES = ("Strict", "NonStrict"), ("once-satisfied", "waiting-and-running")
 
 _COUNT = re.compile(r"[+-]?\d{1,10}", re.ASCII)

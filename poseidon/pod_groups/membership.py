@@ -9,7 +9,14 @@ from typing import NamedTuple
 from poseidon.group_trees.spec.keys import GROUP_LABEL
 from poseidon.kube.api.metadata import ObjectMeta, seconds
 from poseidon.kube.api.pods import Pod
-from poseidon.pod_groups.koordinator import NO_TERMS, GangTerms, bundled_gangs, gang_name, gang_terms
+from poseidon.pod_groups.koordinator import (
+    ANNOTATIONS,
+    NO_TERMS,
+    GangTerms,
+    bundled_gangs,
+    gang_name,
+    gang_terms,
+)
 from poseidon.pods.tasks import identity
 
 POD_GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
@@ -23,6 +30,9 @@ VOLCANO_TASK = "volcano.sh/task-spec"
 
 YUNIKORN_KEY = "yunikorn.apache.org/task-group-name"
 """Annotation with the name of a gang in the form of YuniKorn, which is not understood here."""
+
+FOREIGN_GANG_ANNOTATIONS = frozenset({*ANNOTATIONS, *VOLCANO_KEYS, VOLCANO_TASK, YUNIKORN_KEY})
+"""Annotations of pods and groups by which gangs of other schedulers are described."""
 
 GANG_ANNOTATION = "firmament-gang-scheduling"
 """Annotation with the share of its owner's pods, in percent, that are placed together, as in the original."""

@@ -22,7 +22,9 @@ def lacking_room(cluster: Cluster, job: Job, able: list[int], *, preempts: bool)
     usable = ~(machines.cordoned | machines.not_ready)
     free = np.maximum(machines.capacity - machines.used, 0)
     owners = [staying_members(cluster, job.id)]
-    peaceful = (cluster.classes.rows[cls].content.never_preempts for cls in {*cluster.tasks.cls[able].tolist()})
+    peaceful = (
+        cluster.classes.rows[cls].content.never_preempts for cls in {*cluster.tasks.cls[able].tolist()}
+    )
     if preempts and not all(peaceful):
         owners.append(_less_important(cluster, int(cluster.tasks.priority[able].max())))
     for rows in owners:
