@@ -126,11 +126,6 @@ class Groups(GroupMembers):
         going = f", {leaving} of which are being deleted" if leaving else ""
         return f"beyond size: group {group.member.name} has its {spec.size} pods{going}"
 
-    @property
-    def has_news(self) -> bool:
-        """Whether there is something to take by ``take_changes`` or ``take_moved``."""
-        return bool(self._changed or self._moved or self._unsettled)
-
     def take_changes(self) -> list[GroupChange]:
         """Return the groups whose demand may have changed, once."""
         for key in [*self._unsettled]:

@@ -28,6 +28,9 @@ _NAME_LABEL, _LEAST_LABEL, _OTHER_POLICY = f"{LABEL}/name", f"{LABEL}/min-availa
 ANNOTATIONS = frozenset({_NAME, _LEAST, _GROUPS, _WAITING_TIME, _MODE, _POLICY, _TOPOLOGY, _OTHER_POLICY})
 """The annotations that are read."""
 
+LABELS = frozenset({LABEL, _NAME_LABEL})
+"""The labels that name a gang."""
+
 _MODES, _POLICIES = ("Strict", "NonStrict"), ("once-satisfied", "waiting-and-running")
 
 _COUNT = re.compile(r"[+-]?\d{1,10}", re.ASCII)

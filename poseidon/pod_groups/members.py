@@ -156,6 +156,8 @@ class GroupMembers:
             self._changed[key] = None
 
     def _drop_foreign(self, uid: str) -> None:
+        if uid not in self._foreign.group_of:
+            return
         key = self._foreign.remove(uid)
         if key is not None and key in self._groups:
             self._changed[key] = None
@@ -269,6 +271,11 @@ class GroupMembers:
         self._moved[group.key] = None
         if Progress.SUCCEEDED in (before, now) or group.schedulers or self._foreign.of(group.key):
             self._changed[group.key] = None
+
+    @property
+    def has_news(self) -> bool:
+        """Whether there is something to take by ``take_changes`` or ``take_moved``."""
+        return bool(self._changed or self._moved or self._unsettled)
 
     # --- what groups ask for ---------------------------------------------------------------------------------
 

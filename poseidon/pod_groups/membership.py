@@ -11,6 +11,7 @@ from poseidon.kube.api.metadata import ObjectMeta, seconds
 from poseidon.kube.api.pods import Pod
 from poseidon.pod_groups.koordinator import (
     ANNOTATIONS,
+    LABELS,
     NO_TERMS,
     GangTerms,
     bundled_gangs,
@@ -33,6 +34,9 @@ YUNIKORN_KEY = "yunikorn.apache.org/task-group-name"
 
 FOREIGN_GANG_ANNOTATIONS = frozenset({*ANNOTATIONS, *VOLCANO_KEYS, VOLCANO_TASK, YUNIKORN_KEY})
 """Annotations of pods and groups by which gangs of other schedulers are described."""
+
+_LABELS = frozenset({*LABELS, *VOLCANO_KEYS})
+"""Labels of pods that do so."""
 
 GANG_ANNOTATION = "firmament-gang-scheduling"
 """Annotation with the share of its owner's pods, in percent, that are placed together, as in the original."""
@@ -162,7 +166,11 @@ def membership(pod: Pod) -> Membership | None:
         name = metadata.labels.get(label, "")
         if name:
             return Membership(ObjectKey(kind, namespace, name))
-    return _of_others(metadata, namespace) or _share(metadata, namespace)
+    if not (
+        _LABELS.isdisjoint(metadata.labels) and FOREIGN_GANG_ANNOTATIONS.isdisjoint(metadata.annotations)
+    ):
+        return _of_others(metadata, namespace) or _share(metadata, namespace)
+    return _share(metadata, namespace)
 
 
 def _share(metadata: ObjectMeta, namespace: str) -> Membership | None:

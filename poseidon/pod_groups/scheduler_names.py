@@ -26,7 +26,8 @@ class ForeignMembers(Generic[K]):
 
     def __init__(self) -> None:
         self._of_group: dict[K, dict[str, Named]] = {}
-        self._group_of: dict[str, K] = {}
+        self.group_of: dict[str, K] = {}
+        """The key of each pod's group, by its uid."""
 
     def put(self, uid: str, key: K, named: Named) -> bool:
         """Take a pod as it is now; returns whether that is new."""
@@ -34,12 +35,12 @@ class ForeignMembers(Generic[K]):
             return False
         self.remove(uid)
         self._of_group.setdefault(key, {})[uid] = named
-        self._group_of[uid] = key
+        self.group_of[uid] = key
         return True
 
     def remove(self, uid: str) -> K | None:
         """Forget a pod; returns the key of its group, None if it is unknown."""
-        key = self._group_of.pop(uid, None)
+        key = self.group_of.pop(uid, None)
         if key is None:
             return None
         del self._of_group[key][uid]
