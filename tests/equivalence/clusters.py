@@ -54,8 +54,9 @@ def _vary(draw: random.Random, pod: Object) -> None:
         spec["priorityClassName"] = "urgent"
     if chance(draw, 0.15):
         metadata.setdefault("labels", {})[_GROUPED] = draw.choice(("gang", "large", "missing"))
-    elif chance(draw, 0.1):
-        metadata.setdefault("annotations", {}).update(draw.choice(_OTHER_FORMS))
+    else:
+        form = crc32(f"{metadata['namespace']}/{metadata['name']}".encode()) % 40
+        metadata.setdefault("annotations", {}).update(dict(enumerate(_OTHER_FORMS)).get(form, {}))
     if chance(draw, 0.4):
         kind, version = draw.choice(
             (("ReplicaSet", "apps/v1"), ("DaemonSet", "apps/v1"), ("Job", "batch/v1"))
@@ -87,9 +88,8 @@ def _around(draw: random.Random, nodes: list[Object]) -> Iterable[Object]:
                 yield _in(
                     space, named("PodGroup", name, "scheduling.x-k8s.io/v1alpha1", spec={"minMember": least})
                 )
-        if chance(draw, 0.5):
-            spec = {"minMember": 2, "minTaskMember": {"a": 1}, "minResources": {"cpu": draw.choice((1, 900))}}
-            yield _in(space, named("PodGroup", "v", "scheduling.volcano.sh/v1beta1", spec=spec))
+        spec = {"minMember": 2, "minTaskMember": {"a": 1}, "minResources": {"cpu": 1}}
+        yield _in(space, named("PodGroup", "v", "scheduling.volcano.sh/v1beta1", spec=spec))
         if chance(draw, 0.3):
             selector = {"matchLabels": {"app": draw.choice(("web", "db"))}}
             status = {"disruptionsAllowed": draw.choice((0, 1)), "observedGeneration": 1}
