@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable
+from zlib import crc32
 
 from benchmarks.judge.generation import random_cluster
 from benchmarks.judge.objects import NAMESPACES, Object, chance, named
