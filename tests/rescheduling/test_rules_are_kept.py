@@ -70,3 +70,30 @@ def test_whoever_moves_is_placed_by_all_rules_and_nobody_stays_who_could_go(bloc
             trials.restore(untouched)
     assert emptied > 20
     assert kept > 0
+
+
+@pytest.mark.parametrize("block", range(BLOCKS))
+def test_moves_in_waves_are_rehearsed_as_an_independent_checker_has_them(block: int):
+    made_moves = refused = 0
+    for seed in range(block, SEEDS, BLOCKS):
+        made = case(seed, WIDE)
+        names = sorted(made.cluster.nodes)
+        machine = names[seed % len(names)]
+        waves = []
+        for uid in sorted(trials_of(made).tasks_on(machine)):
+            left = cordoned(made.cluster, machine, {uid})
+            places = accepting_nodes(left, made.cluster.pods[uid].spec) or names
+            target = places[seed % len(places)]
+            if target != machine:
+                waves.append({uid: target})
+        failed = trials_of(made).rehearse(waves, [machine])
+        cluster = cordoned(made.cluster, machine, set())
+        for wave in waves:
+            ((uid, target),) = wave.items()
+            moving = cluster.pods.pop(uid)
+            allowed = target in accepting_nodes(cluster, moving.spec)
+            assert allowed == (uid not in failed), f"seed {seed}: {uid} to {target}"
+            cluster.pods[uid] = moving._replace(node=target) if allowed else moving
+            made_moves, refused = made_moves + allowed, refused + (not allowed)
+    assert made_moves > 10
+    assert refused > 0
