@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-import pytest
+import asyncio
+import json
 
+import pytest
+from click.testing import CliRunner
+
+from poseidon.cli import main
+from poseidon.testbed.api_server.bulk import create_object
+from poseidon.testbed.seeding import NodeShape
 from tests.audit.test_audit import audited, moves_of, owned
+from tests.end_to_end.scene import scene
 from tests.plan.objects import node, pod
+from tests.support.cluster import pod as api_pod
 
 SAFE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 VOLUMES = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"
@@ -163,3 +172,44 @@ def test_static_pods_go_with_their_nodes_whoever_names_them(tmp_path):
     mirror = owned("mirror", "a", metadata={"annotations": {"kubernetes.io/config.mirror": "x"}})
     found = audited(tmp_path, node("a"), node("b"), static, mirror, owned("p", "b", cpu=4))
     assert (found["consolidation"]["freed"], moves_of(found)) == (["a"], {})
+
+
+async def test_a_live_cluster_gets_the_same_answers(tmp_path):
+    reference = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "r", "controller": True}
+    pods = {
+        "scratch": ({}, SCRATCH, {}, "True"),
+        "safe": ({}, SCRATCH, {VOLUMES: "scratch"}, "True"),
+        "memory": ({}, MEMORY, {}, "True"),
+        "twice": ({"app": "twice"}, [], {}, "True"),
+        "sick": ({"app": "sick"}, [], {}, "False"),
+        "held": ({"app": "held"}, [], {}, "True"),
+    }
+    budgets = [
+        budget("p", spec={"selector": {"matchLabels": {"app": "twice"}}}),
+        budget("q", spec={"selector": {"matchLabels": {"app": "twice"}}}),
+        budget("always", spec={"maxUnavailable": 0, "selector": {"matchLabels": {"app": "sick"}}, **ALWAYS}),
+        budget("none", spec={"maxUnavailable": 0, "selector": {"matchLabels": {"app": "held"}}}),
+    ]
+    async with scene(tmp_path) as s:
+        shop = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}
+        create_object(s.operations, shop)
+        nodes = await s.nodes(len(pods), [NodeShape("four", cpu="4", memory="16Gi")])
+        for name, (labels, volumes, annotations, ready) in pods.items():
+            made = api_pod(name, cpu="100m", nodeName=nodes.pop(), schedulerName="another", volumes=volumes)
+            made["metadata"] |= {
+                "namespace": "shop", "labels": labels, "annotations": annotations, "ownerReferences": [reference]
+            }  # fmt: skip
+            made["status"] = {"phase": "Running", "conditions": [{"type": "Ready", "status": ready}]}
+            create_object(s.operations, made)
+        for each in budgets:
+            create_object(s.operations, each)
+        s.operations.disruptions.refresh()
+        words = ["audit", "--kubeconfig", str(s.stack.kubeconfig), "-o", "json"]
+        result = await asyncio.to_thread(CliRunner().invoke, main, words)
+    assert result.exit_code == 0, result.output
+    staying = json.loads(result.stdout)["consolidation"]["staying"]
+    assert {each["pod"]: each["reason"] for each in staying} == {
+        "shop/scratch": FOLDER,
+        "shop/twice": SEVERAL,
+        "shop/held": "PodDisruptionBudget none allows no disruption",
+    }
