@@ -188,7 +188,8 @@ class Mover:
         refusal = await self._evict(leaving.ref, state)
         if refusal:
             await self._take_back(leaving.ref)
-            return MoveOutcome(move, Result.REFUSED, reason=refusal)
+            result = Result.SKIPPED if refusal == state.stopped else Result.REFUSED
+            return MoveOutcome(move, result, reason=refusal)
         self.say(leaving.ref, f"Leaves {move.source} for {move.target}: {move.why}")
         return await self._replaced(move, leaving, state)
 

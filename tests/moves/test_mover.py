@@ -289,10 +289,10 @@ def test_a_pod_without_a_place_gets_its_own_back_and_stops_the_wave():
         cluster.add(f"p{index}", "n0", 1, f"web{index}")
     outcomes = carried_out(cluster, wave_of(cluster, *sorted(cluster.pods)), cordoned=["n0"])
     results = sorted(each.result.value for each in outcomes)
-    assert results == ["refused", "refused", "returned"]
+    assert results == ["returned", "skipped", "skipped"]
     assert (len(cluster.evicted), cluster.given_back) == (1, ["n0"]), "no further pod is evicted"
     assert all(each.spec.node_name == "n0" for each in cluster.pods.values())
-    assert {each.reason for each in outcomes if each.result is Result.REFUSED} == {
+    assert {each.reason for each in outcomes if each.result is Result.SKIPPED} == {
         f"stopped, as the replacement of {cluster.evicted[0].replace('uid-', 'shop/')} has no node"
     }
 
