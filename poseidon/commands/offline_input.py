@@ -111,8 +111,11 @@ class Source:
 
 
 def _nothing_to_run_on(manifests: Manifests) -> Iterator[str]:
-    """Yield a line if the input holds no nodes, without which nothing can be placed."""
-    if not manifests.nodes:
+    """Yield a line if the input holds no nodes, without which nothing can be placed.
+
+    Applications and groups alone are described without any.
+    """
+    if not manifests.nodes and (manifests.pods or not manifests.for_models):
         what = (
             "holds no nodes, so that no pod gets a place"
             if manifests.pods

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -135,7 +136,7 @@ def test_k_names_one(repository, tool):
     tool()
     result = CliRunner().invoke(main, ["plan", "-k", str(repository / "overlays/prod")])
     assert result.exit_code == 0
-    assert "default/web-2" in result.stdout
+    assert re.search(r"default/Deployment/web +3 ", result.stdout)
 
 
 @pytest.mark.parametrize(
