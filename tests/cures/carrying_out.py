@@ -31,6 +31,8 @@ def _done(step: CureChange, cluster: Cluster, spec: PodSpec) -> PodSpec:
             assert spec.requests[step.subject] == step.before
             assert spec.requests[step.subject] > step.after
             return replace(spec, requests={**spec.requests, step.subject: step.after})
+        case CureKind.CORRECT:
+            return _corrected(spec, str(step.before), str(step.after))
         case CureKind.TOLERATE:
             name, effect = step.subject.rsplit(":", 1)
             key, _, value = name.partition("=")
@@ -40,6 +42,25 @@ def _done(step: CureChange, cluster: Cluster, spec: PodSpec) -> PodSpec:
             return _without(step, spec)
         case _:
             return spec
+
+
+def _corrected(spec: PodSpec, before: str, after: str) -> PodSpec:
+    """The pod asks for the label ``after`` where it asked for ``before``: ``key=value``."""
+    (old, value), (key, new) = before.split("=", 1), after.split("=", 1)
+    if spec.node_selector.get(old) == value:
+        kept = {name: each for name, each in spec.node_selector.items() if name != old}
+        return replace(spec, node_selector={**kept, key: new})
+    terms = [
+        replace(
+            term,
+            labels=tuple(
+                replace(each, key=key, values=(new,)) if each.key == old and value in each.values else each
+                for each in term.labels
+            ),
+        )
+        for term in spec.node_terms or ()
+    ]
+    return replace(spec, node_terms=tuple(terms))
 
 
 def _done_to_node(step: CureChange, cluster: Cluster, node: Node) -> None:

@@ -4,12 +4,13 @@ or a machine, so that it is not refused for a reason any more.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import NamedTuple, TypeVar
 
 from firmament.core.configuration import HOSTNAME
+from firmament.core.cures.near_labels import corrections
 from firmament.core.filters.reasons import CORDONED, NO_VOLUME_LEFT, UNTOLERATED, WRONG_LABELS, insufficient
 from firmament.core.model import PODS, Machine, NodeSelectorTerm, TaskClass, Toleration
 from firmament.core.rescheduling.room_by_moves import lacks_only_room
@@ -22,6 +23,7 @@ T = TypeVar("T")
 class CureKind(Enum):
     """What is changed: the task, a machine, or where others run; cures are told in this order."""
 
+    CORRECT = "correct-selector"
     LOWER_REQUEST = "lower-request"
     TOLERATE = "tolerate"
     LABEL_MACHINE = "label-node"
@@ -36,7 +38,7 @@ class CureChange(NamedTuple):
     """One change. ``subject``: the resource, the label's key, the taint, the constraint; ``machine``: which one is
     changed, or is like the one that is added; ``before``, ``after``: amounts, or values of a label, None for none; of
     constraints that there may be several of, ``before`` says which, from 0 on; of moves that make room for a gang,
-    ``after`` says for how many of it.
+    ``after`` says for how many of it. Of a selector that is corrected, both are labels: ``key=value``.
     """
 
     kind: CureKind
@@ -74,14 +76,20 @@ class ChangedMachine(NamedTuple):
     free: Mapping[str, int]
 
 
-def for_reason(standing: ChangedMachine, reason: str) -> Iterator[CureProposal]:
-    """Yield what could be changed about a task or a machine that refuses it for a reason, the smallest change first."""
+def for_reason(
+    standing: ChangedMachine, reason: str, offered: Mapping[str, Collection[str]]
+) -> Iterator[CureProposal]:
+    """Yield what could be changed about a task or a machine that refuses it for a reason, the smallest change first.
+
+    ``offered``: by key, the values of all machines' labels.
+    """
     if lacks_only_room([reason]):
         yield from _smaller(standing)
         yield from _larger(standing)
     elif reason.startswith(UNTOLERATED):
         yield from _tolerating(standing)
     elif reason.startswith(WRONG_LABELS):
+        yield from _corrected(standing, offered)
         yield from _labelled(standing)
         yield from _unselective(standing.content)
     elif reason.startswith(CORDONED):
@@ -189,6 +197,13 @@ def _labelled(standing: ChangedMachine) -> Iterator[CureProposal]:
     )
     if steps:
         yield CureProposal(steps, TrialChange(standing.content, replace(standing.machine, labels=labels)))
+
+
+def _corrected(standing: ChangedMachine, offered: Mapping[str, Collection[str]]) -> Iterator[CureProposal]:
+    """A label that is asked for, and that no machine has, is meant to be one that this machine has."""
+    for content, rule, before, after in corrections(standing.content, standing.machine.labels, offered):
+        step = CureChange(CureKind.CORRECT, rule, before="=".join(before), after="=".join(after))
+        yield CureProposal((step,), TrialChange(content, standing.machine))
 
 
 def _unselective(content: TaskClass) -> Iterator[CureProposal]:

@@ -139,16 +139,24 @@ class _CureSearch:
     ) -> None:
         self._trials, self._task, self._left, self._others = trials, task, tries, others
         self._refusals = trials.refusals(task)
+        self._offered: dict[str, set[str]] = {}
+        for name in trials.machines:
+            for key, value in trials.machine(name).labels.items():
+                self._offered.setdefault(key, set()).add(value)
 
     def found(self, most: int) -> tuple[Cure, ...]:
         cures: list[Cure] = []
         contested: list[Cure] = []
         proposals = self._single()
         for kind in CureKind:
-            tried = self._by_moves() if kind is CureKind.MOVES else map(self._tried, proposals.get(kind, ()))
+            told: set[tuple[object, ...]] = set()
+            proposed = (each for each in proposals.get(kind, ()) if _looks(each.steps) not in told)
+            tried = self._by_moves() if kind is CureKind.MOVES else map(self._tried, proposed)
             enough = min(len(cures) + _OF_A_KIND, most)
             while len(cures) < enough and (cure := next(filter(None, tried), None)) is not None:
                 (contested if cure.rival else cures).append(cure)
+                if not cure.rival:
+                    told.add(_looks(cure.steps))
         if not cures and (repaired := self._repaired()) is not None:
             (contested if repaired.rival else cures).append(repaired)
         return tuple(cures or contested[:most])
@@ -187,7 +195,7 @@ class _CureSearch:
             for name in self._nearest(machines):
                 standing = self._standing(name)
                 more = [one_more_like(standing)] if about_room else []
-                for proposal in (*for_reason(standing, reasons[0]), *more):
+                for proposal in (*for_reason(standing, reasons[0], self._offered), *more):
                     found.setdefault(proposal.steps, proposal)
         by_kind: dict[CureKind, list[CureProposal]] = {}
         for proposal in sorted(found.values(), key=lambda each: len(each.steps)):
@@ -233,7 +241,11 @@ class _CureSearch:
                 self._left -= 1
                 reasons = self._trials.refusals(self._task, change).get(name, ())
                 proposal = next(
-                    (each for reason in reasons for each in for_reason(self._standing(name, change), reason)),
+                    (
+                        each
+                        for reason in reasons
+                        for each in for_reason(self._standing(name, change), reason, self._offered)
+                    ),
                     None,
                 )
                 if proposal is None:
@@ -243,6 +255,18 @@ class _CureSearch:
                 if cure is not None:
                     return cure
         return None
+
+
+def _looks(steps: Sequence[CureChange]) -> tuple[object, ...]:
+    """Equal for changes that are nearly the same: of one thing, on whichever machine, by whichever amount."""
+    return tuple(
+        (step.kind, step.subject, step.before if step.kind is CureKind.DROP else _label(step.after))
+        for step in steps
+    )
+
+
+def _label(value: int | str | None) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def _both(before: TrialChange, after: TrialChange) -> TrialChange:
