@@ -70,9 +70,10 @@ class Margin:
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """What would give a pod that waits the place on ``node``: lines for people, and the documented JSON object."""
+    """What would give a pod that waits a place: a line for people, commands to copy, and the documented JSON object."""
 
     text: str
+    commands: tuple[str, ...]
     data: Mapping[str, Any]
 
 

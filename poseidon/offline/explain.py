@@ -12,6 +12,7 @@ from poseidon.explanations import Outcome, PodExplanation, Remedy, Standing, Unk
 from poseidon.group_trees.status.placement import pods_of
 from poseidon.kube.api.pods import Pod
 from poseidon.manifests.loader import Manifests
+from poseidon.offline.audit.findings import Cure
 from poseidon.offline.audit.looking import cures_of
 from poseidon.offline.cluster import build
 from poseidon.offline.evictability import running_pods
@@ -57,8 +58,12 @@ def explain_pod(
         tuple(dict.fromkeys((*plan.warnings, *cluster.scheduler.notes))),
         tuple(_outlook(plan, pod)),
         standing,
-        tuple(Remedy(f"It would get node {each.node}: {each.text}.", each.as_json()) for each in cures),
+        tuple(map(_remedy, cures)),
     )
+
+
+def _remedy(cure: Cure) -> Remedy:
+    return Remedy(f"It would get node {cure.node}: {cure.text}.", cure.commands, cure.as_json())
 
 
 def _standing(plan: Plan, pod: Pod, runs_on: str) -> Standing:

@@ -79,6 +79,8 @@ def print_explanation(explanation: PodExplanation, most: int = 0) -> None:
         console.print()
         for cure in explanation.cures:
             console.print(cure.text)
+            for command in cure.commands:
+                console.print(f"    {command}")
 
 
 def _group_row(group: PlannedGroup) -> Sequence[str]:

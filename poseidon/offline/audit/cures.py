@@ -29,7 +29,8 @@ def find_cures(
             changes = objects.changes(pod, (CureStep(step.kind.value, *step[1:]) for step in cure.steps))
             if changes is not None:
                 moves = tuple(Move(uid, nodes[uid], target) for uid, target in sorted(cure.moves.items()))
-                found.append(_told(Cure(pod, cure.machine, changes[0].kind, "", changes, moves, cure.rival)))
+                made = Cure(pod, cure.machine, changes[0].kind, "", changes, moves, cure.rival)
+                found.append(replace(_told(made), commands=() if moves else objects.commands(pod, changes)))
     return tuple(found)
 
 
@@ -52,8 +53,11 @@ def _text(step: CureStep) -> str:
     subject, node = step.subject, step.node
     match step.kind:
         case "lower-request":
-            before, after = (quantity(subject, int(each or 0)) for each in (step.before, step.after))
+            before = quantity(subject, int(step.before or 0))
+            after = quantity(subject, int(step.after or 0), down=True)
             text = f"request {after} of {subject} instead of {before}"
+        case "correct-selector":
+            text = f"ask for {step.after} instead of {step.before}, which no node has (did you mean that?)"
         case "tolerate":
             text = f"tolerate the taint {subject}"
         case "label-node":

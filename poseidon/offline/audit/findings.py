@@ -71,7 +71,7 @@ class Cure:
     """A pod that waits would get ``node`` after ``changes``, or after ``moves`` of other pods; tried by rounds.
 
     ``kind``: what is changed first; ``text``: all of it, for people. ``rival``: a pod that waits, too, and would
-    get the place first, "" for none.
+    get the place first, "" for none. ``commands`` carry it out, empty where no commands do.
     """
 
     pod: str
@@ -81,6 +81,7 @@ class Cure:
     changes: tuple[CureStep, ...]
     moves: tuple[Move, ...]
     rival: str = ""
+    commands: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the documented JSON object."""
@@ -202,10 +203,16 @@ def _move(move: Move) -> dict[str, str]:
     return {"pod": move.pod, "from": move.source, "to": move.target}
 
 
-def quantity(resource: str, amount: int) -> str:
-    """Return an amount as Kubernetes writes it: milli-cores, mebibytes (rounded up), else a number."""
+def quantity(resource: str, amount: int, *, down: bool = False) -> str:
+    """Return an amount as people write it: cores, or milli-cores; gibibytes in quarters, or mebibytes; else a number.
+
+    Mebibytes are rounded up, or ``down``.
+    """
     if resource == "cpu":
-        return f"{amount}m"
-    if resource in ("memory", "ephemeral-storage"):
-        return f"{-(-amount // 2**20)}Mi"
-    return str(amount)
+        return f"{amount}m" if amount % 1000 else f"{amount // 1000}"
+    if resource not in ("memory", "ephemeral-storage") and not resource.startswith("hugepages-"):
+        return str(amount)
+    mebibytes = amount // 2**20 if down else -(-amount // 2**20)
+    if mebibytes < 1024 or mebibytes % 256:
+        return f"{mebibytes}Mi"
+    return f"{mebibytes / 1024:g}Gi"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from poseidon.kube.api.pod_rules import Affinity, PodAffinity
 from poseidon.kube.api.pods import Pod, claims_of
 from poseidon.kube.api.storage import CsiStorageCapacity, PersistentVolume, StorageClass
+from poseidon.offline.audit.commands import commands
 from poseidon.pod_rules.label_selectors import canonical
 from poseidon.pod_rules.pod_affinity import required_terms
 from poseidon.pods.resources import amounts
@@ -48,6 +49,10 @@ class Objects:
                 return None
             found.append(change)
         return tuple(found)
+
+    def commands(self, pod: str, changes: Sequence[CureStep]) -> tuple[str, ...]:
+        """Return the commands by which changes for a pod (uid) are made; none if some of them have none."""
+        return commands(self._pods[pod], changes)
 
     def _change(self, pod: Pod, step: CureStep, before: Sequence[CureStep]) -> CureStep | None:
         match step.kind:
