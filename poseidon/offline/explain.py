@@ -63,7 +63,12 @@ def explain_pod(
 
 
 def _remedy(cure: Cure) -> Remedy:
-    return Remedy(f"It would get node {cure.node}: {cure.text}.", cure.commands, cure.as_json())
+    text = (
+        f"It would get node {cure.node}: {cure.text}."
+        if cure.node
+        else f"It would not have to wait: {cure.text}."
+    )
+    return Remedy(text, cure.commands, cure.as_json())
 
 
 def _standing(plan: Plan, pod: Pod, runs_on: str) -> Standing:

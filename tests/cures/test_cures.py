@@ -10,8 +10,23 @@ import pytest
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.cures.proposals import Cure, CureKind
 from firmament.core.cures.search import Waiting, cures_for
-from firmament.core.events import ClassDefined, Event, MachineUpserted, TasksBound, TasksSubmitted
-from firmament.core.model import Machine, NodeSelectorTerm, Requirement, Taint, TaskClass, Toleration
+from firmament.core.events import (
+    ClassDefined,
+    Event,
+    JobDefined,
+    MachineUpserted,
+    TasksBound,
+    TasksSubmitted,
+)
+from firmament.core.model import (
+    Job,
+    Machine,
+    NodeSelectorTerm,
+    Requirement,
+    Taint,
+    TaskClass,
+    Toleration,
+)
 from firmament.core.rescheduling.trials import Trials
 from firmament.core.scheduler import Scheduler
 from firmament.solvers.ortools_solver import OrToolsSolver
@@ -211,7 +226,7 @@ def test_a_machine_more_has_none_of_the_volumes_of_those_it_is_like():
 
 
 def waiting_cures(*machines: Machine, uid: str) -> tuple[Cure, ...]:
-    """Cures of one of two tasks that wait, the other of which is more important; one runs on ``a``."""
+    """Cures by itself of one of two tasks that wait, the other of which is more important; one runs on ``a``."""
     events: list[Event] = [
         *(MachineUpserted(each) for each in machines),
         ClassDefined(1, TaskClass((("cpu", 4000),))),
@@ -220,7 +235,8 @@ def waiting_cures(*machines: Machine, uid: str) -> tuple[Cure, ...]:
         TasksSubmitted(1, ("high",), priority=5),
     ]
     trials = Trials(scheduler(), events)
-    return Waiting(trials, events).cures([uid], tries=30, most=5).get(uid, ())
+    cures = Waiting(trials, events).cures([uid], tries=30, most=5).get(uid, ())
+    return tuple(each for each in cures if not each.together)
 
 
 def test_what_somebody_else_would_take_is_told_only_if_nothing_else_helps():
@@ -242,5 +258,47 @@ def test_others_who_wait_leave_nothing_behind():
     before = list(trials._scheduler.machine_states()), list(trials._scheduler.task_states())
     found = Waiting(trials, events).cures(["one", "two"], tries=30, most=5)
     # They come in the order of their ages.
-    assert {each.rival for each in found["one"]} == {"two"}
+    assert {each.rival for each in found["one"] if not each.together} == {"two"}
     assert (list(trials._scheduler.machine_states()), list(trials._scheduler.task_states())) == before
+
+
+def found_together(size: int, *nodes: Machine, least: int = 0, **content: Any) -> dict[CureKind, Cure]:
+    """Cures after which all of so many tasks have places, by kind; of a gang if ``least`` says so."""
+    uids = tuple(f"t{number}" for number in range(size))
+    events: list[Event] = [
+        *(MachineUpserted(each) for each in nodes),
+        ClassDefined(1, TaskClass((("cpu", 3000),), **content)),
+        JobDefined(Job("g", min_members=least)),
+        TasksSubmitted(1, uids, job="g" if least else ""),
+    ]
+    trials = Trials(scheduler(), events)
+    before = list(trials._scheduler.machine_states()), list(trials._scheduler.task_states())
+    cures = Waiting(trials, events).cures(uids, tries=30, most=5)["t0"]
+    assert (list(trials._scheduler.machine_states()), list(trials._scheduler.task_states())) == before
+    return {each.steps[0].kind: each for each in cures if each.together}
+
+
+def test_a_gang_is_helped_by_less_by_fewer_or_by_more_machines():
+    found = found_together(5, small("a"), small("b"), least=5)
+    assert list(found) == [CureKind.LOWER_REQUEST, CureKind.FEWER, CureKind.ADD_MACHINE]
+    assert {kind: cure.together for kind, cure in found.items()} == {
+        CureKind.LOWER_REQUEST: 5,
+        CureKind.FEWER: 2,
+        CureKind.ADD_MACHINE: 5,
+    }
+    # Three on one machine of 4000 and two on the other: 1333 each.
+    assert found[CureKind.LOWER_REQUEST].steps[0].after == 1333
+    assert (found[CureKind.FEWER].steps[0].before, found[CureKind.FEWER].steps[0].after) == (5, 2)
+    assert found[CureKind.ADD_MACHINE].steps[0].after == 3
+
+
+def test_a_whole_workload_is_helped_at_once():
+    found = found_together(3, small("a"))
+    assert {kind: cure.steps[0].after for kind, cure in found.items()} == {
+        CureKind.LOWER_REQUEST: 1333,
+        CureKind.ADD_MACHINE: 2,
+    }
+
+
+def test_no_machine_is_added_for_tasks_that_rules_keep_out():
+    assert found_together(3, small("a"), node_selector=(("disk", "ssd"),)) == {}

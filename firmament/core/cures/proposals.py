@@ -31,6 +31,7 @@ class CureKind(Enum):
     DROP = "drop-constraint"
     MOVES = "move-others"
     ENLARGE_MACHINE = "enlarge-node"
+    FEWER = "fewer-replicas"
     ADD_MACHINE = "add-node"
 
 
@@ -52,13 +53,15 @@ class CureChange(NamedTuple):
 class Cure:
     """After ``steps`` the task gets ``machine``; tried by rounds. ``moves``: of others, uid -> machine.
 
-    ``rival``: who else waits and would get the place first, "" for nobody.
+    ``rival``: who else waits and would get the place first, "" for nobody. ``together``: so many that wait have places
+    then, the task among them; 0: it was tried for the task by itself.
     """
 
     steps: tuple[CureChange, ...]
     machine: str
     moves: Mapping[str, str] = field(default_factory=dict)
     rival: str = ""
+    together: int = 0
 
 
 class CureProposal(NamedTuple):
@@ -102,10 +105,10 @@ def for_reason(
             yield CureProposal((step,), TrialChange(content, standing.machine))
 
 
-def one_more_like(standing: ChangedMachine) -> CureProposal:
+def one_more_like(standing: ChangedMachine, suffix: str = "") -> CureProposal:
     """Return the proposal of one more machine like this one, empty, and without the volumes that are in it."""
     like = standing.machine
-    name = f"{like.name}-more"
+    name = f"{like.name}-more{suffix}"
     labels = {**like.labels, HOSTNAME: name} if HOSTNAME in like.labels else dict(like.labels)
     offered = {key: amount for key, amount in like.allocatable.items() if insufficient(key) != NO_VOLUME_LEFT}
     machine = replace(like, name=name, labels=labels, allocatable=offered, unschedulable=False, attached=())

@@ -20,6 +20,7 @@ from firmament.core.cures.proposals import (
     lacking,
     one_more_like,
 )
+from firmament.core.cures.together import cures_together
 from firmament.core.events import Event, JobDefined, TasksSubmitted
 from firmament.core.filters.reasons import insufficient
 from firmament.core.intake.events import alone
@@ -47,23 +48,35 @@ class Waiting:
         self.submitted = [each for each in events if isinstance(each, TasksSubmitted) and each.uids]
         """The tasks that wait."""
         self._gangs = {
-            each.job.id for each in events if isinstance(each, JobDefined) and each.job.min_members > 1
+            each.job.id: each.job
+            for each in events
+            if isinstance(each, JobDefined) and each.job.min_members > 1
         }
 
     def cures(self, uids: Collection[str], *, tries: int, most: int) -> dict[str, tuple[Cure, ...]]:
         """Return what would let tasks have a place, each by itself, after at most so many ``tries`` for each class.
 
-        Gangs have at most one cure, moves of others after which all that wait of it have places; else ``most``.
+        Those of a gang are changes, or moves of others, after which all that wait of it have places. Else there are
+        ``most`` for a task by itself, and those that help all that wait of its class.
         """
         found: dict[str, tuple[Cure, ...]] = {}
         for together in self._kinds([uid for each in self.submitted for uid in each.uids if uid in uids]):
             waiting = [uid for each in together for uid in each.uids if uid in uids]
-            if together[0].job in self._gangs:
-                found |= _of_gang(gang_room_for(self._trials, together, tries), waiting)
-            else:
+            gang = self._gangs.get(together[0].job)
+            alone_cures: tuple[Cure, ...] = ()
+            if gang is None:
                 task, others = self._apart(waiting[0])
-                cures = cures_for(self._trials, task, tries=tries, most=most, others=others)
-                found |= dict.fromkeys(waiting, cures)
+                alone_cures = cures_for(self._trials, task, tries=tries, most=most, others=others)
+            every: list[Cure] = []
+            if gang is not None or sum(len(each.uids) for each in together) > 1:
+                mine = {uid for each in together for uid in each.uids}
+                others = [each for each in self.submitted if mine.isdisjoint(each.uids)]
+                every = list(cures_together(self._trials, together, gang, tries, others))
+            by_moves = {} if gang is None else _of_gang(gang_room_for(self._trials, together, tries), waiting)
+            for uid in waiting:
+                cures = (*alone_cures, *by_moves.get(uid, ()), *every)
+                if cures:
+                    found[uid] = cures
         return found
 
     def room(self, uids: Sequence[str], tries: int) -> GangRoom | None:

@@ -181,7 +181,7 @@ def _domains(trials: Trials, machines: Sequence[str]) -> dict[tuple[str, str], l
 
 def _fewest(trials: Trials, machines: Sequence[str], member: Int64, wanted: int) -> tuple[str, ...] | None:
     """The fewest tasks that leave so many slots for members on machines; None if all of them are not enough."""
-    nearest = sorted(machines, key=lambda name: (-_slots(trials.free_on(name), member), name))[
+    nearest = sorted(machines, key=lambda name: (-count_slots(trials.free_on(name), member), name))[
         :_MOST_MACHINES
     ]
     best: list[tuple[str, ...] | None] = [(), *([None] * wanted)]
@@ -210,19 +210,20 @@ def _slot_choices(trials: Trials, machine: str, member: Int64, wanted: int) -> l
         trials.tasks_on(machine),
         key=lambda uid: (-float((trials.requests_of_task(uid) / asked)[member > 0].max(initial=0.0)), uid),
     )
-    found = [_MachineChoice(_slots(free, member), ())]
+    found = [_MachineChoice(count_slots(free, member), ())]
     moving: tuple[str, ...] = ()
     for uid in tasks:
         if found[-1].slots >= wanted:
             break
         free += trials.requests_of_task(uid)
         moving = (*moving, uid)
-        slots = _slots(free, member)
+        slots = count_slots(free, member)
         if slots > found[-1].slots:
             found.append(_MachineChoice(slots, moving))
     return [choice for choice in found if choice.slots]
 
 
-def _slots(free: Int64, member: Int64) -> int:
+def count_slots(free: Int64, member: Int64) -> int:
+    """Return how many tasks that ask for ``member`` fit what is free: int64[K] each."""
     needed = member > 0
     return int((np.maximum(free, 0)[needed] // member[needed]).min(initial=2**31))

@@ -18,6 +18,7 @@ from firmament.core.events import (
     ClassDefined,
     ClassRemoved,
     Event,
+    JobDefined,
     MachineRemoved,
     MachineUpserted,
     TaskRemoved,
@@ -25,7 +26,7 @@ from firmament.core.events import (
     TasksSubmitted,
 )
 from firmament.core.intake.events import alone
-from firmament.core.model import Machine, TaskClass
+from firmament.core.model import Job, Machine, TaskClass
 from firmament.core.rescheduling.rehearsal import rehearse_waves, waiting_again
 from firmament.core.results import DeltaKind
 from firmament.core.scheduler import Scheduler
@@ -47,6 +48,18 @@ class TrialChange(NamedTuple):
 
 
 NO_CHANGE = TrialChange()
+
+
+class GroupChange(NamedTuple):
+    """What is tried for tasks of one class that wait together: another content of it, machines more, so many of the
+    tasks alone (None: all), their ``job`` as it would be instead of the ``former`` one; None: as it is.
+    """
+
+    content: TaskClass | None = None
+    machines: tuple[Machine, ...] = ()
+    count: int | None = None
+    job: Job | None = None
+    former: Job | None = None
 
 
 class TrialState(NamedTuple):
@@ -239,6 +252,37 @@ class Trials:
             found = self._placed(1)
         return None if found is None else found[task.uids[0]]
 
+    def places_together(
+        self, waiting: Sequence[TasksSubmitted], change: GroupChange, others: Sequence[TasksSubmitted]
+    ) -> Mapping[str, str] | None:
+        """Return where tasks of one class would be if something were changed; None unless all have a place.
+
+        ``others`` wait as well, and may be more important.
+        """
+        number = waiting[0].task_class if change.content is None else _CHANGED_CLASS
+        coming = [replace(each, task_class=number) for each in _first(waiting, change.count)]
+        wanted = {uid for each in coming for uid in each.uids}
+        events: list[Event] = [MachineUpserted(each) for each in change.machines]
+        undo: list[Event] = [TaskRemoved(uid) for each in (*coming, *others) for uid in each.uids]
+        undo += [MachineRemoved(each.name) for each in change.machines]
+        if change.content is not None:
+            events.append(ClassDefined(number, change.content))
+            undo.append(ClassRemoved(number))
+        if change.job is not None and change.former is not None:
+            events.append(JobDefined(change.job))
+            undo.append(JobDefined(change.former))
+        self._scheduler.apply([*events, *_by_rank((*coming, *others), self._priority)])
+        found: dict[str, str] = {}
+        try:
+            for _ in range(_MOST_ROUNDS):
+                deltas = self._scheduler.run_round().deltas
+                found.update((each.uid, each.machine) for each in deltas if each.kind is DeltaKind.PLACE)
+                if wanted <= found.keys() or not deltas:
+                    break
+        finally:
+            self._scheduler.apply(undo)
+        return {uid: found[uid] for uid in found if uid in wanted} if wanted <= found.keys() else None
+
     def places_among(
         self, task: TasksSubmitted, change: TrialChange, others: Sequence[TasksSubmitted]
     ) -> Mapping[str, str]:
@@ -409,3 +453,15 @@ def _by_rank(waiting: Sequence[TasksSubmitted], below: int) -> list[TasksSubmitt
     levels = sorted({each.priority for each in waiting})
     rank = {priority: below - len(levels) + place for place, priority in enumerate(levels)}
     return [replace(each, priority=rank[each.priority], group_priority=None) for each in waiting]
+
+
+def _first(waiting: Sequence[TasksSubmitted], count: int | None) -> list[TasksSubmitted]:
+    """The first so many of some tasks; None: all."""
+    found, left = [], sum(len(each.uids) for each in waiting) if count is None else count
+    for each in waiting:
+        uids = each.uids[:left]
+        left -= len(uids)
+        if uids:
+            names, created = each.names[: len(uids)], each.created[: len(uids)]
+            found.append(replace(each, uids=uids, names=names, created=created))
+    return found

@@ -8,6 +8,7 @@ from dataclasses import replace
 from poseidon.embedding import EmbeddedTrials
 from poseidon.offline.audit.findings import Cure, CureStep, Move, quantity
 from poseidon.offline.audit.on_objects import Objects
+from protos.conventions.wording import number_of
 
 _TRIES = 40
 """Changes that are tried for each class of pods that wait."""
@@ -24,13 +25,18 @@ def find_cures(
     What cannot be done to ``objects`` is left out.
     """
     found = []
-    for pod, cures in sorted(trials.cures(pods, min(tries, _TRIES), _MOST).items()):
-        for cure in cures:
+    tried = trials.cures(pods, min(tries, _TRIES), _MOST)
+    for pod in sorted(pods):
+        for cure in tried.get(pod, ()):
             changes = objects.changes(pod, (CureStep(step.kind.value, *step[1:]) for step in cure.steps))
             if changes is not None:
                 moves = tuple(Move(uid, nodes[uid], target) for uid, target in sorted(cure.moves.items()))
-                made = Cure(pod, cure.machine, changes[0].kind, "", changes, moves, cure.rival)
+                made = Cure(pod, cure.machine, changes[0].kind, "", changes, moves, cure.rival, cure.together)
                 found.append(replace(_told(made), commands=() if moves else objects.commands(pod, changes)))
+        fewer = objects.fewer_replicas(pod, nodes)
+        if fewer is not None:
+            made = _told(Cure(pod, "", fewer.kind, "", (fewer,), ()))
+            found.append(replace(made, commands=objects.commands(pod, (fewer,))))
     return tuple(found)
 
 
@@ -40,8 +46,9 @@ def _told(cure: Cure) -> Cure:
         gang = cure.changes[0].after
         text = _moved(cure.moves) + (f"; then all {gang} pods of its gang have places" if gang else "")
         return replace(cure, text=text, changes=())
+    helped = f"; then all {cure.together} pods that wait together have places" if cure.together > 1 else ""
     first = f" ({cure.rival}, which waits, too, would get it first)" if cure.rival else ""
-    return replace(cure, text="; ".join(_text(each) for each in cure.changes) + first)
+    return replace(cure, text="; ".join(_text(each) for each in cure.changes) + helped + first)
 
 
 def _moved(moves: Iterable[Move]) -> str:
@@ -70,6 +77,13 @@ def _text(step: CureStep) -> str:
         case "enlarge-node":
             more = quantity(subject, int(step.after or 0) - int(step.before or 0))
             text = f"{more} more of {subject} on node {node}"
+        case "fewer-replicas" if subject:
+            left = number_of(int(step.after or 0), "replica")
+            text = f"{left} of {subject} instead of {step.before}; then none waits"
+        case "fewer-replicas":
+            fewer = number_of(int(step.after or 0), "pod")
+            text = f"a gang of {fewer} instead of {step.before}, and so many less as its minimum"
         case _:
-            text = f"one more node like {node}"
+            count = int(step.after or 1)
+            text = f"one more node like {node}" if count == 1 else f"{count} more nodes like {node}"
     return text

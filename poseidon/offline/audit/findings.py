@@ -71,7 +71,8 @@ class Cure:
     """A pod that waits would get ``node`` after ``changes``, or after ``moves`` of other pods; tried by rounds.
 
     ``kind``: what is changed first; ``text``: all of it, for people. ``rival``: a pod that waits, too, and would
-    get the place first, "" for none. ``commands`` carry it out, empty where no commands do.
+    get the place first, "" for none. ``together``: so many pods that wait have places
+    then; 0: it was tried for this one by itself. ``commands`` carry it out, empty where no commands do.
     """
 
     pod: str
@@ -81,6 +82,7 @@ class Cure:
     changes: tuple[CureStep, ...]
     moves: tuple[Move, ...]
     rival: str = ""
+    together: int = 0
     commands: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:

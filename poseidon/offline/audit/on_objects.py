@@ -5,7 +5,7 @@ Rounds know amounts, labels and rules, and not what stands behind them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,19 +13,23 @@ from poseidon.kube.api.pod_rules import Affinity, PodAffinity
 from poseidon.kube.api.pods import Pod, claims_of
 from poseidon.kube.api.storage import CsiStorageCapacity, PersistentVolume, StorageClass
 from poseidon.offline.audit.commands import commands
+from poseidon.offline.audit.findings import CureStep
 from poseidon.pod_rules.label_selectors import canonical
 from poseidon.pod_rules.pod_affinity import required_terms
 from poseidon.pods.resources import amounts
+from poseidon.pods.tasks import workload_of
 
 if TYPE_CHECKING:
     from poseidon.kube.api.metadata import KubeStruct
     from poseidon.manifests.loader import Manifests
-    from poseidon.offline.audit.findings import CureStep
 
 _OF_THE_KUBELET = frozenset(
     f"{prefix}kubernetes.io/{name}" for prefix in ("", "beta.") for name in ("arch", "hostname", "os")
 )
 """Labels that a node's kubelet sets again whatever others make of them."""
+
+
+_SCALED = frozenset({"Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"})
 
 
 class Objects:
@@ -53,6 +57,23 @@ class Objects:
     def commands(self, pod: str, changes: Sequence[CureStep]) -> tuple[str, ...]:
         """Return the commands by which changes for a pod (uid) are made; none if some of them have none."""
         return commands(self._pods[pod], changes)
+
+    def fewer_replicas(self, pod: str, placed: Container[str]) -> CureStep | None:
+        """Return how many replicas fewer of a pod's (uid) workload leave none of it waiting; None if that is not so.
+
+        ``placed``: uids of pods that are on nodes, or get some.
+        """
+        found, owner = self._pods[pod], self._pods[pod].metadata.controller()
+        if owner is None or owner.kind not in _SCALED:
+            return None
+        name = workload_of(found)
+        replicas = [
+            uid for uid, each in self._pods.items() if not each.terminal and workload_of(each) == name
+        ]
+        count = sum(uid in placed for uid in replicas)
+        return (
+            CureStep("fewer-replicas", name, "", len(replicas), count) if 0 < count < len(replicas) else None
+        )
 
     def _change(self, pod: Pod, step: CureStep, before: Sequence[CureStep]) -> CureStep | None:
         match step.kind:

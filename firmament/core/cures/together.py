@@ -1,0 +1,174 @@
+"""Cures after which all that wait of a gang, or of a class, have places: smaller requests, more machines, fewer tasks.
+
+Each is tried by rounds with all of them at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from cost_models.interface import Int64
+from firmament.core.cures.proposals import ChangedMachine, Cure, CureChange, CureKind, one_more_like
+from firmament.core.events import TasksSubmitted
+from firmament.core.model import PODS, Job, Machine
+from firmament.core.rescheduling.room_by_moves import count_slots, lacks_only_room
+from firmament.core.rescheduling.trials import GroupChange, Trials
+
+_MOST_ADDED = 100
+"""Machines that are added at most."""
+
+_FEWER_TRIES = 4
+
+
+def cures_together(
+    trials: Trials,
+    waiting: Sequence[TasksSubmitted],
+    job: Job | None,
+    tries: int,
+    others: Sequence[TasksSubmitted] = (),
+) -> Iterator[Cure]:
+    """Yield what would give all of these tasks places, one cure of a kind at most.
+
+    All are of one class, else there is none; ``job``: their gang; ``others`` wait as well. At most so many ``tries``
+    are made.
+    """
+    if len({each.task_class for each in waiting}) != 1:
+        return
+    search = _TogetherSearch(trials, waiting, job, tries, others)
+    for proposed in (search.smaller(), search.fewer(), search.more_machines()):
+        cure = next(proposed, None)
+        if cure is not None:
+            yield cure
+
+
+class _TogetherSearch:
+    def __init__(
+        self,
+        trials: Trials,
+        waiting: Sequence[TasksSubmitted],
+        job: Job | None,
+        tries: int,
+        others: Sequence[TasksSubmitted],
+    ) -> None:
+        self._others = others
+        self._trials, self._waiting, self._job, self._left = trials, waiting, job, tries
+        self._uids = [uid for each in waiting for uid in each.uids]
+        self._class = waiting[0].task_class
+        self._member = trials.requests_of(self._class)
+        refusals = trials.refusals(
+            replace(waiting[0], uids=self._uids[:1], names=(), created=(), job="")  # type: ignore[arg-type]
+        )
+        self._usable = [name for name in trials.machines if lacks_only_room(refusals.get(name, ()))]
+
+    def smaller(self) -> Iterator[Cure]:
+        """Yield the least reduction of one resource's request, or else of all in the same measure."""
+        columns = [
+            column
+            for column in np.flatnonzero(self._member > 0).tolist()
+            if self._trials.resources[column] != PODS
+        ]
+        if self._slots(self._member) >= len(self._uids):
+            return
+        for column in columns:
+            yield from self._smaller([column])
+        if len(columns) > 1:
+            yield from self._smaller(columns)
+
+    def _smaller(self, columns: Sequence[int]) -> Iterator[Cure]:
+        largest = int(self._member[columns].max())
+        low = self._most(lambda amount: self._shrunk(columns, amount, largest), largest)
+        member = self._shrunk(columns, low, largest)
+        for column in columns if len(columns) > 1 else ():
+            own = int(self._member[column])
+            member[column] = self._most(lambda amount, at=column: _with(member, at, amount), own + 1)
+        if (member[columns] <= 0).any():
+            return
+        content = self._trials.content_of(self._waiting[0])
+        asked = {self._trials.resources[column]: int(member[column]) for column in columns}
+        requests = tuple((key, asked.get(key, amount)) for key, amount in content.requests)
+        steps = tuple(
+            CureChange(CureKind.LOWER_REQUEST, key, before=amount, after=asked[key])
+            for key, amount in content.requests
+            if key in asked and asked[key] < amount
+        )
+        change = GroupChange(content=replace(content, requests=requests))
+        yield from self._tried(steps, change)
+
+    def _most(self, member_of: Callable[[int], Int64], beyond: int) -> int:
+        """The largest amount below ``beyond`` with which all fit by number; 0 if none is small enough."""
+        low, high = 0, beyond
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self._slots(member_of(middle)) >= len(self._uids):
+                low = middle
+            else:
+                high = middle
+        return low
+
+    def _shrunk(self, columns: Sequence[int], amount: int, of: int) -> Int64:
+        member = self._member.copy()
+        for column in columns:
+            member[column] = int(member[column]) * amount // of
+        return member
+
+    def fewer(self) -> Iterator[Cure]:
+        """Yield the largest gang of which all would have places, if it had fewer members."""
+        wanted = len(self._uids)
+        if self._job is None:
+            return
+        most = min(self._slots(self._member), wanted - 1)
+        for count in range(most, max(0, most - _FEWER_TRIES), -1):
+            least = max(1, self._job.min_members - (wanted - count))
+            change = GroupChange(job=replace(self._job, min_members=least), former=self._job, count=count)
+            step = CureChange(CureKind.FEWER, before=wanted, after=count)
+            yield from self._tried((step,), change)
+
+    def more_machines(self) -> Iterator[Cure]:
+        """Yield how many machines more are enough, like the one of which the fewest are."""
+        lacking = len(self._uids) - self._slots(self._member)
+        sizes = {name: count_slots(self._total(name), self._member) for name in self._usable}
+        if lacking <= 0 or not any(sizes.values()):
+            return
+        like = max(sorted(sizes), key=lambda name: sizes[name])
+        count = -(-lacking // sizes[like])
+        if count > _MOST_ADDED:
+            return
+        change = GroupChange(machines=tuple(self._copies(like, count)))
+        step = CureChange(CureKind.ADD_MACHINE, machine=like, after=count)
+        yield from self._tried((step,), change)
+
+    def _copies(self, like: str, count: int) -> Iterator[Machine]:
+        content = self._trials.content_of(self._waiting[0])
+        for number in range(1, count + 1):
+            suffix = "" if number == 1 else f"-{number}"
+            source = self._trials.machine(like)
+            proposal = one_more_like(ChangedMachine(content, source, {}), suffix)
+            if proposal.change.machine is not None:
+                yield proposal.change.machine
+
+    def _tried(self, steps: tuple[CureChange, ...], change: GroupChange) -> Iterator[Cure]:
+        if self._left <= 0 or not steps:
+            return
+        self._left -= 1
+        found = self._trials.places_together(self._waiting, change, self._others)
+        if found is not None:
+            uid = next(iter(found))
+            yield Cure(steps, found[uid], together=len(found))
+
+    def _slots(self, member: Int64) -> int:
+        return sum(
+            min(count_slots(self._trials.free_on(name), member), len(self._uids)) for name in self._usable
+        )
+
+    def _total(self, name: str) -> Int64:
+        offered = self._trials.machine(name).allocatable
+        return np.array([offered.get(key, 0) for key in self._trials.resources], dtype=np.int64)
+
+
+def _with(member: Int64, column: int, amount: int) -> Int64:
+    changed = member.copy()
+    changed[column] = amount
+    return changed
