@@ -52,7 +52,8 @@ def _of_term(
     term: NodeSelectorTerm, labels: Mapping[str, str], offered: Mapping[str, Collection[str]]
 ) -> Iterator[tuple[NodeSelectorTerm, Label, Label]]:
     for index, each in enumerate(term.labels):
-        if each.operator != "In" or not offered.get(each.key, frozenset()).isdisjoint(each.values):
+        known = offered.get(each.key, ())
+        if each.operator != "In" or any(value in known for value in each.values):
             continue
         for value in each.values:
             found = near_label(each.key, value, labels, offered)
