@@ -38,7 +38,7 @@ class Verdict:
     models: Mapping[str, Charge]
 
 
-class Outcome(StrEnum):
+class PodOutcome(StrEnum):
     """What becomes of a pod: it runs, a round places it, or would once others are gone, or it goes on waiting."""
 
     RUNS = "running"
@@ -48,12 +48,12 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class PodStanding:
     """``node``: where the pod runs, or which one a round now gives it, "" for none, once the pods of ``after`` are gone
     or bound; ``reason``: why it goes on waiting. ``group``: how far its group is; None if it has none.
     """
 
-    outcome: Outcome
+    outcome: PodOutcome
     node: str = ""
     after: tuple[str, ...] = ()
     reason: str = ""
@@ -90,7 +90,7 @@ class PodExplanation:
     nodes: Mapping[str, Verdict]
     warnings: tuple[str, ...]
     outlook: tuple[str, ...] = ()
-    standing: Standing | None = None
+    standing: PodStanding | None = None
     cures: tuple[Remedy, ...] = ()
 
     @property
@@ -126,8 +126,8 @@ class PodExplanation:
         }
 
 
-def _unknown(node: str) -> Standing:
-    return Standing(Outcome.RUNS if node else Outcome.WAITS, node)
+def _unknown(node: str) -> PodStanding:
+    return PodStanding(PodOutcome.RUNS if node else PodOutcome.WAITS, node)
 
 
 def headline(explanation: PodExplanation) -> tuple[str, ...]:
@@ -140,11 +140,11 @@ def headline(explanation: PodExplanation) -> tuple[str, ...]:
         where = f"runs on {explanation.node}" if explanation.node else "waits for a node"
         return (f"Pod {name} {where}; {counted}.",)
     match standing.outcome:
-        case Outcome.RUNS:
+        case PodOutcome.RUNS:
             first = f"Pod {name} runs on {standing.node}{_charge(explanation)}."
-        case Outcome.PLACED:
+        case PodOutcome.PLACED:
             first = f"A round now gives pod {name} node {standing.node}{_charge(explanation)}."
-        case Outcome.PREEMPTS:
+        case PodOutcome.PREEMPTS:
             first = (
                 f"A round now gives pod {name} node {standing.node} once {conditions(standing.after)} gone"
                 f"{_charge(explanation)}."

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from poseidon.configuration.document import BridgeConfiguration
-from poseidon.explanations import Outcome, PodExplanation, Remedy, Standing, UnknownPodError, verdicts
+from poseidon.explanations import PodExplanation, PodOutcome, PodStanding, Remedy, UnknownPodError, verdicts
 from poseidon.group_trees.status.placement import pods_of
 from poseidon.kube.api.pods import Pod
 from poseidon.manifests.loader import Manifests
@@ -44,7 +44,7 @@ def explain_pod(
     nodes = dict(sorted(verdicts(cluster.scheduler.explain(pod)).items()))
     runs_on = found.spec.node_name if cluster.runs(pod) else ""
     standing = _standing(plan, found, runs_on)
-    waits = [pod] if standing.outcome is Outcome.WAITS else []
+    waits = [pod] if standing.outcome is PodOutcome.WAITS else []
     running = running_pods(cluster, manifests)
     cures = cures_of(manifests, configuration, now, known, running, plan, waits)
     if runs_on:
@@ -71,19 +71,19 @@ def _remedy(cure: Cure) -> Remedy:
     return Remedy(text, cure.commands, cure.as_json())
 
 
-def _standing(plan: Plan, pod: Pod, runs_on: str) -> Standing:
+def _standing(plan: Plan, pod: Pod, runs_on: str) -> PodStanding:
     """Return what a round does with a pod; ``runs_on``: where it is, "" for nowhere."""
     uid = pod.metadata.uid
     group = next((_as_json(each) for each in plan.groups if uid in each.members), None)
     if runs_on:
-        return Standing(Outcome.RUNS, runs_on, group=group)
+        return PodStanding(PodOutcome.RUNS, runs_on, group=group)
     victims = {each.pod for each in plan.preemptions}
     for binding in plan.bindings:
         if binding.pod == uid:
-            outcome = Outcome.PLACED if victims.isdisjoint(binding.after) else Outcome.PREEMPTS
-            return Standing(outcome, binding.node, binding.after, group=group)
+            outcome = PodOutcome.PLACED if victims.isdisjoint(binding.after) else PodOutcome.PREEMPTS
+            return PodStanding(outcome, binding.node, binding.after, group=group)
     reason = gates_text(pod) or next((each.reason for each in plan.pending if each.pod == uid), "")
-    return Standing(Outcome.WAITS, reason=reason, group=group)
+    return PodStanding(PodOutcome.WAITS, reason=reason, group=group)
 
 
 def _as_json(group: PlannedGroup) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from firmament.core.cures.proposals import ChangedMachine, Cure, CureChange, Cur
 from firmament.core.events import TasksSubmitted
 from firmament.core.model import PODS, Job, Machine
 from firmament.core.rescheduling.room_by_moves import count_slots, lacks_only_room
-from firmament.core.rescheduling.trials import GroupChange, Trials
+from firmament.core.rescheduling.trials import TogetherChange, Trials
 
 _MOST_ADDED = 100
 """Machines that are added at most."""
@@ -94,7 +94,7 @@ class _TogetherSearch:
             for key, amount in content.requests
             if key in asked and asked[key] < amount
         )
-        change = GroupChange(content=replace(content, requests=requests))
+        change = TogetherChange(content=replace(content, requests=requests))
         yield from self._tried(steps, change)
 
     def _most(self, member_of: Callable[[int], Int64], beyond: int) -> int:
@@ -122,7 +122,7 @@ class _TogetherSearch:
         most = min(self._slots(self._member), wanted - 1)
         for count in range(most, max(0, most - _FEWER_TRIES), -1):
             least = max(1, self._job.min_members - (wanted - count))
-            change = GroupChange(job=replace(self._job, min_members=least), former=self._job, count=count)
+            change = TogetherChange(job=replace(self._job, min_members=least), former=self._job, count=count)
             step = CureChange(CureKind.FEWER, before=wanted, after=count)
             yield from self._tried((step,), change)
 
@@ -136,7 +136,7 @@ class _TogetherSearch:
         count = -(-lacking // sizes[like])
         if count > _MOST_ADDED:
             return
-        change = GroupChange(machines=tuple(self._copies(like, count)))
+        change = TogetherChange(machines=tuple(self._copies(like, count)))
         step = CureChange(CureKind.ADD_MACHINE, machine=like, after=count)
         yield from self._tried((step,), change)
 
@@ -149,7 +149,7 @@ class _TogetherSearch:
             if proposal.change.machine is not None:
                 yield proposal.change.machine
 
-    def _tried(self, steps: tuple[CureChange, ...], change: GroupChange) -> Iterator[Cure]:
+    def _tried(self, steps: tuple[CureChange, ...], change: TogetherChange) -> Iterator[Cure]:
         if self._left <= 0 or not steps:
             return
         self._left -= 1

@@ -50,7 +50,7 @@ class TrialChange(NamedTuple):
 NO_CHANGE = TrialChange()
 
 
-class GroupChange(NamedTuple):
+class TogetherChange(NamedTuple):
     """What is tried for tasks of one class that wait together: another content of it, machines more, so many of the
     tasks alone (None: all), their ``job`` as it would be instead of the ``former`` one; None: as it is.
     """
@@ -253,7 +253,7 @@ class Trials:
         return None if found is None else found[task.uids[0]]
 
     def places_together(
-        self, waiting: Sequence[TasksSubmitted], change: GroupChange, others: Sequence[TasksSubmitted]
+        self, waiting: Sequence[TasksSubmitted], change: TogetherChange, others: Sequence[TasksSubmitted]
     ) -> Mapping[str, str] | None:
         """Return where tasks of one class would be if something were changed; None unless all have a place.
 
