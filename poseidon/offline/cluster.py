@@ -158,7 +158,7 @@ def build(
         [pod for uid, pod in pods.items() if uid not in refused],
         trees=trees_are_read(records),
     )
-    held = state.held() | refused
+    held = {**state.held(), **refused}
     elsewhere: list[Pod] = []
     of_others: list[Pod] = []
     for uid, pod in pods.items():

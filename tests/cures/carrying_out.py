@@ -54,7 +54,7 @@ def _corrected(spec: PodSpec, before: str, after: str) -> PodSpec:
         replace(
             term,
             labels=tuple(
-                replace(each, key=key, values=(new,)) if each.key == old and value in each.values else each
+                each._replace(key=key, values=(new,)) if each.key == old and value in each.values else each
                 for each in term.labels
             ),
         )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -83,7 +84,7 @@ class _TogetherSearch:
         member = self._shrunk(columns, low, largest)
         for column in columns if len(columns) > 1 else ():
             own = int(self._member[column])
-            member[column] = self._most(lambda amount, at=column: _with(member, at, amount), own + 1)
+            member[column] = self._most(partial(_with, member, column), own + 1)
         if (member[columns] <= 0).any():
             return
         content = self._trials.content_of(self._waiting[0])
@@ -122,7 +123,7 @@ class _TogetherSearch:
         most = min(self._slots(self._member), wanted - 1)
         for count in range(most, max(0, most - _FEWER_TRIES), -1):
             least = max(1, self._job.min_members - (wanted - count))
-            change = TogetherChange(job=replace(self._job, min_members=least), former=self._job, count=count)
+            change = TogetherChange(job=replace(self._job, min_members=least), former=self._job, first=count)
             step = CureChange(CureKind.FEWER, before=wanted, after=count)
             yield from self._tried((step,), change)
 
@@ -169,6 +170,7 @@ class _TogetherSearch:
 
 
 def _with(member: Int64, column: int, amount: int) -> Int64:
+    """The same request with another amount of one resource."""
     changed = member.copy()
     changed[column] = amount
     return changed

@@ -51,13 +51,13 @@ NO_CHANGE = TrialChange()
 
 
 class TogetherChange(NamedTuple):
-    """What is tried for tasks of one class that wait together: another content of it, machines more, so many of the
-    tasks alone (None: all), their ``job`` as it would be instead of the ``former`` one; None: as it is.
+    """What is tried for tasks of one class that wait together: another content of it, machines more, the ``first`` so
+    many of the tasks alone (None: all), their ``job`` as it would be instead of the ``former`` one; None: as it is.
     """
 
     content: TaskClass | None = None
     machines: tuple[Machine, ...] = ()
-    count: int | None = None
+    first: int | None = None
     job: Job | None = None
     former: Job | None = None
 
@@ -260,7 +260,7 @@ class Trials:
         ``others`` wait as well, and may be more important.
         """
         number = waiting[0].task_class if change.content is None else _CHANGED_CLASS
-        coming = [replace(each, task_class=number) for each in _first(waiting, change.count)]
+        coming = [replace(each, task_class=number) for each in _first(waiting, change.first)]
         wanted = {uid for each in coming for uid in each.uids}
         events: list[Event] = [MachineUpserted(each) for each in change.machines]
         undo: list[Event] = [TaskRemoved(uid) for each in (*coming, *others) for uid in each.uids]
