@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from protos.conventions.wording import is_or_are, number_of
+from protos.conventions.command_line import counted_feasible
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 
@@ -133,8 +133,7 @@ def _unknown(node: str) -> PodStanding:
 def headline(explanation: PodExplanation) -> tuple[str, ...]:
     """Return what becomes of a pod and how many nodes are feasible, in sentences."""
     feasible, total = sum(each.feasible for each in explanation.nodes.values()), len(explanation.nodes)
-    verb = "is" if 1 in (feasible, total) else "are"
-    counted = f"{feasible} of {number_of(total, 'node')} {verb} feasible"
+    counted = counted_feasible(feasible, total, "node")
     name, standing = explanation.pod, explanation.standing
     if standing is None:
         where = f"runs on {explanation.node}" if explanation.node else "waits for a node"
@@ -157,7 +156,7 @@ def headline(explanation: PodExplanation) -> tuple[str, ...]:
 def conditions(pods: Iterable[str]) -> str:
     """Return the names of pods and a verb: ``a, b are``."""
     named = list(pods)
-    return f"{', '.join(named)} {is_or_are(len(named))}"
+    return f"{', '.join(named)} {'is' if len(named) == 1 else 'are'}"
 
 
 def _charge(explanation: PodExplanation) -> str:

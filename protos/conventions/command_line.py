@@ -27,8 +27,8 @@ def counted_are(number: int, noun: str) -> str:
 
 
 def counted_feasible(number: int, total: int, noun: str) -> str:
-    """Return ``1 of 4 nodes is feasible``."""
-    return f"{number:,} of {counted(total, noun)} {'is' if number == 1 else 'are'} feasible"
+    """Return ``1 of 4 nodes is feasible``, ``0 of 1 node is feasible``."""
+    return f"{number:,} of {counted(total, noun)} {'is' if 1 in (number, total) else 'are'} feasible"
 
 
 class OneLineCommand(click.Command):

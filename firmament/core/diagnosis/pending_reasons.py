@@ -93,7 +93,8 @@ def _gang_prefix(cluster: Cluster, snapshot: Snapshot, index: int) -> str:
         many = "1 place" if len(group.order) == 1 else f"{len(group.order)} places at once"
         return f"group {group.name} needs {many}: "
     name = snapshot.gangs[gang] if job is None else job.name or job.id
-    return f"gang {name} needs {int(snapshot.problem.gang_need[gang])} places at once: "
+    needed = int(snapshot.problem.gang_need[gang])
+    return f"gang {name} needs {'1 place' if needed == 1 else f'{needed} places at once'}: "
 
 
 def _still_pending(cluster: Cluster, snapshot: Snapshot) -> dict[int, Int64]:

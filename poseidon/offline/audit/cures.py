@@ -8,7 +8,7 @@ from dataclasses import replace
 from poseidon.embedding import EmbeddedTrials
 from poseidon.offline.audit.findings import Cure, CureStep, Move, quantity
 from poseidon.offline.audit.on_objects import Objects
-from protos.conventions.wording import number_of
+from protos.conventions.command_line import counted
 
 _TRIES = 40
 """Changes that are tried for each class of pods that wait."""
@@ -78,10 +78,10 @@ def _text(step: CureStep) -> str:
             more = quantity(subject, int(step.after or 0) - int(step.before or 0))
             text = f"{more} more of {subject} on node {node}"
         case "fewer-replicas" if subject:
-            left = number_of(int(step.after or 0), "replica")
+            left = counted(int(step.after or 0), "replica")
             text = f"{left} of {subject} instead of {step.before}; then none waits"
         case "fewer-replicas":
-            fewer = number_of(int(step.after or 0), "pod")
+            fewer = counted(int(step.after or 0), "pod")
             text = f"a gang of {fewer} instead of {step.before}, and so many less as its minimum"
         case _:
             count = int(step.after or 1)

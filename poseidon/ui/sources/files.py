@@ -29,6 +29,7 @@ from poseidon.ui.versions import Versions
 from poseidon.ui.work.planning import PlannedCluster, explained, planned
 from poseidon.ui.work.process import BusyError, JobError
 from poseidon.ui.work.saved import SavedRound, saved_flow
+from protos.conventions.command_line import counted
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
@@ -180,7 +181,8 @@ class FileSource:
                 known.rounds.put_flow(flow)
         known.about.warnings += plan.warnings
         known.about.warnings.append(
-            f"Pods stand as after a plan: it binds {len(plan.bindings)} pods, and leaves {len(plan.pending)} waiting."
+            f"Pods stand as after a plan: it binds {counted(len(plan.bindings), 'pod')}, "
+            f"and leaves {len(plan.pending)} waiting."
         )
         known.versions.mark("overview", "cluster", "pending", "groups", "flow")
 
