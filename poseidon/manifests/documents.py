@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from poseidon.kube.parsing.readable import with_whole_characters
 from poseidon.manifests.kustomize import FILES as KUSTOMIZATIONS
 from poseidon.manifests.kustomize import (
     TOOLS,
@@ -250,6 +251,7 @@ def _unparsable(source: str, text: str, error: Exception) -> _Fault:
 def _parse_json(text: str) -> list[Any]:
     """Return the values of JSON documents, one after the other as `jq` and repeated `kubectl get` print them."""
     # An absurdly long integer becomes text here, and is refused where its field is converted.
+    text = with_whole_characters(text.encode()).decode() if "\\u" in text else text
     decoder = json.JSONDecoder(parse_int=lambda digits: int(digits) if len(digits) < 100 else digits)
     values: list[Any] = []
     end, length = 0, len(text)

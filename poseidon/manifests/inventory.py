@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -98,7 +98,7 @@ _LISTS: dict[type[KubeStruct], str] = {
 }
 """Where objects are kept, see ``Inventory``; others are workloads."""
 
-_CLUSTER_SCOPED = (
+CLUSTER_SCOPED = (
     "CSIDriver",
     "CSINode",
     "Namespace",
@@ -138,14 +138,11 @@ class Inventory:
     for_models: list[KubeStruct] = field(default_factory=list)
 
 
-def take_inventory(
-    documents: Iterable[Document], defects: list[str], warnings: list[str], *, strict: bool = False
-) -> Inventory:
+def take_inventory(documents: Iterable[Document], defects: list[str], warnings: list[str]) -> Inventory:
     """Convert and check every document; kinds that play no part are skipped, with a warning if they hold pods.
 
     Adds ``file: Kind ns/name: field: what is wrong; what to do`` to ``defects`` for each fault, and likewise
-    to ``warnings`` for what is odd but usable, and for objects that only models look at. Of two identical objects
-    one is kept. Of different ones of the same name the last counts, with a warning; with ``strict`` they are a defect.
+    to ``warnings`` for what is odd but usable, and for objects that only models look at.
 
     What a live cluster holds is never a defect: an object that can be read is taken as the bridge takes it, whatever is
     wrong with it, others are left out, and ``warnings`` get a line about each.
@@ -153,7 +150,7 @@ def take_inventory(
     inventory, validator, quarantine = Inventory(), Validator(), Quarantine()
     others: list[Document] = []
     templates: list[Document] = []
-    for document in _without_alternatives(documents, defects if strict else warnings, strict=strict):
+    for document in documents:
         group_kind = (document.api_version.rpartition("/")[0], document.kind)
         kind = _MODEL_KINDS.get(group_kind) or _KINDS.get(group_kind)
         if kind is None:
@@ -164,9 +161,9 @@ def take_inventory(
             if found is not None and not found.metadata.name:
                 found, problem = None, "metadata.name: missing"
             if problem:
-                warnings.append(f"{_identity(document)}: {problem}; the object is left out")
+                warnings.append(f"{identity(document)}: {problem}; the object is left out")
             elif found is not None and group_kind in _KINDS:
-                with quarantine.attempt(document.kind, _identity(document)) as attempt:
+                with quarantine.attempt(document.kind, identity(document)) as attempt:
                     warnings.extend(_what_is_odd(document, found, [*validator.defects(found)]))
                 found = None if attempt.failed else found
         else:
@@ -174,11 +171,11 @@ def take_inventory(
             if found is not None:
                 faults = [str(defect) for defect in validator.defects(found)]
                 odd = validator.warnings(found) if not faults else ()
-                warnings.extend(f"{_identity(document)}: {warning}" for warning in odd)
+                warnings.extend(f"{identity(document)}: {warning}" for warning in odd)
             if faults and document.template:
                 templates.append(document)
             else:
-                defects.extend(f"{_identity(document)}: {fault}" for fault in faults)
+                defects.extend(f"{identity(document)}: {fault}" for fault in faults)
             found = None if faults else found
         if found is not None:
             _file(inventory, document.kind, found)
@@ -195,15 +192,11 @@ def _what_is_odd(document: Document, found: KubeStruct, faults: Sequence[Defect]
     what = "the rest of it is used"
     if isinstance(found, Pod):
         what = "it counts where it runs" if found.spec.node_name else "it waits"
-    yield f"{_identity(document)}: {faults[0]}{more}; {what}"
-
-
-_Name = tuple[str, str, str, str]
-"""API group, kind, namespace and name."""
+    yield f"{identity(document)}: {faults[0]}{more}; {what}"
 
 
 def _namespace_of(kind: str, metadata: ObjectMeta) -> str:
-    return "" if kind in _CLUSTER_SCOPED else metadata.namespace or "default"
+    return "" if kind in CLUSTER_SCOPED else metadata.namespace or "default"
 
 
 def _converted(document: Document, kind: type[KubeStruct]) -> tuple[Any, str]:
@@ -214,42 +207,6 @@ def _converted(document: Document, kind: type[KubeStruct]) -> tuple[Any, str]:
         return None, str(error)
     except RecursionError:
         return None, "nested too deeply"
-
-
-def _without_alternatives(
-    documents: Iterable[Document], told: list[str], *, strict: bool
-) -> Iterator[Document]:
-    """Yield the documents with one of each object, in the place of the first: the last one that was given.
-
-    Adds a line to ``told`` for each object that is given differently, and names both files.
-    """
-    last: dict[_Name, Document] = {}
-    order: list[tuple[_Name | None, Document]] = []
-    for document in documents:
-        name = _name_of(document)
-        earlier = last.get(name) if name is not None else None
-        if name is None or earlier is None:
-            order.append((name, document))
-        elif earlier.value != document.value:
-            problem = f"given differently in {earlier.source} as well"
-            remedy = "remove one of the two" if strict else "this one counts"
-            told.append(f"{_identity(document)}: {problem}; {remedy}")
-        if name is not None and (earlier is None or earlier.value != document.value):
-            last[name] = document
-    yield from (document if name is None else last[name] for name, document in order)
-
-
-def _name_of(document: Document) -> _Name | None:
-    """Return what tells an object from others; None for what has no name, or is not read."""
-    group = document.api_version.rpartition("/")[0]
-    metadata = document.value.get("metadata")
-    given = metadata if isinstance(metadata, Mapping) else {}
-    name, namespace = given.get("name"), given.get("namespace") or "default"
-    if not isinstance(name, str) or not name or not isinstance(namespace, str):
-        return None
-    if (group, document.kind) not in _KINDS and (group, document.kind) not in _MODEL_KINDS:
-        return None
-    return group, document.kind, "" if document.kind in _CLUSTER_SCOPED else namespace, name
 
 
 def _file(inventory: Inventory, kind: str, found: Any) -> None:
@@ -265,12 +222,17 @@ def _file(inventory: Inventory, kind: str, found: Any) -> None:
         inventory.workloads.append((kind, found))
 
 
-def _identity(document: Document) -> str:
+def is_read(group: str, kind: str) -> bool:
+    """Whether objects of a kind are read here."""
+    return (group, kind) in _KINDS or (group, kind) in _MODEL_KINDS
+
+
+def identity(document: Document) -> str:
     """Return ``file: Kind ns/name`` as well as it can be told; without file for what comes from none."""
     metadata = document.value.get("metadata")
     given = metadata if isinstance(metadata, dict) else {}
     name = given.get("name") or "(no name)"
     where = f"{document.source}: " if document.source else ""
-    if document.kind in _CLUSTER_SCOPED:
+    if document.kind in CLUSTER_SCOPED:
         return f"{where}{document.kind} {name}"
     return f"{where}{document.kind} {given.get('namespace') or 'default'}/{name}"

@@ -14,6 +14,7 @@ from typing import Any
 from poseidon.kube.api.pods import Pod
 from poseidon.manifests.documents import Document
 from poseidon.manifests.wording import RENDER_FIRST, listed, printed_by
+from poseidon.manifests.workloads.table import FAMILIES
 from poseidon.pods.tasks import qualified_name, scheduler_of
 
 _PRINTED_FOR_PEOPLE = ("Table", "PartialObjectMetadata")
@@ -22,10 +23,15 @@ _NO_PODS_OF_THEIR_OWN = frozenset(
         ("apps", "ControllerRevision"),
         ("", "PodTemplate"),
         ("apiextensions.k8s.io", "CustomResourceDefinition"),
-        ("kueue.x-k8s.io", "Workload"),
+        ("argoproj.io", "WorkflowTemplate"),
+        ("argoproj.io", "ClusterWorkflowTemplate"),
+        ("trainer.kubeflow.org", "TrainingRuntime"),
+        ("trainer.kubeflow.org", "ClusterTrainingRuntime"),
     }
 )
-"""Copies of templates whose pods others create."""
+"""Templates, and copies of them, whose pods others create."""
+
+_KNOWN = _NO_PODS_OF_THEIR_OWN | FAMILIES.keys()
 
 
 def unread(documents: Iterable[Document], templates: Sequence[Document]) -> Iterator[str]:
@@ -39,7 +45,11 @@ def unread(documents: Iterable[Document], templates: Sequence[Document]) -> Iter
         elif group == "meta.k8s.io" and kind in _PRINTED_FOR_PEOPLE:
             remedy = "use what kubectl get -o yaml prints"
             yield f"{document.source}: a {kind} holds too little of its objects; {remedy}"
-        elif (group, kind) not in _NO_PODS_OF_THEIR_OWN and holds_pods(document.value):
+        elif (
+            (group, kind) not in _NO_PODS_OF_THEIR_OWN
+            and (group, kind) not in FAMILIES
+            and holds_pods(document.value)
+        ):
             metadata = document.value.get("metadata")
             name = metadata.get("name") if isinstance(metadata, Mapping) else None
             holding_pods[kind, group].append(str(name or "(no name)"))
@@ -54,7 +64,10 @@ def unread(documents: Iterable[Document], templates: Sequence[Document]) -> Iter
 
 
 def holds_pods(value: object) -> bool:
-    """Whether an object has a template of pods somewhere inside: ``*template.spec.containers``, at any depth."""
+    """Whether an object has a template of pods somewhere inside, at any depth.
+
+    That is ``*template.spec.containers``, or without the ``spec``, and ``podSpec.containers``.
+    """
     seen: set[int] = set()
     waiting: list[object] = [value]
     while waiting:
@@ -73,11 +86,17 @@ def holds_pods(value: object) -> bool:
 
 
 def _is_template(key: object, value: Any) -> bool:
-    if not isinstance(key, str) or not key.lower().endswith("template") or not isinstance(value, Mapping):
+    if not isinstance(key, str) or not isinstance(value, Mapping):
+        return False
+    lowered = key.lower()
+    if not lowered.endswith(("template", "templatespec", "podspec")):
         return False
     spec = value.get("spec")
-    containers = spec.get("containers") if isinstance(spec, Mapping) else None
-    return isinstance(containers, list) and any(isinstance(each, Mapping) for each in containers)
+    for part in (spec, value):
+        containers = part.get("containers") if isinstance(part, Mapping) else None
+        if isinstance(containers, list) and any(isinstance(each, Mapping) for each in containers):
+            return True
+    return False
 
 
 def pods_left_out(elsewhere: Sequence[Pod], of_others: Sequence[Pod]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from poseidon.kube.api.pod_groups import DisruptionBudget, ScaledOwner
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.workloads import CronJob, DaemonSet
 from poseidon.manifests.admission.admit import play_admission
+from poseidon.manifests.alternatives import one_of_each
 from poseidon.manifests.budgets import counted
 from poseidon.manifests.controllers.expansion import expand, scaled_owners
 from poseidon.manifests.controllers.volumes import play_volume_controllers
@@ -19,6 +20,7 @@ from poseidon.manifests.documents import Document, read_documents
 from poseidon.manifests.inventory import Inventory, take_inventory
 from poseidon.manifests.missing import missing_references
 from poseidon.manifests.wording import listed
+from poseidon.manifests.workloads.table import expand_families
 from poseidon.pods.tasks import qualified_name
 
 
@@ -67,11 +69,14 @@ def load_manifests(
     """
     defects: list[str] = []
     warnings: list[str] = []
-    documents = as_held(read_documents(paths, defects, warnings, kustomized))
-    inventory = take_inventory(documents, defects, warnings, strict=strict)
+    held = as_held(read_documents(paths, defects, warnings, kustomized))
+    documents = list(one_of_each(held, defects if strict else warnings, strict=strict))
+    families = expand_families(documents)
+    warnings += families.warnings
+    inventory = take_inventory([*documents, *families.groups], defects, warnings)
     if defects:
         raise ManifestError(defects)
-    return _completed(inventory, warnings)
+    return _completed(inventory, warnings, families.pods)
 
 
 def held_manifests(documents: Iterable[Document], left_out: Iterable[str]) -> Manifests:
@@ -80,18 +85,22 @@ def held_manifests(documents: Iterable[Document], left_out: Iterable[str]) -> Ma
     ``documents`` are ``held``; ``left_out``: a line about each object that could not even be read.
     """
     warnings = [*left_out]
-    return _completed(take_inventory(as_held(documents), [], warnings), warnings)
+    return _completed(take_inventory(one_of_each(as_held(documents), warnings), [], warnings), warnings)
 
 
-def _completed(inventory: Inventory, warnings: list[str]) -> Manifests:
-    """Add what controllers would make of an input, and what is odd about it as a whole."""
+def _completed(inventory: Inventory, warnings: list[str], of_families: Iterable[Pod] = ()) -> Manifests:
+    """Add what controllers would make of an input, and what is odd about it as a whole.
+
+    ``of_families``: pods that controllers of other projects would create.
+    """
     set_aside = tuple(warnings)
     expansion = expand(inventory)
-    names = {pod.metadata.uid for pod in expansion.pods}
+    created = (*expansion.pods, *of_families)
+    names = {pod.metadata.uid for pod in created}
     # A pod that has ended makes room, also in name, for the one that replaces it.
     existing = [pod for pod in inventory.pods if not (pod.terminal and pod.metadata.uid in names)]
     admission = play_admission(
-        (*existing, *expansion.pods), inventory.runtime_classes, inventory.limit_ranges, inventory.quotas
+        (*existing, *created), inventory.runtime_classes, inventory.limit_ranges, inventory.quotas
     )
     pods, refused = tuple(admission.pods), admission.refused
     admitted = [pod for pod in pods if pod.metadata.uid not in refused] if refused else pods

@@ -100,12 +100,13 @@ class Validator:
         if template is None:
             yield Defect("spec.template", "missing; describe the pods")
             return
-        faults = (
-            *label_defects(template.metadata.labels, "metadata.labels"),
-            *self._pod_defects(Pod(metadata=template.metadata, spec=template.spec)),
-        )
-        for defect in faults:
+        for defect in self.pod_template_defects(template):
             yield defect.below("spec.template")
+
+    def pod_template_defects(self, template: PodTemplate) -> Iterator[Defect]:
+        """Yield what is wrong with a template of pods."""
+        yield from label_defects(template.metadata.labels, "metadata.labels")
+        yield from self._pod_defects(Pod(metadata=template.metadata, spec=template.spec))
 
 
 def _metadata_defects(metadata: ObjectMeta) -> Iterator[Defect]:

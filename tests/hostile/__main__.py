@@ -23,6 +23,7 @@ KINDS: dict[str, Callable[[Path, int, int, Timing], None]] = {
     "live": runs.live,
     "batches": runs.batches,
     "configurations": runs.configurations,
+    "manifests": runs.manifests,
 }
 
 _SAID = {"live": "objects of clusters that commands read"}

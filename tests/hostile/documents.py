@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from poseidon.manifests.workloads.table import FAMILIES
 from protos.conventions.configuration import defaults
 from tests.hostile.values import AMOUNTS, NUMBERS, TEXTS, TIMES, deep
 
@@ -36,6 +37,51 @@ _RICH: dict[str, Any] = {
         ],
     },
 }
+_POD = {
+    "metadata": {"labels": {"a": "b"}},
+    "spec": {"containers": [{"name": "c"}], "nodeSelector": {"x": "y"}},
+}
+_STEP = {"name": "a", "template": "b", "withItems": [1, 2], "dependencies": ["a"]}
+_WORKLOADS: tuple[dict[str, Any], ...] = tuple(
+    {
+        "metadata": {"name": "w", "namespace": "shop", "annotations": {}},
+        "spec": spec,
+        "status": {"conditions": []},
+    }
+    for spec in (
+        {
+            "replicatedJobs": [
+                {"name": "r", "replicas": 2, "template": {"spec": {"parallelism": 2, "template": _POD}}}
+            ]
+        },
+        {"replicas": 2, "leaderWorkerTemplate": {"size": 2, "workerTemplate": _POD}},
+        {
+            "headGroupSpec": {"template": _POD},
+            "workerGroupSpecs": [{"groupName": "g", "replicas": 2, "template": _POD}],
+        },
+        {"rayClusterSpec": {"headGroupSpec": {"template": _POD}}, "suspend": False},
+        *(
+            {
+                f"{kind}ReplicaSpecs": {"Worker": {"replicas": 2, "template": _POD}},
+                "runPolicy": {"suspend": False},
+            }
+            for kind in ("pytorch", "tf", "mpi")
+        ),
+        {"minAvailable": 1, "tasks": [{"name": "t", "replicas": 2, "template": _POD}]},
+        {
+            "entrypoint": "a",
+            "templates": [
+                {"name": "a", "steps": [[_STEP]], "dag": {"tasks": [_STEP]}},
+                {"name": "b", "container": {}},
+            ],
+        },
+        {"replicas": 2, "template": _POD, "workloadRef": {"kind": "Deployment", "name": "d"}},
+        {"driver": {"cores": 1, "memory": "1g"}, "executor": {"instances": 2, "memoryOverhead": "1g"}},
+        {"podSets": [{"name": "p", "count": 2, "template": _POD}]},
+        {"predictor": {"minReplicas": 1, "model": {"modelFormat": {"name": "x"}}}},
+        {"runtimeRef": {"name": "r"}, "trainer": {"numNodes": 2}},
+    )
+)
 _SCALARS: tuple[Any, ...] = (
     *TEXTS,
     *NUMBERS,
@@ -94,6 +140,14 @@ class Forger:
             text = self._spoilt(text)
         raw = text.encode("utf-8", "surrogatepass")
         return self._broken(raw) if random.random() < 0.2 else raw
+
+    def workload(self) -> tuple[tuple[str, str], Any]:
+        """Draw a workload of another project: API group and kind, and the object."""
+        random = self._random
+        value = copy.deepcopy(random.choice(_WORKLOADS))
+        for _ in range(random.choice((0, 1, 1, 2, 5))):
+            self._change(value)
+        return random.choice([*FAMILIES]), value
 
     def _change(self, value: Any) -> None:
         """Change something within a value."""

@@ -6,10 +6,12 @@ Each run is told by its seed. ``timing`` takes how long each input takes.
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from firmament.configuration import document as solver
 from poseidon.configuration import document as bridge
@@ -19,7 +21,8 @@ from poseidon.kube.api.pods import Pod
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.live.cluster import read_cluster
-from poseidon.manifests.loader import Manifests
+from poseidon.manifests.inventory import _KINDS, _MODEL_KINDS
+from poseidon.manifests.loader import ManifestError, Manifests, load_manifests
 from poseidon.offline.audit.looking import cures_of
 from poseidon.offline.cluster import build
 from poseidon.offline.movable import running_pods
@@ -183,6 +186,35 @@ def configurations(folder: Path, seed: int, count: int, timing: Timing) -> None:
             for line in faults:
                 assert line.isprintable(), f"document {number} of seed {seed}: {line!r}"
                 assert len(line) < LONGEST_LINE, f"document {number} of seed {seed}: {line[:200]!r}"
+    assert used > count / 20, "some have to be sound"
+
+
+def manifests(folder: Path, seed: int, count: int, timing: Timing) -> None:
+    """Let files hold hostile objects of all kinds that are read: they are used, or refused with a line per fault."""
+    random = Random(seed)
+    mallory = Mallory(random, wrong=0.05)
+    forger = documents.Forger(random)
+    kinds = {**_KINDS, **_MODEL_KINDS}
+    path, used = folder / "input.json", 0
+    for number in range(count):
+        found: list[Any] = []
+        for _ in range(random.choice((1, 2, 5))):
+            if random.random() < 0.5:
+                group, kind = random.choice([*kinds])
+                value = json.loads(mallory.raw(kinds[group, kind], spoil=False)[1])
+            else:
+                (group, kind), value = forger.workload()
+            found.append({**value, "apiVersion": f"{group}/v1" if group else "v1", "kind": kind})
+        raw = "\n".join(map(json.dumps, found)).encode()
+        path.write_bytes(raw)
+        lines: tuple[str, ...] = ()
+        with timing.of(raw):
+            try:
+                load_manifests([str(path)])
+                used += 1
+            except ManifestError as error:
+                lines = error.lines or ("nothing is said",)
+        assert "nothing is said" not in lines, f"file {number} of seed {seed}"
     assert used > count / 20, "some have to be sound"
 
 

@@ -16,6 +16,10 @@ def test_a_file_is_used_or_refused_with_lines(tmp_path):
     runs.configurations(tmp_path, 1, examples(400), Timing())
 
 
+def test_manifests_are_used_or_refused_with_lines(tmp_path):
+    runs.manifests(tmp_path, 1, examples(600), Timing())
+
+
 def test_sound_files_are_drawn_too():
     forger, sound = Forger(Random(2)), 0
     for _ in range(100):

@@ -139,3 +139,14 @@ def test_merged_keys_may_be_overridden():
 def test_an_absurdly_long_number_is_no_crash():
     with pytest.raises(YamlTextError):
         parse_yaml("a: " + "9" * 5000)
+
+
+def test_half_a_character_becomes_a_sign_for_one_that_cannot_be_read(tmp_path):
+    file = tmp_path / "input.json"
+    labels = r'{"a": "\ud800", "b": "\ud83d\ude00"}'
+    file.write_text(
+        f'{{"apiVersion": "v1", "kind": "Node", "metadata": {{"name": "n", "labels": {labels}}}}}'
+    )
+    (found,), defects = read(file)
+    assert found.value["metadata"]["labels"] == {"a": "\ufffd", "b": "\U0001f600"}
+    assert not defects

@@ -41,14 +41,17 @@ def readable(raw: bytes) -> bytes:
     value that lies deeper than ``MAX_DEPTH`` becomes ``TOO_DEEP``; whole numbers of more than 64 bits become the
     largest of 64, others the largest that there is. What is no JSON at all stays none.
     """
-    text = raw.decode("utf-8", "replace").encode()
-    if _HALVES.search(text):
-        text = _ESCAPES.sub(_whole_character, text)
+    text = with_whole_characters(raw.decode("utf-8", "replace").encode())
     parts, kept = [], 0
     for begin, end, instead in _cuts(text):
         parts += [text[kept:begin], instead]
         kept = end
     return b"".join((*parts, text[kept:])) if parts else text
+
+
+def with_whole_characters(text: bytes) -> bytes:
+    """Return JSON in which escapes that are half a pair have become U+FFFD: they could not be written again."""
+    return _ESCAPES.sub(_whole_character, text) if _HALVES.search(text) else text
 
 
 def _whole_character(match: re.Match[bytes]) -> bytes:

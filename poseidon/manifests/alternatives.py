@@ -1,0 +1,50 @@
+"""Of several objects of one name, one counts: repositories keep alternatives side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from poseidon.manifests.documents import Document
+from poseidon.manifests.inventory import CLUSTER_SCOPED, identity, is_read
+from poseidon.manifests.workloads.table import FAMILIES
+
+_Name = tuple[str, str, str, str]
+"""API group, kind, namespace and name."""
+
+_GROUPS_OF_FAMILIES = frozenset(group for group, _ in FAMILIES)
+
+
+def one_of_each(
+    documents: Iterable[Document], told: list[str], *, strict: bool = False
+) -> Iterator[Document]:
+    """Yield the documents with one of each object, in the place of the first: the last one that was given.
+
+    Adds a line to ``told`` for each object that is given differently, and names both files.
+    """
+    last: dict[_Name, Document] = {}
+    order: list[tuple[_Name | None, Document]] = []
+    for document in documents:
+        name = _name_of(document)
+        earlier = last.get(name) if name is not None else None
+        if name is None or earlier is None:
+            order.append((name, document))
+        elif earlier.value != document.value:
+            problem = f"given differently in {earlier.source} as well"
+            remedy = "remove one of the two" if strict else "this one counts"
+            told.append(f"{identity(document)}: {problem}; {remedy}")
+        if name is not None and (earlier is None or earlier.value != document.value):
+            last[name] = document
+    yield from (document if name is None else last[name] for name, document in order)
+
+
+def _name_of(document: Document) -> _Name | None:
+    """Return what tells an object from others; None for what has no name, or is not read."""
+    group = document.api_version.rpartition("/")[0]
+    metadata = document.value.get("metadata")
+    given = metadata if isinstance(metadata, Mapping) else {}
+    name, namespace = given.get("name"), given.get("namespace") or "default"
+    if not isinstance(name, str) or not name or not isinstance(namespace, str):
+        return None
+    if not is_read(group, document.kind) and group not in _GROUPS_OF_FAMILIES:
+        return None
+    return group, document.kind, "" if document.kind in CLUSTER_SCOPED else namespace, name

@@ -1,0 +1,43 @@
+"""Rules by which JobSet and LeaderWorkerSet give each group of pods a domain of its own."""
+
+from __future__ import annotations
+
+from hashlib import sha1
+from typing import Any
+
+from poseidon.manifests.workloads.fields import Value, items, mapping
+
+
+def group_key(namespace: str, name: str) -> str:
+    """Return the label's value that both projects make of a group's name."""
+    return sha1(f"{namespace}/{name}".encode(errors="surrogatepass"), usedforsecurity=False).hexdigest()
+
+
+def exclusively(template: Value, topology: str, label: str, key: str) -> Value:
+    """Return a template whose pods go to one domain of ``topology`` together, and to none with pods of other groups.
+
+    Their controllers give the followers the node selector of the leader's domain once that is known; with the same
+    affinity for all of them the whole is placed at once, to the same effect.
+    """
+    if not topology:
+        return template
+    spec = mapping(template, "spec")
+    together = {"key": label, "operator": "In", "values": [key]}
+    others: list[dict[str, Any]] = [
+        {"key": label, "operator": "Exists"},
+        {"key": label, "operator": "NotIn", "values": [key]},
+    ]
+    affinity = dict(mapping(spec, "affinity"))
+    affinity["podAffinity"] = _with_term(mapping(affinity, "podAffinity"), topology, [together])
+    affinity["podAntiAffinity"] = _with_term(mapping(affinity, "podAntiAffinity"), topology, others)
+    return {**template, "spec": {**spec, "affinity": affinity}}
+
+
+def _with_term(rules: Value, topology: str, expressions: list[dict[str, Any]]) -> dict[str, Any]:
+    field = "requiredDuringSchedulingIgnoredDuringExecution"
+    term = {
+        "labelSelector": {"matchExpressions": expressions},
+        "topologyKey": topology,
+        "namespaceSelector": {},
+    }
+    return {**rules, field: [*items(rules, field), term]}

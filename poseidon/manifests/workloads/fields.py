@@ -1,0 +1,96 @@
+"""Fields of objects whose kinds nobody here declares.
+
+What is not there has the default; what is of another type raises ``MalformedObjectError``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from poseidon.kube.api.decoding import MalformedObjectError
+from poseidon.manifests.validation import MAX_PODS
+
+Value = Mapping[str, Any]
+
+
+class NotKnownError(ValueError):
+    """What it takes to know an object's pods is not in the input; the text says what, and what to do."""
+
+
+def found(value: Any, *path: str) -> Any:
+    """Return what is at a path of fields, None if nothing is."""
+    for at, field in enumerate(path):
+        if value is None:
+            return None
+        if not isinstance(value, Mapping):
+            raise MalformedObjectError(".".join(path[:at]), "expected a map")
+        value = value.get(field)
+    return value
+
+
+def mapping(value: Any, *path: str) -> Value:
+    """Return the map at a path, an empty one if there is none."""
+    at_path = found(value, *path)
+    if at_path is None:
+        return {}
+    if not isinstance(at_path, Mapping):
+        raise MalformedObjectError(".".join(path), "expected a map")
+    return at_path
+
+
+def items(value: Any, *path: str) -> list[Value]:
+    """Return the maps of the list at a path, none if there is none."""
+    at_path = found(value, *path)
+    if at_path is None:
+        return []
+    if not isinstance(at_path, list) or not all(isinstance(each, Mapping) for each in at_path):
+        raise MalformedObjectError(".".join(path), "expected a list of maps")
+    return at_path
+
+
+def number(value: Any, *path: str, default: int) -> int:
+    """Return the number of pods, or of what is made of pods, at a path."""
+    at_path = found(value, *path)
+    if at_path is None:
+        return default
+    if isinstance(at_path, bool) or not isinstance(at_path, int):
+        raise MalformedObjectError(".".join(path), "expected an integer")
+    if at_path < 0:
+        raise MalformedObjectError(".".join(path), f"{at_path} is negative; give 0 or more")
+    if at_path > MAX_PODS:
+        raise MalformedObjectError(
+            ".".join(path), f"{at_path} is absurdly large; at most {MAX_PODS} are accepted"
+        )
+    return at_path
+
+
+def text(value: Any, *path: str, default: str = "") -> str:
+    """Return the text at a path."""
+    at_path = found(value, *path)
+    if at_path is None:
+        return default
+    if not isinstance(at_path, str):
+        raise MalformedObjectError(".".join(path), "expected a string")
+    return at_path
+
+
+def name_of(value: Value) -> str:
+    """Return an object's name."""
+    return text(value, "metadata", "name")
+
+
+def namespace_of(value: Value) -> str:
+    """Return an object's namespace."""
+    return text(value, "metadata", "namespace") or "default"
+
+
+_OVER = frozenset({"Complete", "Completed", "Succeeded", "Failed", "Finished"})
+
+
+def is_over(value: Value) -> bool:
+    """Whether an object's conditions say that it has ended, for better or worse."""
+    return any(
+        each.get("type") in _OVER and each.get("status") == "True"
+        for each in items(value, "status", "conditions")
+    )

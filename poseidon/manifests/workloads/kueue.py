@@ -1,0 +1,37 @@
+"""Kueue's Workload: a copy of the sets of pods of a job that waits, for inputs without that job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from poseidon.manifests.workloads.fields import (
+    Value,
+    found,
+    is_over,
+    items,
+    mapping,
+    name_of,
+    namespace_of,
+    number,
+    text,
+)
+from poseidon.manifests.workloads.pod_sets import Known, PodSet, numbered
+
+
+def read_workload(value: Value, known: Known) -> Iterator[PodSet]:
+    """Yield the sets of pods, unless the job whose they are is in the input."""
+    name, namespace, spec = name_of(value), namespace_of(value), mapping(value, "spec")
+    owner = next(iter(known.owners_of(namespace, ("Workload", name))), None)
+    if is_over(value) or found(spec, "active") is False:
+        return
+    if owner is not None and known.get(namespace, *owner) is not None:
+        return
+    for pods in items(spec, "podSets"):
+        part = text(pods, "name", default="main")
+        yield PodSet(
+            names=numbered(f"{name}-{part}", number(pods, "count", default=1)),
+            template=mapping(pods, "template"),
+            owner=owner or ("Workload", name),
+            marks={"kueue.x-k8s.io/podset": part, "kueue.x-k8s.io/workload": name},
+            once=True,
+        )

@@ -1,0 +1,98 @@
+"""What families say of an object: sets of pods, and groups that pods are in."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from poseidon.kube.api.decoding import MalformedObjectError
+from poseidon.manifests.documents import Document
+from poseidon.manifests.validation import MAX_PODS
+from poseidon.manifests.workloads.fields import Value
+
+Reference = tuple[str, str]
+"""Kind and name of an object in the namespace of the one that refers to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodSet:
+    """Pods of one template: ``names`` are those that they would have, all of them.
+
+    ``owner`` controls them: if it is an object of the input that is expanded by itself, this set is not. ``marks`` are
+    labels that tell these pods from others of the same object, ``labels`` those that are added besides; each pod has
+    ``index_label``, if there is one, with its number from ``first_index`` on. ``once``: a pod that has succeeded is not
+    created again. ``hash_label``: names of ReplicaSets that are not in the input end with a pod's label of this name.
+    ``alone``: pods that are there are counted elsewhere.
+    """
+
+    names: tuple[str, ...]
+    template: Value
+    owner: Reference
+    marks: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    index_label: str = ""
+    first_index: int = 0
+    once: bool = False
+    hash_label: str = ""
+    alone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PodGroupObject:
+    """An object that describes a group of pods, which the object's controller creates."""
+
+    value: dict[str, Any]
+
+
+class Known:
+    """The objects of an input, as far as they say who owns whom. Names are within a namespace."""
+
+    def __init__(self, documents: Iterable[Document]) -> None:
+        self._objects: dict[tuple[str, str, str], Value] = {}
+        self._owners: dict[tuple[str, str, str], Reference] = {}
+        self._owned: dict[tuple[str, str, str], list[Document]] = defaultdict(list)
+        for each in documents:
+            metadata = each.value.get("metadata")
+            if not isinstance(metadata, Mapping):
+                continue
+            space = str(metadata.get("namespace") or "default")
+            name = str(metadata.get("name") or "")
+            self._objects[space, each.kind, name] = each.value
+            if (owner := _controller(metadata)) is not None:
+                self._owners[space, each.kind, name] = owner
+                self._owned[space, *owner].append(each)
+
+    def get(self, namespace: str, kind: str, name: str) -> Value | None:
+        """Return an object; those of the cluster as a whole are in namespace ``default`` here."""
+        return self._objects.get((namespace, kind, name))
+
+    def owned_by(self, namespace: str, owner: Reference) -> list[Document]:
+        """Return the objects that another one controls."""
+        return self._owned.get((namespace, *owner), [])
+
+    def owners_of(self, namespace: str, of: Reference) -> Iterator[Reference]:
+        """Yield who controls an object, who controls that one, and so on."""
+        seen: set[Reference] = set()
+        owner = self._owners.get((namespace, *of))
+        while owner is not None and owner not in seen:
+            seen.add(owner)
+            yield owner
+            owner = self._owners.get((namespace, *owner))
+
+
+def _controller(metadata: Mapping[str, Any]) -> Reference | None:
+    references = metadata.get("ownerReferences")
+    for each in references if isinstance(references, list) else ():
+        if isinstance(each, Mapping) and each.get("controller"):
+            return str(each.get("kind") or ""), str(each.get("name") or "")
+    return None
+
+
+def numbered(prefix: str, count: int, first: int = 0) -> tuple[str, ...]:
+    """Return the names PREFIX-FIRST, PREFIX-(FIRST + 1), …; raises ``MalformedObjectError`` for absurdly many."""
+    if count > MAX_PODS:
+        raise MalformedObjectError("spec", f"stands for more than {MAX_PODS} pods")
+    return tuple(f"{prefix}-{number}" for number in range(first, first + count))

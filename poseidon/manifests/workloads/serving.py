@@ -1,0 +1,85 @@
+"""KServe's InferenceService and Knative's Service, where they say how many pods there are at least."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from poseidon.kube.api.decoding import MalformedObjectError
+from poseidon.manifests.workloads.fields import (
+    NotKnownError,
+    Value,
+    found,
+    items,
+    mapping,
+    name_of,
+    namespace_of,
+    number,
+)
+from poseidon.manifests.workloads.pod_sets import Known, PodSet, numbered
+
+_KSERVE, _KNATIVE = "serving.kserve.io", "serving.knative.dev"
+_LEAST = ("autoscaling.knative.dev/min-scale", "autoscaling.knative.dev/minScale")
+_MADE_BY_KNATIVE = ("Configuration", "Revision", "Deployment")
+_NO_PODS = frozenset(
+    {"minReplicas", "maxReplicas", "scaleTarget", "scaleMetric", "labels", "annotations", "workerSpec"}
+)
+_POD_ONLY = frozenset({"tensorParallelSize", "pipelineParallelSize"})
+
+
+def read_inference_service(value: Value, known: Known) -> Iterator[PodSet]:
+    """Yield the pods of predictor, transformer and explainer."""
+    name, namespace = name_of(value), namespace_of(value)
+    if known.owned_by(namespace, ("InferenceService", name)):
+        return
+    for component in ("predictor", "transformer", "explainer"):
+        part = mapping(value, "spec", component)
+        if not part:
+            continue
+        prefix = f"{name}-{component}"
+        labels = {**mapping(value, "metadata", "labels"), **mapping(part, "labels")}
+        yield PodSet(
+            names=numbered(prefix, number(part, "minReplicas", default=1)),
+            template={"metadata": {"labels": labels}, "spec": _pod(part)},
+            owner=("Deployment", prefix),
+            marks={f"{_KSERVE}/inferenceservice": name, "component": component},
+            labels={"app": f"isvc.{prefix}"},
+        )
+
+
+def _pod(part: Value) -> dict[str, Any]:
+    """Return the pod of a component: its model, or the server that stands in its place, is a container."""
+    pod = {field: given for field, given in part.items() if field not in _NO_PODS | _POD_ONLY}
+    containers = list(items(part, "containers"))
+    for field, given in part.items():
+        # `model`, or a server by its name such as `sklearn`, holds what a container does.
+        if isinstance(given, dict) and (
+            "modelFormat" in given or "storageUri" in given or "runtimeVersion" in given
+        ):
+            del pod[field]
+            server = {key: given[key] for key in ("image", "resources", "ports", "env") if key in given}
+            containers.insert(0, {"name": "kserve-container", **server})
+    pod["containers"] = containers
+    return pod
+
+
+def read_knative_service(value: Value, known: Known) -> Iterator[PodSet]:
+    """Yield the pods that are kept in any case; raises ``NotKnownError`` where none are named."""
+    name, namespace = name_of(value), namespace_of(value)
+    if any(each.kind in _MADE_BY_KNATIVE for each in known.owned_by(namespace, ("Service", name))):
+        return
+    template = mapping(value, "spec", "template")
+    annotations = mapping(template, "metadata", "annotations")
+    given = next((found(annotations, key) for key in _LEAST if key in annotations), None)
+    if given is None:
+        raise NotKnownError(
+            f"its number of pods follows its use; state one in the annotation {_LEAST[0]} of its template"
+        )
+    if not str(given).isascii() or not str(given).isdecimal() or len(str(given)) > 6:
+        raise MalformedObjectError(_LEAST[0], f"{str(given)[:40]!r} is no number of pods")
+    yield PodSet(
+        names=numbered(f"{name}-deployment", int(given)),
+        template=template,
+        owner=("Service", name),
+        marks={f"{_KNATIVE}/service": name},
+    )
