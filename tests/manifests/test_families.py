@@ -61,7 +61,7 @@ LEADERS = made(
     replicas=2,
     leaderWorkerTemplate={"size": 3, "leaderTemplate": template("2"), "workerTemplate": template("1")},
 )
-RAY = {
+RAY: Object = {
     "headGroupSpec": {"template": template()},
     "workerGroupSpecs": [
         {
@@ -78,7 +78,7 @@ RAY = {
     ],
 }
 RAY_PODS = ["w-few-worker-0", *(f"w-gpu-worker-{at}" for at in range(4)), "w-head", "w-most-worker-0"]
-REPLICAS = {"Master": {"template": template()}, "Worker": {"replicas": 2, "template": template()}}
+REPLICAS: Object = {"Master": {"template": template()}, "Worker": {"replicas": 2, "template": template()}}
 VOLCANO = made(
     "batch.volcano.sh/v1alpha1",
     "Job",
@@ -139,7 +139,7 @@ KUEUE = made(
         {"name": "side", "count": 1, "template": template()},
     ],
 )
-RUNTIME = {
+RUNTIME: Object = {
     "apiVersion": "trainer.kubeflow.org/v1alpha1",
     "kind": "ClusterTrainingRuntime",
     "metadata": {"name": "torch"},
