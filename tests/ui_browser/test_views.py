@@ -30,7 +30,7 @@ VIEWS = {
         "eu-west-1b",
         "train-large-0",
         "waiting",
-        "with an optimal flow",
+        "flow optimal",
         "Price of a place",
     ],
     "#/flow?as=table": ["train-large-0", "used", "no room left"],
