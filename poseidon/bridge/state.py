@@ -72,6 +72,7 @@ class BridgeState(Stores):
         self.csi_nodes_changed = self._stored(volumes.csi_nodes_changed)
         self.csi_drivers_changed = self._stored(volumes.csi_drivers_changed)
         self.storage_capacities_changed = self._stored(volumes.storage_capacities_changed)
+        self.volume_attachments_changed = self._stored(volumes.volume_attachments_changed)
         self.priority_classes_changed = self._pods.take_priority_classes
         self.daemon_sets_changed = self._pods.take_daemon_sets
         self.services_changed = self._pods.take_services

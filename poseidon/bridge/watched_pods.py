@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from poseidon.bridge.stores import Stores
 from poseidon.kube.api.nodes import PriorityClass, Service
 from poseidon.kube.api.pod_groups import ScaledOwner
-from poseidon.kube.api.pods import Pod, claims_of
+from poseidon.kube.api.pods import Pod, attachable_of
 from poseidon.kube.api.resource import Change
 from poseidon.lifecycle.nominations import KeptPlaces, foreign_nomination
 from poseidon.lifecycle.phases import Event, PodRecord
@@ -168,7 +168,7 @@ class Pods:
             return
         task = self._translated(uid, pod, ours=ours)
         place = pod.spec.node_name or (known.place if known is not None else "")
-        claims, resolution, group_wait = claims_of(pod), NOTHING, ""
+        claims, resolution, group_wait = attachable_of(pod), NOTHING, ""
         if claims:
             task, resolution = stores.storage.translated(claims, task, place)
         if group is not None:

@@ -57,6 +57,7 @@ class Watching:
             (collections.CSI_NODES, state.csi_nodes_changed),
             (collections.CSI_DRIVERS, state.csi_drivers_changed),
             (collections.STORAGE_CAPACITIES, state.storage_capacities_changed),
+            (collections.VOLUME_ATTACHMENTS, state.volume_attachments_changed),
             (collections.VOLUMES, state.volumes_changed),
             (collections.CLAIMS, state.claims_changed),
             # Nor should a pod be told that its group does not exist before all groups are known.

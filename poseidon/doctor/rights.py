@@ -41,7 +41,11 @@ BASE = frozenset().union(
     _rights("batch", "jobs", *_FOLLOW),
     _rights("slo.koordinator.sh", "nodemetrics", *_FOLLOW),
     _rights("metrics.k8s.io", "nodes pods", "list"),
-    _rights("storage.k8s.io", "storageclasses csinodes csidrivers csistoragecapacities", *_FOLLOW),
+    _rights(
+        "storage.k8s.io",
+        "storageclasses csinodes csidrivers csistoragecapacities volumeattachments",
+        *_FOLLOW,
+    ),
     _rights("", "persistentvolumeclaims persistentvolumes", *_FOLLOW, "patch"),
     _rights("topology.node.k8s.io", "noderesourcetopologies", *_FOLLOW),
     _rights("", "pods/binding", "create"),

@@ -42,6 +42,7 @@ COLLECTIONS: tuple[Resource[Any], ...] = (
     collections.CSI_NODES,
     collections.CSI_DRIVERS,
     collections.STORAGE_CAPACITIES,
+    collections.VOLUME_ATTACHMENTS,
     collections.VOLUMES,
     collections.CLAIMS,
     collections.BUDGETS,

@@ -21,7 +21,8 @@ _SERVED_AS = {
     "policy": {"PodDisruptionBudget": "policy/v1"},
     "scheduling.k8s.io": {"PriorityClass": "scheduling.k8s.io/v1"},
     "storage.k8s.io": dict.fromkeys(
-        ("CSIDriver", "CSINode", "CSIStorageCapacity", "StorageClass"), "storage.k8s.io/v1"
+        ("CSIDriver", "CSINode", "CSIStorageCapacity", "StorageClass", "VolumeAttachment"),
+        "storage.k8s.io/v1",
     ),
 }
 """Kinds that were served in earlier versions, with the same meaning as far as scheduling looks at them."""

@@ -31,6 +31,7 @@ from poseidon.kube.api.storage import (
     PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,
+    VolumeAttachment,
 )
 from poseidon.kube.api.workloads import CronJob, DaemonSet, Job, ReplicaWorkload
 from poseidon.kube.parsing.defects import Defect
@@ -62,6 +63,7 @@ _KINDS: dict[tuple[str, str], type[KubeStruct]] = {
     ("storage.k8s.io", "CSINode"): CsiNode,
     ("storage.k8s.io", "CSIStorageCapacity"): CsiStorageCapacity,
     ("storage.k8s.io", "StorageClass"): StorageClass,
+    ("storage.k8s.io", "VolumeAttachment"): VolumeAttachment,
 }
 _MODEL_KINDS: dict[tuple[str, str], type[KubeStruct]] = {
     ("", "ConfigMap"): ConfigMap,

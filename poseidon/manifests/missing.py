@@ -164,7 +164,7 @@ def _storage(pods: Sequence[Pod], storage: Sequence[KubeStruct]) -> Iterator[str
         "PersistentVolumeClaim",
         _WAITS,
         printed_by(
-            "persistentvolumeclaims,persistentvolumes,storageclasses,csinodes,csidrivers,csistoragecapacities"
+            "persistentvolumeclaims,persistentvolumes,storageclasses,csinodes,csidrivers,csistoragecapacities,volumeattachments"
         ),
     )
     no_volume = _Missing(

@@ -17,6 +17,7 @@ from poseidon.kube.api.storage import (
     PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,
+    VolumeAttachment,
 )
 from poseidon.kube.api.workloads import CronJob, DaemonSet, Job, PodTemplate, ReplicaWorkload
 from poseidon.kube.parsing.defects import Defect
@@ -41,6 +42,7 @@ STORAGE_KINDS = (
     CsiNode,
     CsiDriver,
     CsiStorageCapacity,
+    VolumeAttachment,
 )
 _BINDING_MODES = ("", "Immediate", "WaitForFirstConsumer")
 

@@ -24,6 +24,7 @@ from poseidon.kube.api.storage import (
     PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,
+    VolumeAttachment,
 )
 from poseidon.manifests.loader import Manifests
 from poseidon.numa.node_topology import RECORD_KIND
@@ -48,6 +49,7 @@ def feed(manifests: Manifests, state: BridgeState, pods: Iterable[Pod], *, trees
     tell("CSI nodes", state.csi_nodes_changed, _of(manifests.storage, CsiNode))
     tell("CSI drivers", state.csi_drivers_changed, _of(manifests.storage, CsiDriver))
     tell("storage capacities", state.storage_capacities_changed, _of(manifests.storage, CsiStorageCapacity))
+    tell("volume attachments", state.volume_attachments_changed, _of(manifests.storage, VolumeAttachment))
     tell("volumes", state.volumes_changed, _of(manifests.storage, PersistentVolume))
     tell("claims", state.claims_changed, _of(manifests.storage, PersistentVolumeClaim))
     if state.wants_daemon_sets:

@@ -37,7 +37,7 @@ IN_USE = (
 )
 NO_SUCH_VOLUME = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
 
-_DRIVER_OF_SOURCE = {
+DRIVER_OF_SOURCE = {
     "aws_elastic_block_store": "ebs.csi.aws.com",
     "gce_persistent_disk": "pd.csi.storage.gke.io",
     "azure_disk": "disk.csi.azure.com",
@@ -46,6 +46,8 @@ _DRIVER_OF_SOURCE = {
     "vsphere_volume": "csi.vsphere.vmware.com",
     "portworx_volume": "pxd.portworx.com",
 }
+"""The CSI drivers that have taken the place of built-in ones, by the field of a volume."""
+
 _DRIVER_OF_PROVISIONER = {
     "kubernetes.io/aws-ebs": "ebs.csi.aws.com",
     "kubernetes.io/gce-pd": "pd.csi.storage.gke.io",
@@ -142,7 +144,7 @@ def driver_of(volume: PersistentVolume) -> str:
     spec = volume.spec
     if spec.csi is not None:
         return spec.csi.driver
-    return next((driver for name, driver in _DRIVER_OF_SOURCE.items() if getattr(spec, name) is not None), "")
+    return next((driver for name, driver in DRIVER_OF_SOURCE.items() if getattr(spec, name) is not None), "")
 
 
 def driver_of_class(storage_class: StorageClass) -> str:

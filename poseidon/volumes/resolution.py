@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from poseidon.kube.api.pods import PodClaim
+from poseidon.volumes.attachments import Attached
 from poseidon.volumes.catalogue import Catalogue
 from poseidon.volumes.records import Claim, Profile
 from poseidon.volumes.requirements import (
@@ -53,6 +54,7 @@ TAKEN = Resolution(VolumeNeeds(rules=(IN_USE_RULE,)), refused=IN_USE)
 
 def obstacle(storage: Catalogue, uid: str, name: str, claims: tuple[PodClaim, ...]) -> Resolution | None:
     """Return what keeps a pod (``namespace/name``) from being placed at all, None if nothing does."""
+    claims = tuple(each for each in claims if not each.disk)
     for each in claims:
         problem = _problem(storage.claim(each.key), each, uid, name)
         if problem:
@@ -73,14 +75,15 @@ def needs_of(
     claims: tuple[PodClaim, ...],
     charged: Callable[[str], bool],
     counted: Callable[[str], bool],
+    attached: Callable[[str], Attached | None],
     shared: Callable[[str], bool],
     implied: Callable[[Profile], Iterable[Profile]],
 ) -> Resolution:
     """Return what a pod needs as far as its claims tell.
 
     ``charged`` says whether the pod pays for the attachment of a claim, ``counted`` whether those of a driver
-    are limited at all, ``shared`` whether a claim of a pod that waits has other users, ``implied`` of which profiles a
-    claim takes a unit.
+    are limited at all, ``attached`` which volume is attached for a claim, ``shared`` whether it may be attached already
+    where a pod that waits comes to, ``implied`` of which profiles a claim takes a unit.
     """
     together: set[tuple[str, str]] = set()
     rules: set[bytes] = set()
@@ -89,24 +92,24 @@ def needs_of(
     profiles: list[Profile] = []
     sizes: dict[str, list[int]] = {}
     for key in dict.fromkeys(each.key for each in claims):
-        claim = storage.claim(key)
-        if claim is None:
-            continue
-        if not claim.bound:
-            unbound.append(key)
-        volume = storage.volume(claim.volume) if claim.bound else storage.volume_for(claim)
+        claim, known = storage.claim(key), attached(key)
+        driver = known.driver if known is not None else ""
+        volume = None
+        if claim is not None:
+            volume = storage.volume(claim.volume) if claim.bound else storage.volume_for(claim)
+            if not claim.bound:
+                unbound.append(key)
         if volume is not None:
             rules.update(volume.rules)
-            driver = volume.driver
-        else:
+        elif claim is not None:
             driver = _needs_unbound(storage, claim, rules, profiles)
             if driver and claim.profile is not None and storage.states_capacity(driver):
                 sizes.setdefault(claim.storage_class, []).append(claim.profile.size)
         if driver and counted(driver) and charged(key):
             resource = attachments(driver)
             amounts[resource] = amounts.get(resource, 0) + 1
-            if volume is not None and shared(key):
-                together.add((resource, volume.name))
+            if known is not None and shared(key):
+                together.add((resource, known.volume))
     for profile in profiles:
         for each in implied(profile):
             amounts[each.resource] = amounts.get(each.resource, 0) + 1

@@ -15,15 +15,17 @@ from poseidon.kube.api.storage import (
     PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,
+    VolumeAttachment,
 )
 from poseidon.kube.quarantine import Quarantine
+from poseidon.volumes.attachments import AttachedVolumes
 from poseidon.volumes.available import AvailableVolumes
 from poseidon.volumes.binding import VolumeBindings, VolumeOptions
 from poseidon.volumes.catalogue import Catalogue
 from poseidon.volumes.claims import Holders, Rank, Users
 from poseidon.volumes.matching import implies
 from poseidon.volumes.records import Profile
-from poseidon.volumes.requirements import AttachLimits, attachments
+from poseidon.volumes.requirements import AttachLimits
 from poseidon.volumes.resolution import (
     NOTHING,
     TAKEN,
@@ -68,6 +70,7 @@ class VolumeState:
         self._pods: dict[str, _Pod] = {}
         self._users = Users()
         self._holders = Holders()
+        self._attached = AttachedVolumes(self._storage, self._limits, self._users, self._holders)
         self._interned: dict[Resolution, Resolution] = {}
         self._affected: dict[str, None] = {}
         self._changed_nodes: set[str] = set()
@@ -124,6 +127,13 @@ class VolumeState:
             if self._storage.put_driver(change.uid, driver.metadata.name if driver and states else ""):
                 self._affected.update(dict.fromkeys(self._pods))
 
+    def volume_attachments_changed(self, changes: Sequence[Change[VolumeAttachment]]) -> None:
+        """Take what is attached as it is now."""
+        for change in changes:
+            nodes, users = self._attached.put(change.uid, change.object)
+            self._changed_nodes |= nodes & self._available.machines.keys()
+            self._affected.update(dict.fromkeys(users))
+
     def storage_capacities_changed(self, changes: Sequence[Change[CsiStorageCapacity]]) -> None:
         """Take what volumes can be made as it is now."""
         for change in changes:
@@ -160,6 +170,7 @@ class VolumeState:
                 self._users.add(each.key, uid)
                 if alone:
                     self._sharing_changed(each.key)
+                self._changed_nodes |= self._attached.nodes_of(each.key)
             self._tell_rivals(pod)
         elif pod.rank != rank:
             pod.rank = rank
@@ -181,8 +192,8 @@ class VolumeState:
                 self._affected.update(dict.fromkeys(self._holders.remove(each.key, pod.place, uid)))
             if place:
                 self._affected.update(dict.fromkeys(self._holders.add(each.key, place, uid)))
-            if several:
-                self._changed_nodes.update(each for each in (pod.place, place) if each)
+            places = (each for each in (pod.place, place) if each)
+            self._changed_nodes.update(each for each in places if several or self._attached.has_any(each))
         pod.place = place
         self._affected[uid] = None
         self._tell_rivals(pod)
@@ -239,32 +250,19 @@ class VolumeState:
         return found
 
     def attached(self, node: str) -> tuple[str, ...]:
-        """Return the volumes that several pods use and that are attached to a machine, where such are counted."""
-        found = set()
-        for key in self._holders.on(node):
-            claim = self._storage.claim(key)
-            if claim is None or not self._users.has_several(key):
-                continue
-            volume = self._storage.volume(claim.volume) if claim.bound else self._storage.volume_for(claim)
-            if volume is not None and volume.driver and self._limits.counts(volume.driver):
-                found.add(volume.name)
-        return tuple(sorted(found))
+        """Return the volumes attached to a machine that classes of waiting pods may name."""
+        return self._attached.named(node)
 
     def shared(self, uid: str) -> Counter[str]:
-        """Return how many volumes of a placed pod are attached to its machine for others as well, by resource."""
+        """Return what a placed pod need not find free on its machine, by resource."""
         pod = self._pods.get(uid)
-        found: Counter[str] = Counter()
-        for key in {each.key for each in pod.claims} if pod is not None else ():
-            claim = self._storage.claim(key)
-            shared = pod is not None and self._holders.is_shared(key, pod.place)
-            volume = self._storage.volume(claim.volume) if shared and claim and claim.bound else None
-            if volume is not None and volume.driver:
-                found[attachments(volume.driver)] += 1
-        return found
+        return self._attached.not_needed(pod.place, {each.key for each in pod.claims}) if pod else Counter()
 
     def offers(self, node: str) -> dict[str, int]:
         """Return what a machine offers to volumes, by resource."""
-        return dict(self._limits.amounts(node)) | dict(self._available.amounts(node))
+        left = self._attached.left(node)
+        limits = {name: max(0, amount - left[name]) for name, amount in self._limits.amounts(node)}
+        return limits | dict(self._available.amounts(node))
 
     # --- binding claims ------------------------------------------------------------------------------------
 
@@ -299,6 +297,7 @@ class VolumeState:
         """A claim has come to have several users, or one again, or another volume."""
         users = self._users.of(key)
         self._affected.update(dict.fromkeys(users))
+        self._changed_nodes |= self._attached.nodes_of(key)
         self._changed_nodes.update(pod.place for uid in users if (pod := self._pods.get(uid)) and pod.place)
 
     def _claim_changed(self, key: str) -> None:
@@ -325,7 +324,8 @@ class VolumeState:
             pod.claims,
             lambda key: not pod.place or self._holders.holds(key, pod.place, uid),
             self._limits.counts,
-            lambda key: not pod.place and self._users.has_several(key),
+            self._attached.volume_of,
+            lambda key: not pod.place and (self._users.has_several(key) or self._attached.is_left(key)),
             self._implied,
         )
         if not pod.place:

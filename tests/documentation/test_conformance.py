@@ -20,6 +20,7 @@ from poseidon.kube.api.storage import (
     PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,
+    VolumeAttachment,
 )
 from tests.documentation.markdown import rows, text
 
@@ -33,6 +34,7 @@ ROOTS: dict[str, type[msgspec.Struct] | None] = {
     "V1PersistentVolumeClaim": PersistentVolumeClaim,
     "V1PersistentVolume": PersistentVolume,
     "V1StorageClass": StorageClass,
+    "V1VolumeAttachment": VolumeAttachment,
     "V1CSINode": CsiNode,
     "V1CSIDriver": CsiDriver,
     "V1CSIStorageCapacity": CsiStorageCapacity,

@@ -16,6 +16,7 @@ from tests.end_to_end.test_gangs import stage
 from tests.support.cluster import pod
 from tests.support.storage import (
     ZONE,
+    attachment,
     claim,
     csi_driver,
     csi_node,
@@ -157,3 +158,24 @@ async def test_a_more_important_pod_gets_the_claim_of_another(tmp_path):
         on.now = 10.0
         await on.until(lambda: on.scene.placed() == {"high": node}, "the other one follows")
         assert all(status == 201 for _, status in on.scene.bindings)
+
+
+async def test_a_pod_waits_until_the_volume_of_one_that_is_gone_is_detached(tmp_path):
+    """The node attaches one volume of the driver; a disk without a claim counts like any."""
+    driver = "ebs.csi.aws.com"
+    async with scene(tmp_path) as s:
+        [name] = await s.nodes(1)
+        limits = csi_node(name)
+        limits["spec"]["drivers"] = [{"name": driver, "nodeID": name, "allocatable": {"count": 1}}]
+        for each in (limits, attachment("left", name, driver, handle="old")):
+            create_object(s.operations, each)
+        await s.start(own_solver=True)
+        disk = [{"name": "data", "awsElasticBlockStore": {"volumeID": "new"}}]
+        create_object(s.operations, pod("p", cpu="10m", volumes=disk))
+        full = "node(s) exceed max volume count"
+        await until(lambda: any(full in each["message"] for each in s.listed(EVENTS)), within=SECONDS)
+        s.operations.delete(
+            s.operations.registry.of_kind("storage.k8s.io/v1", "VolumeAttachment"), "", "left"
+        )
+        await s.until_bound(1)
+        assert s.placed() == {"p": name}

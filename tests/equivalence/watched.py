@@ -82,6 +82,7 @@ class WatchedCluster:
             (feeds.CSI_NODES, state.csi_nodes_changed),
             (feeds.CSI_DRIVERS, state.csi_drivers_changed),
             (feeds.STORAGE_CAPACITIES, state.storage_capacities_changed),
+            (feeds.VOLUME_ATTACHMENTS, state.volume_attachments_changed),
             (feeds.VOLUMES, state.volumes_changed),
             (feeds.CLAIMS, state.claims_changed),
             *([(feeds.DAEMON_SETS, state.daemon_sets_changed)] if state.wants_daemon_sets else ()),

@@ -93,6 +93,7 @@ class House:
             (feeds.CSI_NODES, state.csi_nodes_changed),
             (feeds.CSI_DRIVERS, state.csi_drivers_changed),
             (feeds.STORAGE_CAPACITIES, state.storage_capacities_changed),
+            (feeds.VOLUME_ATTACHMENTS, state.volume_attachments_changed),
             (feeds.VOLUMES, state.volumes_changed),
             (feeds.CLAIMS, state.claims_changed),
             (feeds.POD_GROUPS, state.gangs.taker("PodGroup")),

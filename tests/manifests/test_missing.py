@@ -58,7 +58,7 @@ def near(name, selector):
         (
             [using("a", "data"), using("b", "data", "logs")],
             "Pod shop/a and 1 more: PersistentVolumeClaim shop/data, shop/logs are not in the input, so its pods wait",
-            "persistentvolumeclaims,persistentvolumes,storageclasses,csinodes,csidrivers,csistoragecapacities",
+            "persistentvolumeclaims,persistentvolumes,storageclasses,csinodes,csidrivers,csistoragecapacities,volumeattachments",
         ),
         (
             [using("a", "data"), claim("data", volume="pv-1")],

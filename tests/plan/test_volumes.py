@@ -13,6 +13,7 @@ from tests.plan.objects import node, pod
 from tests.support.storage import (
     HOSTNAME,
     ZONE,
+    attachment,
     claim,
     csi_driver,
     csi_node,
@@ -438,3 +439,130 @@ def test_pods_with_one_disk_go_to_nodes_of_their_own(run, write):
     pods = [mounting(name, GCE, pdName="d") for name in "abc"]
     placed, pending = planned(run, write, node("m"), node("n"), *pods)
     assert (sorted(placed.values()), len(pending)) == (["m", "n"], 1)
+
+
+# --- attach limits: what no pod holds any more, and disks without claims ----------------------------------------------
+
+FULL = "node(s) exceed max volume count"
+DISK = "disk.example.com"
+AZURE, CINDER, VSPHERE, PORTWORX = "azureDisk", "cinder", "vsphereVolume", "portworxVolume"
+GCE_DRIVER, AWS_DRIVER = "pd.csi.storage.gke.io", "ebs.csi.aws.com"
+
+
+def limited(driver, count, *names):
+    """Nodes whose driver attaches so many volumes, each with its CSINode."""
+    for name in names:
+        found = csi_node(name)
+        found["spec"]["drivers"] = [{"name": driver, "nodeID": name, "allocatable": {"count": count}}]
+        yield from (node(name), found)
+
+
+def attachable(name):
+    """A claim and its volume."""
+    return [in_shop(name, volume=f"v-{name}"), volume(f"v-{name}", to=f"shop/{name}", driver=DISK)]
+
+
+def running(name, at, volumes, **spec):
+    return pod(name, volumes=volumes, nodeName=at, phase="Running", **spec)
+
+
+@pytest.mark.parametrize(
+    ("attached", "limit", "bound"),
+    [
+        ([("n", "v-old", "")], 1, False),
+        ([("n", "v-old", "")], 2, True),
+        ([("n", "v-unknown", "")], 1, False),
+        ([("n", "v-c", "")], 1, True),
+        ([("n", "v-c", ""), ("n", "v-old", "")], 1, True),
+        ([("m", "v-old", "")], 1, True),
+        ([("m", "v-c", "")], 1, True),
+        ([("n", "", "handle")], 1, False),
+    ],
+    ids=[
+        "gone",
+        "room",
+        "no-volume",
+        "own",
+        "own-beside-another",
+        "elsewhere",
+        "own-elsewhere",
+        "without-volume",
+    ],
+)
+def test_what_is_attached_without_a_pod_counts(run, write, attached, limit, bound):
+    """A volume that is being detached has its place until it is."""
+    places = [
+        attachment(f"a{index}", at, DISK, volume=name, handle=handle)
+        for index, (at, name, handle) in enumerate(attached)
+    ]
+    tainted = node("m", taints=[{"key": "k", "effect": "NoSchedule"}])
+    objects = [*limited(DISK, limit, "n"), tainted, *attachable("c"), *attachable("old"), *places]
+    placed, pending = planned(run, write, *objects, pod("p", volumes=using("c")))
+    assert placed == ({"shop/p": "n"} if bound else {})
+    assert all(FULL in reason for reason in pending.values())
+
+
+def test_an_attachment_of_a_pod_that_is_there_counts_once_and_goes_with_it(run, write):
+    holds = [attachment("a", "n", DISK, volume="v-c")]
+    objects = [*limited(DISK, 2, "n"), *attachable("c"), *attachable("d"), *attachable("e"), *holds]
+    here = running("runs", "n", using("c"))
+    assert len(planned(run, write, *objects, here, pod("p", volumes=using("d")))[0]) == 1
+    pods = [pod("p", volumes=using("d", "e"), priority=5)]
+    answer = run("plan", "-f", write(*objects, here, *pods), "-o", "json").json
+    assert [each["pod"] for each in answer["preemptions"]] == ["shop/runs"]
+
+
+@pytest.mark.parametrize(
+    ("driver", "kind", "first", "second"),
+    [
+        (GCE_DRIVER, GCE, {"pdName": "d"}, {"pdName": "e"}),
+        (AWS_DRIVER, AWS, {"volumeID": "d"}, {"volumeID": "e"}),
+        ("disk.csi.azure.com", AZURE, {"diskName": "d", "diskURI": "/d"}, {"diskName": "d", "diskURI": "/e"}),
+        ("cinder.csi.openstack.org", CINDER, {"volumeID": "d"}, {"volumeID": "e"}),
+        ("csi.vsphere.vmware.com", VSPHERE, {"volumePath": "[x] d"}, {"volumePath": "[x] e"}),
+        ("pxd.portworx.com", PORTWORX, {"volumeID": "d"}, {"volumeID": "e"}),
+    ],
+)
+def test_disks_without_claims_count_for_the_driver_that_attaches_them(
+    run, write, driver, kind, first, second
+):
+    """On their nodes and for pods that wait, once for each disk; a more important pod has room made for its own."""
+    objects = [*limited(driver, 1, "n"), running("runs", "n", [{"name": "data", kind: first}])]
+    placed, pending = planned(run, write, *objects, mounting("p", kind, **second))
+    assert placed == {}
+    assert FULL in pending["shop/p"]
+    important = pod("p", volumes=[{"name": "data", kind: second}], priority=5)
+    answer = run("plan", "-f", write(*objects, important), "-o", "json").json
+    assert [each["pod"] for each in answer["preemptions"]] == ["shop/runs"]
+    placed, pending = planned(
+        run, write, *limited(driver, 1, "n"), mounting("a", kind, **first), mounting("b", kind, **second)
+    )
+    assert (len(placed), len(pending)) == (1, 1)
+    unlimited = limited("another.example.com", 1, "n")
+    assert (
+        len(planned(run, write, *unlimited, mounting("a", kind, **first), mounting("b", kind, **second))[0])
+        == 2
+    )
+
+
+def test_a_disk_that_pods_only_read_is_attached_once(run, write):
+    shared = [{"name": "data", GCE: {"pdName": "d", "readOnly": True}}]
+    objects = [*limited(GCE_DRIVER, 1, "n"), running("runs", "n", shared)]
+    assert len(planned(run, write, *objects, pod("p", volumes=shared))[0]) == 1
+    other = [{"name": "data", GCE: {"pdName": "e", "readOnly": True}}]
+    assert FULL in planned(run, write, *objects, pod("p", volumes=other))[1]["shop/p"]
+
+
+def test_a_disk_and_a_volume_of_one_driver_count_together(run, write):
+    claimed = [in_shop("c", volume="v"), volume("v", to="shop/c", driver=AWS_DRIVER)]
+    objects = [*limited(AWS_DRIVER, 2, "n"), *claimed, running("runs", "n", using("c"))]
+    both = [mounting(name, AWS, volumeID=name) for name in "ab"]
+    assert len(planned(run, write, *objects, both[0])[0]) == 1
+    assert len(planned(run, write, *objects, *both)[0]) == 1
+
+
+def test_a_disk_that_is_still_attached_is_its_next_pods_own(run, write):
+    left = attachment("a", "n", AWS_DRIVER, handle="d")
+    objects = [*limited(AWS_DRIVER, 1, "n"), left]
+    assert len(planned(run, write, *objects, mounting("p", AWS, volumeID="aws://zone/d"))[0]) == 1
+    assert FULL in planned(run, write, *objects, mounting("p", AWS, volumeID="e"))[1]["shop/p"]

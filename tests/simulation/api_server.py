@@ -34,6 +34,7 @@ SERVED = (
     "/apis/storage.k8s.io/v1/csinodes",
     "/apis/storage.k8s.io/v1/csistoragecapacities",
     "/apis/storage.k8s.io/v1/storageclasses",
+    "/apis/storage.k8s.io/v1/volumeattachments",
 )
 _EXPIRED = "The resourceVersion for the provided watch is too old."
 

@@ -139,3 +139,17 @@ def storage_capacity(name: str, storage_class: str, topology: Object | None, **a
 def using(*claims: str) -> list[Object]:
     """Return volumes of a pod."""
     return [{"name": f"v-{name}", "persistentVolumeClaim": {"claimName": name}} for name in claims]
+
+
+def attachment(name: str, node: str, driver: str, *, volume: str = "", handle: str = "") -> Object:
+    """Return a VolumeAttachment, of a volume or of a disk without one."""
+    source: Object = {"persistentVolumeName": volume}
+    if handle:
+        source = {"inlineVolumeSpec": {"csi": {"driver": driver, "volumeHandle": handle}}}
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "VolumeAttachment",
+        "metadata": {"name": name},
+        "spec": {"attacher": driver, "nodeName": node, "source": source},
+        "status": {"attached": True},
+    }

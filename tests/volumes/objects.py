@@ -6,7 +6,13 @@ from typing import Any
 
 from poseidon.kube.api.decoding import convert_object
 from poseidon.kube.api.resource import Change
-from poseidon.kube.api.storage import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
+from poseidon.kube.api.storage import (
+    CsiNode,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
 from tests.support import storage
 
 KINDS: dict[str, Any] = {
@@ -14,6 +20,7 @@ KINDS: dict[str, Any] = {
     "PersistentVolume": PersistentVolume,
     "StorageClass": StorageClass,
     "CSINode": CsiNode,
+    "VolumeAttachment": VolumeAttachment,
 }
 
 

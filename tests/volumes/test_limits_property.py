@@ -24,16 +24,22 @@ TOO_MANY = "node(s) exceed max volume count"
 
 @st.composite
 def clusters(draw):
-    """Limits by node and driver (None: no limit), drivers by claim, pods as (claims, node or "")."""
+    """Limits by node and driver (None: no limit), drivers by claim, pods as (claims, node or ""), what is attached.
+
+    The last as (claim, node), whether or not a pod is there.
+    """
     names = [f"n{index}" for index in range(draw(st.integers(1, 3)))]
     limits = {name: {driver: draw(st.sampled_from([None, 0, 1, 2])) for driver in DRIVERS} for name in names}
     drivers = {f"c{index}": draw(st.sampled_from(DRIVERS)) for index in range(draw(st.integers(1, 5)))}
     use = st.lists(st.sampled_from(sorted(drivers)), min_size=1, max_size=2, unique=True)
     pods = draw(st.lists(st.tuples(use, st.sampled_from(["", "", *names])), max_size=7))
-    return limits, drivers, pods
+    attachments = draw(
+        st.lists(st.tuples(st.sampled_from(sorted(drivers)), st.sampled_from(names)), max_size=5, unique=True)
+    )
+    return limits, drivers, pods, attachments
 
 
-def manifests(limits, drivers, pods):
+def manifests(limits, drivers, pods, attachments):
     found = [
         convert_object(
             objects.pod(
@@ -52,6 +58,8 @@ def manifests(limits, drivers, pods):
     for name, driver in drivers.items():
         kept.append(storage.claim(name, namespace="shop", volume=f"v-{name}"))
         kept.append(storage.volume(f"v-{name}", to=f"shop/{name}", driver=driver))
+    for index, (name, node) in enumerate(attachments):
+        kept.append(storage.attachment(f"a{index}", node, drivers[name], volume=f"v-{name}"))
     return Manifests(
         nodes=tuple(convert_object(objects.node(name), Node) for name in limits),
         namespaces=(),
@@ -62,9 +70,11 @@ def manifests(limits, drivers, pods):
     )
 
 
-def attached(pods, drivers, placed):
+def attached(pods, drivers, attachments, placed):
     """Volumes by node and driver, each once."""
     found = defaultdict(set)
+    for claim, node in attachments:
+        found[node, drivers[claim]].add(claim)
     for index, (claims, node) in enumerate(pods):
         at = node or placed.get(f"shop/p{index}", "")
         for claim in claims if at else ():
@@ -75,10 +85,10 @@ def attached(pods, drivers, placed):
 @settings(max_examples=examples(120))
 @given(cluster=clusters())
 def test_attach_limits(cluster):
-    limits, drivers, pods = cluster
-    plan = make_plan(manifests(limits, drivers, pods), load_configuration(None), 1e9)
+    limits, drivers, pods, attachments = cluster
+    plan = make_plan(manifests(*cluster), load_configuration(None), 1e9)
     placed = {each.pod: each.node for each in plan.bindings}
-    before, after = attached(pods, drivers, {}), attached(pods, drivers, placed)
+    before, after = (attached(pods, drivers, attachments, each) for each in ({}, placed))
     for (node, driver), volumes in after.items():
         limit = limits[node][driver]
         if limit is not None and volumes != before[node, driver]:
@@ -92,15 +102,16 @@ def test_attach_limits(cluster):
         for name, counts in limits.items():
             needed = Counter(drivers[claim] for claim in claims if claim not in before[name, drivers[claim]])
             assert any(
-                limit is not None and _charged(pods, drivers, placed, name, driver) + needed[driver] > limit
+                limit is not None
+                and _charged(pods, drivers, placed, name, driver, before[name, driver]) + needed[driver]
+                > limit
                 for driver, limit in counts.items()
                 if needed[driver]
             ), name
 
 
-def _charged(pods, drivers, placed, name, driver):
-    """What pods are charged on a node: those of the round share with those that ran before, not with each other."""
-    shared = {claim for claims, node in pods if node == name for claim in claims if drivers[claim] == driver}
+def _charged(pods, drivers, placed, name, driver, shared):
+    """What pods are charged on a node: those of the round share with what was attached before, not with each other."""
     alone = sum(
         drivers[claim] == driver and claim not in shared
         for index, (claims, _) in enumerate(pods)

@@ -23,6 +23,7 @@ from poseidon.kube.api.storage import (
     PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,
+    VolumeAttachment,
 )
 
 NODES = Resource("nodes", "/api/v1/nodes", Node, required=True)
@@ -48,6 +49,9 @@ CSI_NODES = Resource("csinodes", "/apis/storage.k8s.io/v1/csinodes", CsiNode)
 CSI_DRIVERS = Resource("csidrivers", "/apis/storage.k8s.io/v1/csidrivers", CsiDriver)
 STORAGE_CAPACITIES = Resource(
     "csistoragecapacities", "/apis/storage.k8s.io/v1/csistoragecapacities", CsiStorageCapacity
+)
+VOLUME_ATTACHMENTS = Resource(
+    "volumeattachments", "/apis/storage.k8s.io/v1/volumeattachments", VolumeAttachment
 )
 
 POD_GROUPS = Resource("podgroups", "/apis/scheduling.x-k8s.io/v1alpha1/podgroups", PodGroup)

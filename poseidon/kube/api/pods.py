@@ -143,6 +143,30 @@ class AwsDisk(KubeStruct, frozen=True):
     volume_id: str = field(default="", name="volumeID")
 
 
+class AzureDisk(KubeStruct, frozen=True):
+    """A disk of Azure's, mounted without a claim."""
+
+    disk_uri: str = field(default="", name="diskURI")
+
+
+class CinderDisk(KubeStruct, frozen=True):
+    """A disk of OpenStack's, mounted without a claim."""
+
+    volume_id: str = field(default="", name="volumeID")
+
+
+class VsphereDisk(KubeStruct, frozen=True):
+    """A disk of vSphere's, mounted without a claim."""
+
+    volume_path: str = ""
+
+
+class PortworxDisk(KubeStruct, frozen=True):
+    """A disk of Portworx', mounted without a claim."""
+
+    volume_id: str = field(default="", name="volumeID")
+
+
 class IscsiDisk(KubeStruct, frozen=True):
     """A disk over iSCSI, mounted without a claim; ``iqn`` names it."""
 
@@ -171,6 +195,10 @@ class PodVolume(KubeStruct, frozen=True):
     aws_elastic_block_store: AwsDisk | None = None
     iscsi: IscsiDisk | None = None
     rbd: RbdImage | None = None
+    azure_disk: AzureDisk | None = None
+    cinder: CinderDisk | None = None
+    vsphere_volume: VsphereDisk | None = None
+    portworx_volume: PortworxDisk | None = None
 
 
 class WorkloadReference(KubeStruct, frozen=True):
@@ -254,10 +282,14 @@ class Pod(KubeStruct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class PodClaim:
-    """A claim as a pod uses it, by ``namespace/name``; an ``ephemeral`` one must have been made for the pod."""
+    """A claim as a pod uses it, by ``namespace/name``; an ``ephemeral`` one must have been made for the pod.
+
+    ``disk``: no claim but a disk that is mounted without one.
+    """
 
     key: str
     ephemeral: bool = False
+    disk: bool = False
 
     @property
     def name(self) -> str:
@@ -265,10 +297,19 @@ class PodClaim:
         return self.key.partition("/")[2]
 
 
-def claims_of(pod: Pod) -> tuple[PodClaim, ...]:
-    """Return the claims that a pod uses, each once, in the order of its volumes.
+DISK = "^"
+"""Parts the kind of a disk that is mounted without a claim from its name in what such disks are known by."""
 
-    The claim of an ephemeral volume is named after pod and volume.
+
+def claims_of(pod: Pod) -> tuple[PodClaim, ...]:
+    """Return the claims that a pod uses, each once, in the order of its volumes."""
+    return tuple(each for each in attachable_of(pod) if not each.disk)
+
+
+def attachable_of(pod: Pod) -> tuple[PodClaim, ...]:
+    """Return the claims that a pod uses, and the disks that it mounts without one and that a CSI driver attaches.
+
+    Each once, in the order of its volumes. The claim of an ephemeral volume is named after pod and volume.
     """
     if not pod.spec.volumes:
         return ()
@@ -280,7 +321,32 @@ def claims_of(pod: Pod) -> tuple[PodClaim, ...]:
             claim = PodClaim(f"{namespace}/{volume.persistent_volume_claim.claim_name}")
         elif volume.ephemeral is not None:
             claim = PodClaim(f"{namespace}/{metadata.name}-{volume.name}", ephemeral=True)
+        elif key := _disk_key(volume):
+            claim = PodClaim(key, disk=True)
         else:
             continue
         found.setdefault(claim.key, claim)
     return tuple(found.values())
+
+
+def _disk_key(volume: PodVolume) -> str:
+    """Return the kind of a disk and what its driver knows it by, "" for other volumes.
+
+    Names are those that the API server's translation gives such a volume (``k8s.io/csi-translation-lib``), as they
+    stand in VolumeAttachments: pods with the same disk share an attachment.
+    """
+    kind = name = ""
+    if volume.gce_persistent_disk is not None:
+        kind, name = "gce_persistent_disk", volume.gce_persistent_disk.pd_name
+        name = name and f"projects/UNSPECIFIED/zones/UNSPECIFIED/disks/{name}"
+    elif volume.aws_elastic_block_store is not None:  # may be written as aws://ZONE/VOLUME
+        kind, name = "aws_elastic_block_store", volume.aws_elastic_block_store.volume_id.rpartition("/")[2]
+    elif volume.azure_disk is not None:
+        kind, name = "azure_disk", volume.azure_disk.disk_uri
+    elif volume.cinder is not None:
+        kind, name = "cinder", volume.cinder.volume_id
+    elif volume.vsphere_volume is not None:
+        kind, name = "vsphere_volume", volume.vsphere_volume.volume_path
+    elif volume.portworx_volume is not None:
+        kind, name = "portworx_volume", volume.portworx_volume.volume_id
+    return f"{kind}{DISK}{name}" if name else ""

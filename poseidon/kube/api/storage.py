@@ -41,9 +41,10 @@ class ObjectReference(KubeStruct, frozen=True):
 
 
 class CsiSource(KubeStruct, frozen=True):
-    """A volume of a CSI driver."""
+    """A volume of a CSI driver; ``volume_handle`` is the driver's name for it."""
 
     driver: str = ""
+    volume_handle: str = ""
 
 
 class InTreeSource(KubeStruct, frozen=True):
@@ -181,3 +182,25 @@ class CsiNode(KubeStruct, frozen=True):
 
     metadata: ObjectMeta = ObjectMeta()
     spec: CsiNodeSpec = CsiNodeSpec()
+
+
+class VolumeAttachmentSource(KubeStruct, frozen=True):
+    """What is attached: a volume by its name, or one that a pod mounts without a claim."""
+
+    persistent_volume_name: str = ""
+    inline_volume_spec: PersistentVolumeSpec | None = None
+
+
+class VolumeAttachmentSpec(KubeStruct, frozen=True):
+    """``attacher``: the name of the CSI driver."""
+
+    attacher: str = ""
+    node_name: str = ""
+    source: VolumeAttachmentSource = VolumeAttachmentSource()
+
+
+class VolumeAttachment(KubeStruct, frozen=True):
+    """storage.k8s.io/v1 VolumeAttachment: a volume is attached to a node, or about to be, or to be detached."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: VolumeAttachmentSpec = VolumeAttachmentSpec()

@@ -138,6 +138,7 @@ BUILTIN: tuple[ResourceType, ...] = (
     builtin("storage.k8s.io/v1", "csinodes", "CSINode", "", "cluster"),
     builtin("storage.k8s.io/v1", "csidrivers", "CSIDriver", "", "cluster"),
     builtin("storage.k8s.io/v1", "csistoragecapacities", "CSIStorageCapacity"),
+    builtin("storage.k8s.io/v1", "volumeattachments", "VolumeAttachment", "", "cluster"),
     CUSTOM_RESOURCE_DEFINITIONS,
     # The same objects as the core group's events, in another shape.
     replace(EVENTS, group="events.k8s.io"),

@@ -1,0 +1,152 @@
+"""Which volumes are attached to which machines: by the pods that are there, and by what VolumeAttachments say.
+
+A volume stays attached for a while after its pod has gone, and takes a place of its driver meanwhile. So machines
+offer less by the attachments of which no pod there knows; a pod that wants that very volume needs nothing more there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from poseidon.kube.api.pods import DISK
+from poseidon.kube.api.storage import VolumeAttachment
+from poseidon.volumes.catalogue import Catalogue
+from poseidon.volumes.claims import Holders, Users
+from poseidon.volumes.requirements import DRIVER_OF_SOURCE, AttachLimits, attachments
+
+
+class Attached(NamedTuple):
+    """``volume``: the name of a PersistentVolume, or what a disk without one is known by."""
+
+    volume: str
+    driver: str
+
+
+class AttachedVolumes:
+    """``storage``, ``limits``, ``users`` and ``holders`` are those of a ``VolumeState``, which keeps them."""
+
+    def __init__(self, storage: Catalogue, limits: AttachLimits, users: Users, holders: Holders) -> None:
+        self._storage = storage
+        self._limits = limits
+        self._users = users
+        self._holders = holders
+        self._known: dict[str, tuple[str, Attached]] = {}
+        self._on: dict[str, dict[str, Attached]] = {}
+        self._attachments_of = Users()
+
+    def put(self, uid: str, found: VolumeAttachment | None) -> tuple[set[str], set[str]]:
+        """Take an attachment, or its absence. Returns the machines and the users (uids) that it concerns."""
+        before = self._known.get(uid)
+        after = _attachment(found)
+        if before == after:
+            return set(), set()
+        if before is not None:
+            del self._known[uid]
+            self._on[before[0]].pop(uid)
+            if not self._on[before[0]]:
+                del self._on[before[0]]
+            self._attachments_of.remove(before[1].volume, uid)
+        if after is not None:
+            self._known[uid] = after
+            self._on.setdefault(after[0], {})[uid] = after[1]
+            self._attachments_of.add(after[1].volume, uid)
+        changed = [each for each in (before, after) if each is not None]
+        users = {user for _, attached in changed for user in self._users_of(attached.volume)}
+        return {node for node, _ in changed}, users
+
+    def has_any(self, node: str) -> bool:
+        """Whether attachments of a machine are known."""
+        return node in self._on
+
+    def volume_of(self, key: str) -> Attached | None:
+        """Return what is attached for a claim or a disk, None if nothing is."""
+        kind, separator, _ = key.partition(DISK)
+        if separator:
+            return Attached(key, DRIVER_OF_SOURCE[kind])
+        claim = self._storage.claim(key)
+        if claim is None:
+            return None
+        volume = self._storage.volume(claim.volume) if claim.bound else self._storage.volume_for(claim)
+        return Attached(volume.name, volume.driver) if volume is not None and volume.driver else None
+
+    def nodes_of(self, key: str) -> set[str]:
+        """Return the machines to which attachments of the volume of a claim, or of a disk, are known."""
+        found = self.volume_of(key) if self._known else None
+        return (
+            {self._known[uid][0] for uid in self._attachments_of.of(found.volume)}
+            if found is not None
+            else set()
+        )
+
+    def is_left(self, key: str) -> bool:
+        """Whether the volume of a claim, or a disk, is attached to a machine that no pod with it is on."""
+        found = self.volume_of(key)
+        nodes = self.nodes_of(key)
+        return found is not None and any(found.volume not in self._held(node) for node in nodes)
+
+    def left(self, node: str) -> Counter[str]:
+        """Return how many volumes are attached to a machine of which no pod there knows, by resource."""
+        return Counter(attachments(each.driver) for each in self._left(node))
+
+    def not_needed(self, node: str, keys: Iterable[str]) -> Counter[str]:
+        """Return what a pod with these claims and disks need not find free on its machine, by resource.
+
+        Volumes that are attached there already, and as many as pods that are gone have left attached for a while.
+        """
+        found = self.left(node)
+        for key in keys:
+            there = self._holders.is_shared(key, node) or node in self.nodes_of(key)
+            volume = self.volume_of(key) if there else None
+            if volume is not None:
+                found[attachments(volume.driver)] += 1
+        return found
+
+    def named(self, node: str) -> tuple[str, ...]:
+        """Return the volumes attached to a machine that classes name: those of several pods, and those left there."""
+        found = {each.volume for each in self._left(node) if self._users_of(each.volume)}
+        for key in self._holders.on(node):
+            attached = self.volume_of(key) if self._users.has_several(key) else None
+            if attached is not None and self._limits.counts(attached.driver):
+                found.add(attached.volume)
+        return tuple(sorted(found))
+
+    def _left(self, node: str) -> set[Attached]:
+        there = self._on.get(node)
+        if not there:
+            return set()
+        held = self._held(node)
+        return {
+            each for each in there.values() if each.volume not in held and self._limits.counts(each.driver)
+        }
+
+    def _held(self, node: str) -> set[str]:
+        """The volumes of the pods on a machine."""
+        found = (self.volume_of(key) for key in self._holders.on(node))
+        return {each.volume for each in found if each is not None}
+
+    def _users_of(self, volume: str) -> set[str]:
+        """Uids of the pods that use a volume."""
+        return {user for key in self._keys(volume) for user in self._users.of(key)}
+
+    def _keys(self, volume: str) -> Iterator[str]:
+        yield volume
+        known = self._storage.volume(volume)
+        if known is not None and known.claim:
+            yield known.claim
+        yield from self._storage.claims_naming(volume)
+
+
+def _attachment(found: VolumeAttachment | None) -> tuple[str, Attached] | None:
+    """The machine and what is attached; None for one that says neither."""
+    if found is None or not found.spec.node_name or not found.spec.attacher:
+        return None
+    driver, source = found.spec.attacher, found.spec.source
+    if source.persistent_volume_name:
+        return found.spec.node_name, Attached(source.persistent_volume_name, driver)
+    inline = source.inline_volume_spec
+    if inline is None or inline.csi is None or not inline.csi.volume_handle:
+        return None
+    kind = next((kind for kind, known in DRIVER_OF_SOURCE.items() if known == driver), driver)
+    return found.spec.node_name, Attached(f"{kind}{DISK}{inline.csi.volume_handle}", driver)
