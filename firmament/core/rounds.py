@@ -9,6 +9,7 @@ from firmament.core.flow.outcome import FlowOutcome
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, PlacementProblem
 from firmament.core.flow.terms import DualPrices
 from firmament.core.placement.cost import gap_of, pair_figures, placed_cost
+from firmament.core.placement.gang_room import RoomSearch, find_gang_room
 from firmament.core.placement.local_search.size_exchange import levelled
 from firmament.core.placement.outcome import FirstFlow, Means, PassOptions, Placed, Timer
 from firmament.core.placement.placing import place
@@ -27,7 +28,7 @@ class Placement:
 
     ``first``: the flow of the first pass, over what all tasks wait for, in terms of the problem's classes.
     ``evictions``: places for tasks that found none, for which others go. ``shortages``: by gang, why a group with rules
-    found no place.
+    found no place. ``kept``: by gang, where there will be room for those that found none.
     """
 
     assignments: Assignments
@@ -36,6 +37,7 @@ class Placement:
     first: FirstFlow | None = None
     evictions: tuple[PreemptionDecision, ...] = ()
     shortages: Mapping[int, str] = field(default_factory=dict)
+    kept: Mapping[int, Assignments] = field(default_factory=dict)
 
     @property
     def dual_prices(self) -> DualPrices | None:
@@ -49,10 +51,12 @@ def decide(
     options: PassOptions,
     timer: Timer,
     preemption: PreemptionProblem | None = None,
+    room: RoomSearch | None = None,
 ) -> Placement:
     """Place the tasks of a problem; raises ``SolverError`` if the solver fails (a time-out is handled).
 
-    Tasks that find no place may evict others, as ``preemption`` says. Depends on the arguments alone, time-outs
+    Tasks that find no place may evict others, as ``preemption`` says; for gangs that find none the room is sought that
+    is to be kept, as ``room`` says. Depends on the arguments alone, time-outs
     excepted: equal problems, solvers and options give equal decisions.
     """
     means = Means(solver, options, timer)
@@ -73,7 +77,17 @@ def decide(
     first = placed.first
     if first is not None:
         first = replace(first, classes=_first_classes(placed))
-    return Placement(assignments, stats, placed.last, first, evictions, shortages)
+    kept = {} if room is None else _room_to_keep(problem, room, assignments, means)
+    return Placement(assignments, stats, placed.last, first, evictions, shortages, kept)
+
+
+def _room_to_keep(
+    problem: PlacementProblem, room: RoomSearch, assignments: Assignments, means: Means
+) -> dict[int, Assignments]:
+    """Where there will be room for gangs that have found none in a round, by gang."""
+    served = set(problem.gang[assignments.cls].tolist())
+    sought = {gang: find_gang_room(problem, gang, room, means) for gang in room.gangs if gang not in served}
+    return {gang: found for gang, found in sought.items() if found is not None}
 
 
 def _figures(
@@ -133,7 +147,12 @@ class OpenRound:
         if self.snapshot is None:
             return Placement(Assignments.empty(), RoundStats(snapshot_seconds=self.snapshot_seconds), None)
         placement = decide(
-            self.snapshot.problem, self.solver, self.options, self.timer, self.snapshot.preemption
+            self.snapshot.problem,
+            self.solver,
+            self.options,
+            self.timer,
+            self.snapshot.preemption,
+            self.snapshot.room,
         )
         stats = replace(placement.stats, snapshot_seconds=self.snapshot_seconds)
         return replace(placement, stats=stats)

@@ -18,6 +18,7 @@ import numpy as np
 
 from firmament.core.commit.current_limits import limits_now
 from firmament.core.commit.evictions import evict, withdrawn
+from firmament.core.commit.kept_room import keep_room
 from firmament.core.commit.placements import assume_placements, decided_rows
 from firmament.core.configuration import HOSTNAME, CoreConfiguration
 from firmament.core.constraints.tree_groups import MachineTrees
@@ -204,6 +205,9 @@ class Scheduler:
                 pending=pending,
                 admit_seconds=stats.admit_seconds + watch.seconds(),
             )
+        gangs = self._requeue.reservations.gangs
+        if gangs.sought:
+            keep_room(self._cluster, gangs, opened.snapshot, placement.kept, self._clock())
         if self._requeue.evictions.under_way:
             last += withdrawn(self._cluster, self._requeue.evictions)
         self._requeue.round_closed()
@@ -250,7 +254,7 @@ class Scheduler:
         idle = np.setdiff1d(pending, lost)
         if len(idle):  # what was decided about may be a hundred thousand rows
             mark_unschedulable(cluster, np.setdiff1d(idle, decided_rows(snapshot.members, assignments)))
-        if (placed or deltas) and (self._requeue.reservations.held or cluster.tasks.any_unschedulable):
+        if (placed or deltas) and (self._requeue.reservations.any_held or cluster.tasks.any_unschedulable):
             self._requeue.reservations.count_round(cluster, self._clock())
         left = np.unique(cluster.tasks.cls[cluster.tasks.in_state(TaskPhase.PENDING)]).tolist()
         rows.keep_only({cluster.classes.rows[cls].shape for cls in left})  # others are idle

@@ -124,8 +124,9 @@ def _root_causes(
         found.append(MachineRefusal(Cause(text), refused & ~occupied))
         found.append(MachineRefusal(Cause(text, curable=True), refused & occupied))
     by_others = [*by_models.outside(index), *by_models.limits(index)]
-    priority = int(cluster.tasks.priority[snapshot.members[index][0]])
-    closed = context.reservations.closed_rows(cluster, cls, priority)
+    first, gangs = int(snapshot.members[index][0]), snapshot.problem.gang
+    job = snapshot.gangs[int(gangs[index])] if len(gangs) and gangs[index] >= 0 else ""
+    closed = context.reservations.closed_rows(cluster, cls, int(cluster.tasks.priority[first]), job)
     if closed:
         refused = np.zeros(len(cluster.machines), dtype=np.bool_)
         refused[sorted(closed)] = True

@@ -6,7 +6,8 @@ or lower priority, so that it drains. Only a machine that becomes large enough o
 to end is reserved, and only as long as that holds. The stated bound: such a task is placed at the latest once every
 task that ran on that machine when it was reserved has ended, if that is before the reservation lapses. One that has not
 led to a placement after ``reserve_for`` seconds, or ``reserve_for_rounds`` rounds that placed something, lapses, and
-the task starts to count anew.
+the task starts to count anew. Rounds that follow close upon one another count as one there, too. Of gangs room is kept
+for the whole (``gang_reservations``).
 """
 
 from __future__ import annotations
@@ -15,9 +16,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cost_models.interface import Int64
+from cost_models.interface import Bool, Int64
 from firmament.core.configuration import RoundOptions
 from firmament.core.filters.node_filters import StaticRows, pinned_rows
+from firmament.core.gangs.members import lacking
+from firmament.core.queue.gang_reservations import GangReservations
+from firmament.core.queue.lasting_use import lasting_use
+from firmament.core.queue.turns import Turns
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
 from firmament.core.state.waiting import count_anew, pass_over
@@ -39,28 +44,42 @@ class Reservation:
 
 
 class Reservations:
-    """The reservations of a cluster, ``held`` at present."""
+    """The reservations of a cluster: those of single tasks that are ``held`` at present, and those of ``gangs``."""
 
     def __init__(self, options: RoundOptions) -> None:
         self._options = options
+        self._turns = Turns()
+        self._counted_at = float("-inf")
         self.held: list[Reservation] = []
+        self.gangs = GangReservations(options, self._turns)
 
-    def closed_rows(self, cluster: Cluster, cls: int, priority: int) -> set[int]:
-        """Rows of machines that are reserved against tasks of ``cls`` with ``priority``."""
-        return {
-            cluster.machines.row_of[held.machine]
+    @property
+    def any_held(self) -> bool:
+        """Whether any machine is reserved."""
+        return bool(self.held or self.gangs.held)
+
+    def closed_rows(self, cluster: Cluster, cls: int, priority: int, job: str) -> set[int]:
+        """Rows of machines that are reserved against tasks of ``cls`` with ``priority`` in ``job``."""
+        row_of = cluster.machines.row_of
+        closed = {
+            row_of[held.machine]
             for held in self.held
-            if held.machine in cluster.machines.row_of and (held.cls != cls) and priority <= held.priority
+            if held.machine in row_of and (held.cls != cls) and priority <= held.priority
         }
+        if self.gangs.held:
+            closed |= {row_of[name] for name in self.gangs.closed_to(priority, job) if name in row_of}
+        return closed
 
     def renumber(self, new_row: Int64) -> None:
         """Classes have other rows now: ``new_row[old]``, int64[C], -1 for those that are gone."""
         for held in self.held:
             held.cls = int(new_row[held.cls]) if held.cls >= 0 else -1
+        self.gangs.renumber(new_row)
 
     def next_in(self, now: float) -> float | None:
         """Seconds until a reservation lapses, None if there is none."""
-        return max(0.0, min(held.until for held in self.held) - now) if self.held else None
+        ends = [held.until for held in self.held] + [held.until for held in self.gangs.held.values()]
+        return max(0.0, min(ends) - now) if ends else None
 
     def refresh(self, cluster: Cluster, static_rows: StaticRows, now: float) -> None:
         """Drop what has served its purpose, then reserve for tasks that have been passed over too often.
@@ -71,16 +90,16 @@ class Reservations:
         tasks = cluster.tasks
         pending = tasks.in_state(TaskPhase.PENDING)
         starved = pending[tasks.passed_over[pending] >= self._options.reserve_after_rounds]
+        in_gang = _lacking_gangs(cluster, starved)
+        self.gangs.refresh(cluster, static_rows, starved[in_gang], now)
+        starved = starved[~in_gang]
         limit = max(1, len(cluster.machines) // MACHINES_PER_RESERVATION)
         if not len(starved) or len(self.held) >= limit:
             return
         held_uids = {held.uid for held in self.held}
-        order = starved[
-            np.lexsort((tasks.sequence[starved], tasks.created[starved], -tasks.priority[starved]))
-        ]
         hopeless: set[int] = set()
         lasting: Int64 | None = None
-        for task in order.tolist():
+        for task in self._turns.order(cluster, starved):
             if len(self.held) >= limit:
                 return
             cls = int(tasks.cls[task])
@@ -104,8 +123,11 @@ class Reservations:
         counted = since >= options.reserve_after / options.reserve_after_rounds
         passed, since = passed[counted], since[counted]
         pass_over(cluster, passed, anew=since > options.reserve_for, now=now)
-        for held in self.held:
-            held.rounds -= 1
+        if now - self._counted_at >= options.reserve_after / options.reserve_after_rounds:
+            self._counted_at = now
+            self.gangs.count_round()
+            for held in self.held:
+                held.rounds -= 1
 
     def _drop_ended(self, cluster: Cluster, static_rows: StaticRows, now: float) -> None:
         if not self.held:
@@ -157,6 +179,7 @@ class Reservations:
                 usable[machines.row_of[held.machine]] = False
         if not usable.any():
             return False
+        self._turns.serve(row.content.namespace)
         share = missing / np.maximum(capacity[:, wanted], 1)
         lack = np.where(usable, share.max(axis=1, initial=0.0), np.inf)
         self.held.append(
@@ -172,16 +195,11 @@ class Reservations:
         return True
 
 
-def lasting_use(cluster: Cluster, machines: Int64 | None = None) -> Int64:
-    """int64[M, K]: what tasks take on machines, of ``machines`` (rows) alone if given, that are not expected to end."""
-    tasks = cluster.tasks
-    looked_at = np.full(len(cluster.machines) + 1, machines is None)
-    looked_at[slice(0) if machines is None else machines] = True
-    looked_at[-1] = False  # of tasks without a machine
-    size = len(tasks.uid)
-    rows = np.flatnonzero(looked_at[tasks.machine[:size]] & ~tasks.leaving[:size])
-    ends = np.array([row.content.runs_to_completion for row in cluster.classes.rows], dtype=np.bool_)
-    rows = rows[~ends[tasks.cls[rows]]]
-    used = np.zeros_like(cluster.machines.capacity)
-    np.add.at(used, tasks.machine[rows], cluster.demand_of(tasks.cls[rows])[0])
-    return used
+def _lacking_gangs(cluster: Cluster, rows: Int64) -> Bool:
+    """bool[N]: which of the tasks (int64[N] rows) are in gangs that lack members on machines."""
+    if not cluster.jobs.gangs or not len(rows):
+        return np.zeros(len(rows), dtype=np.bool_)
+    jobs = [cluster.tasks.job[row] for row in rows.tolist()]
+    gangs = {name: cluster.jobs.gang(name) for name in set(jobs)}
+    lacks = {name: job is not None and lacking(cluster, job) > 0 for name, job in gangs.items()}
+    return np.array([lacks[name] for name in jobs], dtype=np.bool_)

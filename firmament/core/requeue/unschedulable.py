@@ -95,7 +95,13 @@ class FeasibleMachines:
         if len(takes) == 0:
             return takes
         highest = int(cluster.tasks.priority[members].max())
-        closed = self.reservations.closed_rows(cluster, cls, highest)
+        closed: set[int] = set()
+        if self.reservations.any_held:
+            kept = self.reservations.gangs.held
+            own = {cluster.tasks.job[row] for row in members.tolist()} if kept else set()
+            jobs = {job if job in kept else "" for job in own} or {""}
+            kept_off = (self.reservations.closed_rows(cluster, cls, highest, job) for job in jobs)
+            closed = set.intersection(*kept_off)
         return np.setdiff1d(takes, np.array(sorted(closed), dtype=np.int64)) if closed else takes
 
     def by_evictions(self, rows: Int64, free: Int64, cls: int, members: Int64) -> bool:

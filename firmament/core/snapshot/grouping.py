@@ -90,8 +90,9 @@ def called_groups(context: RoundContext, admitted: AdmittedTasks, now: float) ->
     tasks, first, keys = _grouped(cluster, admitted, _levels(cluster, configuration, admitted), apart)
     cls, priority, group_priority, gang, level, spread = keys
     members = tuple(tasks[begin:end] for begin, end in pairwise([*first.tolist(), len(tasks)]))
+    jobs = [admitted.jobs[number] if number >= 0 else "" for number in gang.tolist()]
     shapes, closed, shape = _shapes(
-        cluster, context.reservations, list(zip(cls.tolist(), priority.tolist(), strict=True))
+        cluster, context.reservations, list(zip(cls.tolist(), priority.tolist(), strict=True)), jobs
     )
     counts = _by_wait(first, now - cluster.tasks.arrived[tasks])
     return TaskGroups(
@@ -163,17 +164,21 @@ def _grouped(
 
 
 def _shapes(
-    cluster: Cluster, reservations: Reservations, groups: list[tuple[int, int]]
+    cluster: Cluster, reservations: Reservations, groups: list[tuple[int, int]], jobs: list[str]
 ) -> tuple[list[int], list[frozenset[int]], Int64]:
     """Rows of the problem's shape arrays: shape, machines closed to it by reservations, and the row of each group.
 
     While a machine is reserved, a shape may take two rows: of tasks that are kept off it, and of those that are not.
+    ``jobs``: the gang of each group, "" for none.
     """
     rows = cluster.classes.rows
     none: frozenset[int] = frozenset()
     wanted = [(rows[cls].shape, none) for cls, _ in groups]
-    if reservations.held:
-        closed = [frozenset(reservations.closed_rows(cluster, cls, priority)) for cls, priority in groups]
+    if reservations.any_held:
+        closed = [
+            frozenset(reservations.closed_rows(cluster, cls, priority, job))
+            for (cls, priority), job in zip(groups, jobs, strict=True)
+        ]
         wanted = [(shape, machines) for (shape, _), machines in zip(wanted, closed, strict=True)]
     distinct = list(dict.fromkeys(wanted))
     row_of = {each: row for row, each in enumerate(distinct)}

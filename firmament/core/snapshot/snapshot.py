@@ -19,8 +19,10 @@ from firmament.core.flow.problem import PlacementProblem
 from firmament.core.flow.terms import DualPrices, GroupTerms
 from firmament.core.gangs.lifecycle import AdmittedTasks
 from firmament.core.model import Machine
+from firmament.core.placement.gang_room import RoomSearch
 from firmament.core.preemption.problem import PreemptionProblem
 from firmament.core.queue.importance import Importance
+from firmament.core.queue.lasting_use import lasting_use, longest_run
 from firmament.core.scoring.arc_costs import charges, stated_heights
 from firmament.core.scoring.default_spread import spread_terms
 from firmament.core.scoring.kept_rows import Charges
@@ -47,6 +49,7 @@ class Snapshot:
     class after another, from ``first[c]`` on (int64[C]); ``uids``: theirs, to recognise rows that were used anew
     meanwhile.
     ``preemption``: whom these tasks could evict, None if nobody could evict anybody; ``importance``: its scale.
+    ``room``: the gangs for which room is sought that is to be kept, None for none.
     ``gangs``: jobs of the problem's gangs; ``configuration``: what models were asked. ``version`` and ``came`` tell
     what has happened since: see ``Cluster``; so do the machines as ``described``, and how many ``changes`` there had
     been of records that models read and that are about no single machine, and ``removals`` of those about one, by kind.
@@ -69,6 +72,7 @@ class Snapshot:
     importance: Importance | None = None
     gangs: tuple[str, ...] = ()
     preemption: PreemptionProblem | None = None
+    room: RoomSearch | None = None
 
 
 def take_snapshot(
@@ -114,7 +118,23 @@ def take_snapshot(
         importance=importance,
         gangs=admitted.jobs,
         preemption=preemption,
+        room=_room_search(context, admitted, groups, now),
     )
+
+
+def _room_search(
+    context: RoundContext, admitted: AdmittedTasks, groups: TaskGroups, now: float
+) -> RoomSearch | None:
+    """For which gangs room is sought, and what machines will have left once those have ended that are to end."""
+    due = context.reservations.gangs.due
+    gangs = tuple([number for number, job in enumerate(admitted.jobs) if job in due]) if due else ()
+    if not gangs:
+        return None
+    cluster = context.cluster
+    in_the_end = cluster.machines.capacity - lasting_use(cluster)
+    promised = cluster.promised_beside(groups.tasks)
+    in_the_end = in_the_end if promised is None else in_the_end - promised
+    return RoomSearch(gangs, in_the_end, longest_run(cluster, now))
 
 
 def _problem(

@@ -1,0 +1,30 @@
+"""Puts into effect what room a round has found for gangs that others keep overtaking."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from firmament.core.flow.problem import Assignments
+from firmament.core.queue.gang_reservations import GangReservations, KeptPart
+from firmament.core.snapshot.snapshot import Snapshot
+from firmament.core.state.cluster import Cluster
+
+
+def keep_room(
+    cluster: Cluster,
+    reservations: GangReservations,
+    snapshot: Snapshot | None,
+    kept: Mapping[int, Assignments],
+    now: float,
+) -> None:
+    """Keep the room that a round has found; ``kept``: by gang of its snapshot, None if there was nobody to place."""
+    found = {}
+    if snapshot is not None:
+        found = {
+            snapshot.gangs[gang]: [
+                KeptPart(snapshot.machine_names[machine], int(snapshot.cls[cls]), count)
+                for cls, machine, count in places.entries()
+            ]
+            for gang, places in kept.items()
+        }
+    reservations.take(cluster, found, now)

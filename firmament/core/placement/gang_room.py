@@ -1,0 +1,101 @@
+"""Looks for machines that have room for a whole gang once those have ended that are expected to end.
+
+Which of many sets of machines is kept decides how much drains for one gang. So few machines are sought that lack
+little: they are taken in the order of what each lacks per task of the gang, as many as it takes until the gang can be
+placed on them as rounds place it, by all of its rules.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cost_models.interface import Float64, Int64
+from firmament.core.flow.problem import Assignments, PlacementProblem
+from firmament.core.placement.outcome import Means
+from firmament.core.placement.placing import place
+
+MOST_TRIES = 24
+"""Sets of machines that are tried for one gang; each is twice as large as the last, or half way between two."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoomSearch:
+    """``gangs``: those that room is sought for; ``in_the_end``: int64[M, K], what machines will have left; ``run``:
+    float64[M], how long what is to end has run there at most: what has run for long will run for long.
+    """
+
+    gangs: tuple[int, ...]
+    in_the_end: Int64
+    run: Float64
+
+
+def find_gang_room(
+    problem: PlacementProblem, gang: int, search: RoomSearch, means: Means
+) -> Assignments | None:
+    """Return places for all that a gang needs, on few machines that lack little of the room; None if there are none.
+
+    Raises what the solver raises, time-outs excepted.
+    """
+    alone = _alone(problem, gang, search.in_the_end)
+    order = _by_lack(problem, gang, search)
+    best = _placed_on(alone, gang, order, means) if len(order) else None
+    if best is None:
+        return None
+    least, most, size = 0, len(order), 1
+    for _ in range(MOST_TRIES):
+        if size >= most:
+            size = (least + most) // 2
+        if not least < size < most:
+            break
+        found = _placed_on(alone, gang, order[:size], means)
+        if found is None:
+            least, size = size, size * 2
+        else:
+            best, most, size = found, size, (least + size) // 2
+    return best
+
+
+def _alone(problem: PlacementProblem, gang: int, in_the_end: Int64) -> PlacementProblem:
+    """The problem of one gang, in the room that there will be."""
+    counts = np.where((problem.gang == gang)[:, None], problem.counts, 0)
+    need = np.where(np.arange(len(problem.gang_need)) == gang, problem.gang_need, 0)
+    topology = problem.topology
+    if topology is not None:
+        groups = {number: group for number, group in topology.groups.items() if number == gang}
+        topology = replace(topology, groups=groups) if groups else None
+    return replace(problem, counts=counts, gang_need=need, free=in_the_end, topology=topology)
+
+
+def _by_lack(problem: PlacementProblem, gang: int, search: RoomSearch) -> Int64:
+    """Rows of the machines that may have room for one of a gang's tasks.
+
+    Those come first that lack least for each, and where it takes least until that ends.
+    """
+    in_the_end = search.in_the_end
+    least: Float64 = np.full(problem.machines, np.inf)
+    for shape in np.unique(problem.shape[problem.gang == gang]).tolist():
+        waiting = int(problem.counts[(problem.gang == gang) & (problem.shape == shape)].sum())
+        request = problem.requests[shape]
+        wanted = np.flatnonzero(request)
+        if not waiting or not len(wanted):
+            continue
+        asked = request[wanted]
+        units = np.clip((in_the_end[:, wanted] // asked).min(axis=1), 0, waiting)
+        usable = problem.feasible[shape] & (units > 0)
+        missing = np.maximum(units[:, None] * asked - np.maximum(problem.free[:, wanted], 0), 0)
+        share = (missing / np.maximum(in_the_end[:, wanted], 1)).max(axis=1, initial=0.0)
+        # Of two that lack as much for each task the one with more room leaves fewer machines to drain.
+        lack = share * search.run / np.maximum(units, 1) - units * 1e-9
+        least = np.where(usable, np.minimum(least, lack), least)
+    order = np.argsort(least, kind="stable")
+    return order[np.isfinite(least[order])]
+
+
+def _placed_on(alone: PlacementProblem, gang: int, machines: Int64, means: Means) -> Assignments | None:
+    """Places for all that a gang needs on some machines (rows), None if there are not so many."""
+    feasible = np.zeros_like(alone.feasible)
+    feasible[:, machines] = alone.feasible[:, machines]
+    placed = place(replace(alone, feasible=feasible), means).assignments
+    return placed if int(placed.count.sum()) >= int(alone.gang_need[gang]) else None

@@ -1,0 +1,217 @@
+"""Room kept for whole gangs that others keep overtaking.
+
+What a single large task meets, a gang of small ones meets as well: among tasks that come and go there is never room
+for all of it at once. After it has been passed over in a number of rounds, the next round looks for machines that have
+room for all that it lacks once those have ended that are expected to end (see ``placement.gang_room``). These are
+closed to all tasks of the same or lower priority but its own, so that they drain, and stay so until the gang is
+placed, or the reservation lapses, or the room cannot come any more. The stated bound: a gang is placed at the latest
+once every task that ran on those machines when they were reserved has ended, if that is before the reservation lapses.
+
+At most one machine in ``MACHINES_PER_GANG_MACHINE`` is kept for gangs at a time, or else one gang's, whatever it takes.
+Namespaces take turns, so that many gangs of one do not keep those of others waiting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from cost_models.interface import Int64
+from firmament.core.configuration import RoundOptions
+from firmament.core.filters.node_filters import StaticRows
+from firmament.core.gangs.members import able_members, lacking
+from firmament.core.queue.lasting_use import lasting_use
+from firmament.core.queue.turns import Turns, namespaces_of
+from firmament.core.state.cluster import Cluster
+from firmament.core.state.tasks import TaskPhase
+from firmament.core.state.waiting import activate_members, count_anew
+
+MACHINES_PER_GANG_MACHINE = 10
+
+
+@dataclass(slots=True)
+class KeptPart:
+    """Room for ``units`` tasks of a class (row) on a machine (by name)."""
+
+    machine: str
+    cls: int
+    units: int
+
+
+@dataclass(slots=True)
+class GangReservation:
+    """What is kept for a gang (by the id of its job); ``rounds`` it may still last, ``until`` which clock."""
+
+    job: str
+    priority: int
+    parts: list[KeptPart]
+    rounds: int
+    until: float
+    machines: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.machines = frozenset(part.machine for part in self.parts)
+
+
+class GangReservations:
+    """Reservations of gangs, ``held`` at present by job, and the gangs that are ``due``: room is sought for them in
+    the next round.
+    """
+
+    def __init__(self, options: RoundOptions, turns: Turns) -> None:
+        self._options = options
+        self._turns = turns
+        self._too_large: set[str] = set()
+        self.held: dict[str, GangReservation] = {}
+        self.due: frozenset[str] = frozenset()
+        self.sought: frozenset[str] = frozenset()
+        """Those that were due when the round that is open began."""
+
+    def closed_to(self, priority: int, job: str) -> Iterator[str]:
+        """Yield the machines that are closed to tasks of ``priority`` in ``job``."""
+        for held in self.held.values():
+            if held.job != job and priority <= held.priority:
+                yield from held.machines
+
+    def renumber(self, new_row: Int64) -> None:
+        """Classes have other rows now: ``new_row[old]``, -1 for those that are gone."""
+        for held in self.held.values():
+            for part in held.parts:
+                part.cls = int(new_row[part.cls]) if part.cls >= 0 else -1
+
+    # --- before a round ----------------------------------------------------------------------------------------
+
+    def refresh(self, cluster: Cluster, static_rows: StaticRows, starved: Int64, now: float) -> None:
+        """Drop what has served its purpose, and call the gang whose turn it is, if one of ``starved`` (task rows) is
+        in it; its members then take part in the next round.
+        """
+        self._drop_ended(cluster, static_rows, now)
+        starved = starved[cluster.tasks.passed_over[starved] >= self._options.reserve_after_rounds]
+        gangs = cluster.jobs.gangs
+        self.due = frozenset(job for job in self.due if job in gangs and job not in self.held)
+        if self.due or not len(starved):
+            return
+        if self._too_large and self.held:
+            return  # nobody else comes before those whose room is too large to be kept beside what is kept
+        hopeless: set[str] = set()
+        for task in self._turns.order(cluster, starved):
+            job_id = cluster.tasks.job[task]
+            job = cluster.jobs.gang(job_id)
+            if job is None or job_id in self.held or job_id in self._too_large or job_id in hopeless:
+                continue
+            if len(able_members(cluster, job, now)) < lacking(cluster, job):
+                hopeless.add(job_id)
+                _count_anew(cluster, job_id)
+                continue
+            self.due = frozenset({job_id})
+            activate_members(cluster, job_id)
+            return
+
+    def open_round(self) -> None:
+        """A round begins: room is sought in it for those that are due."""
+        self.sought = self.due
+
+    def count_round(self) -> None:
+        """Count a round in which gangs that have a reservation were passed over."""
+        for held in self.held.values():
+            held.rounds -= 1
+
+    def _drop_ended(self, cluster: Cluster, static_rows: StaticRows, now: float) -> None:
+        if not self.held:
+            self._too_large.clear()
+            return
+        rows = {
+            cluster.machines.row_of.get(name, -1) for held in self.held.values() for name in held.machines
+        }
+        lasting = lasting_use(cluster, np.array(sorted(rows - {-1}), dtype=np.int64))
+        for held in list(self.held.values()):
+            if not self._still_needed(cluster, static_rows, held, lasting, now):
+                self._drop(cluster, held)
+
+    def _drop(self, cluster: Cluster, held: GangReservation) -> None:
+        del self.held[held.job]
+        self._too_large.clear()
+        for name in held.machines:
+            cluster.mark(name)
+
+    def _still_needed(
+        self, cluster: Cluster, static_rows: StaticRows, held: GangReservation, lasting: Int64, now: float
+    ) -> bool:
+        job = cluster.jobs.gang(held.job)
+        if job is None or not 0 < lacking(cluster, job) <= sum(part.units for part in held.parts):
+            return False
+        if not len(_waiting(cluster, held.job)):
+            return False
+        if held.rounds <= 0 or now >= held.until:
+            _count_anew(cluster, held.job)
+            return False
+        return _has_hope(cluster, static_rows, held, lasting)
+
+    # --- after a round -----------------------------------------------------------------------------------------
+
+    def take(
+        self,
+        cluster: Cluster,
+        found: Mapping[str, list[KeptPart]],
+        now: float,
+    ) -> None:
+        """Keep the room that a round has found for gangs that were due, by job; those without any count anew."""
+        sought, self.sought = self.sought, frozenset()
+        self.due -= sought
+        for job_id in sorted(sought):
+            job = cluster.jobs.gang(job_id)
+            if job is None or lacking(cluster, job) <= 0:
+                continue
+            if job_id in found:
+                self._keep(cluster, job_id, found[job_id], now)
+            else:
+                _count_anew(cluster, job_id)
+
+    def _keep(self, cluster: Cluster, job_id: str, parts: list[KeptPart], now: float) -> None:
+        members = _waiting(cluster, job_id)
+        made = GangReservation(
+            job_id,
+            int(cluster.tasks.priority[members].max()) if len(members) else 0,
+            parts,
+            self._options.reserve_for_rounds,
+            now + self._options.reserve_for,
+        )
+        kept = sum(len(held.machines) for held in self.held.values())
+        if kept and (kept + len(made.machines)) * MACHINES_PER_GANG_MACHINE > len(cluster.machines):
+            self._too_large.add(job_id)  # until a reservation ends
+            return
+        self.held[job_id] = made
+        if len(members):
+            self._turns.serve(namespaces_of(cluster, members[:1])[0])
+
+
+def _has_hope(cluster: Cluster, static_rows: StaticRows, held: GangReservation, lasting: Int64) -> bool:
+    """Whether the machines that are kept may be used, and have the room once those have ended that are to end."""
+    machines = cluster.machines
+    needed: dict[int, Int64] = {}
+    for part in held.parts:
+        row = machines.row_of.get(part.machine)
+        if row is None or part.cls < 0:
+            return False
+        if not static_rows.of(cluster.classes.rows[part.cls].shape).feasible[row]:
+            return False
+        request = np.zeros(machines.capacity.shape[1], dtype=np.int64)
+        own = cluster.request_of(part.cls)
+        request[: len(own)] = own * part.units
+        needed[row] = needed.get(row, np.zeros_like(request)) + request
+    return all(
+        (machines.capacity[row] - lasting[row] >= amounts)[amounts > 0].all()
+        for row, amounts in needed.items()
+    )
+
+
+def _waiting(cluster: Cluster, job_id: str) -> Int64:
+    members = np.array(cluster.jobs.members(job_id), dtype=np.int64)
+    return members[cluster.tasks.state[members] == TaskPhase.PENDING]
+
+
+def _count_anew(cluster: Cluster, job_id: str) -> None:
+    for task in _waiting(cluster, job_id).tolist():
+        count_anew(cluster, task)

@@ -1,0 +1,46 @@
+"""Namespaces take turns where few can be served: who was served last comes last, of equal priority."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cost_models.interface import Int64
+from firmament.core.state.cluster import Cluster
+
+MOST_NAMESPACES = 10_000
+"""Namespaces whose turn is remembered; the one served longest ago is forgotten first."""
+
+
+class Turns:
+    """When each namespace was served last."""
+
+    def __init__(self) -> None:
+        self._served: dict[str, int] = {}
+        self._count = 0
+
+    def serve(self, namespace: str) -> None:
+        """A namespace is served now."""
+        self._count += 1
+        self._served.pop(namespace, None)
+        self._served[namespace] = self._count
+        if len(self._served) > MOST_NAMESPACES:
+            del self._served[next(iter(self._served))]
+
+    def order(self, cluster: Cluster, rows: Int64) -> list[int]:
+        """Return tasks (int64[N] rows) in the order in which they are to be served.
+
+        The most important come first, of these those whose namespace was served longest ago, then the oldest.
+        """
+        tasks = cluster.tasks
+        served = np.array(
+            [self._served.get(each, 0) for each in namespaces_of(cluster, rows)], dtype=np.int64
+        )
+        by = tasks.sequence[rows], tasks.created[rows], served, -tasks.priority[rows]
+        return rows[np.lexsort(by)].tolist()
+
+
+def namespaces_of(cluster: Cluster, rows: Int64) -> Sequence[str]:
+    """Return the namespace of each task (int64[N] rows)."""
+    return [cluster.classes.rows[cls].content.namespace for cls in cluster.tasks.cls[rows].tolist()]
