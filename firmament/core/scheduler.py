@@ -254,8 +254,10 @@ class Scheduler:
         idle = np.setdiff1d(pending, lost)
         if len(idle):  # what was decided about may be a hundred thousand rows
             mark_unschedulable(cluster, np.setdiff1d(idle, decided_rows(snapshot.members, assignments)))
-        if (placed or deltas) and (self._requeue.reservations.any_held or cluster.tasks.any_unschedulable):
-            self._requeue.reservations.count_round(cluster, self._clock())
+        reservations = self._requeue.reservations
+        held = reservations.held or reservations.gangs.held
+        if (placed or deltas) and (held or cluster.tasks.any_unschedulable):
+            reservations.count_round(cluster, self._clock())
         left = np.unique(cluster.tasks.cls[cluster.tasks.in_state(TaskPhase.PENDING)]).tolist()
         rows.keep_only({cluster.classes.rows[cls].shape for cls in left})  # others are idle
         return placed, deltas, unscheduled, len(pending)

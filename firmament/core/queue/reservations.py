@@ -53,11 +53,6 @@ class Reservations:
         self.held: list[Reservation] = []
         self.gangs = GangReservations(options, self._turns)
 
-    @property
-    def any_held(self) -> bool:
-        """Whether any machine is reserved."""
-        return bool(self.held or self.gangs.held)
-
     def closed_rows(self, cluster: Cluster, cls: int, priority: int, job: str) -> set[int]:
         """Rows of machines that are reserved against tasks of ``cls`` with ``priority`` in ``job``."""
         row_of = cluster.machines.row_of

@@ -58,7 +58,8 @@ class Requeue:
         self.refresh()
         cluster.dirty.clear()
         cluster.tasks.begin_round()
-        self.reservations.gangs.open_round()
+        if self.reservations.gangs.due:
+            self.reservations.gangs.open_round()
         if self.evictions.under_way:
             self.evictions.forget_gone(cluster)
         self._stale_reasons.open_round(cluster, now)
@@ -110,7 +111,7 @@ class Requeue:
             cluster.dirty.machines.update(rows.tolist())
         if cluster.promises.machine_of:
             cluster.promises.refresh(cluster)
-        if self.reservations.any_held or cluster.tasks.passed_over.any():
+        if self.reservations.held or self.reservations.gangs.held or cluster.tasks.passed_over.any():
             self.reservations.refresh(cluster, self._static_rows, self._clock())
         if self._stale_reasons.take(cluster, self._clock()):
             cluster.dirty.everywhere = True

@@ -96,8 +96,8 @@ class FeasibleMachines:
             return takes
         highest = int(cluster.tasks.priority[members].max())
         closed: set[int] = set()
-        if self.reservations.any_held:
-            kept = self.reservations.gangs.held
+        kept = self.reservations.gangs.held
+        if self.reservations.held or kept:
             own = {cluster.tasks.job[row] for row in members.tolist()} if kept else set()
             jobs = {job if job in kept else "" for job in own} or {""}
             kept_off = (self.reservations.closed_rows(cluster, cls, highest, job) for job in jobs)

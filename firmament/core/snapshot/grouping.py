@@ -174,7 +174,7 @@ def _shapes(
     rows = cluster.classes.rows
     none: frozenset[int] = frozenset()
     wanted = [(rows[cls].shape, none) for cls, _ in groups]
-    if reservations.any_held:
+    if reservations.held or reservations.gangs.held:
         closed = [
             frozenset(reservations.closed_rows(cluster, cls, priority, job))
             for (cls, priority), job in zip(groups, jobs, strict=True)
