@@ -67,6 +67,9 @@ def test_templates_are_patched():
         made(), [CureStep("drop-constraint", "topologySpreadConstraint by zone", "", 1, None)]
     )
     assert patched(command) == [{"op": "remove", "path": f"{root}/topologySpreadConstraints/1"}]
+    (command,) = commands(made(), [CureStep("widen-rule", "topologySpreadConstraint by zone", "", 1, 2)])
+    wider = {"op": "replace", "path": f"{root}/topologySpreadConstraints/1/maxSkew", "value": 2}
+    assert patched(command) == [wider]
 
 
 def test_a_deployment_is_patched_and_not_its_replica_set():

@@ -38,10 +38,16 @@ def _done(step: CureChange, cluster: Cluster, spec: PodSpec) -> PodSpec:
             key, _, value = name.partition("=")
             operator = "Equal" if value else "Exists"
             return replace(spec, tolerations=(*spec.tolerations, Toleration(key, operator, value, effect)))
-        case CureKind.DROP:
-            return _without(step, spec)
+        case CureKind.WIDEN | CureKind.DROP:
+            return _widened(step, spec) if step.kind is CureKind.WIDEN else _without(step, spec)
         case _:
             return spec
+
+
+def _widened(step: CureChange, spec: PodSpec) -> PodSpec:
+    assert isinstance(step.before, int)
+    wider = replace(spec.spreads[step.before], max_skew=int(step.after or 0))
+    return replace(spec, spreads=(*spec.spreads[: step.before], wider, *spec.spreads[step.before + 1 :]))
 
 
 def _corrected(spec: PodSpec, before: str, after: str) -> PodSpec:

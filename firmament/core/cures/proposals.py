@@ -28,6 +28,7 @@ class CureKind(Enum):
     TOLERATE = "tolerate"
     LABEL_MACHINE = "label-node"
     UNCORDON = "uncordon-node"
+    WIDEN = "widen-rule"
     DROP = "drop-constraint"
     MOVES = "move-others"
     ENLARGE_MACHINE = "enlarge-node"
@@ -38,8 +39,9 @@ class CureKind(Enum):
 class CureChange(NamedTuple):
     """One change. ``subject``: the resource, the label's key, the taint, the constraint; ``machine``: which one is
     changed, or is like the one that is added; ``before``, ``after``: amounts, or values of a label, None for none; of
-    constraints that there may be several of, ``before`` says which, from 0 on; of moves that make room for a gang,
-    ``after`` says for how many of it. Of a selector that is corrected, both are labels: ``key=value``.
+    constraints that there may be several of, ``before`` says which, from 0 on, and ``after`` a wider limit; of moves
+    that make room for a gang, ``after`` says for how many of it. Of a selector that is corrected, both are labels:
+    ``key=value``.
     """
 
     kind: CureKind
@@ -230,7 +232,12 @@ def _dropped(content: TaskClass) -> Iterator[tuple[TaskClass, CureChange]]:
         yield replace(content, affinity=_without(content.affinity, index)), step
     for index, rule in enumerate(content.spread):
         if rule.required:
-            step = CureChange(CureKind.DROP, f"topologySpreadConstraint by {rule.topology_key}", before=index)
+            subject = f"topologySpreadConstraint by {rule.topology_key}"
+            wider = replace(rule, max_skew=rule.max_skew + 1)
+            rules = (*content.spread[:index], wider, *content.spread[index + 1 :])
+            step = CureChange(CureKind.WIDEN, subject, before=index, after=wider.max_skew)
+            yield replace(content, spread=rules), step
+            step = CureChange(CureKind.DROP, subject, before=index)
             yield replace(content, spread=_without(content.spread, index)), step
     for index, port in enumerate(content.ports):
         step = CureChange(CureKind.DROP, f"hostPort {port.port}/{port.protocol}")

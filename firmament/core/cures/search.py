@@ -273,7 +273,11 @@ class _CureSearch:
 def _looks(steps: Sequence[CureChange]) -> tuple[object, ...]:
     """Equal for changes that are nearly the same: of one thing, on whichever machine, by whichever amount."""
     return tuple(
-        (step.kind, step.subject, step.before if step.kind is CureKind.DROP else _label(step.after))
+        (
+            step.kind,
+            step.subject,
+            step.before if step.kind in (CureKind.DROP, CureKind.WIDEN) else _label(step.after),
+        )
         for step in steps
     )
 

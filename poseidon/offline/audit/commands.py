@@ -69,6 +69,9 @@ def _of_template(pod: Pod, target: _Target, step: CureStep) -> str:
             return f"kubectl -n {target.namespace} scale {target.name} --replicas={step.after}"
         case "correct-selector":
             operations = list(_corrections(pod, target, step))
+        case "widen-rule":
+            path = f"{target.path}/topologySpreadConstraints/{step.before}/maxSkew"
+            operations = [{"op": "replace", "path": path, "value": step.after}]
         case "drop-constraint" if path := _path_of(step):
             operations = [{"op": "remove", "path": f"{target.path}/{path}"}]
     return target.patch(*operations) if operations else ""

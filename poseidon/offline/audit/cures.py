@@ -72,6 +72,8 @@ def _text(step: CureStep) -> str:
             text = off if step.after is None else f"label node {node} with {subject}={step.after}"
         case "uncordon-node":
             text = f"uncordon node {node}"
+        case "widen-rule":
+            text = f"maxSkew {step.after} in the {subject}"
         case "drop-constraint":
             text = f"do without {subject}"
         case "enlarge-node":

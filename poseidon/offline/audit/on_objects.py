@@ -84,9 +84,10 @@ class Objects:
             case "lower-request":
                 overhead = amounts(pod.spec.overhead, "spec.overhead", []).get(step.subject, 0)
                 return None if int(step.after or 0) <= overhead > 0 else step
-            case "drop-constraint" if step.before is not None:
+            case "drop-constraint" | "widen-rule" if step.before is not None:
                 kind = _kind_of(step)
-                gone = {each.before for each in before if _kind_of(each) == kind}
+                dropped = (each for each in before if each.kind == "drop-constraint")
+                gone = {each.before for each in dropped if _kind_of(each) == kind}
                 left = [number for number in _places(pod, kind) if number not in gone]
                 place = int(step.before)
                 return replace(step, before=left[place]) if place < len(left) else None
