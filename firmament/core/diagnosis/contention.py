@@ -25,7 +25,7 @@ NAMED = 2
 _MACHINES = 4
 """Machines that are looked at for each class that waits: those on which the round has put the fewest tasks."""
 
-_CHECKS = 2_000
+_CHECKS = 1_000
 """Sets of tasks that are tried in a round; what is lost beyond them is told without names."""
 
 _PAIRED_KINDS = 12
@@ -82,11 +82,12 @@ class Contention:
             return None
         taken = closed[self._tasks_on[closed] > 0]
         nearest = taken[np.argsort(self._tasks_on[taken], kind="stable")][:_MACHINES]
-        found = [
-            LostPlace(machine, takers)
-            for machine in nearest.tolist()
-            if (takers := self._fewest(index, machine))
-        ]
+        found: list[LostPlace] = []
+        for machine in nearest.tolist():
+            if takers := self._fewest(index, machine):
+                found.append(LostPlace(machine, takers))
+                if sum(takers.values()) == 1:
+                    break  # no machine needs fewer
         return min(found, key=self._rank, default=LostPlace(int((taken if len(taken) else closed)[0]), {}))
 
     @cached_property
