@@ -174,8 +174,8 @@ async def test_a_pod_waits_until_the_volume_of_one_that_is_gone_is_detached(tmp_
         create_object(s.operations, pod("p", cpu="10m", volumes=disk))
         full = "node(s) exceed max volume count"
         await until(lambda: any(full in each["message"] for each in s.listed(EVENTS)), within=SECONDS)
-        s.operations.delete(
-            s.operations.registry.of_kind("storage.k8s.io/v1", "VolumeAttachment"), "", "left"
-        )
+        attachments = s.operations.registry.of_kind("storage.k8s.io/v1", "VolumeAttachment")
+        assert attachments is not None
+        s.operations.delete(attachments, "", "left")
         await s.until_bound(1)
         assert s.placed() == {"p": name}
