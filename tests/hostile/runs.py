@@ -25,7 +25,7 @@ from poseidon.manifests.inventory import _KINDS, _MODEL_KINDS
 from poseidon.manifests.loader import ManifestError, Manifests, load_manifests
 from poseidon.offline.audit.looking import cures_of
 from poseidon.offline.cluster import build
-from poseidon.offline.movable import running_pods
+from poseidon.offline.evictability import running_pods
 from poseidon.offline.plan import plan_of
 from poseidon.rescheduling.objectives import Objective, ObjectiveOptions
 from poseidon.rescheduling.planning import plan_moves
@@ -114,7 +114,7 @@ def live(folder: Path, seed: int, count: int, timing: Timing) -> None:
                 plan_moves(manifests, configuration, now, ObjectiveOptions(objective), 10)
             cluster = build(manifests, configuration, now)
             known = tuple(cluster.state.snapshot())
-            plan, running = plan_of(cluster, manifests), running_pods(cluster.pods, manifests)
+            plan, running = plan_of(cluster, manifests), running_pods(cluster, manifests)
             cures_of(manifests, configuration, now, known, running, plan, ["decent/large"])
         placed = {each.pod for each in plan.bindings}
         assert "decent/fits" in placed, f"after {drawn} objects of seed {seed}"

@@ -185,7 +185,7 @@ async def test_a_namesake_that_came_during_a_relist_replaces_the_old_object():
 
 
 async def test_a_broken_stream_resumes_after_the_last_bookmark():
-    watches = []
+    watches: list[str] = []
 
     async def answer(request):
         if not is_watch(request):
