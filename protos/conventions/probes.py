@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import sys
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from http import HTTPStatus
 from socketserver import ThreadingMixIn
-from threading import Thread
+from threading import Lock, Thread
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from prometheus_client import make_wsgi_app
@@ -22,6 +24,13 @@ if TYPE_CHECKING:
 _BEAT_SECONDS = 1.0
 _HANGS_AFTER_SECONDS = 30.0
 """Translating the largest clusters keeps the event loop for a second or two; nothing keeps it for longer."""
+
+
+MOST_CONNECTIONS = 64
+"""How many connections are open at a time; scrapers and kubelets have one each, for as long as an answer takes."""
+
+SILENT_SECONDS = 10.0
+"""For how long a connection may say nothing, or take nothing of an answer."""
 
 
 class Heartbeat:
@@ -78,17 +87,55 @@ def serve(host: str, port: int, answer: WSGIApplication) -> WSGIServer:
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )
 
-    class Server(ThreadingMixIn, WSGIServer):
+    class Server(_Bounded):
         address_family = family
-        daemon_threads = True
 
     server = make_server(str(address[0]), port, answer, Server, handler_class=_Quiet)
     Thread(target=server.serve_forever, name="metrics", daemon=True).start()
     return server
 
 
+class _Bounded(ThreadingMixIn, WSGIServer):
+    """Holds few connections, so that whoever opens many takes no descriptors that the program needs.
+
+    One more makes the oldest end: probes, which come and go, get in whoever holds others open.
+    """
+
+    daemon_threads = True
+    request_queue_size = MOST_CONNECTIONS
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        self._open: dict[int, socket.socket] = {}  # by identity, the oldest first
+        self._lock = Lock()
+        super().__init__(*given, **named)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer in a thread of its own; one connection too many ends the oldest."""
+        with self._lock:
+            self._open[id(request)] = request
+            oldest = next(iter(self._open.values())) if len(self._open) > MOST_CONNECTIONS else None
+            if oldest is not None:
+                del self._open[id(oldest)]
+                with suppress(OSError):
+                    oldest.shutdown(socket.SHUT_RDWR)  # its thread finds out, and closes it
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        """End a connection."""
+        with self._lock:
+            self._open.pop(id(request), None)
+        super().shutdown_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of connections that break, or say nothing in time."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
+
+
 class _Quiet(WSGIRequestHandler):
-    """Requests of probes and scrapers are no news."""
+    """Requests of probes and scrapers are no news. Whoever says or takes nothing for a while is hung up on."""
+
+    timeout = SILENT_SECONDS
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name in the standard library
         """Say nothing."""
