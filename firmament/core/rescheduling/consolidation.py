@@ -14,6 +14,9 @@ from firmament.core.events import TasksSubmitted
 from firmament.core.rescheduling.trials import Trials
 
 UNLIMITED = 2**62
+_IN_VAIN = 100
+"""Tries of exchanges in a row that find nothing better, after which no more are made."""
+
 _OTHERS = 24
 """Machines that are looked at in place of one: those with the fewest moves."""
 
@@ -99,10 +102,11 @@ class _EmptyingSearch:
         saved = trials.save()
         before = len(saved.emptied), -self._total(saved.emptied)
         emptied = frozenset(saved.emptied)
+        least = max(0, self._left - _IN_VAIN)
         others = [name for name in self._moves if name not in emptied][:_OTHERS]
         for given_up in sorted(emptied, key=lambda name: (-self._moves[name], name)):
             useful = self._in_place_of(given_up, others, full=len(emptied) >= self.most)
-            if self._left <= 0 or not useful:
+            if self._left <= least or not useful:
                 break
             trials.give_back(given_up)
             self.add(useful)
