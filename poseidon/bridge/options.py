@@ -33,7 +33,7 @@ class BridgeOptions:
     dry_run: bool = False
     drain_bindings_seconds: float = 10.0
     drain_reports_seconds: float = 3.0
-    drain_writes_seconds: float = 5.0
+    drain_writes_seconds: float = 2.0
     reflector: ReflectorOptions = field(default_factory=ReflectorOptions)
     binder: BinderOptions = field(default_factory=BinderOptions)
     session: SessionOptions = field(default_factory=SessionOptions)

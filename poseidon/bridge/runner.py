@@ -263,7 +263,7 @@ class Bridge:
     async def _drain(self, session: asyncio.Task[None], *, leaves: bool) -> None:
         """Finish bindings that are in flight, report them, write what waits; each within its time.
 
-        Who ``leaves`` lets others lead before what is only told has been written.
+        Who ``leaves`` lets others lead then, and no sooner: nothing is written without the Lease, not even an event.
         """
         self._draining = True
         # What has not been posted yet is left to the successor, who begins with a new round anyway.
@@ -273,13 +273,13 @@ class Bridge:
         self._session.drain()
         if self._session.is_open:
             await _within(self._options.drain_reports_seconds, asyncio.wait({session}))
-        if leaves:
-            await self._leadership.release()
         writes = asyncio.gather(
             self._writers.wait_drained(),
             *([self._network.wait_drained()] if self._network is not None else []),
         )
         await _within(self._options.drain_writes_seconds, writes)
+        if leaves:
+            await self._leadership.release()
         _log.info("stopped")
 
     def _on_changed(self) -> None:

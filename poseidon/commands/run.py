@@ -186,7 +186,7 @@ async def _bridge(arguments: _Arguments) -> None:
             )
             transport = await stack.enter_async_context(_transport(arguments, elector.may_write))
         process = BridgeProcess(
-            Environment(transport, random=random, for_events=free),
+            Environment(transport, random=random),
             stories,
             rounds,
             traces=BindingTraces(arguments.tracer) if arguments.tracer else None,

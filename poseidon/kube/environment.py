@@ -67,8 +67,8 @@ class Environment:
     """The way to an API server, and what a process has once. ``random`` is for jitter.
 
     ``clock`` is monotonic, ``wall`` tells seconds since the epoch. What cannot be dealt with goes to ``quarantine``.
-    ``for_events`` is the way for what is only told, and may be told at any time; None: the same. ``watch`` and
-    ``reflector`` say how resources are followed; ``rewinds`` is told when the server has gone back to an older state.
+    ``watch`` and ``reflector`` say how resources are followed; ``rewinds`` is told when the server has gone back to an
+    older state.
     """
 
     transport: Transport
@@ -78,7 +78,6 @@ class Environment:
     wall: Callable[[], float] = time.time
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     quarantine: Quarantine = field(default_factory=Quarantine)
-    for_events: Transport | None = None
     watch: WatchOptions = _NEVER_COMPARED
     reflector: ReflectorOptions = ReflectorOptions()
     rewinds: Rewinds = field(default_factory=Rewinds)

@@ -54,7 +54,7 @@ class Member:
         )
         self.supervisor = Supervisor(
             BridgeProcess(
-                Environment(self.fenced, random=Random(name), for_events=self.free),
+                Environment(self.fenced, random=Random(name)),
                 Stories(time.monotonic),
                 leadership=self.elector,
             ),

@@ -205,7 +205,6 @@ class BridgeProgram:
                     random=Random(queue.random.random()),
                     clock=queue.monotonic,
                     wall=queue.wall,
-                    for_events=free,  # type: ignore[arg-type]  # likewise
                 ),
                 Stories(queue.monotonic),
                 leadership=self.elector,

@@ -70,7 +70,7 @@ class EventWriter(WriteBehind[_Write]):
         kind: str = "event",
     ) -> None:
         super().__init__(kind, self._send, environment, wait_quiet, options)
-        self._transport = environment.for_events or environment.transport
+        self._transport = environment.transport
         self._component = component
         self._instance = instance
         self._wall = environment.wall
