@@ -96,7 +96,7 @@ def test_times_as_rfc_3339_has_them(run, write, now):
     [
         (["plan"], "no manifests given; name files, folders or - with -f"),
         (["explain", "-f", "x.yaml"], "no pod given; name one with --pod NAMESPACE/NAME"),
-        (["plan", "-f", "x.yaml", "-o", "xml"], "'xml' is not one of 'table', 'json'"),
+        (["plan", "-f", "x.yaml", "-o", "xml"], "'xml' is not one of 'table', 'wide', 'json'"),
     ],
 )
 def test_wrong_use(refused, arguments, text):
