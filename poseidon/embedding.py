@@ -204,6 +204,19 @@ class EmbeddedScheduler:
 
         self._scheduler.apply(events_from_proto(events))
 
+    def refused(self, events: Iterable[pb.Event]) -> list[tuple[int, str]]:
+        """Return which events are malformed by themselves, and why; nothing is applied."""
+        from firmament.core.events import InvalidEventError
+        from firmament.wire.events import event_from_proto
+
+        found = []
+        for index, event in enumerate(events):
+            try:
+                event_from_proto(event)
+            except InvalidEventError as error:
+                found.append((index, str(error)))
+        return found
+
     def has_work(self) -> bool:
         """Whether a round now could place something."""
         return self._scheduler.next_round_in() == 0.0

@@ -190,6 +190,11 @@ def _with_options(command: Callable[..., None], output: Callable[[Any], Any]) ->
         if print_config:
             click.echo(read_configuration(config).effective_yaml(), nl=False)
         else:
-            command(source=Source(paths, config, now, kustomized, strict), **others)
+            from poseidon.manifests.loader import ManifestError
+
+            try:
+                command(source=Source(paths, config, now, kustomized, strict), **others)
+            except ManifestError as error:  # found by whoever looks at the cluster as a whole
+                raise bad_input(error.lines) from None
 
     return together(*_OPTIONS, output)(run)

@@ -41,7 +41,7 @@ class Manifests:
     objects that only models look at and those of groups, ``owners`` the sizes of workloads by kind, ``budgets`` what
     may be disrupted, ``daemon_sets`` the metadata of those. ``refused``: by uid, why the API server would not take
     pods. ``warnings`` are lines for people; ``set_aside``: those of them that are about single objects, which are left
-    out or are used in part only.
+    out or are used in part only. ``is_live``: a live cluster, or what was saved of one, of which nothing is refused.
     """
 
     nodes: tuple[Node, ...]
@@ -57,6 +57,7 @@ class Manifests:
     services: tuple[Service, ...] = ()
     refused: Mapping[str, str] = field(default_factory=dict)
     set_aside: tuple[str, ...] = ()
+    is_live: bool = False
 
 
 def load_manifests(
@@ -76,7 +77,8 @@ def load_manifests(
     inventory = take_inventory([*documents, *families.groups], defects, warnings)
     if defects:
         raise ManifestError(defects)
-    return _completed(inventory, warnings, families.pods)
+    is_live = any(each.held for each in documents)
+    return _completed(inventory, warnings, families.pods, is_live=is_live)
 
 
 def held_manifests(documents: Iterable[Document], left_out: Iterable[str]) -> Manifests:
@@ -85,10 +87,13 @@ def held_manifests(documents: Iterable[Document], left_out: Iterable[str]) -> Ma
     ``documents`` are ``held``; ``left_out``: a line about each object that could not even be read.
     """
     warnings = [*left_out]
-    return _completed(take_inventory(one_of_each(as_held(documents), warnings), [], warnings), warnings)
+    inventory = take_inventory(one_of_each(as_held(documents), warnings), [], warnings)
+    return _completed(inventory, warnings, is_live=True)
 
 
-def _completed(inventory: Inventory, warnings: list[str], of_families: Iterable[Pod] = ()) -> Manifests:
+def _completed(
+    inventory: Inventory, warnings: list[str], of_families: Iterable[Pod] = (), *, is_live: bool
+) -> Manifests:
     """Add what controllers would make of an input, and what is odd about it as a whole.
 
     ``of_families``: pods that controllers of other projects would create.
@@ -122,6 +127,7 @@ def _completed(inventory: Inventory, warnings: list[str], of_families: Iterable[
         services=tuple(inventory.services),
         refused=refused,
         set_aside=set_aside,
+        is_live=is_live,
     )
 
 

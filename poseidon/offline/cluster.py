@@ -27,6 +27,7 @@ from poseidon.manifests.missing import missing_app_groups, missing_daemon_sets, 
 from poseidon.metrics_sources.listed import take_listed
 from poseidon.numa.node_topology import RECORD_KIND
 from poseidon.offline.feeding import as_created, as_pending, feed
+from poseidon.offline.refusals import tell
 from poseidon.pods.tasks import GATED_REASON, Disposition, disposition, qualified_name, scheduler_of
 from poseidon.pods.visibility import visible_to
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -37,7 +38,7 @@ _STAYS = "nobody needs its place any more"
 @dataclass(slots=True)
 class OfflineCluster:
     """``held`` says by uid why pods are not to be scheduled yet, ``victims`` on which nodes pods are told to go, and
-    ``failed`` why the bridge has not carried out what was decided.
+    ``failed`` why the bridge has not carried out what was decided. ``is_live``: see ``Manifests``.
 
     ``app_groups``: the order of each application's workloads, whether or not a model looks at it. Uids of pods are
     ``namespace/name``.
@@ -49,6 +50,7 @@ class OfflineCluster:
     warnings: tuple[str, ...]
     app_groups: tuple[OrderedAppGroup, ...]
     pods: Mapping[str, Pod]
+    is_live: bool = False
     victims: dict[str, str] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
     _evictions: dict[str, Evict] = field(default_factory=dict)
@@ -105,7 +107,7 @@ class OfflineCluster:
         reports = self.state.take_reports()
         self.failed.update((each.task, each.reason) for each in reports if not each.bound)
         self.scheduler.report(reports)
-        self.scheduler.apply(self.state.take_events())
+        tell(self.scheduler, self.state, self.state.take_events(), is_live=self.is_live)
 
     def _show(self) -> None:
         """Let the watch show what has been bound since it did last."""
@@ -139,7 +141,7 @@ def build(
 
     Every pending pod takes part, or only those of ``scheduler_names`` if any are given. ``now`` (seconds since the
     epoch) stands still, and is the age of whatever has no creation time. Pods that run on a node outside the input are
-    left out with a warning.
+    left out with a warning. So is what the solver refuses of a live cluster; of files it raises ``ManifestError``.
     """
     scheduler = EmbeddedScheduler(configuration, lambda: now)
     unhurried = configuration.evictions.model_copy(update={"burst": sys.maxsize})
@@ -178,9 +180,11 @@ def build(
         warnings += missing_app_groups(manifests.pods, [each.app_group for each in applications.app_groups])
     warnings += _warnings(manifests, state, pods_left_out(elsewhere, of_others))
     warnings += take_listed(manifests.for_models, state.samples, state, now)
-    scheduler.apply(state.snapshot())
+    warnings += tell(scheduler, state, state.snapshot(), is_live=manifests.is_live)
     state.take_actions()
-    return OfflineCluster(scheduler, state, held, tuple(warnings), applications.app_groups, pods)
+    return OfflineCluster(
+        scheduler, state, held, tuple(warnings), applications.app_groups, pods, manifests.is_live
+    )
 
 
 def _warnings(manifests: Manifests, state: BridgeState, left_out: Iterator[str]) -> Iterator[str]:

@@ -41,7 +41,11 @@ def explain_pod(
     known = tuple(cluster.state.snapshot())
     plan = plan_of(cluster, manifests)
     cluster.consider(pod)
-    nodes = dict(sorted(verdicts(cluster.scheduler.explain(pod)).items()))
+    try:
+        explanation = cluster.scheduler.explain(pod)
+    except KeyError:
+        raise UnknownPodError(f"pod {pod} is not taken by the solver; see the warnings of `plan`") from None
+    nodes = dict(sorted(verdicts(explanation).items()))
     runs_on = found.spec.node_name if cluster.runs(pod) else ""
     standing = _standing(plan, found, runs_on)
     waits = [pod] if standing.outcome is PodOutcome.WAITS else []

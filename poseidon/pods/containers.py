@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import Enum
+from hashlib import sha256
 from ipaddress import ip_address
 
 from poseidon.kube.api.pods import Container, ContainerPort, PodSpec
@@ -14,6 +15,8 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 PROTOCOLS = ("TCP", "UDP", "SCTP")
 
 _HIGHEST = 65_535
+_LONGEST_DISK = 500
+"""Characters of a disk's name; of what is longer the beginning is left, and a digest."""
 _ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - compared with, never listened on
 
 
@@ -105,7 +108,15 @@ def _is_address(text: str) -> bool:
 
 def disks(spec: PodSpec) -> list[tuple[str, bool]]:
     """Return the disks of a pod, each once: a name, the same whoever mounts it, and whether the pod only reads."""
-    return sorted(set(_disks(spec)))
+    return sorted({(_bounded(name), read_only) for name, read_only in _disks(spec)})
+
+
+def _bounded(name: str) -> str:
+    """Return a name that a solver takes: whoever writes a pod may write anything into it."""
+    if len(name) <= _LONGEST_DISK:
+        return name
+    digest = sha256(name.encode(errors="surrogatepass")).hexdigest()
+    return f"{name[: _LONGEST_DISK // 2]} {digest}"
 
 
 def _disks(spec: PodSpec) -> Iterator[tuple[str, bool]]:

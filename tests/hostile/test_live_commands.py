@@ -17,10 +17,11 @@ from random import SystemRandom
 import pytest
 from click.testing import CliRunner
 
+from poseidon.bridge.state import BridgeState
 from poseidon.cli import main
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.doctor.cluster_checks import cluster_findings
-from poseidon.embedding import load_configuration
+from poseidon.embedding import EmbeddedScheduler, load_configuration
 from poseidon.kube.api.collections import PODS
 from poseidon.kube.api.decoding import MalformedObjectError
 from poseidon.kube.client.settings import ConnectionSettings
@@ -30,12 +31,15 @@ from poseidon.kube.watch.reflector import Reflector
 from poseidon.live.cluster import read_cluster
 from poseidon.live.explain import explain_live
 from poseidon.live.shadow import Shadow
+from poseidon.manifests.loader import ManifestError
 from poseidon.offline.audit.looking import make_audit
+from poseidon.offline.refusals import tell
 from poseidon.rescheduling.objectives import Objective, ObjectiveOptions
 from poseidon.rescheduling.planning import plan_moves
 from poseidon.ui.work.curing import cured
 from poseidon.ui.work.inputs import ClusterInput
-from tests.hostile.live_cluster import beside, hostile, kubeconfig, pod_of, serving
+from protos.firmament.v1 import scheduler_pb2 as pb
+from tests.hostile.live_cluster import beside, hostile, kubeconfig, node_of, pod_of, serving
 from tests.server.driving import running_server
 from tests.support.effort import examples
 
@@ -150,6 +154,52 @@ async def test_a_support_bundle_can_be_planned_with(tmp_path):
     plan = CliRunner().invoke(main, ["plan", "-f", str(folder / "cluster"), "-o", "json"])
     assert plan.exit_code == 0, plan.stderr
     assert "decent/fits" in {each["pod"] for each in json.loads(plan.stdout)["bindings"]}
+
+
+LONG = "x" * 2_000
+REFUSED = beside(
+    {"/api/v1/nodes": [json.dumps(node_of(LONG)).encode()]},
+    [
+        pod_of(LONG, namespace="mallory"),
+        pod_of("there", namespace="mallory", node=LONG),
+        pod_of("disk", namespace="mallory", volumes=[{"name": "v", "iscsi": {"iqn": LONG}}]),
+        *DECENT,
+    ],
+)
+"""A cluster with names that the solver refuses."""
+
+
+@pytest.mark.usefixtures("may_set_aside")
+async def test_what_the_solver_refuses_of_a_cluster_is_left_out_and_named(tmp_path):
+    for arguments in (("audit", "--tries", "1"), ("reschedule", "--dry-run")):
+        outcome = await command(tmp_path, REFUSED, *arguments)
+        assert outcome.exit_code == 0, outcome.output
+        warnings = [line for line in outcome.stderr.splitlines() if "solver does not take it" in line]
+        for name in ("Node xxx", "Pod mallory/xxx", "Pod mallory/there"):
+            assert sum(line.startswith(f"warning: {name}") for line in warnings) == 1, warnings
+        assert all(", and it is left out: " in line and len(line) < 500 for line in warnings)
+        assert "Pod mallory/disk" not in outcome.stderr
+
+
+@pytest.mark.usefixtures("may_set_aside")
+async def test_so_it_is_with_a_support_bundle_but_not_with_files(tmp_path):
+    file = tmp_path / "bundle.tar.gz"
+    outcome = await command(tmp_path, REFUSED, "support-bundle", str(file), "--firmament", "127.0.0.1:1")
+    assert outcome.exit_code == 0, outcome.output
+    with tarfile.open(file) as tar:
+        tar.extractall(tmp_path, filter="data")
+    plan = CliRunner().invoke(
+        main, ["plan", "-f", str(tmp_path / "support-bundle" / "cluster"), "-o", "json"]
+    )
+    assert plan.exit_code == 0, plan.stderr
+    assert "decent/fits" in {each["pod"] for each in json.loads(plan.stdout)["bindings"]}
+    assert plan.stderr.count("warning: Node xxx") == 1
+    sample = pb.Event(machine=pb.Machine(name=LONG))
+    state = BridgeState(BridgeConfiguration(), frozenset())
+    with pytest.raises(ManifestError) as caught:
+        tell(EmbeddedScheduler(load_configuration(None), time.time), state, [sample], is_live=False)
+    assert len(caught.value.lines) == 1
+    assert caught.value.lines[0].startswith("Node xxx")
 
 
 def test_a_file_that_somebody_names_may_still_be_refused(tmp_path):

@@ -116,6 +116,19 @@ class TestImages:
         assert [(list(each.names), each.size) for each in message.images] == [(["a@sha256:0", "b:1"], 7)]
 
 
+def test_a_disk_whose_name_is_too_long_for_a_solver_is_still_told_from_others():
+    def name_of(text):
+        message, defects = class_content(make_pod(volumes=[{"name": "v", "iscsi": {"iqn": text}}]))
+        assert not defects
+        return message.disks[0].name
+
+    one, other = name_of("x" * 5_000), name_of("x" * 5_000 + "y")
+    assert one == name_of("x" * 5_000) != other
+    assert one.startswith("iscsi xxx")
+    assert len(one) <= 1_024
+    assert name_of("short") == "iscsi short"
+
+
 def test_device_claims_keep_a_pod_pending_but_are_no_defect():
     claims = [{"name": "gpu", "resourceClaimName": "x"}]
     waiting, defects = class_content(make_pod(resourceClaims=claims))

@@ -55,6 +55,10 @@ class EventStream:
         To be gone through at once and to its end: nothing may change meanwhile.
         """
         events = self._all_events()
+        return iter(self.admitted(events))
+
+    def admitted(self, events: Iterable[pb.Event]) -> Iterable[pb.Event]:
+        """Return events without those that were refused, see ``RefusedEvents``."""
         return events if self._refused is None else self._refused.admitted(events)
 
     def _all_events(self) -> Iterator[pb.Event]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from poseidon.offline.audit.looking import cures_of
-from poseidon.offline.cluster import build
 from poseidon.offline.evictability import running_pods
 from poseidon.offline.plan import plan_of
-from poseidon.ui.work.inputs import ClusterInput, UnreadableInputError, read
+from poseidon.ui.work.inputs import ClusterInput, UnreadableInputError, built, read
 
 if TYPE_CHECKING:
     from poseidon.offline.audit.findings import Cure
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 def cured(given: ClusterInput, pod: str) -> dict[str, Any]:
     """Return ``asOf``, ``cures`` and a ``note`` of the pod ``namespace/name``. Raises ``UnreadableInputError``."""
     found = read(given)
-    cluster = build(found.manifests, found.configuration, found.now)
+    cluster = built(found)
     if pod not in cluster.pods:
         raise UnreadableInputError(f"pod {pod} is not in the cluster any more")
     known = tuple(cluster.state.snapshot())

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from poseidon.configuration.document import BridgeConfiguration
     from poseidon.manifests.loader import Manifests
+    from poseidon.offline.cluster import OfflineCluster
 
 _NAMED = 3
 """How many objects that are set aside are named; of the others it is said how many they are."""
@@ -99,6 +100,17 @@ async def _ask(given: ClusterInput) -> tuple[Manifests, str | None]:
         if (shown := await page(url)) is not None:
             return manifests, shown
     return manifests, None
+
+
+def built(found: Read) -> OfflineCluster:
+    """Return a cluster that a scheduler knows. Raises ``UnreadableInputError``."""
+    from poseidon.manifests.loader import ManifestError
+    from poseidon.offline.cluster import build
+
+    try:
+        return build(found.manifests, found.configuration, found.now)
+    except ManifestError as error:
+        raise UnreadableInputError("; ".join(error.lines)) from None
 
 
 def _configuration(path: Path | None) -> BridgeConfiguration:

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from poseidon.offline.cluster import OfflineCluster, build
+from poseidon.offline.cluster import OfflineCluster
 from poseidon.offline.plan import Plan, plan_of
-from poseidon.ui.work.inputs import ClusterInput, read
+from poseidon.ui.work.inputs import ClusterInput, built, read
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def explained(given: ClusterInput, uid: str) -> bytes | None:
 @lru_cache(maxsize=1)
 def _after_plan(given: ClusterInput) -> tuple[_Recorded, Plan]:
     found = read(given)
-    built = build(found.manifests, found.configuration, found.now)
-    parts: dict[str, Any] = {each.name: getattr(built, each.name) for each in fields(built) if each.init}
+    plain = built(found)
+    parts: dict[str, Any] = {each.name: getattr(plain, each.name) for each in fields(plain) if each.init}
     cluster = _Recorded(**parts)
     return cluster, plan_of(cluster, found.manifests)

@@ -1,0 +1,80 @@
+"""What the solver in this process would not take of a cluster: left out and named, as a bridge leaves it out.
+
+A live cluster may hold what no API server accepts by now, and whoever has written it need not wish others well. Of
+files that somebody names, such an object is a defect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from poseidon.bridge.state import BridgeState
+from poseidon.embedding import EmbeddedScheduler
+from poseidon.kube.parsing.defects import shortened
+from poseidon.manifests.loader import ManifestError
+from poseidon.manifests.wording import listed
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+_LONGEST_NAME, _LONGEST_REASON = 80, 300
+_MOST_PASSES = 64
+"""Each leaves out all events that are refused, or halves those about many tasks: 64 are more than any needs."""
+
+
+def tell(
+    scheduler: EmbeddedScheduler, state: BridgeState, events: list[pb.Event], *, is_live: bool
+) -> list[str]:
+    """Apply events; returns a line per event that is refused and left out, from then on also by ``state``.
+
+    Raises ``ManifestError`` with these lines unless the events describe a live cluster (``is_live``), and
+    ``ValueError`` for what is no single event's fault.
+    """
+    lines: list[str] = []
+    for _ in range(_MOST_PASSES):
+        try:
+            scheduler.apply(events)
+            return list(dict.fromkeys(lines))
+        except ValueError:
+            refused = scheduler.refused(events)
+            if not refused:
+                raise
+        for index, reason in refused:
+            lines.append(_line(events[index], events, reason, is_live=is_live))
+            state.event_stream.refused(events[index], reason)
+        if not is_live:
+            raise ManifestError(dict.fromkeys(lines))
+        events = list(state.event_stream.admitted(events))
+    raise ManifestError(dict.fromkeys(lines))
+
+
+def _line(event: pb.Event, events: Sequence[pb.Event], reason: str, *, is_live: bool) -> str:
+    found = listed(shortened(name, _LONGEST_NAME) for name in _about(event, events))
+    what = "the solver does not take it, and it is left out" if is_live else "the solver does not take it"
+    return f"{found}: {what}: {shortened(reason, _LONGEST_REASON)}"
+
+
+def _about(event: pb.Event, events: Sequence[pb.Event]) -> Iterator[str]:
+    """Yield kind and name of each object that an event is about; a class is about the pods that have it."""
+    body = event.WhichOneof("body")
+    if body == "machine":
+        yield f"Node {event.machine.name}"
+    elif body in ("tasks", "bound"):
+        yield from (f"Pod {uid}" for uid in _uids(event))
+    elif body == "task_class":
+        number = event.task_class.id
+        for each in events:
+            if number in (each.tasks.task_class, each.bound.task_class):
+                yield from (f"Pod {uid}" for uid in _uids(each))
+    elif body == "record":
+        yield f"{event.record.key.kind} {event.record.key.name}"
+    elif body == "machine_sample":
+        yield f"use of node {event.machine_sample.machine}"
+    elif body == "task_sample":
+        yield f"use of pod {event.task_sample.task}"
+    elif body == "job":
+        yield f"workload {event.job.name or event.job.id}"
+    else:
+        yield str(body)
+
+
+def _uids(event: pb.Event) -> Sequence[str]:
+    return event.tasks.uids or event.bound.uids
