@@ -103,11 +103,7 @@ _NAMES_OF_CUSTOM_OBJECTS = frozenset(
 
 def keep(kind: str, cut: dict[str, Any], annotations: Collection[str] = ()) -> dict[str, Any]:
     """Return a decoded object, as builtins, with what a bundle keeps of it; ``annotations``: keys that stay, too."""
-    metadata = cut.get("metadata", {})
-    given = metadata.pop("annotations", {})
-    kept = {key: value for key, value in given.items() if is_kept(key) or key in annotations}
-    if kept:
-        metadata["annotations"] = kept
+    _cut_annotations(cut, annotations)
     if kind in _BY_KIND:
         cut = _BY_KIND[kind](cut)
     if isinstance(cut.get("status"), dict):
@@ -118,6 +114,22 @@ def keep(kind: str, cut: dict[str, Any], annotations: Collection[str] = ()) -> d
 def is_kept(annotation: str) -> bool:
     """Whether placement reads an annotation."""
     return annotation in ANNOTATIONS or annotation.startswith(ANNOTATION_PREFIX)
+
+
+def _cut_annotations(value: Any, more: Collection[str]) -> None:
+    """Cut the annotations of an object, and of all templates within it."""
+    if isinstance(value, list | tuple):
+        for each in value:
+            _cut_annotations(each, more)
+    elif isinstance(value, dict):
+        metadata = value.get("metadata")
+        if isinstance(metadata, dict) and isinstance(metadata.get("annotations"), dict):
+            given = metadata.pop("annotations")
+            kept = {key: text for key, text in given.items() if is_kept(key) or key in more}
+            if kept:
+                metadata["annotations"] = kept
+        for each in value.values():
+            _cut_annotations(each, more)
 
 
 def _drop_messages(status: dict[str, Any]) -> None:

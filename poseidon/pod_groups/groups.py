@@ -69,7 +69,9 @@ class Groups(GroupMembers):
         demand = self.demand(group)
         if demand is None or not (foreign or group.schedulers or demand.by_role):
             return ""
-        self._settle(group.key)
+        if demand.by_role:
+            # Others are left as they are: who has come first to a topology group has a part in it from then on.
+            self._settle(group.key)
         placed = group.counts[Progress.PLACED] + group.counts[Progress.RUNNING]
         done = group.counts[Progress.SUCCEEDED]
         needed, waiting = demand.min_members - done, group.counts[Progress.WAITING]

@@ -38,13 +38,18 @@ def planned(seed: int, folder: Path) -> Planned:
 
 def planned_objects(objects: Sequence[Object], folder: Path, seed: int = 0) -> Planned:
     """A cluster of these objects, and the judge's namespaces."""
-    everything = [*_namespaces(), *objects]
+    # As an API server shows them: what it has not bound to volumes, no offline command binds.
+    everything = [_as_read(each) for each in (*_namespaces(), *objects)]
     path = folder / f"{seed}.json"
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": everything}), encoding="utf-8")
     plan = make_plan(load_manifests([str(path)]), load_configuration(None), 0.0, frozenset({OURS}))
     nodes = {each.pod: each.node for each in plan.bindings}
     placed = tuple(Delta(DeltaKind.PLACE, pod, nodes[pod]) for pod in plan.admitted)
     return Planned(case_of(seed, everything), plan, placed)
+
+
+def _as_read(each: Object) -> Object:
+    return {**each, "metadata": {**each["metadata"], "resourceVersion": "1"}}
 
 
 def _namespaces() -> list[Object]:

@@ -26,7 +26,7 @@ def run(*arguments):
         ("trainer", {}, {"aligned": 20, "pod-aligned": 41, "relaxed": 0, "unknown": 0}),
         (
             "pair",
-            {"aligned": "Insufficient cpu", "pod-aligned": "cannot align pod"},
+            {"aligned": "Insufficient cpu", "pod-aligned": "Insufficient cpu"},
             {"relaxed": 0, "unknown": 0},
         ),
         ("viewer", {}, {"aligned": 100, "pod-aligned": 100, "relaxed": 100, "unknown": 100}),

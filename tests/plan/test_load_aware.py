@@ -314,13 +314,16 @@ class TestBadObjects:
         assert line.startswith("warning: ")
         assert warning in line
 
-    def test_two_reports_of_one_node(self, run, write):
+    def test_of_two_reports_of_one_node_the_later_counts(self, run, write):
         file = write(node(), metric(cpu="1"), metric(cpu="95"), pod(requests={"cpu": "1"}))
         outcome = run(
             "plan", "-f", file, "--config", write(configuration(), name="c.yaml"), "--now", NOW, "-o", "json"
         )
-        assert [each["node"] for each in outcome.json["bindings"]] == ["n1"]
-        assert "metadata.name: given differently in" in outcome.stderr
+        assert outcome.json["bindings"] == []
+        [warning] = outcome.stderr.splitlines()
+        assert "NodeMetric n1" in warning
+        assert "document 2" in warning
+        assert "document 3" in warning
 
 
 class TestMetricsServer:

@@ -160,7 +160,7 @@ MUTANTS: dict[str, tuple[Patches, int]] = {
     "missed 410": (_missed_expiry, 100),
     "double eviction": (_double_eviction, 20),
     "expired lease ignored": (_ignored_expiry, 300),
-    "early shrink": (_early_shrink, 20),
+    "early shrink": (_early_shrink, 100),
 }
 """Mutants, with the number of seeds within which each is caught, at ``STEPS`` events each."""
 

@@ -40,10 +40,10 @@ def cured_manifests(objects: list[Object], pod: str, cure: Mapping[str, Any]) ->
         match step["kind"]:
             case "lower-request":
                 _lower(pods[pod]["spec"], step["subject"], step["before"], step["after"])
-            case "tolerate":
-                pods[pod]["spec"].setdefault("tolerations", []).append(_toleration(step["subject"]))
-            case "drop-constraint":
-                _drop(pods[pod]["spec"], step["subject"], step["before"])
+            case "fewer-replicas":
+                found = [each for each in found if not (each["kind"] == "Pod" and uid_of(each) == pod)]
+            case "correct-selector" | "widen-rule" | "tolerate" | "drop-constraint":
+                _change_rules(pods[pod]["spec"], step)
             case "label-node":
                 labels = nodes[step["node"]]["metadata"].setdefault("labels", {})
                 assert labels.get(step["subject"]) == step["before"]
@@ -106,6 +106,31 @@ def _toleration(subject: str) -> Object:
     key, _, value = name.partition("=")
     operator = {"operator": "Equal", "value": value} if value else {"operator": "Exists"}
     return {"key": key, "effect": effect, **operator}
+
+
+def _change_rules(spec: Object, step: Mapping[str, Any]) -> None:
+    match step["kind"]:
+        case "correct-selector":
+            _correct(spec, step["before"], step["after"])
+        case "widen-rule":
+            spec["topologySpreadConstraints"][step["before"]]["maxSkew"] = step["after"]
+        case "tolerate":
+            spec.setdefault("tolerations", []).append(_toleration(step["subject"]))
+        case _:
+            _drop(spec, step["subject"], step["before"])
+
+
+def _correct(spec: Object, before: str, after: str) -> None:
+    """Ask for the label ``after`` where a pod asks for ``before``: ``key=value``."""
+    (old, value), (key, new) = before.split("=", 1), after.split("=", 1)
+    if (spec.get("nodeSelector") or {}).get(old) == value:
+        del spec["nodeSelector"][old]
+        spec["nodeSelector"][key] = new
+        return
+    for term in spec["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]:
+        for expression in term.get("matchExpressions", ()):
+            if expression["key"] == old and value in expression.get("values", ()):
+                expression.update(key=key, values=[new])
 
 
 def _drop(spec: Object, subject: str, index: int | None) -> None:

@@ -45,6 +45,8 @@ def test_nineteen_of_twenty_cures_work(block: int, tmp_path: Path):
             for cure in cured(now, pod)["cures"]:
                 told[cure["kind"]] += 1
                 after = planned(given(tmp_path, cured_manifests(objects, pod, cure)))
+                if any(step["kind"] == "fewer-replicas" for step in cure["changes"]):
+                    continue  # the pod itself is the one that goes
                 if pod not in after.bindings:
                     failed.append(f"seed {seed}, {pod}: {cure['text']}: {after.pending[pod]}")
         seed += BLOCKS
