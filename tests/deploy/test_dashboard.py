@@ -14,10 +14,10 @@ from poseidon.ui.server.access import Access, check_exposure
 from tests.deploy.installation import installed
 from tests.deploy.manifests import DEPLOY, everything, of_kind, pod_of, rights_of
 from tests.deploy.test_rights_in_use import DEFINITIONS, full_node
+from tests.poseidon.ui.test_command import answer, ask_for_cures
 from tests.support.cluster import pod
 from tests.support.time_limits import stretch
 from tests.support.waiting import until
-from tests.ui.test_command import answer, ask_for_cures
 
 ACCOUNT = "system:serviceaccount:poseidon:dashboard"
 

@@ -30,7 +30,7 @@ from poseidon.testbed.kubeconfig import write_kubeconfig
 from poseidon.testbed.seeding import NodeShape, node
 from tests.deploy.manifests import BESIDE, DEPLOY, collection_of, everything
 from tests.documentation.markdown import ROOT, blocks, text
-from tests.end_to_end.scene import free_port
+from tests.programs.end_to_end.scene import free_port
 from tests.support.waiting import until
 
 TOKEN = "administrator"  # of a server on the loopback interface

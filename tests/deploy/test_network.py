@@ -10,7 +10,7 @@ from poseidon.kube.api.collections import APP_GROUPS, CONFIG_MAPS, NETWORK_TOPOL
 from poseidon.testbed.objects.custom_resources import validate
 from tests.deploy.manifests import DEPLOY, container_of, pod_of, rights_of
 from tests.deploy.test_commands import program
-from tests.network.definitions import definitions
+from tests.poseidon.app_network.definitions import definitions
 
 FOLDER = DEPLOY / "network"
 

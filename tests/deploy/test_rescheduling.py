@@ -18,7 +18,7 @@ from poseidon.testbed.objects.resources import PODS
 from tests.deploy.installation import installed
 from tests.deploy.manifests import everything, of_kind, rights_of
 from tests.deploy.test_rights_in_use import DEFINITIONS, full_node
-from tests.moves.test_end_to_end import owned
+from tests.poseidon.rescheduling.test_end_to_end import owned
 from tests.support.waiting import until
 
 ACCOUNT = "system:serviceaccount:poseidon:rescheduler"

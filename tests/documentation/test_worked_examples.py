@@ -22,7 +22,7 @@ from firmament.core.scheduler import Scheduler
 from firmament.solvers.ortools_solver import OrToolsSolver
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.documentation.markdown import blocks, section, text
-from tests.server.driving import Running, eventually, machine, running_server, task_class
+from tests.firmament.server.driving import Running, eventually, machine, running_server, task_class
 from tests.support.core import problem
 from tests.support.heights import with_heights
 from tests.support.tuning import PLACING

@@ -11,7 +11,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from poseidon.testbed.harness.child import Child
-from tests.end_to_end.scene import scene
+from tests.programs.end_to_end.scene import scene
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.order import MOST_WORKERS, WAITING, WHOLE, dealt, workers
+from tests.support.order import MOST_WORKERS, WAITING, WHOLE, dealt, waiting_folder, workers
 
 TESTS = Path(__file__).resolve().parents[1]
 
 
 def made(**lengths: int) -> list[str]:
-    """Tests of files, such as ``tests/demo/test_a.py::3``."""
+    """Tests of files, such as ``tests/poseidon/demo/test_a.py::3``."""
+    places = {
+        "core": "firmament/core",
+        "demo": "poseidon/demo",
+        "live": "poseidon/live",
+        "page": "poseidon/ui/browser",
+    }
     return [
-        f"tests/{file.replace('__', '/test_')}.py::{n}"
+        f"tests/{places[file.partition('__')[0]]}/test_{file.partition('__')[2]}.py::{n}"
         for file, count in lengths.items()
         for n in range(count)
     ]
@@ -23,17 +29,18 @@ def path(test: str) -> str:
 
 
 def test_each_part_begins_with_its_share():
-    tests = made(core__a=60, demo__a=4, demo__b=3, live__a=3, rounds__a=40, ui_browser__a=2, ui_browser__b=2)
+    tests = made(core__a=60, demo__a=4, demo__b=3, live__a=3, core__b=40, page__a=2, page__b=2)
     order = dealt(tests, 3, path)
     assert sorted(order) == sorted(tests)
+    core = "tests/firmament/core/test_a.py"
     first = [[path(test) for test in order[begin : begin + 5]] for begin in (0, 38, 76)]
     assert first == [
-        4 * ["tests/demo/test_a.py"] + ["tests/core/test_a.py"],
-        2 * ["tests/ui_browser/test_a.py"] + 2 * ["tests/ui_browser/test_b.py"] + ["tests/core/test_a.py"],
-        3 * ["tests/demo/test_b.py"] + 2 * ["tests/live/test_a.py"],
+        [*4 * ["tests/poseidon/demo/test_a.py"], core],
+        [*2 * ["tests/poseidon/ui/browser/test_a.py"], *2 * ["tests/poseidon/ui/browser/test_b.py"], core],
+        [*3 * ["tests/poseidon/demo/test_b.py"], *2 * ["tests/poseidon/live/test_a.py"]],
     ]
-    others = [test for test in tests if path(test).split("/")[1] not in WAITING]
-    assert [test for test in order if path(test).split("/")[1] not in WAITING] == others
+    others = [test for test in tests if not waiting_folder(path(test))]
+    assert [test for test in order if not waiting_folder(path(test))] == others
 
 
 def test_few_tests_and_many_parts():

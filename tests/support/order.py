@@ -14,26 +14,26 @@ T = TypeVar("T")
 WAITING: Final = frozenset(
     {
         "benchmarks",
-        "demo",
         "deploy",
-        "doctor",
-        "end_to_end",
-        "inspection",
-        "live",
-        "moves",
-        "network",
-        "newer_features",
-        "server",
-        "simulated",
-        "topology_bridge",
-        "tracing",
-        "ui",
-        "ui_browser",
+        "firmament/inspection",
+        "firmament/server",
+        "poseidon/app_network",
+        "poseidon/demo",
+        "poseidon/doctor",
+        "poseidon/group_trees",
+        "poseidon/live",
+        "poseidon/rescheduling",
+        "poseidon/testbed",
+        "poseidon/ui",
+        "poseidon/ui/browser",
+        "programs/end_to_end",
+        "programs/newer_features",
+        "programs/tracing",
     }
 )
 """Folders of tests that start processes, or wait for servers in this one."""
 
-WHOLE: Final = frozenset({"ui_browser"})
+WHOLE: Final = frozenset({"poseidon/ui/browser"})
 """Folders whose tests share something that takes long to start: one worker begins with all of them."""
 
 WORKERS_PER_CORE: Final = 3
@@ -48,20 +48,28 @@ def workers(cores: int) -> int:
     return min(WORKERS_PER_CORE * cores, MOST_WORKERS)
 
 
+def waiting_folder(path: str) -> str:
+    """The innermost folder of ``WAITING`` that a file below ``tests/`` is in; empty if it is in none."""
+    folder = path.removeprefix("tests/").rpartition("/")[0]
+    while folder and folder not in WAITING:
+        folder = folder.rpartition("/")[0]
+    return folder
+
+
 def dealt(tests: Sequence[T], parts: int, path: Callable[[T], str]) -> list[T]:
     """The tests in an order whose equal parts each begin with their share of those that wait.
 
-    ``path`` says where a test is, such as ``tests/demo/test_command.py``. Tests of one file stay together as far as
-    parts of equal length allow; what is in no folder of ``WAITING`` keeps its order.
+    ``path`` says where a test is, such as ``tests/poseidon/demo/test_command.py``. Tests of one file stay together
+    as far as parts of equal length allow; what is in no folder of ``WAITING`` keeps its order.
     """
     units: dict[str, list[T]] = {}
     others: list[T] = []
     for test in tests:
-        folder = path(test).rpartition("/")[0].split("/")[1:2]
-        if not folder or folder[0] not in WAITING:
+        folder = waiting_folder(path(test))
+        if not folder:
             others.append(test)
         else:
-            units.setdefault(folder[0] if folder[0] in WHOLE else path(test), []).append(test)
+            units.setdefault(folder if folder in WHOLE else path(test), []).append(test)
     shares: list[list[T]] = [[] for _ in range(parts)]
     for unit in sorted(units.values(), key=len, reverse=True):
         min(shares, key=len).extend(unit)

@@ -27,8 +27,8 @@ from poseidon.kube.client.transport import Transport
 from poseidon.kube.environment import Environment, WatchOptions
 from poseidon.kube.watch.reflector import Reflector
 from poseidon.kube.write.binder import BinderOptions
-from tests.bridge.scripted_solver import ScriptedSolver, running_solver
-from tests.bridge.solver_view import BOUND, PENDING
+from tests.poseidon.bridge.scripted_solver import ScriptedSolver, running_solver
+from tests.poseidon.bridge.solver_view import BOUND, PENDING
 from tests.support.waiting import until
 
 ROOT = Path(poseidon.__file__).resolve().parents[1]

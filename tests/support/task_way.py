@@ -18,7 +18,7 @@ from firmament.solvers.ortools_solver import OrToolsSolver
 from firmament.wire.events import events_from_proto
 from firmament.wire.rounds import encode_round
 from protos.firmament.v1 import scheduler_pb2 as pb
-from tests.server.driving import machine, task_class, tasks
+from tests.firmament.server.driving import machine, task_class, tasks
 
 ROOT = Path(firmament.__file__).resolve().parents[1]
 FOLDERS = ("firmament", "cost_models")

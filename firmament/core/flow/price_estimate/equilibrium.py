@@ -54,8 +54,8 @@ class Spread:
 
 
 _QUIET = np.errstate(invalid="ignore")
-"""All numbers stay finite, whatever the market (``tests/flow/test_extreme_markets.py``). So where numpy tells of an
-invalid operation, which a processor flags for all lanes of a register, it was on none of them."""
+"""All numbers stay finite, whatever the market (``tests/firmament/core/flow/test_extreme_markets.py``). So where numpy
+tells of an invalid operation, which a processor flags for all lanes of a register, it was on none of them."""
 
 
 @_QUIET

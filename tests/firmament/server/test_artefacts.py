@@ -1,0 +1,186 @@
+"""Rounds saved by the server, and ``firmament replay`` on what it saved."""
+
+from __future__ import annotations
+
+import errno
+import json
+import logging
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from firmament.cli import main
+from firmament.server.saving import (
+    ArtefactFolder,
+    ArtefactFolderError,
+    ArtefactWriter,
+    saved_rounds,
+)
+from tests.firmament.artefacts.rounds import configuration, files, record
+from tests.firmament.server.driving import eventually, machine, running_server, task_class, tasks
+from tests.support.waiting import until
+
+FILES = {
+    "round.json", "problem.npz", "network.dimacs", "network.json", "flow.dimacs", "deltas.json", "costs.json",
+}  # fmt: skip
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, arguments)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(each.name for each in folder.iterdir())
+
+
+# --- the folder -----------------------------------------------------------------------------------------------
+
+
+def test_only_the_newest_rounds_are_kept(tmp_path):
+    folder = ArtefactFolder(tmp_path / "new" / "rounds", keep=2)
+    for number in range(5):
+        folder.save({"n": str(number).encode()})
+    assert names(tmp_path / "new" / "rounds") == ["round-00000004", "round-00000005"]
+    assert (tmp_path / "new" / "rounds" / "round-00000005" / "n").read_bytes() == b"4"
+
+
+def test_numbers_go_on_and_foreign_files_stay(tmp_path):
+    ArtefactFolder(tmp_path, keep=5).save({})
+    (tmp_path / ".unfinished-2").mkdir()
+    (tmp_path / ".unfinished-2" / "half").touch()
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "round-x").touch()
+    assert ArtefactFolder(tmp_path, keep=1).save({}).name == "round-00000002"
+    assert names(tmp_path) == ["notes", "round-00000002", "round-x"]
+
+
+def test_a_folder_that_cannot_be_written_to_is_an_error_in_one_line(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(
+        ArtefactFolderError, match=r"--artefacts: .*file/x cannot be written to: Not a directory"
+    ):
+        ArtefactFolder(tmp_path / "file" / "x", keep=1)
+    done = run("serve", "--listen", "127.0.0.1:0", "--artefacts", str(tmp_path / "file" / "x"))
+    assert done.exit_code == 2
+    assert done.stderr.count("\n") == 1
+
+
+# --- the writer -----------------------------------------------------------------------------------------------
+
+
+async def test_rounds_that_cannot_be_saved_are_left_out_and_told_once(tmp_path, monkeypatch, caplog):
+    config = configuration()
+    done = record(config)
+    folder = tmp_path / "rounds"
+    writer = ArtefactWriter(ArtefactFolder(folder, 3), config)
+    real = Path.write_bytes
+
+    def full(path: Path, content: bytes) -> int:
+        if folder in path.parents:
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        return real(path, content)
+
+    with caplog.at_level(logging.WARNING), monkeypatch.context() as patched:
+        patched.setattr(Path, "write_bytes", full)
+        for _ in range(3):
+            writer.record(done)
+        await until(writer.idle)
+    assert saved_rounds(folder) == []
+    assert [text.count("No space left on device") for text in caplog.messages] == [1]
+    with caplog.at_level(logging.WARNING):
+        writer.record(done)
+        writer.close()
+    assert [path.name for _, path in saved_rounds(folder)] == ["round-00000001"]
+    assert caplog.messages[1:] == ["rounds not saved in all left_out=3"]
+    writer.close()
+
+
+def test_rounds_that_come_too_fast_are_left_out(tmp_path, caplog):
+    config = configuration()
+    done = record(config)
+    writer = ArtefactWriter(ArtefactFolder(tmp_path, 100), config)
+    with caplog.at_level(logging.WARNING):
+        for _ in range(200):
+            writer.record(done)
+        writer.close(30.0)
+    kept = len(saved_rounds(tmp_path))
+    assert 0 < kept < 100
+    assert len(caplog.messages) == 2
+    assert "faster than they can be saved" in caplog.messages[0]
+    assert caplog.messages[1] == f"rounds not saved in all left_out={200 - kept}"
+
+
+# --- the server and the command -------------------------------------------------------------------------------
+
+
+async def test_a_server_saves_its_rounds_and_they_replay_the_same(tmp_path):
+    async with running_server(artefacts=ArtefactFolder(tmp_path, 10)) as running:
+        driver = await running.driving(machine("m1", cpu=250), machine("m2", cpu=250), task_class())
+        await driver.events(tasks("a", "b", "c"))
+        await driver.until(lambda: len(driver.placed) == 3)
+        await driver.events(tasks("d", "e"))
+        await driver.until(lambda: len(driver.placed) + len(driver.unscheduled) == 5)
+        await eventually(lambda: len(saved_rounds(tmp_path)) == 2)
+    for _, folder in saved_rounds(tmp_path):
+        assert set(names(folder)) == FILES
+    first = json.loads((tmp_path / "round-00000001" / "deltas.json").read_text())
+    assert {delta["uid"] for delta in first["deltas"]} == {"a", "b", "c"}
+
+    done = run("replay", str(tmp_path), "-o", "json")
+    assert done.exit_code == 0, done.stderr
+    rounds = json.loads(done.stdout)["rounds"]
+    assert [(each["cluster"], each["same"], each["placed"]) for each in rounds] == [
+        ("c", True, 3),
+        ("c", True, 1),
+    ]
+    assert all(each["then"]["cost"] == each["now"]["cost"] for each in rounds)
+
+    table = run("replay", str(tmp_path / "round-00000002"))
+    assert table.exit_code == 0
+    assert "round-00000002" in table.stdout
+    assert "round-00000001" not in table.stdout
+
+
+def saved(folder: Path, **content: bytes | None) -> Path:
+    """A saved round with some files replaced; None leaves one out. Underscores stand for dots."""
+    folder.mkdir()
+    changes = {name.replace("_", "."): change for name, change in content.items()}
+    for name, written in {**files(), **changes}.items():
+        if written is not None:
+            (folder / name).write_bytes(written)
+    return folder
+
+
+def test_replay_needs_only_two_of_the_files(tmp_path):
+    folder = saved(tmp_path / "r", network_dimacs=None, network_json=None, flow_dimacs=None, costs_json=None)
+    assert run("replay", str(folder)).exit_code == 0
+
+
+def test_another_placement_ends_with_status_1(tmp_path):
+    from firmament.artefacts.saved_arrays import encode_arrays
+    from firmament.artefacts.saving import decode_round
+    from firmament.core.flow.problem import Assignments
+
+    problem = decode_round(files()).problem
+    done = run("replay", str(saved(tmp_path / "r", problem_npz=encode_arrays(problem, Assignments.empty()))))
+    assert done.exit_code == 1
+    assert "moved" in done.stdout
+
+
+def test_what_cannot_be_replayed_is_told_in_one_line(tmp_path):
+    (tmp_path / "empty").mkdir()
+    cases = {
+        tmp_path / "absent": "No such file or directory",
+        tmp_path / "empty": "holds no saved round",
+        saved(tmp_path / "a", problem_npz=b"x"): "problem.npz: is no readable .npz file",
+        saved(tmp_path / "b", problem_npz=None): "problem.npz: is missing",
+        saved(tmp_path / "c", round_json=b"{"): "round.json: is not JSON",
+    }
+    for path, fault in cases.items():
+        done = run("replay", str(path))
+        assert done.exit_code == 2
+        assert str(path) in done.stderr
+        assert fault in done.stderr
+        assert done.stderr.count("\n") == 1
+        assert done.stdout == ""

@@ -1,0 +1,368 @@
+"""List and watch, and what is done when either breaks."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import asynccontextmanager
+from random import Random
+
+import msgspec
+import pytest
+from aiohttp import web
+from prometheus_client import CollectorRegistry
+
+from poseidon.kube.api.nodes import Node
+from poseidon.kube.api.resource import Resource
+from poseidon.kube.client.metrics import KubeMetrics
+from poseidon.kube.client.settings import ConnectionSettings
+from poseidon.kube.client.transport import Transport
+from poseidon.kube.environment import Environment, ReflectorOptions
+from poseidon.kube.watch.reflector import Reflector
+from poseidon.testbed.api_server.options import ClusterOptions
+from poseidon.testbed.api_server.server import SimulatedCluster
+from tests.poseidon.kube.scripted_api import listing, node, scripted, status, watch
+from tests.support.waiting import until
+
+NODES = Resource("nodes", "/api/v1/nodes", Node)
+QUICK = ReflectorOptions(page_size=3, absent_seconds=0.05, backoff_initial=0.01, backoff_cap=0.02)
+
+
+class Store:
+    """A handler that keeps what it is told."""
+
+    def __init__(self):
+        self.objects = {}
+        self.batches = []
+        self.gone = []
+
+    def take(self, changes):
+        self.batches.append(len(changes))
+        for change in changes:
+            if change.object is None:
+                self.gone.append(change.uid)
+                self.objects.pop(change.uid, None)
+            else:
+                self.objects[change.uid] = change.object
+
+    @property
+    def names(self):
+        return sorted(item.metadata.name for item in self.objects.values())
+
+
+class Watching:
+    """A reflector at work."""
+
+    def __init__(self, url, resource=NODES, options=QUICK):
+        self.store = Store()
+        self.registry = CollectorRegistry()
+        self.transport = Transport(ConnectionSettings(url), clock=time.monotonic)
+        self.reflector = Reflector(
+            Environment(self.transport, KubeMetrics(self.registry), Random(1), reflector=options),
+            resource,
+            self.store.take,
+        )
+
+    def count(self, name, **labels):
+        return self.registry.get_sample_value(name, {"resource": "nodes", **labels}) or 0
+
+    def relists(self, reason):
+        return self.count("poseidon_watch_relists_total", reason=reason)
+
+    async def __aenter__(self):
+        self.running = asyncio.create_task(self.reflector.run())
+        return self
+
+    async def __aexit__(self, *_):
+        self.running.cancel()
+        await asyncio.gather(self.running, return_exceptions=True)
+        await self.transport.close()
+
+
+def is_watch(request):
+    return "watch" in request.query
+
+
+async def hang(request):
+    return await watch(request, then="hang")
+
+
+# --- single faults, scripted ------------------------------------------------------------------------------------------
+
+
+async def test_pages_are_handed_on_as_they_come_and_the_watch_begins_at_their_version():
+    async def answer(request):
+        if is_watch(request):
+            assert request.query["resourceVersion"] == "10"
+            assert request.query["allowWatchBookmarks"] == "true"
+            assert 300 <= int(request.query["timeoutSeconds"]) <= 600
+            return await watch(request, ("ADDED", node("d", 11)), ("DELETED", node("a", 12)), then="hang")
+        assert request.query["limit"] == "3"
+        if "continue" not in request.query:
+            return listing(10, node("a", 1), node("b", 2), token="more")
+        assert request.query["continue"] == "more"
+        return listing(10, node("c", 3))
+
+    async with scripted(answer) as (_, url), Watching(url) as watching:
+        await until(lambda: watching.store.names == ["b", "c", "d"])
+        assert watching.store.batches[:2] == [2, 1]
+        assert watching.reflector.has_synced
+        assert watching.reflector.has_synced
+
+
+async def test_lines_of_one_read_are_one_batch():
+    async def answer(request):
+        if is_watch(request):
+            lines = [msgspec.json.encode({"type": "ADDED", "object": node(f"n{i}", i)}) for i in range(100)]
+            response = web.StreamResponse()
+            await response.prepare(request)
+            await response.write(b"\n".join(lines) + b"\n")
+            await asyncio.Event().wait()
+        return listing(1)
+
+    async with scripted(answer) as (_, url), Watching(url) as watching:
+        await until(lambda: len(watching.store.objects) == 100)
+        assert len(watching.store.batches) <= 3
+
+
+async def test_a_list_that_expires_between_pages_begins_anew():
+    expired = [True]
+
+    async def answer(request):
+        if is_watch(request):
+            return await hang(request)
+        if "continue" not in request.query:
+            return listing(10, node("a", 1), token="more")
+        if expired.pop() if expired else False:
+            return status(410, "Expired", "The provided continue parameter is too old")
+        return listing(12, node("b", 2))
+
+    async with scripted(answer) as (_, url), Watching(url) as watching:
+        await until(lambda: watching.reflector.has_synced)
+        assert watching.store.names == ["a", "b"]
+        assert watching.relists("expired") == 1
+
+
+@pytest.mark.parametrize("how", ["http", "event"])
+async def test_an_expired_watch_lists_anew_and_reports_what_vanished(how):
+    lists = iter([listing(10, node("a", 1), node("b", 2)), listing(20, node("b", 2), node("c", 15))])
+    watches = []
+
+    async def answer(request):
+        if not is_watch(request):
+            return next(lists)
+        watches.append(request.query["resourceVersion"])
+        if len(watches) > 1:
+            return await hang(request)
+        if how == "http":
+            return status(410, "Expired", "too old resource version")
+        gone = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old resource version"}
+        return await watch(request, ("ERROR", gone))
+
+    async with scripted(answer) as (_, url), Watching(url) as watching:
+        await until(lambda: len(watches) == 2)
+        assert watching.store.names == ["b", "c"]
+        assert watching.store.gone == ["a"]
+        assert watches == ["10", "20"]
+        assert watching.relists("expired") == 1
+        assert watching.reflector.has_synced
+
+
+async def test_a_namesake_that_came_during_a_relist_replaces_the_old_object():
+    lists = iter([listing(10, node("a", 1, "old")), listing(20, node("a", 15, "new"))])
+    watches = []
+
+    async def answer(request):
+        if not is_watch(request):
+            return next(lists)
+        watches.append(request)
+        return status(410, "Expired", "old") if len(watches) == 1 else await hang(request)
+
+    async with scripted(answer) as (_, url), Watching(url) as watching:
+        await until(lambda: len(watches) == 2)
+        assert set(watching.store.objects) == {"new"}
+        assert watching.store.gone == ["old"]
+
+
+async def test_a_broken_stream_resumes_after_the_last_bookmark():
+    watches: list[str] = []
+
+    async def answer(request):
+        if not is_watch(request):
+            return listing(43 if watches else 10)
+        watches.append(request.query["resourceVersion"])
+        if len(watches) == 1:
+            bookmark = {"kind": "Node", "metadata": {"resourceVersion": "42"}}
+            return await watch(request, ("ADDED", node("a", 11)), ("BOOKMARK", bookmark), then="break")
+        if len(watches) == 2:
+            return await watch(request, ("ADDED", node("b", 43)), then="break")
+        return await hang(request)
+
+    async with scripted(answer) as (_, url), Watching(url) as watching:
+        await until(lambda: len(watches) == 3)
+        assert watches == ["10", "42", "43"]
+        assert watching.store.names == ["a", "b"]
+        assert watching.relists("start") == 1
+
+
+async def test_a_server_that_fails_is_asked_again_and_logged_once(caplog):
+    answers = []
+
+    async def answer(request):
+        if is_watch(request):
+            return await hang(request)
+        answers.append(request)
+        if len(answers) < 5:
+            return status(500, "InternalError", "etcd is away")
+        return listing(10, node("a", 1))
+
+    async with scripted(answer) as (_, url), Watching(url) as watching:
+        await until(lambda: watching.store.names == ["a"])
+    warnings = [r for r in caplog.records if r.levelname == "WARNING"]
+    assert len(warnings) == 1
+    assert "etcd is away" in warnings[0].message
+
+
+async def test_watches_that_break_again_and_again_end_in_a_new_list():
+    async def answer(request):
+        if not is_watch(request):
+            return listing(10, node("a", 1))
+        return status(500, "InternalError", "no")
+
+    async with scripted(answer) as (_, url), Watching(url) as watching:
+        await until(lambda: watching.relists("broken") >= 1)
+
+
+async def test_one_odd_object_does_not_spoil_the_rest(caplog):
+    odd = {"metadata": {"name": "odd", "uid": "odd", "resourceVersion": "12"}, "spec": {"taints": 5}}
+
+    async def answer(request):
+        if not is_watch(request):
+            return listing(10, node("a", 1), odd)
+        return await watch(request, ("ADDED", odd), ("ADDED", node("b", 13)), then="hang")
+
+    async with scripted(answer) as (_, url), Watching(url) as watching:
+        await until(lambda: watching.store.names == ["a", "b"])
+        assert watching.count("poseidon_rejected_objects_total") == 2
+    assert "name=odd" in caplog.text
+
+
+# --- against the simulated cluster ------------------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def running(**options):
+    cluster = SimulatedCluster(ClusterOptions(**options))
+    await cluster.start()
+    try:
+        yield cluster, Transport(ConnectionSettings(cluster.url), clock=time.monotonic)
+    finally:
+        await cluster.stop()
+
+
+async def create(client, path, **obj):
+    return msgspec.json.decode(await client.post(path, msgspec.json.encode(obj)))
+
+
+async def create_node(client, name):
+    await create(client, "/api/v1/nodes", apiVersion="v1", kind="Node", metadata={"name": name})
+
+
+async def test_everything_arrives_from_the_simulated_cluster():
+    async with running() as (cluster, client), client:
+        for index in range(10):
+            await create_node(client, f"n{index}")
+        async with Watching(cluster.url) as watching:
+            await until(lambda: watching.reflector.has_synced)
+            assert len(watching.store.names) == 10
+            await create_node(client, "late")
+            await until(lambda: "late" in watching.store.names)
+        assert watching.store.batches[:4] == [3, 3, 3, 1]
+
+
+async def test_a_restarted_cluster_with_other_contents_is_taken_as_it_is():
+    first = SimulatedCluster()
+    await first.start()
+    port = int(first.url.rpartition(":")[2])
+    async with Transport(ConnectionSettings(first.url), clock=time.monotonic) as client:
+        await create_node(client, "old")
+        async with Watching(first.url) as watching:
+            await until(lambda: watching.store.names == ["old"])
+            await first.stop()
+            second = SimulatedCluster(ClusterOptions(history=1))
+            await second.start(port=port)
+            try:
+                for index in range(4):
+                    await create_node(client, f"n{index}")
+                await until(lambda: watching.store.names == ["n0", "n1", "n2", "n3"])
+            finally:
+                await second.stop()
+
+
+async def test_a_resource_that_is_installed_later_is_picked_up():
+    resource = Resource("nodes", "/apis/example.com/v1/widgets", Node)
+    definition = {
+        "group": "example.com",
+        "scope": "Cluster",
+        "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
+        "versions": [{"name": "v1", "served": True, "storage": True}],
+    }
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    async with running() as (cluster, client), client, Watching(cluster.url, resource) as watching:
+        await until(lambda: watching.reflector.has_synced)
+        assert not watching.store.objects
+        await create(
+            client,
+            path,
+            apiVersion="apiextensions.k8s.io/v1",
+            kind="CustomResourceDefinition",
+            metadata={"name": "widgets.example.com"},
+            spec=definition,
+        )
+        await create(
+            client, resource.path, apiVersion="example.com/v1", kind="Widget", metadata={"name": "one"}
+        )
+        await until(lambda: watching.store.names == ["one"])
+        assert watching.reflector.has_synced
+
+
+VERSIONS = Resource("nodes", "/new/nodes", Node, other_paths=("/newer/nodes", "/api/v1/nodes"))
+
+
+async def test_a_resource_is_followed_in_the_version_that_is_served_also_while_that_changes():
+    """The server is upgraded: it breaks the watch, and serves the same objects under another path alone."""
+    served, upgraded = ["/api/v1/nodes"], asyncio.Event()
+
+    async def answer(request):
+        if request.path not in served:
+            return status(404, "NotFound", "the server could not find the requested resource")
+        if not is_watch(request):
+            return listing(10, node("a", 1), node("b", 2))
+        if upgraded.is_set():
+            return await hang(request)
+        await upgraded.wait()
+        return await watch(request, then="break")
+
+    async with scripted(answer) as (_, url), Watching(url, VERSIONS) as watching:
+        await until(lambda: watching.store.names == ["a", "b"])
+        assert watching.reflector.path == "/api/v1/nodes"
+        served[:] = ["/newer/nodes"]
+        upgraded.set()
+        await until(lambda: watching.reflector.path == "/newer/nodes")
+        await until(lambda: watching.relists("served") == 1)
+        await until(lambda: sum(watching.store.batches) == 4)
+        assert not watching.store.gone
+        served.append("/new/nodes")  # what is served already is not left for what is preferred
+        assert watching.reflector.path == "/newer/nodes"
+
+
+async def test_a_resource_that_is_served_in_no_version_is_absent():
+    async def answer(request):
+        return status(404, "NotFound", "the server could not find the requested resource")
+
+    async with scripted(answer) as (api, url), Watching(url, VERSIONS) as watching:
+        await watching.reflector.wait_synced()
+        assert [path.partition("?")[0] for _, path, _, _ in api.requests[:3]] == [
+            VERSIONS.path,
+            *VERSIONS.other_paths,
+        ]

@@ -1,0 +1,259 @@
+"""Two bridges of one cluster over HTTP: the standby follows and writes nothing, and takes over when it may."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from contextlib import AsyncExitStack
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+
+from poseidon.bridge.options import BridgeOptions
+from poseidon.bridge.runner import BridgeProcess
+from poseidon.bridge.supervisor import Supervisor
+from poseidon.kube.client.errors import ApiError, NotLeaderError
+from poseidon.kube.client.media_types import MERGE_PATCH
+from poseidon.kube.client.settings import ConnectionSettings
+from poseidon.kube.client.transport import Transport
+from poseidon.kube.environment import Environment
+from poseidon.leadership.election import FENCING, Role
+from poseidon.leadership.elector import Elector, LeadershipLostError, own_namespace
+from poseidon.leadership.options import LeaderElectionOptions
+from poseidon.lifecycle.phases import Stories
+from poseidon.testbed.api_server.server import SimulatedCluster
+from protos.conventions.logs import JsonFormatter
+from tests.poseidon.bridge.scripted_solver import ScriptedSolver, running_solver
+from tests.poseidon.bridge.test_bridge import QUICK, Api, bound_pods
+from tests.support.time_limits import stretch
+from tests.support.waiting import until
+
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/default/leases/poseidon"
+OPTIONS = LeaderElectionOptions(leader_elect=True, lease_duration=2.0, renew_deadline=1.5, retry_period=0.2)
+
+
+class Solver(ScriptedSolver):
+    """A solver and where it listens."""
+
+    port = 0
+
+
+class Member:
+    """A bridge that stands for election: its process's parts, without the process."""
+
+    def __init__(self, name: str, url: str, port: int, stack: AsyncExitStack) -> None:
+        settings = ConnectionSettings(url)
+        self.free = Transport(settings, clock=time.monotonic, user_agent=f"{name}-free")
+        self.elector = Elector(Environment(self.free, random=Random(name)), OPTIONS, name)
+        self.fenced = Transport(
+            settings, clock=time.monotonic, user_agent=name, permit=self.elector.may_write
+        )
+        self.supervisor = Supervisor(
+            BridgeProcess(
+                Environment(self.fenced, random=Random(name)),
+                Stories(time.monotonic),
+                leadership=self.elector,
+            ),
+            BridgeOptions((f"127.0.0.1:{port}",), session=QUICK, instance=name),
+            f"needs.{name}",
+            standby_seconds=0.1,
+        )
+        self.stop = asyncio.Event()
+        self.running = asyncio.create_task(self.supervisor.run(self.stop))
+        stack.push_async_callback(self.end)
+
+    def value(self, metric: str) -> float | None:
+        return self.supervisor.registry.get_sample_value(metric)
+
+    @property
+    def knows(self) -> float:
+        return (self.value("poseidon_nodes") or 0) + (self.value("poseidon_pending_pods") or 0)
+
+    async def kill(self) -> None:
+        """End it as SIGKILL would: it gives nothing back."""
+        self.running.cancel()
+        await asyncio.gather(self.running, return_exceptions=True)
+        await self.fenced.close()
+        await self.free.close()
+
+    async def end(self) -> None:
+        self.stop.set()
+        await asyncio.gather(self.running, return_exceptions=True)
+        await self.fenced.close()
+        await self.free.close()
+
+
+@pytest.fixture
+async def cluster():
+    cluster = SimulatedCluster()
+    await cluster.start()
+    yield cluster
+    await cluster.stop()
+
+
+@pytest.fixture
+async def api(cluster):
+    api = Api(cluster.url)
+    await api.node("n1")
+    yield api
+    await api.transport.close()
+
+
+@pytest.fixture
+async def stack():
+    async with AsyncExitStack() as stack:
+        yield stack
+
+
+@pytest.fixture
+async def solver(stack):
+    solver = Solver()
+    solver.place_all = True
+    solver.observers = "needs."
+    solver.port = await stack.enter_async_context(running_solver(solver))
+    return solver
+
+
+async def lease(api: Api) -> Any:
+    """Return the Lease, None if there is none."""
+    try:
+        return msgspec.json.decode(await api.transport.get(LEASE))
+    except ApiError:
+        return None
+
+
+async def test_the_standby_binds_what_comes_after_its_leader_was_killed(cluster, api, solver, stack, caplog):
+    caplog.set_level(logging.INFO, "poseidon")
+    first = Member("first", cluster.url, solver.port, stack)
+    await until(lambda: solver.synced)
+    second = Member("second", cluster.url, solver.port, stack)
+    await api.pod("a")
+    await until(lambda: len(solver.reports) == 1)
+    await until(lambda: second.knows)
+    assert not second.elector.may_write()
+    assert solver.streams == 1
+    assert (first.value("poseidon_leader"), second.value("poseidon_leader")) == (1, 0)
+    number = solver.hellos[-1].fencing
+    await first.kill()
+    killed = time.monotonic()
+    await api.pod("b")
+    await until(lambda: len(solver.reports) == 2)
+    assert time.monotonic() - killed < stretch(OPTIONS.lease_duration + 1)
+    assert set(await bound_pods(api)) == {"a", "b"}
+    assert second.elector.role is Role.LEADER
+    assert solver.hellos[-1].fencing == second.elector.fencing > number
+    lines = [json.loads(JsonFormatter().format(each)) for each in caplog.records]
+    told = [line for line in lines if line["logger"] == "leadership.elector"]
+    assert {line["msg"] for line in told} >= {"standing by", "leading"}
+    assert all({"lease", "leader"} <= line.keys() for line in told if line["msg"] == "standing by")
+
+
+async def test_a_leader_that_leaves_in_order_is_followed_at_once(cluster, api, solver, stack):
+    first = Member("first", cluster.url, solver.port, stack)
+    await until(lambda: solver.synced)
+    second = Member("second", cluster.url, solver.port, stack)
+    await until(lambda: second.knows)
+    first.stop.set()
+    left = time.monotonic()
+    await first.running
+    await until(lambda: second.elector.role is Role.LEADER)
+    assert time.monotonic() - left < stretch(OPTIONS.lease_duration / 2)
+    await api.pod("b")
+    await until(lambda: solver.reports)
+    with pytest.raises(NotLeaderError):
+        await first.fenced.post("/api/v1/namespaces/default/pods", b"{}")
+
+
+async def test_a_standby_learns_in_time_that_the_solver_needs_something_else(cluster, api, solver, stack):
+    first = Member("first", cluster.url, solver.port, stack)
+    await until(lambda: solver.synced)
+    second = Member("second", cluster.url, solver.port, stack)
+    await until(lambda: second.knows)
+    before, leading = second.supervisor.registry, first.supervisor.registry
+    solver.needs = frozenset({"labels:tier"})
+    await until(lambda: second.supervisor.registry is not before and second.knows)
+    assert first.supervisor.registry is leading, "who leads is told by its stream"
+    ready = second.supervisor.registry
+    await first.kill()
+    await api.pod("b")
+    await until(lambda: solver.reports)
+    assert second.supervisor.registry is ready, "nothing is read anew"
+    assert second.elector.role is Role.LEADER
+
+
+async def test_a_standby_writes_nothing(cluster, api, solver, stack):
+    Member("first", cluster.url, solver.port, stack)
+    await until(lambda: solver.synced)
+    second = Member("second", cluster.url, solver.port, stack)
+    await until(lambda: second.knows)
+    with pytest.raises(NotLeaderError, match="does not lead"):
+        await second.fenced.post("/api/v1/namespaces/default/pods", b"{}")
+    with pytest.raises(NotLeaderError):
+        await second.fenced.delete("/api/v1/namespaces/default/pods/x")
+    with pytest.raises(NotLeaderError):
+        await second.fenced.patch("/api/v1/namespaces/default/pods/x", b"{}")
+    assert b"items" in await second.fenced.get("/api/v1/pods")
+
+
+async def test_who_is_displaced_ends_without_another_write(cluster, api, solver, stack):
+    first = Member("first", cluster.url, solver.port, stack)
+    await until(lambda: solver.synced)
+    spec = {"holderIdentity": "somebody", "renewTime": "2030-01-01T00:00:00.000000Z"}
+    await api.transport.patch(LEASE, msgspec.json.encode({"spec": spec}), MERGE_PATCH)
+    with pytest.raises(LeadershipLostError, match="taken by another"):
+        await first.running
+    assert not first.elector.may_write()
+
+
+async def test_a_leader_that_cannot_renew_stops_writing_and_ends(cluster, api, solver, stack):
+    first = Member("first", cluster.url, solver.port, stack)
+    await until(lambda: solver.synced)
+    await cluster.stop()
+    with pytest.raises(LeadershipLostError, match="not renewed in time"):
+        await asyncio.wait_for(first.running, stretch(OPTIONS.renew_deadline + 1))
+    assert not first.elector.may_write()
+
+
+async def test_a_lease_that_somebody_deletes_is_written_again(cluster, api, solver, stack):
+    first = Member("first", cluster.url, solver.port, stack)
+    await until(lambda: solver.synced)
+    fencing = (await lease(api))["metadata"]["annotations"][FENCING]
+    await api.transport.delete(LEASE)
+    await until(lambda: lease(api))
+    found = await lease(api)
+    assert found["spec"]["holderIdentity"] == "first"
+    assert found["metadata"]["annotations"][FENCING] == fencing
+    assert first.elector.may_write()
+
+
+def test_the_namespace_is_that_of_the_pod(tmp_path):
+    (tmp_path / "namespace").write_text("scheduling\n")
+    assert own_namespace(tmp_path / "namespace") == "scheduling"
+    assert own_namespace(tmp_path / "none") == "default"
+
+
+async def test_a_renewal_under_way_does_not_keep_the_lease_from_being_given_back(
+    cluster, api, solver, stack, monkeypatch
+):
+    first = Member("first", cluster.url, solver.port, stack)
+    await until(lambda: solver.synced)
+    patch, gate, begun, in_turn = first.free.patch, asyncio.Event(), asyncio.Event(), asyncio.Lock()
+
+    async def slow(*given: Any) -> bytes:
+        begun.set()
+        async with in_turn:
+            await gate.wait()
+            return await patch(*given)
+
+    monkeypatch.setattr(first.free, "patch", slow)
+    await begun.wait()
+    leaving = asyncio.create_task(first.elector.release())
+    await asyncio.sleep(0)
+    gate.set()
+    await leaving
+    assert "holderIdentity" not in (await lease(api))["spec"]
+    assert not first.elector.may_write()

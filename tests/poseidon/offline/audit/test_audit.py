@@ -1,0 +1,345 @@
+"""`poseidon audit` of files and of a live cluster: its moves keep every rule, and what must not move stays."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from poseidon.cli import main
+from poseidon.testbed.api_server.bulk import create_object
+from poseidon.testbed.kubeconfig import write_kubeconfig
+from poseidon.testbed.seeding import NodeShape
+from tests.poseidon.offline.objects import node, pod, pod_group
+from tests.programs.end_to_end.scene import free_port, scene
+from tests.support.cluster import pod as api_pod
+
+EXAMPLE = Path(__file__).resolve().parents[4] / "examples" / "12-audit"
+HOST = "kubernetes.io/hostname"
+
+
+def owned(name, where, *, owner="ReplicaSet", cpu=1, metadata=None, **spec):
+    reference = {"apiVersion": "apps/v1", "kind": owner, "name": "own", "uid": "own", "controller": True}
+    made = {"ownerReferences": [reference], **(metadata or {})}
+    return pod(name, cpu=cpu, phase="Running", metadata=made, nodeName=where, **spec)
+
+
+def audited(tmp_path, *objects, options=()):
+    path = tmp_path / "cluster.yaml"
+    path.write_text(yaml.safe_dump_all(objects))
+    result = CliRunner().invoke(main, ["audit", "-f", str(path), "-o", "json", *options])
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def kinds_of(found):
+    return [each["kind"] for each in found["cures"]]
+
+
+def moves_of(found):
+    return {each["pod"]: (each["from"], each["to"]) for each in found["consolidation"]["moves"]}
+
+
+def test_three_nodes_become_two(tmp_path):
+    pods = [owned(f"{name}-{index}", name, cpu=1) for name in ("a", "b", "c") for index in range(2)]
+    found = audited(tmp_path, *(node(name, cpu=3) for name in "abc"), *pods)
+    freed = found["consolidation"]["freed"]
+    assert (len(freed), found["consolidation"]["mostFreed"]) == (1, 1)
+    assert {source for source, _ in moves_of(found).values()} == set(freed)
+    assert len(moves_of(found)) == 2
+
+
+def test_pods_without_nodes_wait(tmp_path):
+    found = audited(tmp_path, pod("a"))
+    assert found["consolidation"]["freed"] == []
+    (waiting,) = found["pending"]
+    assert waiting["reason"].startswith("0/0 nodes are available")
+
+
+def crowded(**metadata):
+    """Eight pods on one of two nodes."""
+    pods = [owned(f"p{index}", "a", cpu=1, metadata=metadata) for index in range(8)]
+    return [node("a", cpu=10), node("b", cpu=10), *pods]
+
+
+def test_pods_that_crowd_cost_less_apart(tmp_path):
+    costs = audited(tmp_path, *crowded(), options=["--move-cost", "1"])["costs"]
+    assert len(costs["moves"]) == 4
+    assert {(each["from"], each["to"]) for each in costs["moves"]} == {("a", "b")}
+    assert costs["lowest"] == costs["after"] < costs["now"]
+    assert costs["now"] - costs["frontier"][-1]["mostSaved"] == pytest.approx(costs["lowest"], abs=0.01)
+    few = audited(tmp_path, *crowded(), options=["--move-cost", "1", "--most-moves", "2"])["costs"]
+    assert len(few["moves"]) == 2
+    assert few["lowest"] == costs["lowest"] < few["after"] < few["now"]
+
+
+def test_a_move_that_saves_less_than_it_costs_is_none(tmp_path):
+    assert audited(tmp_path, *crowded(), options=["--move-cost", "1000"])["costs"]["moves"] == []
+    dear = {"annotations": {"firmament.io/move-cost": "1000"}}
+    assert audited(tmp_path, *crowded(**dear), options=["--move-cost", "1"])["costs"]["moves"] == []
+
+
+@pytest.mark.parametrize("stated", ["much", "-1", "nan", "inf"])
+def test_a_price_that_makes_no_sense_is_told_and_the_pod_stays(tmp_path, stated):
+    path = tmp_path / "cluster.yaml"
+    path.write_text(yaml.safe_dump_all(crowded(annotations={"firmament.io/move-cost": stated})))
+    result = CliRunner().invoke(main, ["audit", "-f", str(path), "-o", "json"])
+    assert result.exit_code == 0
+    assert (
+        f"pod shop/p0: annotation firmament.io/move-cost is '{stated}'; it must be a number" in result.stderr
+    )
+    assert json.loads(result.stdout)["costs"] is None
+
+
+def test_people_read_what_moves_would_save(tmp_path):
+    path, page = tmp_path / "cluster.yaml", tmp_path / "audit.html"
+    path.write_text(yaml.safe_dump_all(crowded()))
+    command = ["audit", "-f", str(path), "--move-cost", "1", "--html", str(page)]
+    shown = CliRunner().invoke(main, command).stdout
+    assert "4 moves would bring that to" in shown
+    assert "CHEAPER ELSEWHERE" in shown
+    assert "4 moves would bring that to" in page.read_text()
+
+
+def test_rules_between_pods_hold_after_the_moves(tmp_path):
+    apart = {
+        "podAntiAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": [
+                {"topologyKey": HOST, "labelSelector": {"matchLabels": {"app": "x"}}}
+            ]
+        }
+    }
+    pods = [owned(name, name, metadata={"labels": {"app": "x"}}, affinity=apart) for name in ("a", "b", "c")]
+    found = audited(tmp_path, *(node(name) for name in "abcd"), *pods)
+    assert found["consolidation"]["freed"] == ["d"]
+    assert moves_of(found) == {}
+
+
+@pytest.mark.parametrize(
+    ("keeper", "says"),
+    [
+        (
+            owned("p", "a", metadata={"annotations": {"karpenter.sh/do-not-disrupt": "true"}}),
+            "do-not-disrupt",
+        ),
+        (pod("p", phase="Running", nodeName="a"), "no controller"),
+    ],
+)
+def test_what_must_not_move_keeps_its_node(tmp_path, keeper, says):
+    found = audited(tmp_path, node("a"), node("b"), keeper, owned("q", "b"))
+    (staying,) = found["consolidation"]["staying"]
+    assert (staying["node"], staying["pod"]) == ("a", "shop/p")
+    assert says in staying["reason"]
+    assert moves_of(found) == {"shop/q": ("b", "a")}
+
+
+def test_a_budget_that_allows_nothing_keeps_nodes(tmp_path):
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "all", "namespace": "shop"},
+        "spec": {"maxUnavailable": 0, "selector": {}},
+    }
+    found = audited(tmp_path, node("a"), node("b"), owned("p", "a"), owned("q", "b"), budget)
+    assert {each["node"] for each in found["consolidation"]["staying"]} == {"a", "b"}
+    assert found["consolidation"]["freed"] == []
+
+
+def test_pods_of_daemon_sets_go_with_their_nodes(tmp_path):
+    found = audited(
+        tmp_path, node("a"), node("b"), owned("d-a", "a", owner="DaemonSet"), owned("d-b", "b", owner="DaemonSet"),
+        owned("p", "a"),
+    )  # fmt: skip
+    assert found["consolidation"]["freed"] == ["b"]
+    assert moves_of(found) == {}
+
+
+def test_pods_that_are_being_deleted_need_no_other_place(tmp_path):
+    leaving = owned("leaving", "b", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
+    found = audited(tmp_path, node("a"), node("b"), owned("p", "a", cpu=2), leaving)
+    assert found["consolidation"]["freed"] == ["b"]
+    assert moves_of(found) == {}
+
+
+def test_moves_are_bounded(tmp_path):
+    pods = [owned(f"{name}-{index}", name, cpu="100m") for name in ("a", "b") for index in range(3)]
+    found = audited(tmp_path, node("a"), node("b"), *pods, options=("--most-moves", "2"))
+    assert (found["consolidation"]["freed"], found["consolidation"]["mostFreed"]) == ([], 1)
+
+
+def test_the_example():
+    found = json.loads(CliRunner().invoke(main, ["audit", "-f", str(EXAMPLE), "-o", "json"]).stdout)
+    assert found["consolidation"]["freed"] == ["web-1"]
+    assert found["overcommitted"] == [{"node": "db-1", "lacking": {"cpu": 1000}}]
+    assert [each["pod"] for each in found["pending"]] == ["default/db-c"]
+
+
+async def test_a_live_cluster_is_read_and_left_as_it_is(tmp_path):
+    async with scene(tmp_path) as s:
+        nodes = await s.nodes(3, [NodeShape("four", cpu="4", memory="16Gi")])
+        reference = {
+            "apiVersion": "apps/v1",
+            "kind": "ReplicaSet",
+            "name": "r",
+            "uid": "r",
+            "controller": True,
+        }
+        for index, name in enumerate(nodes):
+            made = api_pod(f"p{index}", cpu="1", nodeName=name, schedulerName="another")
+            made["metadata"]["ownerReferences"] = [reference]
+            made["status"] = {"phase": "Running"}
+            create_object(s.operations, made)
+        before = s.operations.store.revision
+        words = ["audit", "--kubeconfig", str(s.stack.kubeconfig), "-o", "json"]
+        result = await asyncio.to_thread(CliRunner().invoke, main, words)
+        assert result.exit_code == 0, result.output
+        found = json.loads(result.stdout)["consolidation"]
+        assert (len(found["freed"]), found["mostFreed"], len(found["moves"])) == (2, 2, 2)
+        assert s.operations.store.revision == before
+
+
+def test_bad_input_is_one_line(tmp_path):
+    write_kubeconfig(tmp_path / "kubeconfig", f"http://127.0.0.1:{free_port()}")
+    gone = CliRunner().invoke(main, ["audit", "--kubeconfig", str(tmp_path / "kubeconfig")])
+    assert (gone.exit_code, len(gone.stderr.splitlines())) == (1, 1)
+    both = CliRunner().invoke(main, ["audit", "-f", str(EXAMPLE), "--context", "x"])
+    assert (both.exit_code, "leave -f away" in both.stderr) == (2, True)
+
+
+def test_room_for_a_pod_that_waits_is_made_by_the_fewest_moves(tmp_path):
+    running = [owned("large", "a", cpu=2), owned("small", "a", cpu=1), owned("other", "b", cpu=1)]
+    waits = pod("waits", cpu=3)
+    found = audited(tmp_path, node("a"), node("b", cpu=3), *running, waits)
+    assert [each["pod"] for each in found["pending"]] == ["shop/waits"]
+    (cure,) = (each for each in found["cures"] if each["kind"] == "move-others")
+    assert (cure["pod"], cure["node"]) == ("shop/waits", "a")
+    assert cure["moves"] == [{"pod": "shop/large", "from": "a", "to": "b"}]
+    assert cure["text"] == "move shop/large to b"
+
+
+def test_what_must_not_move_makes_no_room(tmp_path):
+    kept = owned("large", "a", cpu=2, metadata={"annotations": {"karpenter.sh/do-not-disrupt": "true"}})
+    found = audited(tmp_path, node("a"), node("b", cpu=3), kept, pod("waits", cpu=4))
+    assert "move-others" not in kinds_of(found)
+
+
+def test_pods_that_rules_keep_out_have_no_cure_by_moves(tmp_path):
+    found = audited(
+        tmp_path, node("a"), node("b"), owned("p", "a"), pod("waits", cpu=1, nodeSelector={"disk": "fast"})
+    )
+    assert len(found["pending"]) == 1
+    assert kinds_of(found) == ["label-node", "drop-constraint"]
+    assert found["cures"][0]["changes"] == [
+        {"kind": "label-node", "subject": "disk", "node": "a", "before": None, "after": "fast"}
+    ]
+    assert [each["text"] for each in found["cures"]] == [
+        "label node a with disk=fast",
+        "do without nodeSelector disk=fast",
+    ]
+
+
+def test_room_that_others_get_is_not_given_twice(tmp_path):
+    """Both wait; one gets the room that there is, and the cure of the other leaves it there."""
+    pods = [owned("large", "a", cpu=3), pod("first", cpu=3), pod("second", cpu=3)]
+    found = audited(tmp_path, node("a"), node("b"), *pods)
+    assert len(found["pending"]) == 1
+    assert kinds_of(found) == ["lower-request", "enlarge-node", "add-node"]
+    assert {each["changes"][0]["after"] for each in found["cures"] if each["kind"] == "lower-request"} == {
+        1000
+    }
+
+
+def test_cures_in_words_for_people(tmp_path):
+    cordoned = node("a", cpu=1, unschedulable=True)
+    tainted = node("b", cpu=1, taints=[{"key": "gpu", "value": "yes", "effect": "NoSchedule"}])
+    path, page = tmp_path / "cluster.yaml", tmp_path / "audit.html"
+    path.write_text(yaml.safe_dump_all([cordoned, tainted, pod("waits", cpu="500m")]))
+    result = CliRunner().invoke(main, ["audit", "-f", str(path), "--html", str(page)])
+    assert "tolerate the taint gpu=yes:NoSchedule" in result.stdout
+    assert "uncordon node a" in result.stdout
+    assert "tolerate the taint gpu=yes:NoSchedule" in page.read_text()
+    assert "of them have a cure" in page.read_text()
+
+
+def test_gangs_are_cured_as_a_whole(tmp_path):
+    member = {"labels": {"scheduling.x-k8s.io/pod-group": "gang"}}
+    pods = [pod(f"m{index}", cpu=3, metadata=member) for index in range(2)]
+    gang = (pod_group("gang", 2), *pods)
+    found = audited(tmp_path, node("a"), *gang)
+    assert len(found["pending"]) == 2
+    assert [each["text"] for each in found["cures"] if each["pod"] == "shop/m0"] == [
+        "request 2 of cpu instead of 3; then all 2 pods that wait together have places",
+        "a gang of 1 pod instead of 2, and so many less as its minimum",
+        "one more node like a; then all 2 pods that wait together have places",
+    ]
+    running = [owned("p", "a", cpu=2), owned("q", "b", cpu=2)]
+    cured = audited(tmp_path, *(node(name) for name in "abc"), *running, *gang)["cures"]
+    cured = [each for each in cured if each["moves"]]
+    assert [(each["pod"], each["kind"]) for each in cured] == [
+        ("shop/m0", "move-others"),
+        ("shop/m1", "move-others"),
+    ]
+    assert {each["text"] for each in cured} == {
+        f"move {cured[0]['moves'][0]['pod']} to {cured[0]['moves'][0]['to']}; then all 2 pods of its gang have places"
+    }
+
+
+def test_pods_that_run_against_rules_about_their_nodes(tmp_path):
+    labelled = node("b")
+    labelled["metadata"]["labels"]["disk"] = "slow"
+    tainted = node("c", taints=[{"key": "gpu", "value": "yes", "effect": "NoSchedule"}])
+    pods = [
+        owned("wrong", "b", nodeSelector={"disk": "fast"}),
+        owned("right", "b", nodeSelector={"disk": "slow"}),
+        owned("early", "c"),
+        owned("tolerant", "c", tolerations=[{"key": "gpu", "operator": "Exists"}]),
+        owned("daemon", "c", owner="DaemonSet"),
+        owned("cordoned", "a"),
+    ]
+    found = audited(tmp_path, node("a", unschedulable=True), labelled, tainted, *pods)
+    assert {each["pod"]: each["reason"] for each in found["misplaced"]} == {
+        "shop/wrong": "node(s) didn't match Pod's node affinity/selector",
+        "shop/early": "node(s) had untolerated taint(s)",
+    }
+
+
+def test_as_one_page_that_shows_names_as_text(tmp_path):
+    hostile = "<script>alert(1)</script>"
+    labelled = node("a", taints=[{"key": "k", "value": "v", "effect": "NoSchedule"}])
+    path = tmp_path / "cluster.yaml"
+    waits = pod("waits", cpu=1, schedulingGates=[{"name": hostile}])
+    path.write_text(yaml.safe_dump_all([labelled, node("b"), owned("p", "a"), pod("big", cpu=99), waits]))
+    page = tmp_path / "audit.html"
+    result = CliRunner().invoke(main, ["audit", "-f", str(path), "--html", str(page)])
+    assert result.exit_code == 0, result.stderr
+    text = page.read_text()
+    (answers,) = re.findall(r'<script type="application/json" id="answers">(.*?)</script>', text)
+    sections = {each["title"]: each for each in json.loads(answers)["report"]["sections"]}
+    assert ["shop/p", "a", "node(s) had untolerated taint(s)"] in sections["Misplaced pods"]["table"]["rows"]
+    assert [each[1] for each in sections["Why pods wait"]["chart"]["items"]] == [1.0, 1.0]
+    assert hostile not in text
+    refused = CliRunner().invoke(main, ["audit", "-f", str(path), "--html", str(tmp_path / "no" / "page")])
+    assert (refused.exit_code, "No such file" in refused.stderr) == (2, True)
+
+
+def test_nodes_that_are_hot_by_measured_use(tmp_path):
+    report = {
+        "apiVersion": "slo.koordinator.sh/v1alpha1",
+        "kind": "NodeMetric",
+        "metadata": {"name": "a"},
+        "status": {
+            "updateTime": "2026-11-24T10:00:00Z",
+            "nodeMetric": {"nodeUsage": {"resources": {"cpu": "3500m", "memory": "1Gi"}}},
+        },
+    }
+    objects = (node("a"), node("b"), report, owned("p", "a"))
+    now = ("--now", "2026-11-24T10:00:10Z")
+    assert audited(tmp_path, *objects, options=now)["hot"] == [
+        {"node": "a", "resource": "cpu", "percent": 87.5}
+    ]
+    assert audited(tmp_path, *objects, options=(*now, "--hot", "cpu=90"))["hot"] == []

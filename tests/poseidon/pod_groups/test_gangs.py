@@ -1,0 +1,225 @@
+"""Groups in the bridge: who is offered to the solver when, as which job, and what is said of it."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from poseidon.kube.api.metadata import ObjectMeta
+from poseidon.kube.api.nodes import PriorityClass
+from poseidon.kube.api.resource import Change
+from poseidon.kube.write.binder import BindResult
+from poseidon.kube.write.patch_writer import GroupStatusWrite
+from poseidon.lifecycle.actions import AnnounceGroup, AnnounceUnschedulable, Bind
+from poseidon.pod_groups.membership import POD_GROUP
+from protos.firmament.v1 import scheduler_pb2 as pb
+from tests.poseidon.bridge.objects import gone, present
+from tests.poseidon.bridge.solver_view import BOUND, PENDING
+from tests.poseidon.bridge.test_state import Harness
+from tests.poseidon.pod_groups.objects import owner, pod, pod_group
+
+JOB = "PodGroup/default/train"
+WEB = "Owner/default/ReplicaSet/web/uid-web"
+
+
+class Scene(Harness):
+    def group(self, members, *, uid="group-train", there=True):
+        found = pod_group("train", members, uid=uid) if there else None
+        self.state.gangs.taker(POD_GROUP)([Change(uid, found)])
+        return self.sync()
+
+    def actions(self, kind):
+        return [each for each in self.state.take_actions() if isinstance(each, kind)]
+
+    def state_of(self, state, message="", needed=2, running=0):
+        result = pb.RoundResult(round=3)
+        result.gangs.add(job=JOB, state=state, message=message, needed=needed, running=running)
+        self.state.on_round(result)
+        return self.state.take_actions()
+
+
+@pytest.fixture
+def scene():
+    return Scene()
+
+
+def test_pods_wait_for_their_group_and_are_offered_when_it_comes(scene):
+    scene.pods(present(pod("a", group="train")), present(pod("other")))
+    assert set(scene.view.tasks) == {"pod-other"}
+    [said] = scene.actions(AnnounceUnschedulable)
+    assert said.message == "waits for PodGroup default/train, which does not exist"
+    scene.group(2)
+    assert scene.view.tasks["pod-a"].job == JOB
+    job = scene.view.jobs[JOB]
+    assert (job.min_members, job.name, job.namespace) == (2, "default/PodGroup/train", "default")
+
+
+def test_a_group_that_comes_first_loses_no_time_either(scene):
+    scene.group(2)
+    scene.pods(present(pod("a", group="train", owner="x")))
+    assert scene.view.tasks["pod-a"].job == JOB
+    assert scene.actions(AnnounceUnschedulable) == []
+
+
+def test_a_changed_group_is_told_anew(scene):
+    scene.group(2)
+    scene.pods(present(pod("a", group="train")))
+    scene.group(5)
+    assert scene.view.jobs[JOB].min_members == 5
+    assert scene.sync() == ([], [])
+
+
+def test_a_gang_has_been_whole_whatever_becomes_of_those_that_have_succeeded(scene):
+    scene.group(2)
+    scene.pods(*(present(pod(each, group="train", node="n1")) for each in "ab"))
+    scene.state_of(pb.GangState.BOUND, running=2)
+    scene.pods(present(pod("a", group="train", node="n1", phase="Succeeded")))
+    assert scene.view.jobs[JOB].was_whole
+    scene.pods(present(pod("b", group="train", node="n1", priority=1)))
+    scene.pods(gone(pod("a")))
+    job = scene.view.jobs[JOB]
+    assert (job.min_members, job.was_whole) == (2, True)
+
+
+def test_a_group_that_is_deleted_holds_pending_pods_back_and_leaves_running_ones_alone(scene):
+    scene.group(2)
+    scene.pods(present(pod("a", group="train")), present(pod("b", group="train", node="n1")))
+    scene.group(2, there=False)
+    assert scene.states() == {"pod-b": (BOUND, "n1")}
+    assert scene.view.jobs[JOB].min_members == 0
+    scene.group(2)
+    assert scene.states() == {"pod-a": (PENDING, ""), "pod-b": (BOUND, "n1")}
+
+
+def test_a_job_ends_with_the_last_pod_of_its_group(scene):
+    scene.group(2)
+    scene.pods(present(pod("a", group="train")))
+    scene.pods(gone(pod("a")))
+    assert scene.view.jobs == {}
+
+
+def test_a_new_stream_knows_groups_as_they_are(scene):
+    scene.group(2)
+    scene.pods(present(pod("a", group="train")))
+    scene.group(3)
+    scene.new_stream()
+    assert scene.view.jobs[JOB].min_members == 3
+
+
+def test_a_share_waits_for_its_owner_and_shares_its_job(scene):
+    scene.pods(present(pod("plain", owner="web")), present(pod("a", share="50", owner="web")))
+    assert set(scene.view.tasks) == {"pod-plain"}
+    assert "ReplicaSet" in scene.state.gangs.wanted_kinds
+    assert "Job" not in scene.state.gangs.wanted_kinds
+    scene.state.gangs.taker("ReplicaSet")([present(owner("web", replicas=6))])
+    scene.sync()
+    assert scene.view.tasks["pod-a"].job == scene.view.tasks["pod-plain"].job == WEB
+    assert (scene.view.jobs[WEB].min_members, scene.view.jobs[WEB].size) == (3, 6)
+
+
+def test_a_bad_spec_is_told_on_the_object_and_holds_up_nobody_else(scene):
+    scene.group(0)
+    scene.pods(present(pod("a", group="train")), present(pod("b", share="101", owner="x")), present(pod("c")))
+    assert set(scene.view.tasks) == {"pod-c"}
+    actions = scene.state.take_actions()
+    [event] = [each for each in actions if isinstance(each, AnnounceGroup)]
+    assert (event.group.kind, event.group.name, event.reason) == ("PodGroup", "train", "InvalidGroup")
+    assert event.message.startswith("spec.minMember: 0 is out of range")
+    said = {each.pod.name: each.message for each in actions if isinstance(each, AnnounceUnschedulable)}
+    assert said["a"].startswith("PodGroup default/train: spec.minMember: 0")
+    assert said["b"].startswith("annotation firmament-gang-scheduling: '101'")
+    scene.group(0)
+    assert scene.actions(AnnounceGroup) == []
+
+
+def test_what_a_group_waits_for_is_said_once(scene):
+    scene.group(2)
+    scene.pods(present(pod("a", group="train")))
+    scene.state.take_actions()
+    [event] = scene.state_of(pb.GangState.WAITING, "waits for members")
+    assert (event.reason, event.message) == ("FailedScheduling", "waits for members")
+    assert scene.state_of(pb.GangState.WAITING, "waits for members") == []
+    assert scene.state_of(pb.GangState.BOUND) == []
+    assert len(scene.state_of(pb.GangState.WAITING, "waits for members")) == 1
+
+
+def test_a_group_that_no_cluster_like_this_could_hold_is_told(scene):
+    scene.group(500)
+    scene.pods(present(pod("a", group="train")))
+    scene.state.take_actions()
+    [event] = scene.state_of(pb.GangState.WAITING, "waits for members: 1 of 500 exist", needed=500)
+    assert event.message == (
+        "spec.minMember: 500 pods are more than the 220 that all 2 nodes take together; add nodes or lower it"
+    )
+
+
+def test_bindings_of_a_gang_that_was_given_up_are_recalled(scene):
+    scene.group(2)
+    scene.pods(present(pod("a", group="train")), present(pod("b", group="train")))
+    [a] = [each for each in scene.place("pod-a", "n1") if isinstance(each, Bind)]
+    [b] = scene.place("pod-b", "n2")
+    scene.outcome(b)
+    scene.sync()
+    scene.state_of(pb.GangState.FAILED, "not whole in time")
+    scene.sync()
+    assert scene.states() == {"pod-a": (PENDING, ""), "pod-b": (BOUND, "n2")}
+    assert scene.state.refusal(a.pod.uid, a.node) == "it has been given up"
+    scene.outcome(a, BindResult.BOUND)
+    scene.pods(present(pod("a", group="train", node="n1")))
+    assert scene.states()["pod-a"] == (BOUND, "n1")
+
+
+def test_a_new_solver_is_told_which_gangs_have_been_whole(scene):
+    scene.group(2)
+    scene.pods(present(pod("a", group="train", node="n1")), present(pod("b", group="train", node="n1")))
+    scene.state_of(pb.GangState.BOUND, running=2)
+    scene.new_stream()
+    assert scene.view.jobs[JOB].was_whole
+    scene.pods(gone(pod("b", group="train")))
+    scene.state_of(pb.GangState.WAITING, "no room", running=1)
+    scene.new_stream()
+    assert scene.view.jobs[JOB].was_whole
+    scene.state_of(pb.GangState.WAITING, "no room")
+    scene.new_stream()
+    assert not scene.view.jobs[JOB].was_whole
+
+
+def test_members_of_a_gang_that_was_given_up_are_evicted_with_the_reason(scene):
+    scene.group(2)
+    scene.pods(present(pod("a", group="train", node="n1")))
+    scene.state.take_actions()
+    result = pb.RoundResult(round=4)
+    result.deltas.add(kind=pb.Delta.PREEMPT, task="pod-a", machine="n1")
+    result.gangs.add(job=JOB, state=pb.GangState.FAILED, message="not whole in time", needed=2)
+    scene.state.on_round(result)
+    evict, event = scene.state.take_actions()
+    assert evict.message == "Evicted from node n1: not whole in time"
+    assert event.reason == "GangFailed"
+
+
+def test_the_status_follows_the_pods(scene):
+    scene.group(1)
+    scene.pods(present(pod("a", group="train")))
+    assert [each.status.phase for each in scene.actions(GroupStatusWrite)] == ["Scheduling"]
+    scene.pods(present(pod("a", group="train", node="n1")))
+    assert [each.status.phase for each in scene.actions(GroupStatusWrite)] == ["Scheduled"]
+    scene.pods(present(pod("a", group="train", node="n1", phase="Running")))
+    assert [each.status.running for each in scene.actions(GroupStatusWrite)] == [1]
+    scene.pods(present(pod("a", group="train", node="n1", phase="Running")))
+    scene.state.expire()
+    assert scene.actions(GroupStatusWrite) == []
+
+
+def test_a_pod_of_an_unknown_priority_class_waits_for_it(scene):
+    made = pod("a")
+    nameless = replace(made, spec=replace(made.spec, priority=None, priority_class_name="urgent"))
+    scene.pods(present(nameless), present(pod("b")))
+    assert set(scene.view.tasks) == {"pod-b"}
+    [said] = scene.actions(AnnounceUnschedulable)
+    assert said.message.startswith("spec.priorityClassName: no PriorityClass 'urgent' exists; create it")
+    scene.state.priority_classes_changed(
+        [Change("u", PriorityClass(ObjectMeta(name="urgent", uid="u"), 7, preemption_policy="Never"))]
+    )
+    scene.sync()
+    assert scene.view.tasks["pod-a"].priority == 7
+    assert pb.TaskClass.FromString(scene.view.tasks["pod-a"].task_class).never_preempts

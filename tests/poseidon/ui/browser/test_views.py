@@ -1,0 +1,213 @@
+"""Every view shows what the server says, in any window, and what it says when there is nothing or something fails."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.poseidon.ui.browser.fixture_server import FixtureServer
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+VIEWS = {
+    "#/overview": [
+        "10,000",
+        "Throughput",
+        "Creation to binding",
+        "Insufficient nvidia.com/gpu",
+        "poseidon-7c9f8d6b5-h8wzt",
+        "Standby",
+        "Utilisation",
+        "198,400 of 320,000, 121,000 measured",
+        "62 %",
+        "6,006 unschedulable, 388 new, 12 gated",
+        "flow optimal",
+    ],
+    "#/flow?round=3": ["The flow of round 3 is not kept", "The newest round"],
+    "#/flow": [
+        "Placed on, or kept waiting by",
+        "eu-west-1b",
+        "train-large-0",
+        "waiting",
+        "flow optimal",
+        "Price of a place",
+    ],
+    "#/flow?as=table": ["train-large-0", "used", "no room left"],
+    "#/flow?at=c5&round=1100": [
+        "812 of 1,204 pods",
+        "nvidia.com/gpu 1",
+        "network_overhead",
+        "4,311 machines",
+        "What keeps the rest waiting",
+        "didn't match pod anti-affinity rules",
+    ],
+    "#/flow?at=k2&round=1100": ["Machines that refuse them", "9,712", "Classes that wait for it"],
+    "#/flow?at=g1&round=1100": ["2,000, 1,422 of them saturated", "310 more pods", "Classes placed there"],
+    "#/flow?at=waiting&round=1100": ["found no place in this round", "Kept back by"],
+    "#/cluster": ["10,000 nodes", "over a threshold", "CPU requested"],
+    "#/cluster?scale=100": ["10,000 nodes", "0 to 10 %"],
+    "#/cluster?as=table&level=topology.example.com/rack": ["rack-", "1 to 100 of 10,000"],
+    "#/cluster?node=eu-west-1a-r000-n00000": [
+        "nvidia.com/gpu",
+        "28500m",
+        "node-1",
+        "7 of 16 free",
+        "212 pods",
+        "Reserved for",
+    ],
+    "#/pending": ["6,406 pods in 7 groups", "Insufficient cpu", "4,120", "oldest 24 h"],
+    "#/pending?by=class&at=class-1-web-front": ["class-1-web-front", "research/web-front-00000"],
+    "#/pods": ["research/train-large-00000", "1 to 50 of 6,406"],
+    "#/pods?q=spark-exec&phase=pending": ["research/spark-exec-00001"],
+    "#/pods/research/web-front-1": [
+        "What it paid",
+        "price of the place",
+        "runner-up",
+        "chosen",
+        "212 nodes feasible",
+        "16Gi memory",
+        "node has disk=ssd",
+        "apart from pods with app=train by kubernetes.io/hostname",
+        "dedicated=training:NoSchedule",
+    ],
+    "#/pods/research/train-large-1": [
+        "Why it waits",
+        "6120 Insufficient cpu",
+        "Who took the room",
+        "told to the solver",
+        "Cheapest cures",
+    ],
+    "#/pods/research/absent": ["There is no such pod"],
+    "#/groups": ["research/web-front-1", "9 of 16", "7 pods wait for Insufficient cpu"],
+    "#/groups?show=trees": ["research/llm-pretrain", "block-0", "rack-11", "no block has room for 8 racks"],
+    "#/groups?show=applications": ["shop/online-boutique", "2 pairs over", "eu-west-1c"],
+    "#/groups?show=evictions": ["preempted", "leaving", "research/train-large-0001"],
+    "#/nothing": ["There is no such view"],
+}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+async def test_a_view_shows_its_data_and_fits_narrow_windows(page, view):
+    if view in {
+        "#/pods/research/absent",
+        "#/flow?round=3",
+        "#/nothing",
+    }:  # the first two are not there for the server, the last has no heading
+        await page.call("Log.disable")
+    await page.open(view if view != "#/nothing" else "#/overview")
+    await page.value(f"location.hash = {view!r}")
+    for text in VIEWS[view]:
+        await page.shows(text)
+    for width in (390, 360):
+        await page.look(width=width, height=844)
+        await asyncio.sleep(0.1)
+        assert await page.value("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("view", ["#/overview", "#/flow", "#/cluster", "#/pending", "#/pods", "#/groups"])
+async def test_a_cluster_without_anything_is_told_in_words(page, server, view):
+    server.empty = True
+    await page.open(view)
+    words = {
+        "#/overview": "No rounds yet",
+        "#/flow": "No flow yet",
+        "#/cluster": "No nodes",
+        "#/pending": "No pod waits",
+    }
+    await page.shows(words.get(view, "No such pod" if view == "#/pods" else "No gangs"))
+
+
+async def test_what_the_source_does_not_tell_is_said_in_one_line(page, server):
+    server.capabilities |= {"pending": False, "flow": False}
+    await page.open("#/pending")
+    await page.shows("Pending is not known here")
+    await page.value("location.hash = '#/flow'")
+    await page.shows("Flow is not known here")
+
+
+async def test_a_failure_is_told_while_the_data_stay(page, server):
+    await page.call("Log.disable")  # the browser itself reports answers of 503
+    await page.open("#/pending")
+    server.failing = True
+    server.change()
+    await page.shows("the API server did not answer")
+    assert await page.value("document.body.innerText.includes('Insufficient cpu')")
+    server.failing = False
+    server.change()
+    await page.until("!document.body.innerText.includes('the API server did not answer')")
+
+
+@pytest.mark.parametrize("view", ["overview", "flow", "cluster", "pending", "pods", "groups"])
+async def test_every_view_says_at_its_top_that_a_program_has_gone(page, server, view):
+    await page.open(f"#/{view}")
+    server.solver = {"state": "unreachable", "target": "firmament:9090", "since": 1_790_000_000}
+    server.change()
+    await page.shows("The solver has not answered since")
+    top = "document.querySelector('.banner.gone').getBoundingClientRect().bottom"
+    assert await page.value(f"{top} < document.querySelector('main').getBoundingClientRect().top + 1")
+    await page.shows("Not all there")
+    server.solver, server.bridge = {**server.solver, "state": "connected"}, {"answers": False, "since": 1.0}
+    server.change()
+    await page.shows("The bridge has shown no figures since")
+    server.bridge = {"answers": True, "since": 2.0}
+    server.change()
+    await page.until("!document.querySelector('.banner.gone')")
+
+
+async def test_only_what_is_shown_is_asked_for(page, server):
+    await page.open("#/groups")
+    asked = {path.split("?")[0] for path in server.asked if path.startswith("/api/v1/")}
+    assert asked == {"/api/v1/session", "/api/v1/events", "/api/v1/groups"}
+
+
+async def test_small_loads_can_be_told_apart(page):
+    await page.open("#/cluster")
+    module = "import('./data/node_facts.js')"
+    for values, wanted, scale in (
+        ("[3, null, 41]", "NaN", 50),
+        ("[0, 640]", "NaN", 1000),
+        ("[900]", "100", 100),
+    ):
+        assert await page.value(f"{module}.then((facts) => facts.scaleOf({values}, {wanted}))") == scale
+    await page.click("label.field:has(select)", "Scale")
+    await page.value("location.hash = '#/cluster?scale=50'")
+    await page.until("document.querySelector('.flow-foot .scale').textContent.includes('5 %')")
+
+
+async def test_dark_and_light_follow_the_system_until_the_switch_is_used(page):
+    await page.open("#/overview")
+    theme = "document.documentElement.dataset.theme"
+    assert await page.value(theme) == "dark"
+    await page.look(dark=False)
+    await page.until(f"{theme} === 'light'")
+    await page.click("button[aria-label='Switch to dark colours']")
+    await page.until(f"{theme} === 'dark'")
+    await page.open("#/pending")
+    assert await page.value(theme) == "dark"
+
+
+async def test_the_way_from_the_start_page_to_a_cure_is_three_clicks(page):
+    await page.open("")
+    await page.click("main a", "Insufficient nvidia.com/gpu")
+    await page.click("button", "Cheapest cures")
+    await page.shows("Costs others: 1 pod is moved")
+    await page.shows("spec.containers[0].resources.requests.cpu: 4 -> 3500m")
+
+
+async def test_cures_of_a_single_pod_show_their_progress(page):
+    await page.open("#/pods/research/train-large-1")
+    await page.click("button", "Cheapest cures")
+    await page.shows("of 3,600 openings tried")
+    await page.shows("Ask for cpu 3500m instead of 4")
+    assert await page.value("document.getElementById('announcements').textContent") == "3 cures found"
+
+
+async def test_a_view_that_is_left_is_not_asked_for_any_more(page, server: FixtureServer):
+    await page.open("#/overview")
+    await page.value("location.hash = '#/pending'")
+    await page.shows("6,406 pods in 7 groups")
+    before = len([path for path in server.asked if "/overview" in path])
+    server.change()
+    await asyncio.sleep(0.5)
+    assert len([path for path in server.asked if "/overview" in path]) == before

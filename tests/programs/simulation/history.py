@@ -1,0 +1,338 @@
+"""One history: a cluster, both programs and all faults, from a seed; then quiet, and what must hold by then."""
+
+from __future__ import annotations
+
+import gc
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+from unittest.mock import patch
+
+from grpc import aio
+
+from poseidon.leadership.options import LeaderElectionOptions
+from tests.programs.simulation import workload
+from tests.programs.simulation.actors import Kubelets, Machines, Rival, Users
+from tests.programs.simulation.api_server import NODES, PODS, ApiServer, Object
+from tests.programs.simulation.event_queue import EventQueue
+from tests.programs.simulation.faults import Faults
+from tests.programs.simulation.network import Network, Rates
+from tests.programs.simulation.oracle import Oracle
+from tests.programs.simulation.programs import (
+    CLUSTER,
+    BridgeProgram,
+    Front,
+    SimulatedSolver,
+    SolverProgram,
+    bridge_options,
+)
+from tests.programs.simulation.streams import Channel
+from tests.support.pod_invariants import violations
+
+SETTLED = 120.0
+"""Seconds after the end of all faults by which every pod that can be bound is."""
+
+EMPTIED = 90.0
+"""Seconds after the deletion of all pods by which nothing is kept of them."""
+
+_ELECTIONS = (
+    LeaderElectionOptions(leader_elect=True),
+    LeaderElectionOptions(leader_elect=True, lease_duration=5.0, renew_deadline=3.5, retry_period=0.5),
+)
+_LOOK_EVERY = 25
+_ENDLESS = 400_000
+
+
+class ViolationError(AssertionError):
+    """Something does not hold that always must."""
+
+
+@dataclass
+class Outcome:
+    """How a history went. ``violation`` is "" where all held."""
+
+    seed: int
+    steps: int = 0
+    seconds: float = 0.0
+    bindings: int = 0
+    evictions: int = 0
+    violation: str = ""
+    digest: int = 0
+    story: list[str] = field(default_factory=list)
+
+
+class _Errors(logging.Handler):
+    """Takes what the programs log as errors; some of it is what faults have to lead to."""
+
+    EXPECTED = ("solver refused the session", "round failed", "class set aside")
+
+    def __init__(self, history: History) -> None:
+        super().__init__(logging.ERROR)
+        self._history = history
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        if not text.startswith(self.EXPECTED) and not self._history.unwinding:
+            self._history.oracle.fail(f"logged: {text}{_trace(record)}")
+
+
+def _trace(record: logging.LogRecord) -> str:
+    if not record.exc_info or record.exc_info[1] is None:
+        return ""
+    import traceback
+
+    return "\n" + "".join(traceback.format_exception(*record.exc_info))
+
+
+class History:
+    """Everything that there is in one simulation. ``run`` goes through it."""
+
+    def __init__(self, seed: int) -> None:
+        self.queue = queue = EventQueue(Random(f"history {seed}"))
+        self.network = Network(queue, Rates())
+        self.api = ApiServer(queue.wall)
+        self.oracle = Oracle(queue, self.api)
+        self.solves = SimulatedSolver(queue)
+        self.front = Front(self.network, self.oracle)
+        self.kubelets = Kubelets(queue, self.api)
+        self.machines = Machines(queue, self.api, self.kubelets)
+        self.users = Users(queue, self.api, every=queue.random.choice((0.1, 0.4, 1.5)))
+        self.rival = Rival(queue, self.api, every=queue.random.choice((0.1, 0.5, 2.0)))
+        self.bridges: dict[str, BridgeProgram] = self.front.bridges
+        self.unwinding = False
+        self._serial = 0
+        self._election = queue.random.choice((None, None, *_ELECTIONS))
+        self.faults = Faults(self)
+        self.api.on_change = self._changed
+        self.api.create("/api/v1/namespaces", {"metadata": {"name": workload.NAMESPACE}})
+        for index in range(queue.random.randint(3, 7)):
+            self.api.create(NODES, workload.random_node(queue.random, index))
+
+    @property
+    def replicas(self) -> int:
+        """How many bridges there ought to be: a standby for each leader where they elect one."""
+        return 1 if self._election is None else 2
+
+    @property
+    def solver(self) -> SolverProgram | None:
+        """The solver's process."""
+        return self.front.solver
+
+    # --- going through it ----------------------------------------------------------------------------------
+
+    def run(self, steps: int) -> None:
+        """Let ``steps`` events happen, faults among them; then have everything settle. Raises ``ViolationError``."""
+        self.start_solver()
+        self._tend()
+        for each in (self.users, self.rival, self.faults):
+            each.begin()
+        while self.queue.steps < steps:
+            self._step()
+        self.settle()
+        self.empty()
+
+    def settle(self) -> None:
+        """End all faults, make room for everybody, and see whether all is bound in time."""
+        self.queue.tell("faults end")
+        self.faults.active = self.users.active = False
+        self.network.calm()
+        self.solves.calm()
+        self.machines.wake_all()
+        self.rival.leave()
+        self.kubelets.lasting = True
+        for zone in workload.ZONES:
+            for index in range(2):
+                spare = workload.node(
+                    f"spare-{zone}{index}", cpu=64_000, memory=65_536, pods=200, gpus=50, zone=zone
+                )
+                self.api.create(NODES, spare)
+        if self.solver is None or self.solver.process.dead:
+            self.start_solver()
+        for name in self.alive()[self.replicas :]:
+            self.kill_bridge(name, None)
+        for program in (self.solver, *(self.bridges[name] for name in self.alive())):
+            if program is not None:
+                program.process.go_on()
+        self._go_on(SETTLED)
+        unbound = self.oracle.unbound()
+        if unbound:
+            self.oracle.fail(f"not bound {SETTLED:g} s after the faults: {', '.join(unbound)}")
+        halves = self.oracle.halves()
+        if halves:
+            self.oracle.fail(f"gangs in part bound {SETTLED:g} s after the faults: {', '.join(halves)}")
+        self._compare()
+        self._check()
+
+    def empty(self) -> None:
+        """Delete all pods, and see whether anything is kept of them."""
+        self.queue.tell("everything is deleted")
+        self.users.drop_all()
+        self._go_on(EMPTIED)
+        self._compare()
+        for name in self.alive():
+            bridge = self.bridges[name].bridge
+            if bridge is not None and len(bridge.state.tasks):
+                self.oracle.fail(f"{name} keeps {len(bridge.state.tasks)} pods that are gone")
+        self._check()
+
+    def _go_on(self, seconds: float) -> None:
+        until, most = self.queue.now + seconds, self.queue.steps + _ENDLESS
+        while self.queue.now < until:
+            self._step()
+            if self.queue.steps > most:
+                self.oracle.fail(f"{_ENDLESS} events within {seconds:g} s: something does not rest")
+
+    def _step(self) -> None:
+        before = self.queue.steps
+        self.queue.step()
+        if self.queue.steps // _LOOK_EVERY > before // _LOOK_EVERY:
+            self._look()
+        self._check()
+        if self.queue.steps // 2000 > before // 2000:
+            self.oracle.forget_gone()
+
+    def _check(self) -> None:
+        if self.oracle.violation:
+            raise ViolationError(self.oracle.violation)
+
+    def _look(self) -> None:
+        for name in self.alive():
+            bridge = self.bridges[name].bridge
+            found = violations(bridge.state) if bridge is not None else []
+            if found:
+                self.oracle.fail(f"{name}: {found[0]}")
+
+    def _compare(self) -> None:
+        """See whether bridge and solver know what the API server knows."""
+        self._look()
+        assert self.solver is not None
+        counts, tasks, _ = self.solver.registry.get(CLUSTER).listing(with_tasks=True)
+        truth = {
+            pod["metadata"]["uid"]: pod["spec"].get("nodeName", "")
+            for pod in self.api.all(PODS)
+            if pod["status"]["phase"] in ("Pending", "Running")
+        }
+        told = {task.uid: task.machine or "" for task in tasks}
+        for name in self.alive():
+            drifted = self.bridges[name].drifted()
+            if drifted:
+                self.oracle.fail(f"{name} knew otherwise than the API server of {', '.join(drifted)}")
+        if counts.assumed:
+            self.oracle.fail(f"the solver counts {counts.assumed} tasks as on their way, and nothing is")
+        for uid in sorted(truth.keys() | told.keys()):
+            if truth.get(uid) != told.get(uid):
+                name = self.oracle.pods[uid].object["metadata"]["name"] if uid in self.oracle.pods else uid
+                self.oracle.fail(
+                    f"the solver has {name} at {told.get(uid)!r}, and it is at {truth.get(uid)!r}"
+                )
+
+    def _changed(self, path: str, kind: str, found: Object) -> None:
+        self.oracle.changed(path, kind, found)
+        if path == PODS:
+            self.kubelets.pod_changed(kind, found)
+
+    # --- processes -----------------------------------------------------------------------------------------
+
+    def alive(self) -> list[str]:
+        """Names of the bridges that run, oldest first."""
+        return [name for name, each in self.bridges.items() if not each.process.dead]
+
+    def start_solver(self) -> None:
+        """Start the solver."""
+        self.queue.tell("solver starts")
+        self.front.solver = SolverProgram("solver", self.network, self.solves, self.oracle.fail)
+
+    def kill_solver(self, seconds: float) -> None:
+        """Kill the solver; another one starts in a while."""
+        if self.solver is not None and not self.solver.process.dead:
+            self.queue.tell("solver is killed")
+            self.solver.process.kill()
+            self.queue.after(seconds, self._restart_solver)
+
+    def _restart_solver(self) -> None:
+        if self.solver is None or self.solver.process.dead:
+            self.start_solver()
+
+    def start_bridge(self) -> None:
+        """Start a bridge, with a number by the clock as it is now."""
+        self._serial += 1
+        name = f"bridge-{self._serial}"
+        options = bridge_options(name, int(self.queue.wall() * 1000), self.queue.random)
+        self.queue.tell(f"{name} starts")
+        for gone in [each for each, program in self.bridges.items() if program.process.dead]:
+            del self.bridges[gone]
+        self.bridges[name] = BridgeProgram(
+            name, self.network, self.api, self.oracle.fail, options, self._election
+        )
+
+    def kill_bridge(self, name: str, seconds: float | None) -> None:
+        """Kill a bridge; another one starts in a while, unless ``seconds`` is None or there are enough."""
+        self.queue.tell(f"{name} is killed")
+        self.bridges[name].process.kill()
+        if seconds is not None:
+            self.queue.after(seconds, self.keep_bridges)
+
+    def _tend(self) -> None:
+        """Start bridges where some have ended, as a Deployment does."""
+        self.keep_bridges()
+        self.queue.after(2.0, self._tend)
+
+    def keep_bridges(self) -> None:
+        """Start bridges if there are fewer than there ought to be."""
+        while len(self.alive()) < self.replicas:
+            self.start_bridge()
+
+    def close(self) -> None:
+        """End all processes."""
+        self.unwinding = True
+        for each in self.bridges.values():
+            each.process.kill()
+        if self.solver is not None:
+            self.solver.process.kill()
+
+
+@contextmanager
+def simulated(history: History) -> Iterator[None]:
+    """Let bridges of a history reach its solver, and take what is logged as an error."""
+
+    def channel(target: str, **_: Any) -> Channel:
+        return Channel(lambda: history.front.open(target))
+
+    handler = _Errors(history)
+    loggers = [logging.getLogger(name) for name in ("poseidon", "firmament")]
+    former = [(each.level, each.propagate) for each in loggers]
+    for each in loggers:
+        each.addHandler(handler)
+        each.setLevel(logging.ERROR)
+        each.propagate = False
+    try:
+        with patch.object(aio, "insecure_channel", channel):
+            yield
+            history.close()
+    finally:
+        history.unwinding = True
+        for each, (level, propagate) in zip(loggers, former, strict=True):
+            each.removeHandler(handler)
+            each.setLevel(level)
+            each.propagate = propagate
+
+
+def run(seed: int, steps: int) -> Outcome:
+    """Go through the history of a seed."""
+    history = History(seed)
+    outcome = Outcome(seed)
+    with simulated(history):
+        try:
+            history.run(steps)
+        except ViolationError as violation:
+            outcome.violation = str(violation)
+            outcome.story = list(history.queue.story)
+    queue = history.queue
+    outcome.steps, outcome.seconds, outcome.digest = queue.steps, queue.now, queue.digest
+    outcome.bindings, outcome.evictions = history.oracle.bindings, history.oracle.evictions
+    del history
+    gc.collect()
+    return outcome

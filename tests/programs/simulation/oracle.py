@@ -1,0 +1,404 @@
+"""What must hold whatever happens, by the API server's history and what passes over streams alone.
+
+A binding is judged by what the bridge could know: ``Request.seen`` says up to which version it had dealt with pods and
+nodes when it last looked at the node. Pods that others bound later than that are no fault of its; those that it bound
+itself always count. A node may have shrunk, been cordoned or gone since then, too.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from protos.firmament.v1 import scheduler_pb2 as pb
+from tests.programs.simulation import workload
+from tests.programs.simulation.actors import leaving
+from tests.programs.simulation.api_server import (
+    GROUPS,
+    LEASES,
+    NODES,
+    PODS,
+    ApiServer,
+    Object,
+    Request,
+    finished,
+)
+from tests.programs.simulation.event_queue import EventQueue
+from tests.programs.simulation.streams import Monitor, Stream
+
+RECENTLY = 60.0
+"""Seconds for which a pod without a node counts as a reason for an eviction, which takes a while to be carried out."""
+
+
+KNOWN_AFTER = 40.0
+"""Seconds after which a bridge knows what has become of a binding, with all that may happen to its answer."""
+
+
+@dataclass
+class _Pod:
+    """What the history says of one pod; versions are None for what has not happened."""
+
+    object: Object
+    created: int
+    bound: int | None = None
+    bound_by: str = ""
+    bound_at: float | None = None
+    leaving: int | None = None
+    finished: int | None = None
+    removed: int | None = None
+    ended_at: float | None = None
+    holdings: list[tuple[int, dict[str, int]]] = field(default_factory=list)
+    """What it has held of its node by the kubelet's rule, since which version."""
+
+    def held(self, resource: str, seen: int) -> int:
+        """The least that it has held since as much had happened as somebody knows who has seen a version."""
+        before = [held for version, held in self.holdings if version <= seen][-1:]
+        since = [held for version, held in self.holdings if version > seen]
+        return min(each.get(resource, 0) for each in (*before, *since))
+
+    @property
+    def node(self) -> str:
+        return str(self.object["spec"].get("nodeName", ""))
+
+    def counts(self, since: float, seen: int) -> bool:
+        """Whether it had not ended at a time, nor as far as somebody knows who has seen a version."""
+        ends = [each for each in (self.leaving, self.finished, self.removed) if each is not None]
+        return self.ended_at is None or self.ended_at > since or min(ends) > seen
+
+
+@dataclass
+class _Stream:
+    """What has passed over a stream."""
+
+    fencing: int = 0
+    received: int = 0
+    acknowledged: int = 0
+    welcomed: bool = False
+    ephemeral: bool = False
+
+
+@dataclass
+class Oracle(Monitor):
+    """Follows the ``api`` server. ``violation`` is what did not hold first: an exception could be swallowed."""
+
+    queue: EventQueue
+    api: ApiServer
+    pods: dict[str, _Pod] = field(default_factory=dict)
+    nodes: dict[str, list[tuple[int, Object | None]]] = field(default_factory=lambda: defaultdict(list))
+    whole: dict[str, tuple[str, float]] = field(default_factory=dict)
+    """Gangs that have been whole, with who bound the last pod that it took, and when."""
+    seemed_whole: set[str] = field(default_factory=set)
+    """Gangs that a bridge may have seen whole, because it heard too late that one of their pods had ended."""
+    holder: str = ""
+    """Who holds the Lease."""
+    leases: dict[str, float] = field(default_factory=dict)
+    """Until when those held it who ever have, as far as they have renewed it."""
+    streams: dict[Stream, _Stream] = field(default_factory=dict)
+    violation: str = ""
+    bindings: int = 0
+    evictions: int = 0
+
+    def __post_init__(self) -> None:
+        self.api.on_binding = self.binding
+        self.api.on_eviction = self.eviction
+        self.api.on_asked = self.asked
+        self.api.on_repetition = self.repetition
+        self.api.on_event = self.event
+
+    def fail(self, words: str) -> None:
+        """Something does not hold."""
+        self.queue.tell(f"VIOLATION {words}")
+        self.violation = self.violation or words
+
+    # --- the history ---------------------------------------------------------------------------------------
+
+    def changed(self, path: str, kind: str, found: Object) -> None:
+        """Take a write."""
+        version = int(found["metadata"]["resourceVersion"])
+        if path == NODES:
+            self.nodes[found["metadata"]["name"]].append((version, None if kind == "DELETED" else found))
+        if path == LEASES:
+            spec = found["spec"]
+            self.holder = spec.get("holderIdentity", "")
+            self.leases[self.holder] = self.queue.now + spec["leaseDurationSeconds"]
+        if path != PODS:
+            return
+        record = self.pods.get(found["metadata"]["uid"])
+        if record is None:
+            record = self.pods[found["metadata"]["uid"]] = _Pod(found, version)
+        record.object = found
+        held = workload.held(found)
+        if not record.holdings or record.holdings[-1][1] != held:
+            record.holdings.append((version, held))
+        if kind == "DELETED":
+            record.removed = version
+        if leaving(found) and record.leaving is None:
+            record.leaving = version
+        if finished(found) and record.finished is None:
+            record.finished = version
+        if (record.leaving or record.finished or record.removed) and record.ended_at is None:
+            record.ended_at = self.queue.now
+
+    # --- bindings ------------------------------------------------------------------------------------------
+
+    def binding(self, request: Request | None, pod: Object, node: str) -> None:
+        """Judge a binding that is about to take effect."""
+        record = self.pods[pod["metadata"]["uid"]]
+        if record.bound is not None:
+            self.fail(f"{pod['metadata']['name']} is bound a second time, to {node}")
+        if request is not None:
+            self.bindings += 1
+            self._judge_room(request, pod, node)
+            self._judge_neighbours(request, pod, node)
+            self._judge_gang(request, pod)
+        record.bound, record.bound_by = self.api.version + 1, request.client if request else workload.RIVAL
+        record.bound_at = self.queue.now
+        gang = pod["metadata"]["labels"].get(workload.GROUP)
+        if gang and self._bound(gang, but=record) + 1 >= self._least(gang):
+            self.whole.setdefault(gang, (record.bound_by, self.queue.now))
+        if gang and request is not None and self._seems_bound(gang, request) >= self._least(gang):
+            self.seemed_whole.add(gang)
+
+    def _here(self, request: Request, node: str) -> list[_Pod]:
+        """The pods on a node that a bridge had to count with."""
+        seen = request.seen.get(PODS, 0)
+        return [
+            each
+            for each in self.pods.values()
+            if each.node == node
+            and each.removed is None
+            and each.finished is None
+            and (each.bound_by == request.client or (each.bound or 0) <= seen)
+        ]
+
+    def _judge_room(self, request: Request, pod: Object, node: str) -> None:
+        seen = request.seen.get(NODES, 0)
+        states = self.nodes[node]
+        known = [each for version, each in states if version <= seen][-1:]
+        later = [each for version, each in states if version > seen]
+        if not known or known[0] is None:
+            if not any(each is not None for each in later):
+                self.fail(f"{pod['metadata']['name']} is bound to {node}, which was known to be gone")
+            known = []
+        offers = [each for each in (*known, *later) if each is not None]
+        if not offers:
+            return
+        if all(each["spec"].get("unschedulable") or each["spec"].get("taints") for each in offers):
+            self.fail(f"{pod['metadata']['name']} is bound to {node}, which was known to take nothing")
+        here = self._here(request, node)
+        for resource, amount in workload.requests(pod).items():
+            used = sum(each.held(resource, request.seen.get(PODS, 0)) for each in here)
+            offered = max(workload.allocatable(each).get(resource, 0) for each in offers)
+            if used + amount > offered:
+                others = ", ".join(each.object["metadata"]["name"] for each in here)
+                self.fail(
+                    f"{pod['metadata']['name']} overfills {node} with {resource}: {used} + {amount} > {offered} "
+                    f"beside {others}"
+                )
+
+    def _judge_neighbours(self, request: Request, pod: Object, node: str) -> None:
+        """Pods that must be apart are: as far as this bridge has bound both."""
+        labels = pod["metadata"]["labels"]
+        if "apart" in labels:
+            for each in self._here(request, node):
+                same = each.object["metadata"]["labels"].get("app") == labels["app"]
+                if same and each.bound_by == request.client:
+                    self.fail(f"{pod['metadata']['name']} joins {each.object['metadata']['name']} on {node}")
+
+    # --- gangs ---------------------------------------------------------------------------------------------
+
+    def members(self, gang: str) -> list[_Pod]:
+        """The pods of a gang that there have ever been."""
+        return [
+            each
+            for each in self.pods.values()
+            if each.object["metadata"]["labels"].get(workload.GROUP) == gang
+        ]
+
+    def _least(self, gang: str) -> int:
+        found = self.api.find(GROUPS, workload.NAMESPACE, gang)
+        succeeded = sum(
+            each.object["status"]["phase"] == "Succeeded" and each.removed is None
+            for each in self.members(gang)
+        )
+        return max(0, int(found["spec"]["minMember"]) - succeeded) if found is not None else 0
+
+    def _bound(self, gang: str, but: _Pod | None = None) -> int:
+        return sum(
+            each.bound is not None and each.removed is None and each.finished is None and each is not but
+            for each in self.members(gang)
+        )
+
+    def _seems_bound(self, gang: str, request: Request) -> int:
+        """How many pods of a gang are bound as far as a bridge knows that has just had one bound."""
+        seen = request.seen.get(PODS, 0)
+        return sum(
+            each.bound is not None and each.counts(self.queue.now, seen) for each in self.members(gang)
+        )
+
+    def _judge_gang(self, request: Request, pod: Object) -> None:
+        """No gang begins to be bound before enough of it exist, or did when that was decided.
+
+        A bridge that hears late of deletions, or whose request is under way for long, cannot know better.
+        """
+        gang = pod["metadata"]["labels"].get(workload.GROUP)
+        if gang is None or gang in self.whole:
+            return
+        since, seen = self.queue.now - RECENTLY, request.seen.get(PODS, 0)
+        there = sum(each.counts(since, seen) for each in self.members(gang))
+        if there < self._least(gang):
+            self.fail(
+                f"{pod['metadata']['name']} is bound while {there} of {self._least(gang)} of {gang} exist"
+            )
+
+    # --- evictions -----------------------------------------------------------------------------------------
+
+    def eviction(self, request: Request, pod: Object) -> None:
+        """Judge an eviction that is about to take effect."""
+        uid = pod["metadata"]["uid"]
+        record = self.pods[uid]
+        if record.removed is not None or record.finished is not None or record.leaving is not None:
+            return
+        self.evictions += 1
+        gang = pod["metadata"]["labels"].get(workload.GROUP)
+        if gang is not None and not self._known_whole(gang, request.client):
+            return
+        since = self.queue.now - RECENTLY
+        reason = any(
+            workload.priority(each.object) > workload.priority(pod)
+            and each.object["spec"]["schedulerName"] == workload.OURS
+            and (each.bound_at is None or each.bound_at > since)
+            and (each.ended_at is None or each.ended_at > since)
+            for each in self.pods.values()
+        )
+        if not reason:
+            self.fail(f"{pod['metadata']['name']} is evicted by {request.client} for nobody more important")
+
+    def _known_whole(self, gang: str, client: str) -> bool:
+        """Whether a gang has been whole for long enough under a bridge: others, and for less, cannot know for sure."""
+        by, since = self.whole.get(gang, ("", 0.0))
+        ends = [
+            each.ended_at
+            for each in self.members(gang)
+            if each.bound is not None and each.ended_at is not None
+        ]
+        return by == client and min(ends, default=self.queue.now) - since >= KNOWN_AFTER
+
+    # --- the Lease -----------------------------------------------------------------------------------------
+
+    def asked(self, request: Request) -> None:
+        """Judge who decides: nobody whose Lease has ended, or is somebody else's by now.
+
+        From whom a stranger has taken it he may go on until he looks, or it ends: all candidates wait for that.
+        """
+        if not self.leases:
+            return
+        if self.queue.now >= self.leases.get(request.client, 0.0):
+            self.fail(f"{request.client} asks for {request.path} after its Lease has ended")
+        elif self.holder not in (request.client, workload.STRANGER):
+            self.fail(f"{request.client} asks for {request.path}, and {self.holder!r} holds the Lease")
+
+    # --- what is known, and said ---------------------------------------------------------------------------
+
+    def repetition(self, request: Request) -> None:
+        """Nobody asks for what he has been told is done."""
+        self.fail(f"{request.client} posts {request.path} again, which it has been told is done")
+
+    def event(self, request: Request, event: Object) -> None:
+        """A pod is said to be assigned to the node that it is on."""
+        record = self.pods.get(event["involvedObject"]["uid"])
+        if event["reason"] == "Scheduled" and record is not None:
+            node = event["message"].rpartition(" ")[2]
+            if node != record.node:
+                name = record.object["metadata"]["name"]
+                self.fail(
+                    f"{request.client} says that {name} is assigned to {node}, and it is on {record.node!r}"
+                )
+
+    # --- streams -------------------------------------------------------------------------------------------
+
+    def opened(self, stream: Stream) -> None:
+        self.streams[stream] = _Stream()
+
+    def from_client(self, stream: Stream, message: pb.ClientMessage) -> None:
+        told = self.streams.get(stream)
+        if told is None:
+            return
+        if message.HasField("hello"):
+            told.fencing, told.ephemeral = message.hello.fencing, message.hello.ephemeral
+            self.queue.tell(
+                f"{stream.client.name} greets the solver as {message.hello.cluster} {told.fencing}"
+            )
+        elif message.HasField("snapshot_end"):
+            self.queue.tell(f"{stream.client.name} has told the solver everything")
+        elif message.HasField("events"):
+            told.received = message.events.sequence
+
+    def from_server(self, stream: Stream, message: pb.ServerMessage) -> None:
+        told = self.streams.get(stream)
+        if told is None or told.ephemeral:
+            return
+        if message.HasField("welcome"):
+            told.welcomed = True
+            newest = max(
+                (each.fencing for other, each in self.streams.items() if self._drives(other, each, stream)),
+                default=0,
+            )
+            ahead = (self.queue.wall() + 3600) * 1000
+            if newest > told.fencing and newest <= ahead:
+                self.fail(f"driver {told.fencing} takes over from {newest}, which is newer and connected")
+        elif message.HasField("ack"):
+            if not told.acknowledged <= message.ack.sequence <= told.received:
+                self.fail(
+                    f"batch {message.ack.sequence} is acknowledged after {told.acknowledged}, of {told.received}"
+                )
+            told.acknowledged = message.ack.sequence
+
+    def _drives(self, other: Stream, told: _Stream, stream: Stream) -> bool:
+        return other is not stream and other.server is stream.server and told.welcomed and not told.ephemeral
+
+    def ended(self, stream: Stream, code: str, details: str) -> None:
+        self.streams.pop(stream, None)
+        self.queue.tell(f"the stream of {stream.client.name} ends: {code} {details}")
+
+    # --- when all is quiet ---------------------------------------------------------------------------------
+
+    def unbound(self) -> list[str]:
+        """Names of pods that could be bound and are not, and of gangs that are neither whole nor not begun."""
+        found = []
+        for each in self.pods.values():
+            gone = each.removed is not None or each.finished is not None or each.leaving is not None
+            if gone or each.node or each.object["spec"]["schedulerName"] != workload.OURS:
+                continue
+            gang = each.object["metadata"]["labels"].get(workload.GROUP)
+            if gang is None or self._alive(gang) >= self._least(gang):
+                found.append(each.object["metadata"]["name"])
+        return found
+
+    def halves(self) -> list[str]:
+        """Gangs that are neither whole nor not begun, and never were whole."""
+        gangs = {each.object["metadata"]["labels"].get(workload.GROUP) for each in self.pods.values()} - {
+            None
+        }
+        return sorted(
+            g
+            for g in gangs
+            if g not in self.whole.keys() | self.seemed_whole and 0 < self._bound(g) < self._least(g)
+        )
+
+    def _alive(self, gang: str) -> int:
+        return sum(
+            each.removed is None and each.finished is None and each.leaving is None
+            for each in self.members(gang)
+        )
+
+    def forget_gone(self) -> None:
+        """Drop what nothing is judged by any more, so that long histories stay cheap."""
+        since = self.queue.now - 2 * RECENTLY
+        gone = [
+            uid
+            for uid, each in self.pods.items()
+            if each.removed is not None and (each.ended_at or 0) < since
+        ]
+        for uid in gone:
+            del self.pods[uid]
