@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from protos.conventions.yaml_size import SizeGuard, is_plain
+from protos.conventions.yaml_size import CountedDocuments, is_plain
 
 _BASE: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -61,16 +61,8 @@ class _ManifestLoader(_BASE):  # type: ignore[misc]  # the base is chosen at run
         return found
 
 
-class _CountingLoader(_ManifestLoader):
+class _CountingLoader(CountedDocuments, _ManifestLoader):
     """For texts with aliases."""
-
-    def __init__(self, stream: Any) -> None:
-        super().__init__(stream)
-        self._guard = SizeGuard()
-
-    def construct_document(self, node: yaml.Node) -> Any:
-        self._guard.check(node)
-        return super().construct_document(node)
 
 
 def _resolve(tag: str, pattern: str, first: str) -> None:

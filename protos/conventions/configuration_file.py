@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from protos.conventions.configuration import API_VERSION, KIND, Document, defaults
 from protos.conventions.configuration_faults import schema_fault
 from protos.conventions.secrets import cut_credentials
-from protos.conventions.yaml_size import SizeGuard
+from protos.conventions.yaml_size import CountedDocuments
 
 Part = TypeVar("Part", bound=Document)
 
@@ -67,19 +67,11 @@ def _one_line(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(CountedDocuments, yaml.SafeLoader):
     """A safe loader that refuses a key given twice, which plain YAML would silently let the last one win.
 
     It refuses aliases that multiply as well, before anything is made of them.
     """
-
-    def __init__(self, stream: Any) -> None:
-        super().__init__(stream)
-        self._guard = SizeGuard()
-
-    def construct_document(self, node: yaml.Node) -> Any:
-        self._guard.check(node)
-        return super().construct_document(node)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import yaml
 
 PER_WRITTEN, SPARE = 10, 200_000
@@ -25,6 +27,19 @@ class SizeGuard:
                 f"aliases and merge keys (<<) make {_shown(total)} values of {written:,}; write fewer of them",
                 document.start_mark,
             )
+
+
+class CountedDocuments(yaml.constructor.BaseConstructor):
+    """To be mixed into a loader: counts each document of its stream before anything is made of it."""
+
+    def __init__(self, *stream: Any) -> None:
+        super().__init__(*stream)
+        self._guard = SizeGuard()
+
+    def construct_document(self, node: yaml.Node) -> Any:
+        """Make what a document stands for. Raises ``yaml.constructor.ConstructorError`` if that is too much."""
+        self._guard.check(node)
+        return super().construct_document(node)
 
 
 def is_plain(text: str) -> bool:

@@ -156,7 +156,7 @@ class ColumnTuning:
 
 @dataclass(frozen=True, slots=True)
 class TruncationTuning:
-    """What sharp prices save the first solve, see ``network/cost_truncation.py``."""
+    """What sharp prices save the first solve, see ``column_generation.py``."""
 
     doubt: float = 6.0
     """A step is surely filled if its cost is below the expected price by more than this many temperatures. Halved:

@@ -361,7 +361,7 @@ class Trials:
         return self.requests_of(self._tasks[uid].task_class)
 
     def give_back(self, machine: str) -> None:
-        """Let a machine that is emptied take tasks again, and its own return to it."""
+        """Uncordon an emptied machine, so that tasks may be placed on it again, its own too."""
         del self.emptied[machine]
         self._return([machine], dict.fromkeys(self._home.get(machine, ()), machine))
 

@@ -42,7 +42,7 @@ def overview(known: Known) -> dict[str, Any]:
 
 
 def standing(store: ClusterStore) -> dict[str, Any]:
-    """Return the part of it that counts nodes and pods."""
+    """Return the part of the overview that counts nodes and pods."""
     bound, pending, others = store.counts()
     reasons = sorted(by_reason(store.waiting.values()).items(), key=lambda item: (-len(item[1]), item[0]))
     return {
