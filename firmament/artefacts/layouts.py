@@ -15,18 +15,9 @@ from cost_models.api.arrays import Layout, layout_faults
 from cost_models.group_terms import LevelRule
 from cost_models.interface import JointRows
 from cost_models.pairs import PairTerms
-from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem
-from firmament.core.flow.terms import (
-    DualPrices,
-    GroupTerms,
-    HeightCharge,
-    RoundHeights,
-    SpreadTerms,
-    TreeGroup,
-)
-from firmament.core.rules.model_limits import ModelConstraint
-from firmament.core.rules.pairs import PairRules
-from firmament.core.rules.ruleset import (
+from firmament.core.constraints.model_limits import ModelConstraint
+from firmament.core.constraints.pairs import PairRules
+from firmament.core.constraints.ruleset import (
     Attraction,
     ClassRules,
     Counter,
@@ -35,6 +26,15 @@ from firmament.core.rules.ruleset import (
     PreferredSpread,
     RequiredSpread,
     RuleSet,
+)
+from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem
+from firmament.core.flow.terms import (
+    DualPrices,
+    GroupTerms,
+    HeightCharge,
+    RoundHeights,
+    SpreadTerms,
+    TreeGroup,
 )
 from firmament.core.tree_solver.tree import Tree
 

@@ -30,8 +30,8 @@ from cost_models.interface import Ledger, ModelDeclarationError
 from cost_models.registry import UnknownModelError, reader_of
 from firmament.artefacts import ArtefactError
 from firmament.artefacts.layouts import faults
+from firmament.core.constraints.ruleset import RuleSet
 from firmament.core.flow.problem import Assignments, PlacementProblem
-from firmament.core.rules.ruleset import RuleSet
 
 FILE = "problem.npz"
 

@@ -21,7 +21,6 @@ from firmament.core.commit.evictions import evict, withdrawn
 from firmament.core.commit.kept_room import keep_room
 from firmament.core.commit.placements import assume_placements, decided_rows
 from firmament.core.configuration import HOSTNAME, CoreConfiguration
-from firmament.core.constraints.tree_groups import MachineTrees
 from firmament.core.diagnosis.explain import explain
 from firmament.core.diagnosis.listing import (
     BoundTask,
@@ -57,6 +56,7 @@ from firmament.core.results import (
 )
 from firmament.core.round_flow.assembly import ClassWords, class_words
 from firmament.core.rounds import OpenRound, Placement
+from firmament.core.rules.tree_groups import MachineTrees
 from firmament.core.scoring.kept_rows import KeptRows
 from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.of_running import RunningSnapshot, snapshot_of_running

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from cost_models.interface import Int64
+from firmament.core.constraints.counters import RuleState
+from firmament.core.constraints.ruleset import ClassRules, Counter, PreferredSpread, RequiredSpread, RuleSet
 from firmament.core.model import Requirement, SpreadRule, TaskSelector, TaskTerm
-from firmament.core.rules.counters import RuleState
-from firmament.core.rules.ruleset import ClassRules, Counter, PreferredSpread, RequiredSpread, RuleSet
 
 
 def ints(*numbers: int) -> Int64:

@@ -19,8 +19,8 @@ import numpy as np
 
 from cost_models.interface import Assessment, Bool, Int64, JointRows
 from firmament.core.configuration import WeightedModel
+from firmament.core.constraints.model_limits import ModelLimits
 from firmament.core.flow.problem import Assignments
-from firmament.core.rules.model_limits import ModelLimits
 from firmament.core.scoring.round_assessment import assess_shapes
 from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.snapshot import Snapshot, model_columns

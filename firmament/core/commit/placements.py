@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from cost_models.interface import Bool, Int64
 from firmament.core.commit.current_limits import LimitsNow
 from firmament.core.commit.revalidation import DecidedPlacements, Recheck
+from firmament.core.constraints.ruleset import RuleSet
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.ranks import rank
 from firmament.core.results import PlacementDeltas
-from firmament.core.rules.ruleset import RuleSet
 from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state import transitions

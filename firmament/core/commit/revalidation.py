@@ -16,16 +16,16 @@ import numpy as np
 from cost_models.group_terms import TopologyTerms
 from cost_models.interface import Bool, Int64
 from firmament.core.commit.current_limits import LimitsNow, disturbed
-from firmament.core.constraints.models import compile_pairs
-from firmament.core.constraints.rules import compile_rules
-from firmament.core.constraints.tree_groups import rules_of
+from firmament.core.constraints.constraint import Constraints
+from firmament.core.constraints.counters import RuleState
+from firmament.core.constraints.pairs import PairState
 from firmament.core.filters.attached_volumes import net_requests
 from firmament.core.filters.node_filters import StaticRows
 from firmament.core.flow.terms import TreeGroup
 from firmament.core.gangs.members import lacking, staying_members
-from firmament.core.rules.constraint import Constraints
-from firmament.core.rules.counters import RuleState
-from firmament.core.rules.pairs import PairState
+from firmament.core.rules.between_tasks import compile_rules
+from firmament.core.rules.models import compile_pairs
+from firmament.core.rules.tree_groups import rules_of
 from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.snapshot import Snapshot, model_columns
 from firmament.core.state import transitions

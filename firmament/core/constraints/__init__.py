@@ -1,1 +1,1 @@
-"""Compiles what tasks, models and groups say about each other into arrays over machines and domains."""
+"""Rules between tasks, compiled to arrays: who may not, must or should rather be where whom else is."""

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from cost_models.interface import Int64
+from firmament.core.constraints.constraint import Constraints
 from firmament.core.flow.problem import Assignments
 from firmament.core.placement.outcome import PlacementState
-from firmament.core.rules.constraint import Constraints
 from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state.cluster import Cluster
 

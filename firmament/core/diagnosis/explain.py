@@ -13,17 +13,17 @@ import numpy as np
 from cost_models.group_terms import NOT_IN_TREE, TopologyTerms
 from cost_models.interface import Assessment, Bool, CostModel, JointRows, Ledger
 from firmament.core.configuration import CoreConfiguration
-from firmament.core.constraints.models import find_kinds, pair_rules
-from firmament.core.constraints.rules import compile_rules
+from firmament.core.constraints.counters import RuleState
+from firmament.core.constraints.model_limits import ModelLimits
+from firmament.core.constraints.pairs import PairState
+from firmament.core.constraints.preferences import SoftCost, soft_cost
 from firmament.core.diagnosis.listing import state_name
 from firmament.core.filters.attached_volumes import with_saved
 from firmament.core.filters.node_filters import verdict
 from firmament.core.filters.root_causes import Cause, MachineRefusal, RootCauses
 from firmament.core.results import Explanation, MachineVerdict, ModelVerdict
-from firmament.core.rules.counters import RuleState
-from firmament.core.rules.model_limits import ModelLimits
-from firmament.core.rules.pairs import PairState
-from firmament.core.rules.preferences import SoftCost, soft_cost
+from firmament.core.rules.between_tasks import compile_rules
+from firmament.core.rules.models import find_kinds, pair_rules
 from firmament.core.scoring.preferences import MODEL_NAME
 from firmament.core.scoring.round_assessment import RoundAssessment, assess_shapes, raw_rows
 from firmament.core.snapshot.grouping import RoundContext

@@ -13,11 +13,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cost_models.interface import Int64
+from firmament.core.constraints.ruleset import (
+    CLAIM_IN_USE,
+    KEPT_OFF,
+    NO_DISK,
+    PORTS_TAKEN,
+    TOO_NEAR,
+    ClassRules,
+)
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.placement.gang_trial import GangTrial
 from firmament.core.placement.outcome import PlacementState
 from firmament.core.placement.tuning import PlacementTuning
-from firmament.core.rules.ruleset import CLAIM_IN_USE, KEPT_OFF, NO_DISK, PORTS_TAKEN, TOO_NEAR, ClassRules
 
 _AFFINITY, _SPREAD = "pod affinity rules", "pod topology spread constraints"
 _EXCLUSIONS = {

@@ -9,7 +9,10 @@ import numpy as np
 
 from cost_models.group_terms import NOT_IN_TREE
 from cost_models.interface import Bool, Int64
-from firmament.core.constraints.rules import compile_rules
+from firmament.core.constraints.constraint import Constraints
+from firmament.core.constraints.counters import RuleState
+from firmament.core.constraints.model_limits import ModelLimits
+from firmament.core.constraints.pairs import PairState
 from firmament.core.diagnosis.contention import Contention
 from firmament.core.diagnosis.gang_constraints import GangConstraints
 from firmament.core.diagnosis.preemption_reasons import PreemptionReasons
@@ -19,10 +22,7 @@ from firmament.core.filters.node_filters import verdict
 from firmament.core.filters.root_causes import Cause, MachineRefusal, RootCauses
 from firmament.core.flow.problem import Assignments
 from firmament.core.results import Unscheduled
-from firmament.core.rules.constraint import Constraints
-from firmament.core.rules.counters import RuleState
-from firmament.core.rules.model_limits import ModelLimits
-from firmament.core.rules.pairs import PairState
+from firmament.core.rules.between_tasks import compile_rules
 from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state.cluster import Cluster

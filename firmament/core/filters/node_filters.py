@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Bool, Int64
+from firmament.core.constraints.counters import RuleState
 from firmament.core.filters import reasons
 from firmament.core.filters.root_causes import (
     Cause,
@@ -26,7 +27,6 @@ from firmament.core.filters.root_causes import (
     rule_refusals,
 )
 from firmament.core.model import TaskClass, VolumeRule
-from firmament.core.rules.counters import RuleState
 from firmament.core.selectors.labels import HOSTNAME, singled_out
 from firmament.core.selectors.taints import CORDON_TAINT, NOT_READY_TAINT, tolerated
 from firmament.core.state.cluster import Cluster

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.interface import Bool, Int64
-from firmament.core.filters import reasons
-from firmament.core.rules.ruleset import (
+from firmament.core.constraints.ruleset import (
     CLAIM_IN_USE,
     KEPT_OFF,
     NO_DISK,
@@ -25,6 +24,7 @@ from firmament.core.rules.ruleset import (
     SKEWED,
     TOO_NEAR,
 )
+from firmament.core.filters import reasons
 
 Codes = NDArray[np.int16]
 

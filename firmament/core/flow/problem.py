@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cost_models.interface import Bool, Int64, JointRows, Ledger, Opening
+from firmament.core.constraints.model_limits import JointRoom
+from firmament.core.constraints.pairs import PairRules
+from firmament.core.constraints.ruleset import RuleSet
 from firmament.core.flow.terms import DualPrices, GroupTerms, RoundHeights, SpreadTerms
 from firmament.core.ranks import distinct
-from firmament.core.rules.model_limits import JointRoom
-from firmament.core.rules.pairs import PairRules
-from firmament.core.rules.ruleset import RuleSet
 from firmament.solvers.base import Int32
 
 WAIT_BUCKETS = 4

@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 
 from cost_models.interface import Bool, Int64, JointRows
+from firmament.core.constraints.model_limits import JointRoom
 from firmament.core.flow.problem import Assignments, Residual
 from firmament.core.flow.tuning import ReductionTuning
 from firmament.core.ranks import places_in
-from firmament.core.rules.model_limits import JointRoom
 
 
 @dataclass(frozen=True, slots=True)

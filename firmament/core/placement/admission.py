@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
+from firmament.core.constraints.model_limits import JointRoom
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
 from firmament.core.placement.outcome import PlacementState
 from firmament.core.ranks import before_in_runs, rank, rank_in_runs, runs
-from firmament.core.rules.model_limits import JointRoom
 
 
 def admit(residual: Residual, proposed: Assignments) -> Assignments:

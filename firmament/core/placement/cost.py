@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from cost_models.interface import Bool, Int64
+from firmament.core.constraints.pairs import PairRules, pair_figure
 from firmament.core.flow.network.network import dearest_path, staircase, unscheduled_penalties
 from firmament.core.flow.optimality.node_prices import NotOptimalError, node_prices
 from firmament.core.flow.outcome import FlowOutcome
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual, take_oldest
 from firmament.core.flow.terms import SpreadTerms
 from firmament.core.placement.outcome import Placed
-from firmament.core.rules.pairs import PairRules, pair_figure
 
 
 def placed_cost(problem: PlacementProblem, placed: Assignments) -> int:

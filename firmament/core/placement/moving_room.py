@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from cost_models.interface import Bool, Int64, JointRows
+from firmament.core.constraints.model_limits import JointRoom
 from firmament.core.flow.problem import UNLIMITED, Assignments, PlacementProblem
 from firmament.core.flow.terms import entries
 from firmament.core.ranks import before_in_runs, order_by, places_in, runs
-from firmament.core.rules.model_limits import JointRoom
 
 
 class MovingRoom:

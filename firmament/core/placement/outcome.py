@@ -8,15 +8,15 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from cost_models.interface import Bool
+from firmament.core.constraints.counters import RuleState
+from firmament.core.constraints.pairs import PairState
+from firmament.core.constraints.ruleset import ClassRules, RuleSet
 from firmament.core.flow.column_generation import GenerationOptions
 from firmament.core.flow.outcome import FlowOutcome
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
 from firmament.core.flow.reduction import AlikeMachines
 from firmament.core.placement.class_aggregation import Bundled
 from firmament.core.placement.tuning import PlacementTuning
-from firmament.core.rules.counters import RuleState
-from firmament.core.rules.pairs import PairState
-from firmament.core.rules.ruleset import ClassRules, RuleSet
 from firmament.solvers.base import Solver
 
 Timer = Callable[[], float]

@@ -12,13 +12,13 @@ from collections.abc import Callable
 import numpy as np
 
 from cost_models.interface import Int64
+from firmament.core.constraints.preferences import soft_cost
 from firmament.core.flow.column_generation import optimal_flow
 from firmament.core.flow.network.network import crowding_cost, dearest_path, unscheduled_penalties
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, Residual
 from firmament.core.flow.reduction import merge_alike, narrowed
 from firmament.core.placement.admission import admit
 from firmament.core.placement.outcome import FirstFlow, Means, Placed, PlacementState, StageFigures
-from firmament.core.rules.preferences import soft_cost
 from firmament.solvers.base import SolverTimeoutError
 
 

@@ -8,13 +8,13 @@ from copy import copy
 import numpy as np
 
 from cost_models.interface import Bool, Int64
+from firmament.core.constraints.constraint import Constraints
+from firmament.core.constraints.counters import RuleState
+from firmament.core.constraints.pairs import PairState
+from firmament.core.constraints.ruleset import ClassRules
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
 from firmament.core.preemption.models_room import KeptRooms, columns
 from firmament.core.preemption.problem import PreemptionProblem, PreemptionTuning, VictimGangs
-from firmament.core.rules.constraint import Constraints
-from firmament.core.rules.counters import RuleState
-from firmament.core.rules.pairs import PairState
-from firmament.core.rules.ruleset import ClassRules
 
 
 class Prospect:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
+from firmament.core.constraints.ruleset import RuleSet
 from firmament.core.ranks import counting
-from firmament.core.rules.ruleset import RuleSet
 
 NOBODY = -(2**62)
 """Stands for the priority of no task."""

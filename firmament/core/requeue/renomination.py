@@ -17,10 +17,10 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.commit.placements import keeps_order
-from firmament.core.constraints.rules import compile_rules
+from firmament.core.constraints.ruleset import ClassRules
 from firmament.core.requeue.unschedulable import FeasibleMachines
 from firmament.core.results import Delta, DeltaKind
-from firmament.core.rules.ruleset import ClassRules
+from firmament.core.rules.between_tasks import compile_rules
 from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Bool, Int64
+from firmament.core.constraints.constraint import Constraints
+from firmament.core.constraints.model_limits import ModelLimits
+from firmament.core.constraints.pairs import PairState
 from firmament.core.filters import reasons
 from firmament.core.filters.root_causes import (
     Cause,
@@ -20,9 +23,6 @@ from firmament.core.filters.root_causes import (
 )
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.placement.outcome import PlacementState
-from firmament.core.rules.constraint import Constraints
-from firmament.core.rules.model_limits import ModelLimits
-from firmament.core.rules.pairs import PairState
 
 MOST_CLASSES = 100
 """Classes that are looked at. Each takes some dozen passes over all machines."""

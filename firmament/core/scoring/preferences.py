@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from cost_models.interface import Bool, Float64
+from firmament.core.constraints.preferences import SoftCost
 from firmament.core.model import TaskClass
-from firmament.core.rules.preferences import SoftCost
 from firmament.core.state.machines import MachineTable
 
 NODE_AFFINITY_WEIGHT = 2

@@ -26,11 +26,11 @@ from cost_models.interface import (
     ShapeRow,
 )
 from firmament.core.configuration import WeightedModel
+from firmament.core.constraints.preferences import SoftCost
 from firmament.core.filters.node_filters import StaticRow, StaticRows
 from firmament.core.filters.root_causes import Cause
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
 from firmament.core.model import TaskClass
-from firmament.core.rules.preferences import SoftCost
 from firmament.core.scoring.kept_rows import Recall, scatter, take_over
 from firmament.core.scoring.preferences import MODEL_NAME, preferences
 from firmament.core.state.cluster import Cluster

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Bool, Int64, JointRows, Returned
-from firmament.core.constraints.rules import compile_rules
+from firmament.core.constraints.ruleset import RuleSet
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.model import BUDGET_RECORD, Requirement, TaskSelector
 from firmament.core.preemption.problem import LOWEST_WEIGHT, PreemptionProblem
 from firmament.core.queue.importance import Importance
-from firmament.core.rules.ruleset import RuleSet
+from firmament.core.rules.between_tasks import compile_rules
 from firmament.core.snapshot.grouping import PLACED, RoundContext, TaskGroups
 from firmament.core.snapshot.model_inputs import on_machines, resident_shapes
 from firmament.core.state.cluster import Cluster

@@ -10,9 +10,6 @@ import numpy as np
 from cost_models.firmament_policies.scarce_resources import scarce_columns
 from cost_models.interface import Bool, Int64, JointRows, MachineColumns, Needs
 from firmament.core.configuration import CoreConfiguration
-from firmament.core.constraints.models import compile_pairs
-from firmament.core.constraints.rules import compile_rules
-from firmament.core.constraints.tree_groups import Called, compile_groups, in_natural_order
 from firmament.core.filters.attached_volumes import with_attached
 from firmament.core.filters.node_filters import pinned_rows
 from firmament.core.flow.problem import PlacementProblem
@@ -23,6 +20,9 @@ from firmament.core.placement.gang_room import RoomSearch
 from firmament.core.preemption.problem import PreemptionProblem
 from firmament.core.queue.importance import Importance
 from firmament.core.queue.lasting_use import lasting_use, longest_run
+from firmament.core.rules.between_tasks import compile_rules
+from firmament.core.rules.models import compile_pairs
+from firmament.core.rules.tree_groups import Called, compile_groups, in_natural_order
 from firmament.core.scoring.arc_costs import charges, stated_heights
 from firmament.core.scoring.default_spread import spread_terms
 from firmament.core.scoring.kept_rows import Charges

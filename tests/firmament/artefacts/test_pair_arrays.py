@@ -10,8 +10,8 @@ import pytest
 
 from cost_models.pairs import PairTerms
 from firmament.artefacts.saved_arrays import decode_arrays, encode_arrays
+from firmament.core.constraints.pairs import PairRules
 from firmament.core.flow.problem import Assignments, PlacementProblem
-from firmament.core.rules.pairs import PairRules
 from tests.firmament.artefacts.rounds import refusal
 from tests.support.core import problem
 from tests.support.rules import ints

@@ -15,9 +15,7 @@ from firmament.artefacts.replaying import replay
 from firmament.artefacts.saved_arrays import decode_arrays, encode_arrays
 from firmament.artefacts.saving import RoundRecord, decode_round, encode_round
 from firmament.core.configuration import CoreConfiguration
-from firmament.core.flow.problem import Assignments, PlacementProblem
-from firmament.core.placement.outcome import no_timer
-from firmament.core.rules.ruleset import (
+from firmament.core.constraints.ruleset import (
     Attraction,
     ClassRules,
     Counter,
@@ -27,6 +25,8 @@ from firmament.core.rules.ruleset import (
     RequiredSpread,
     RuleSet,
 )
+from firmament.core.flow.problem import Assignments, PlacementProblem
+from firmament.core.placement.outcome import no_timer
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.firmament.artefacts.rounds import VERSIONS, entries, refusal
 from tests.programs.differential.drive import core

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry
 
+from firmament.core.constraints import ruleset
 from firmament.core.filters import reasons
-from firmament.core.rules import ruleset
 from poseidon.bridge.metrics import QUEUES, QueueDepths
 from poseidon.bridge.solver_stream.batches import AnswerTimes
 from poseidon.lifecycle.phases import Phase, PodRecord

@@ -20,12 +20,12 @@ from typing import TypeAlias
 import numpy as np
 
 from cost_models.interface import Bool, Int64
+from firmament.core.constraints.counters import RuleState
+from firmament.core.constraints.model_limits import JointRoom
+from firmament.core.constraints.ruleset import RuleSet
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual, machine_units
 from firmament.core.placement.admission import in_valid_order
 from firmament.core.placement.tuning import RelocationTuning
-from firmament.core.rules.counters import RuleState
-from firmament.core.rules.model_limits import JointRoom
-from firmament.core.rules.ruleset import RuleSet
 
 
 def improved(

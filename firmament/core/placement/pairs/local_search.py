@@ -11,12 +11,12 @@ from __future__ import annotations
 import numpy as np
 
 from cost_models.interface import Float64, Int64
+from firmament.core.constraints.pairs import PairState
 from firmament.core.flow.problem import Assignments, Residual
 from firmament.core.placement.outcome import PlacementState
 from firmament.core.placement.pairs.trial_state import Application, PairBoard
 from firmament.core.placement.tuning import ApplicationTuning
 from firmament.core.ranks import grouped, rank_in_runs
-from firmament.core.rules.pairs import PairState
 
 
 def improve_applications(

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
+from firmament.core.constraints.pairs import PairState
 from firmament.core.flow.problem import Residual
 from firmament.core.ranks import places_in
-from firmament.core.rules.pairs import PairState
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
+from firmament.core.constraints.pairs import PairState
+from firmament.core.constraints.preferences import soft_cost
 from firmament.core.flow.problem import Assignments, Residual
 from firmament.core.placement.outcome import Means, Placed, PlacementState
 from firmament.core.placement.pairs.local_search import improve_applications
@@ -18,8 +20,6 @@ from firmament.core.placement.subclasses import ClassPart, Wave
 from firmament.core.placement.tuning import ApplicationTuning, PlacementTuning
 from firmament.core.placement.waves import most_per_machine, plan_wave, solve_waves
 from firmament.core.ranks import before_in_runs, places_in, runs
-from firmament.core.rules.pairs import PairState
-from firmament.core.rules.preferences import soft_cost
 
 
 def place_pairs(state: PlacementState, pairs: PairState, means: Means) -> Placed:

@@ -16,6 +16,8 @@ from typing import TypeAlias
 import numpy as np
 
 from cost_models.interface import Bool, Int64
+from firmament.core.constraints.counters import RuleState
+from firmament.core.constraints.ruleset import RuleSet
 from firmament.core.flow.network.network import crowding_cost
 from firmament.core.flow.optimality.node_prices import NotOptimalError, Prices, node_prices
 from firmament.core.flow.optimality.pricing import full_machine_prices
@@ -29,8 +31,6 @@ from firmament.core.placement.priority_tiers import displaced
 from firmament.core.placement.subclasses import LARGEST_COST
 from firmament.core.placement.tree_groups.order_search import Arrangement, rearranged
 from firmament.core.placement.tree_groups.placer import GroupPlacer
-from firmament.core.rules.counters import RuleState
-from firmament.core.rules.ruleset import RuleSet
 from firmament.solvers.base import SolverTimeoutError
 
 Place: TypeAlias = Callable[[PlacementProblem, Means], Placed]

@@ -9,13 +9,13 @@ from itertools import islice, product
 import numpy as np
 
 from cost_models.interface import Bool, Int64
+from firmament.core.constraints.preferences import soft_cost
+from firmament.core.constraints.ruleset import CLAIM_IN_USE, KEPT_OFF, NO_DISK, PORTS_TAKEN, TOO_NEAR
 from firmament.core.flow.network.network import crowding_cost
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments
 from firmament.core.flow.terms import GroupTerms, TreeGroup
 from firmament.core.placement.admission import admit, replay
 from firmament.core.placement.outcome import Means, PlacementState
-from firmament.core.rules.preferences import soft_cost
-from firmament.core.rules.ruleset import CLAIM_IN_USE, KEPT_OFF, NO_DISK, PORTS_TAKEN, TOO_NEAR
 from firmament.core.tree_solver.tree import Shortage
 from firmament.solvers.base import Arcs, FlowProblem, Solver
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Bool, Int64
+from firmament.core.constraints.counters import RuleState
+from firmament.core.constraints.ruleset import NOT_NEAR
 from firmament.core.preemption.node_state import Prospect
-from firmament.core.rules.counters import RuleState
-from firmament.core.rules.ruleset import NOT_NEAR
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from firmament.core.commit.placements import binding_dependencies
-from firmament.core.events import BindingReport, TasksSubmitted
-from firmament.core.flow.problem import PlacementProblem
-from firmament.core.rules.ruleset import (
+from firmament.core.constraints.ruleset import (
     TOO_NEAR,
     Attraction,
     ClassRules,
     Exclusion,
     RuleSet,
 )
+from firmament.core.events import BindingReport, TasksSubmitted
+from firmament.core.flow.problem import PlacementProblem
 from tests.support.core import machine, placed, problem, scheduler, task_class, tasks
 from tests.support.rules import counter, ints, near, spreading
 

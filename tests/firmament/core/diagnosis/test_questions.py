@@ -12,7 +12,7 @@ from firmament.core.events import ClassDefined, Event, JobDefined, TasksBound, T
 from firmament.core.model import Job
 from firmament.core.scheduler import Scheduler
 from firmament.solvers.ortools_solver import OrToolsSolver
-from tests.firmament.core.rules.team_isolation import TeamIsolation
+from tests.firmament.core.constraints.team_isolation import TeamIsolation
 from tests.programs.differential.drive import core as random_core
 from tests.programs.differential.generate import WIDE, case
 from tests.programs.differential.translation import Classes

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from cost_models.interface import Bool
+from firmament.core.constraints.ruleset import KEPT_OFF, NOT_NEAR, PORTS_TAKEN, SKEWED, TOO_NEAR
 from firmament.core.filters import reasons
 from firmament.core.filters.root_causes import Cause, MachineRefusal, Stage, lacks, root_causes, rule_refusals
-from firmament.core.rules.ruleset import KEPT_OFF, NOT_NEAR, PORTS_TAKEN, SKEWED, TOO_NEAR
 
 RESOURCES = ("pods", "cpu", "example.com/gpu", "attachable-volumes-csi-d", "available-volumes-local")
 EVERYWHERE = np.ones(1, dtype=np.bool_)

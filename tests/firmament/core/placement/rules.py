@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from firmament.core.constraints.counters import RuleState
+from firmament.core.constraints.ruleset import TOO_NEAR, Attraction, ClassRules, Counter, Exclusion, RuleSet
 from firmament.core.flow.problem import Assignments, PlacementProblem
-from firmament.core.rules.counters import RuleState
-from firmament.core.rules.ruleset import TOO_NEAR, Attraction, ClassRules, Counter, Exclusion, RuleSet
 from tests.support.core import problem
 from tests.support.rules import ints
 

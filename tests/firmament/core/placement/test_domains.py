@@ -5,10 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from firmament.core.constraints.ruleset import (
+    TOO_NEAR,
+    Attraction,
+    ClassRules,
+    Exclusion,
+    Inclination,
+    RuleSet,
+)
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.placement.outcome import PlacementState
 from firmament.core.placement.waves import Dealer, coarse_topologies
-from firmament.core.rules.ruleset import TOO_NEAR, Attraction, ClassRules, Exclusion, Inclination, RuleSet
 from tests.firmament.core.placement.rules import apart, ruled, together
 from tests.support.core import problem
 from tests.support.rules import counter, soft_spreading, spreading

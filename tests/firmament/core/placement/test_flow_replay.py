@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from cost_models.interface import JointRows
+from firmament.core.constraints.ruleset import TOO_NEAR, Attraction, ClassRules, Exclusion
 from firmament.core.placement.admission import in_valid_order, replay
 from firmament.core.placement.outcome import PlacementState
-from firmament.core.rules.ruleset import TOO_NEAR, Attraction, ClassRules, Exclusion
 from tests.firmament.core.placement.rules import Units, apart, broken, proposed, ruled, together, units
 from tests.support.core import problem
 from tests.support.rules import counter, ints, spreading

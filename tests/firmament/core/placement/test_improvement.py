@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cost_models.interface import JointRows
+from firmament.core.constraints.ruleset import TOO_NEAR, Attraction, ClassRules, Exclusion
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.placement.local_search.relocation import Board, improved
 from firmament.core.placement.outcome import PlacementState
 from firmament.core.placement.passes import place_leftovers
-from firmament.core.rules.ruleset import TOO_NEAR, Attraction, ClassRules, Exclusion
 from tests.firmament.core.placement.rules import Units, apart, broken, proposed, ruled, units
 from tests.support.effort import examples
 from tests.support.rules import counter, ints, spreading

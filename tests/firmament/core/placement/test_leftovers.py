@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from firmament.core.constraints.ruleset import TOO_NEAR, Attraction, ClassRules, Exclusion, Inclination
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.placement.outcome import PlacementState
 from firmament.core.placement.passes import (
     cheapest_machine,
     place_leftovers,
 )
-from firmament.core.rules.ruleset import TOO_NEAR, Attraction, ClassRules, Exclusion, Inclination
 from tests.firmament.core.placement.rules import Units, apart, broken, proposed, ruled, units
 from tests.support.rules import counter, ints, spreading
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 
 from cost_models.interface import Bool, Int64, JointRows
+from firmament.core.constraints.ruleset import ClassRules, RuleSet
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.flow.terms import GroupTerms, TreeGroup
 from firmament.core.placement.cost import placement_cost
 from firmament.core.placement.local_search.size_exchange import levelled
-from firmament.core.rules.ruleset import ClassRules, RuleSet
 from firmament.core.tree_solver.solver import ExactSolver
 from firmament.core.tree_solver.tree import build_tree
 from tests.firmament.core.placement.rules import apart, proposed, units

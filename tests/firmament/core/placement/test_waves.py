@@ -6,16 +6,16 @@ from collections import Counter
 
 import pytest
 
-from firmament.core.flow.problem import PlacementProblem
-from firmament.core.placement.outcome import Means, PassOptions, Placed, PlacementState
-from firmament.core.placement.waves import most_per_machine, place_in_waves, plan_wave
-from firmament.core.rules.ruleset import (
+from firmament.core.constraints.ruleset import (
     TOO_NEAR,
     Attraction,
     ClassRules,
     Exclusion,
     Inclination,
 )
+from firmament.core.flow.problem import PlacementProblem
+from firmament.core.placement.outcome import Means, PassOptions, Placed, PlacementState
+from firmament.core.placement.waves import most_per_machine, place_in_waves, plan_wave
 from firmament.solvers.base import FlowProblem, FlowSolution, SolverTimeoutError
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.firmament.core.placement.rules import Units, apart, broken, ruled, together, units

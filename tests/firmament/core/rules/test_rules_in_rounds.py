@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from firmament.core.constraints.ruleset import KEPT_OFF, NO_DOMAIN, NOT_NEAR, PORTS_TAKEN, SKEWED, TOO_NEAR
 from firmament.core.events import (
     Event,
     MachineRemoved,
@@ -15,7 +16,6 @@ from firmament.core.events import (
     TasksSubmitted,
 )
 from firmament.core.model import HostPort, Image, Machine, TaskClass
-from firmament.core.rules.ruleset import KEPT_OFF, NO_DOMAIN, NOT_NEAR, PORTS_TAKEN, SKEWED, TOO_NEAR
 from firmament.core.scoring.preferences import MODEL_NAME
 from tests.support.core import (
     machine,

@@ -7,7 +7,7 @@ from copy import copy
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.rules.ruleset import (
+from firmament.core.constraints.ruleset import (
     CLAIM_IN_USE,
     NO_DISK,
     NO_DOMAIN,

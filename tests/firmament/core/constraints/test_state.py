@@ -7,8 +7,8 @@ import random
 import numpy as np
 import pytest
 
-from firmament.core.rules.counters import NO_MINIMUM, RuleState
-from firmament.core.rules.ruleset import (
+from firmament.core.constraints.counters import NO_MINIMUM, RuleState
+from firmament.core.constraints.ruleset import (
     KEPT_OFF,
     NO_DOMAIN,
     NOT_NEAR,

@@ -12,15 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from firmament.core.constraints.models import model_constraints
-from firmament.core.constraints.rule_counters import (
-    Inhabitants,
-    RuleCounters,
-    disk_exclusions,
-    port_exclusions,
-)
-from firmament.core.model import SpreadRule, TaskClass, TaskSelector, TaskTerm
-from firmament.core.rules.ruleset import (
+from firmament.core.constraints.ruleset import (
     KEPT_OFF,
     TOO_NEAR,
     Attraction,
@@ -30,6 +22,14 @@ from firmament.core.rules.ruleset import (
     PreferredSpread,
     RequiredSpread,
     RuleSet,
+)
+from firmament.core.model import SpreadRule, TaskClass, TaskSelector, TaskTerm
+from firmament.core.rules.models import model_constraints
+from firmament.core.rules.rule_counters import (
+    Inhabitants,
+    RuleCounters,
+    disk_exclusions,
+    port_exclusions,
 )
 from firmament.core.state.class_selectors import own_selector
 from firmament.core.state.cluster import Cluster

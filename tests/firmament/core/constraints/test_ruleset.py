@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from firmament.core.rules.ruleset import (
+from firmament.core.constraints.ruleset import (
     TOO_NEAR,
     Attraction,
     ClassRules,

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cost_models.interface import Bool, Int64
-from firmament.core.rules.model_limits import ModelConstraint
+from firmament.core.constraints.model_limits import ModelConstraint
 
 PORTS_TAKEN = "node(s) didn't have free ports for the requested pod ports"
 SKEWED = "node(s) didn't match pod topology spread constraints"

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 import numpy as np
 
 from cost_models.interface import Int64
+from firmament.core.constraints.ruleset import CLAIM_IN_USE, NO_DISK, PORTS_TAKEN, Counter, Exclusion
 from firmament.core.model import TaskSelector
-from firmament.core.rules.ruleset import CLAIM_IN_USE, NO_DISK, PORTS_TAKEN, Counter, Exclusion
 from firmament.core.state.class_selectors import ClassSelector
 from firmament.core.state.classes import ClassRow
 from firmament.core.state.cluster import Cluster

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from cost_models.interface import Int64, JointRows
 from cost_models.pairs import PairTerms
+from firmament.core.constraints.constraint import Constraint, Constraints
+from firmament.core.constraints.counters import RuleState
+from firmament.core.constraints.model_limits import ModelConstraint, ModelLimits
+from firmament.core.constraints.pairs import PairRules, PairState
 from firmament.core.flow.problem import Assignments, Residual
-from firmament.core.rules.constraint import Constraint, Constraints
-from firmament.core.rules.counters import RuleState
-from firmament.core.rules.model_limits import ModelConstraint, ModelLimits
-from firmament.core.rules.pairs import PairRules, PairState
+from tests.firmament.core.constraints.team_isolation import Teams
 from tests.firmament.core.placement.test_pairs import KINDS, MACHINES, terms
-from tests.firmament.core.rules.team_isolation import Teams
 from tests.programs.differential.drive import core
 from tests.programs.differential.generate import WIDE, case
 from tests.programs.differential.translation import Classes

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
-from firmament.core.rules.counters import RuleState
-from firmament.core.rules.ruleset import ClassRules
+from firmament.core.constraints.counters import RuleState
+from firmament.core.constraints.ruleset import ClassRules
 
 AFFINITY_WEIGHT = 2
 SPREAD_WEIGHT = 2

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from firmament.core.rules.preferences import soft_cost
-from firmament.core.rules.ruleset import ClassRules, Counter, Inclination, PreferredSpread
+from firmament.core.constraints.preferences import soft_cost
+from firmament.core.constraints.ruleset import ClassRules, Counter, Inclination, PreferredSpread
 from tests.support.rules import counter, ints, soft_spreading, state
 
 ZONE = [0, 0, 1, 2, -1]

@@ -10,9 +10,9 @@ import numpy as np
 from cost_models.interface import MachineColumns, ShapeRow
 from cost_models.pairs import PairModel, PairTerms, PlacedKinds
 from firmament.core.configuration import WeightedModel
+from firmament.core.constraints.model_limits import ModelConstraint
+from firmament.core.constraints.pairs import PairRules
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
-from firmament.core.rules.model_limits import ModelConstraint
-from firmament.core.rules.pairs import PairRules
 from firmament.core.state.cluster import Cluster
 
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from firmament.core.constraints.rule_counters import Inhabitants
-from firmament.core.constraints.rules import compile_rules
+from firmament.core.constraints.counters import RuleState
+from firmament.core.constraints.ruleset import KEPT_OFF, PORTS_TAKEN, TOO_NEAR, ClassRules, RuleSet
 from firmament.core.events import (
     ClassDefined,
     Event,
@@ -20,8 +20,8 @@ from firmament.core.events import (
 )
 from firmament.core.intake.events import apply_events
 from firmament.core.model import NAMESPACE_RECORD, HostPort, Requirement, TaskClass, TaskSelector, TaskTerm
-from firmament.core.rules.counters import RuleState
-from firmament.core.rules.ruleset import KEPT_OFF, PORTS_TAKEN, TOO_NEAR, ClassRules, RuleSet
+from firmament.core.rules.between_tasks import compile_rules
+from firmament.core.rules.rule_counters import Inhabitants
 from firmament.core.state.class_selectors import own_selector
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.transitions import assume

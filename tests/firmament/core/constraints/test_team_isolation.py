@@ -23,7 +23,7 @@ from firmament.core.scheduler import Scheduler
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.cost_models.packages import install
 from tests.firmament.artefacts.rounds import refusal
-from tests.firmament.core.rules.team_isolation import RACK, REASON, TEAM, TeamIsolation, Teams
+from tests.firmament.core.constraints.team_isolation import RACK, REASON, TEAM, TeamIsolation, Teams
 from tests.support.core import machine, messages, placed, scheduler, task_class, uids
 from tests.support.effort import examples
 
@@ -126,7 +126,9 @@ def test_what_came_while_a_round_was_solved_counts():
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(
-        tmp_path, "team-isolation", "team_isolation = tests.firmament.core.rules.team_isolation:TeamIsolation"
+        tmp_path,
+        "team-isolation",
+        "team_isolation = tests.firmament.core.constraints.team_isolation:TeamIsolation",
     )
     monkeypatch.syspath_prepend(str(tmp_path))
 
