@@ -114,7 +114,9 @@ class Election:
             self._end()
 
     def due(self) -> float:
-        """Return when, by ``clock``, to ask for the next write."""
+        """Return when, by ``clock``, to ask for the next write; who has ended does so at once, to be told."""
+        if self.role is Role.ENDED:
+            return float("-inf")
         if self._seen is None or self.role is Role.LEADER or self.holder in ("", self._identity):
             return self._try_at
         stated = min(self._seen.spec.lease_duration_seconds, self._options.longest_lease)

@@ -156,6 +156,7 @@ def test_a_leader_who_is_told_of_another_makes_sure_before_it_ends():
     election.outrun(held("b", "9"))
     assert not election.may_write()
     assert election.role is Role.ENDED
+    assert election.due() <= clock()
 
 
 def test_a_leader_whose_lease_was_deleted_creates_it_anew():
