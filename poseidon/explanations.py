@@ -36,6 +36,8 @@ class Verdict:
     reasons: tuple[str, ...]
     cost: float
     models: Mapping[str, Charge]
+    lacks_only_room: bool = False
+    """It is refused for nothing but resources: fewer pods on it would do."""
 
 
 class PodOutcome(StrEnum):
@@ -193,6 +195,7 @@ def verdicts(explanation: pb.Explanation) -> dict[str, Verdict]:
                 )
                 for model in each.models
             },
+            lacks_only_room=each.lacks_only_room,
         )
         for each in explanation.machines
     }

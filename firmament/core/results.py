@@ -10,6 +10,8 @@ from itertools import repeat
 from operator import eq
 from typing import NamedTuple, overload
 
+from firmament.core.reasons import Cause
+
 
 class DeltaKind(Enum):
     """What a delta asks the driver to do."""
@@ -192,9 +194,14 @@ class MachineVerdict:
 
     machine: str
     feasible: bool
-    reasons: tuple[str, ...]
+    causes: tuple[Cause, ...]
     cost: float
     models: tuple[ModelVerdict, ...]
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """The causes in words."""
+        return tuple(cause.words for cause in self.causes)
 
 
 @dataclass(frozen=True, slots=True)

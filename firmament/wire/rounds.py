@@ -12,11 +12,13 @@ from dataclasses import asdict, dataclass
 from itertools import groupby, repeat
 from typing import Final
 
+from firmament.core.reasons import lacks_only_room
 from firmament.core.results import (
     Delta,
     DeltaKind,
     Explanation,
     MachineState,
+    MachineVerdict,
     PlacementDeltas,
     RoundResult,
     TaskState,
@@ -191,7 +193,18 @@ def explanation_to_proto(explanation: Explanation) -> pb.Explanation:
         name=explanation.name,
         state=explanation.state,
         machine=explanation.machine,
-        machines=[pb.MachineVerdict(**asdict(verdict)) for verdict in explanation.machines],
+        machines=[_verdict_to_proto(verdict) for verdict in explanation.machines],
+    )
+
+
+def _verdict_to_proto(verdict: MachineVerdict) -> pb.MachineVerdict:
+    return pb.MachineVerdict(
+        machine=verdict.machine,
+        feasible=verdict.feasible,
+        reasons=verdict.reasons,
+        cost=verdict.cost,
+        models=[pb.ModelVerdict(**asdict(each)) for each in verdict.models],
+        lacks_only_room=bool(verdict.causes) and lacks_only_room(verdict.causes),
     )
 
 

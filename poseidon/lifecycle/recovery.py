@@ -14,6 +14,7 @@ from pydantic import Field, StrictBool, StrictInt
 from poseidon.kube.api.metadata import PodRef
 from poseidon.kube.api.pods import ContainerStatus, Pod
 from poseidon.lifecycle.actions import Action, AnnounceRefused, DeleteRefused, RecreateRefused
+from poseidon.lifecycle.kubelet_reasons import another_node_may_cure
 from poseidon.lifecycle.phases import PodRecord
 from protos.conventions.configuration import Section
 
@@ -27,24 +28,6 @@ _FIRST_DELAY, _LAST_DELAY = 1.0, 300.0
 """Seconds until a pod is created again for the first time, doubled from time to time, and the longest pause."""
 _LONGEST_COUNT = 9
 _MOST_COUNTED = 10**_LONGEST_COUNT
-
-INSUFFICIENT_PREFIX = "OutOf"
-"""Reasons that begin so name a resource: ``OutOfcpu``, ``OutOfpods``, ``OutOfnvidia.com/gpu``."""
-
-REASONS = frozenset(
-    {
-        "NodeAffinity",
-        "NodeName",
-        "NodePorts",
-        "TopologyAffinityError",
-        "UnexpectedAdmissionError",
-        "VolumeAttachmentLimitExceeded",
-        "node(s) had taints that the pod didn't tolerate",
-    }
-)
-"""Reasons, beside lack of a resource, that another node may cure. Kubelets give them at admission (their
-``pkg/kubelet/lifecycle`` and ``pkg/kubelet/cm/topologymanager``). Those that would be the same on every node,
-such as an unsupported feature, are left out, and so are evictions: an evicted pod has run."""
 
 
 class RecoveryOptions(Section):
@@ -130,11 +113,7 @@ def _recreations(pod: Pod) -> int:
 def refused(pod: Pod) -> bool:
     """Whether the kubelet of its node refused the pod for a reason that another node may cure."""
     status = pod.status
-    return (
-        status.phase == "Failed"
-        and bool(pod.spec.node_name)
-        and (status.reason.startswith(INSUFFICIENT_PREFIX) or status.reason in REASONS)
-    )
+    return status.phase == "Failed" and bool(pod.spec.node_name) and another_node_may_cure(status.reason)
 
 
 def may_have_run(pod: Pod) -> bool:

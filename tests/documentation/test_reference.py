@@ -15,7 +15,7 @@ from prometheus_client.metrics import MetricWrapperBase
 from cost_models.registry import available
 from firmament.cli import main as firmament
 from firmament.configuration.document import RoundSection, SchedulerConfiguration
-from firmament.core.filters import reasons
+from firmament.core.reasons import TOO_FEW_PLACES, Reason, lack_of
 from firmament.server.metrics import Metrics
 from poseidon.bridge.metrics import BridgeMetrics, QueueDepths
 from poseidon.kube.client.metrics import KubeMetrics
@@ -88,15 +88,15 @@ def test_every_key_is_explained_with_its_default():
 def test_every_reason_is_explained():
     explained = " ".join(row[0] for row in rows(section(TROUBLESHOOTING, "A pod stays pending")))
     for reason in (
-        reasons.CORDONED,
-        reasons.NOT_READY,
-        reasons.WRONG_NAME,
-        reasons.WRONG_LABELS,
-        reasons.RESERVED,
-        reasons.TOO_FEW_PLACES,
-        reasons.TOO_MANY,
-        reasons.UNTOLERATED,
-        reasons.insufficient("cpu"),
+        Reason.CORDONED.value,
+        Reason.NOT_READY.value,
+        Reason.WRONG_NAME.value,
+        Reason.WRONG_LABELS.value,
+        Reason.RESERVED.value,
+        TOO_FEW_PLACES,
+        Reason.TOO_MANY.value,
+        Reason.UNTOLERATED.value,
+        lack_of("cpu").words,
         NO_NODES,
         GATED_REASON,
     ):

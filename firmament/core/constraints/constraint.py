@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from cost_models.interface import Bool, Int64
+from firmament.core.reasons import AnyReason
 
 
 class Constraint(Protocol):
@@ -25,7 +26,7 @@ class Constraint(Protocol):
         """Whether tasks of a class may be refused machines, or matter to others."""
         ...
 
-    def refusals(self, cls: int, at: Int64 | None = None) -> list[tuple[str, Bool]]:
+    def refusals(self, cls: int, at: Int64 | None = None) -> list[tuple[AnyReason, Bool]]:
         """Reasons with the machines (of ``at``, int64[A], or all) that each closes to one more task of a class."""
         ...
 
@@ -49,7 +50,7 @@ class Constraints:
         """Whether any of them involves a class."""
         return any(part.involves(cls) for part in self._parts)
 
-    def refusals(self, cls: int, at: Int64 | None = None) -> list[tuple[str, Bool]]:
+    def refusals(self, cls: int, at: Int64 | None = None) -> list[tuple[AnyReason, Bool]]:
         """The refusals of all."""
         return [refusal for part in self._parts for refusal in part.refusals(cls, at)]
 

@@ -7,19 +7,8 @@ from copy import copy
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.constraints.ruleset import (
-    CLAIM_IN_USE,
-    NO_DISK,
-    NO_DOMAIN,
-    NOT_NEAR,
-    PORTS_TAKEN,
-    SKEWED,
-    Attraction,
-    RequiredSpread,
-    RuleSet,
-)
-
-_BEFORE_SPREAD = (PORTS_TAKEN, NO_DISK, CLAIM_IN_USE)
+from firmament.core.constraints.ruleset import Attraction, RequiredSpread, RuleSet
+from firmament.core.reasons import AnyReason, Reason, Stage
 
 NO_MINIMUM = 2**31
 """Tasks in the emptiest domain if no domain counts: the rule refuses nobody, as in kube-scheduler."""
@@ -114,16 +103,18 @@ class RuleState:
             allowed = ~refused if allowed is None else allowed & ~refused
         return allowed
 
-    def refusals(self, cls: int, at: Int64 | None = None) -> list[tuple[str, Bool]]:
+    def refusals(self, cls: int, at: Int64 | None = None) -> list[tuple[AnyReason, Bool]]:
         """Reasons with the machines (of ``at``, or all) to which each applies, in kube-scheduler's order of filters."""
         rules = self.rules.rules(cls)
-        first = [each for each in rules.exclusions if each.reason in _BEFORE_SPREAD]
-        others = [each for each in rules.exclusions if each.reason not in _BEFORE_SPREAD]
-        found = [(each.reason, self.occupied(each.counter, at)) for each in first]
+        first = [each for each in rules.exclusions if each.reason.stage < Stage.RULES]
+        others = [each for each in rules.exclusions if each.reason.stage >= Stage.RULES]
+        found: list[tuple[AnyReason, Bool]] = [
+            (each.reason, self.occupied(each.counter, at)) for each in first
+        ]
         for spreading in rules.spreadings:
             found += self._uneven(spreading, at)
         if rules.attraction is not None:
-            found.append((NOT_NEAR, ~self._attracted(rules.attraction, at)))
+            found.append((Reason.NOT_NEAR, ~self._attracted(rules.attraction, at)))
         found += [(each.reason, self.occupied(each.counter, at)) for each in others]
         return found + [refusal for each in self.modelled for refusal in each.refusals(cls, at)]
 
@@ -145,9 +136,11 @@ class RuleState:
         result: Bool = np.logical_and.reduce(where)
         return result
 
-    def _uneven(self, spreading: RequiredSpread, at: Int64 | None) -> list[tuple[str, Bool]]:
+    def _uneven(self, spreading: RequiredSpread, at: Int64 | None) -> list[tuple[AnyReason, Bool]]:
         domain = spreading.key_domain if at is None else spreading.key_domain[at]
         lacking = domain < 0
         limit = spreading.max_skew - spreading.own + self.emptiest(spreading)
         full = np.append(self.counts[spreading.counter] > limit, False)[domain]
-        return [(NO_DOMAIN, lacking), (SKEWED, full)] if lacking.any() else [(SKEWED, full)]
+        return (
+            [(Reason.NO_DOMAIN, lacking), (Reason.SKEWED, full)] if lacking.any() else [(Reason.SKEWED, full)]
+        )

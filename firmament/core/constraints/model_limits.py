@@ -9,6 +9,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64, JointRows, Ledger
 from cost_models.task_constraints import TaskConstraint
+from firmament.core.reasons import AnyReason, by_limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,18 +91,19 @@ class ModelLimits:
         """Whether the limits know a class."""
         return bool(self._shape[cls] >= 0)
 
-    def refusals(self, cls: int, at: Int64 | None = None) -> list[tuple[str, Bool]]:
+    def refusals(self, cls: int, at: Int64 | None = None) -> list[tuple[AnyReason, Bool]]:
         """Per limit its reason, and the machines without room for one more task of a class."""
         if not self.involves(cls):
             return []
-        shape, found = int(self._shape[cls]), []
+        shape = int(self._shape[cls])
+        found: list[tuple[AnyReason, Bool]] = []
         for joint in self._joint:
             open_to = np.ones(len(joint.rows.row_of), dtype=np.bool_)
             joint.close_full(open_to, shape)
-            found.append((joint.rows.reason, ~(open_to if at is None else open_to[at])))
+            found.append((by_limit(joint.rows.reason), ~(open_to if at is None else open_to[at])))
         for ledger in self._ledgers:
             room = ledger.room(shape)
-            found.append((ledger.reason, (room if at is None else room[at]) <= 0))
+            found.append((by_limit(ledger.reason), (room if at is None else room[at]) <= 0))
         return found
 
     def allows(self, cls: int, machine: int) -> bool:
@@ -167,12 +169,12 @@ class ModelConstraint:
         """Whether tasks of a class may be refused machines, or matter to others."""
         return bool(self.kind[cls] >= 0)
 
-    def refusals(self, cls: int, at: Int64 | None = None) -> list[tuple[str, Bool]]:
+    def refusals(self, cls: int, at: Int64 | None = None) -> list[tuple[AnyReason, Bool]]:
         """Reasons with the machines (of ``at``, or all) that are closed to one more task of a class."""
         if not self.involves(cls):
             return []
         found = self.constraint.refusals(int(self.kind[cls]))
-        return [(reason, refused if at is None else refused[at]) for reason, refused in found]
+        return [(by_limit(words), refused if at is None else refused[at]) for words, refused in found]
 
     def allows(self, cls: int, machine: int) -> bool:
         """Whether one more task of a class may go to a machine."""

@@ -14,6 +14,7 @@ import numpy as np
 from cost_models.interface import Bool, Float64, Int64
 from cost_models.pairs import PairTerms
 from firmament.core.ranks import counting
+from firmament.core.reasons import AnyReason, by_limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +183,7 @@ class PairState:
         """Whether a problem class belongs to a pair."""
         return bool(self.rules.kind[cls] >= 0)
 
-    def refusals(self, cls: int, at: Int64 | None = None) -> list[tuple[str, Bool]]:
+    def refusals(self, cls: int, at: Int64 | None = None) -> list[tuple[AnyReason, Bool]]:
         """Reasons with the machines that limits and links close to one more task of a class."""
         terms = self.terms
         if not self.involves(cls) or not terms.steers:
@@ -192,7 +193,7 @@ class PairState:
         if self.linked:
             found.append((terms.link_full, self.link_room(kind)[0] <= 0))
         domain = terms.domain if at is None else terms.domain[at]
-        return [(reason, refused[domain]) for reason, refused in found]
+        return [(by_limit(words), refused[domain]) for words, refused in found]
 
     def allows(self, cls: int, machine: int) -> bool:
         """Whether limits and links let one more task of a class onto a machine."""

@@ -12,18 +12,7 @@ from dataclasses import dataclass, field
 
 from cost_models.interface import Bool, Int64
 from firmament.core.constraints.model_limits import ModelConstraint
-
-PORTS_TAKEN = "node(s) didn't have free ports for the requested pod ports"
-SKEWED = "node(s) didn't match pod topology spread constraints"
-NO_DOMAIN = "node(s) didn't match pod topology spread constraints (missing required label)"
-NOT_NEAR = "node(s) didn't match pod affinity rules"
-NO_DISK = "node(s) had no available disk"
-CLAIM_IN_USE = (
-    "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode "
-    "already in-use by another pod"
-)
-TOO_NEAR = "node(s) didn't match pod anti-affinity rules"
-KEPT_OFF = "node(s) didn't satisfy existing pods anti-affinity rules"
+from firmament.core.reasons import Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +35,7 @@ class Exclusion:
     """A task may only enter domains in which ``counter`` counts nobody; ``reason``: why others are refused."""
 
     counter: int
-    reason: str
+    reason: Reason
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,8 @@ from typing import NamedTuple, TypeVar
 
 from firmament.core.configuration import HOSTNAME
 from firmament.core.cures.near_labels import corrections
-from firmament.core.filters.reasons import CORDONED, NO_VOLUME_LEFT, UNTOLERATED, WRONG_LABELS, insufficient
 from firmament.core.model import PODS, Machine, NodeSelectorTerm, TaskClass, Toleration
-from firmament.core.rescheduling.room_by_moves import lacks_only_room
+from firmament.core.reasons import Cause, CuredBy, Reason, lack_of, lacks_only_room
 from firmament.core.rescheduling.trials import TrialChange
 from firmament.core.selectors.taints import tolerated
 
@@ -81,30 +80,31 @@ class ChangedMachine(NamedTuple):
     free: Mapping[str, int]
 
 
-def for_reason(
-    standing: ChangedMachine, reason: str, offered: Mapping[str, Collection[str]]
+def for_cause(
+    standing: ChangedMachine, cause: Cause, offered: Mapping[str, Collection[str]]
 ) -> Iterator[CureProposal]:
     """Yield what could be changed about a task or a machine that refuses it for a reason, the smallest change first.
 
     ``offered``: by key, the values of all machines' labels.
     """
-    if lacks_only_room([reason]):
-        yield from _smaller(standing)
-        yield from _larger(standing)
-    elif reason.startswith(UNTOLERATED):
-        yield from _tolerating(standing)
-    elif reason.startswith(WRONG_LABELS):
-        yield from _corrected(standing, offered)
-        yield from _labelled(standing)
-        yield from _unselective(standing.content)
-    elif reason.startswith(CORDONED):
-        machine = replace(standing.machine, unschedulable=False)
-        yield CureProposal(
-            (CureChange(CureKind.UNCORDON, machine=machine.name),), TrialChange(standing.content, machine)
-        )
-    else:
-        for content, step in _dropped(standing.content):
-            yield CureProposal((step,), TrialChange(content, standing.machine))
+    match cause.reason.cured_by:
+        case CuredBy.ROOM:
+            yield from _smaller(standing)
+            yield from _larger(standing)
+        case CuredBy.TOLERATION:
+            yield from _tolerating(standing)
+        case CuredBy.LABELS:
+            yield from _corrected(standing, offered)
+            yield from _labelled(standing)
+            yield from _unselective(standing.content)
+        case CuredBy.UNCORDONING:
+            machine = replace(standing.machine, unschedulable=False)
+            yield CureProposal(
+                (CureChange(CureKind.UNCORDON, machine=machine.name),), TrialChange(standing.content, machine)
+            )
+        case CuredBy.FEWER_CONSTRAINTS:
+            for content, step in _dropped(standing.content):
+                yield CureProposal((step,), TrialChange(content, standing.machine))
 
 
 def one_more_like(standing: ChangedMachine, suffix: str = "") -> CureProposal:
@@ -112,7 +112,11 @@ def one_more_like(standing: ChangedMachine, suffix: str = "") -> CureProposal:
     like = standing.machine
     name = f"{like.name}-more{suffix}"
     labels = {**like.labels, HOSTNAME: name} if HOSTNAME in like.labels else dict(like.labels)
-    offered = {key: amount for key, amount in like.allocatable.items() if insufficient(key) != NO_VOLUME_LEFT}
+    offered = {
+        key: amount
+        for key, amount in like.allocatable.items()
+        if lack_of(key).reason is not Reason.NO_VOLUME_LEFT
+    }
     machine = replace(like, name=name, labels=labels, allocatable=offered, unschedulable=False, attached=())
     return CureProposal(
         (CureChange(CureKind.ADD_MACHINE, machine=like.name),), TrialChange(standing.content, machine)
@@ -166,7 +170,7 @@ def _larger(standing: ChangedMachine) -> Iterator[CureProposal]:
 
 def _are_requested(lacks: Mapping[str, object]) -> bool:
     """Whether something is lacking, and all of it resources that people request and machines offer: no volumes."""
-    return bool(lacks) and lacks_only_room([insufficient(resource) for resource in lacks])
+    return bool(lacks) and lacks_only_room([lack_of(resource) for resource in lacks])
 
 
 def _tolerating(standing: ChangedMachine) -> Iterator[CureProposal]:

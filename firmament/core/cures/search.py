@@ -16,19 +16,19 @@ from firmament.core.cures.proposals import (
     CureChange,
     CureKind,
     CureProposal,
-    for_reason,
+    for_cause,
     lacking,
     one_more_like,
 )
 from firmament.core.cures.together import cures_together
 from firmament.core.events import Event, JobDefined, TasksSubmitted
-from firmament.core.filters.reasons import insufficient
 from firmament.core.intake.events import alone
-from firmament.core.rescheduling.room_by_moves import GangRoom, gang_room_for, lacks_only_room, room_for
+from firmament.core.reasons import Cause, lack_of, lacks_only_room
+from firmament.core.rescheduling.room_by_moves import GangRoom, gang_room_for, room_for
 from firmament.core.rescheduling.trials import TrialChange, Trials
 
-_ROOM = (insufficient(""),)
-"""Stands for all sets of reasons that are about resources only."""
+_ROOM = (lack_of(""),)
+"""Stands for all sets of causes that are about resources only."""
 
 _MACHINES = 3
 """Machines that are looked at for each set of reasons: those that lack least."""
@@ -175,7 +175,7 @@ class _CureSearch:
         return tuple(cures or contested[:most])
 
     def _by_moves(self) -> Iterator[Cure]:
-        machines = [name for name, reasons in self._refusals.items() if lacks_only_room(reasons)]
+        machines = [name for name, causes in self._refusals.items() if lacks_only_room(causes)]
         room = room_for(self._trials, self._task, machines, self._left)
         if room is not None:
             yield Cure((CureChange(CureKind.MOVES),), room.machine, room.moves)
@@ -201,25 +201,25 @@ class _CureSearch:
         nothing else and lack least.
         """
         found: dict[tuple[CureChange, ...], CureProposal] = {}
-        for reasons, machines in self._by_reasons().items():
-            about_room = lacks_only_room(reasons)
-            if len(reasons) > 1 and not about_room:
+        for causes, machines in self._by_causes().items():
+            about_room = lacks_only_room(causes)
+            if len(causes) > 1 and not about_room:
                 continue
             for name in self._nearest(machines):
                 standing = self._standing(name)
                 more = [one_more_like(standing)] if about_room else []
-                for proposal in (*for_reason(standing, reasons[0], self._offered), *more):
+                for proposal in (*for_cause(standing, causes[0], self._offered), *more):
                     found.setdefault(proposal.steps, proposal)
         by_kind: dict[CureKind, list[CureProposal]] = {}
         for proposal in sorted(found.values(), key=lambda each: len(each.steps)):
             by_kind.setdefault(proposal.steps[0].kind, []).append(proposal)
         return by_kind
 
-    def _by_reasons(self) -> dict[tuple[str, ...], list[str]]:
+    def _by_causes(self) -> dict[tuple[Cause, ...], list[str]]:
         """Machines by why they refuse the task; all that lack some resource are one."""
-        found: dict[tuple[str, ...], list[str]] = {}
-        for machine, reasons in self._refusals.items():
-            found.setdefault(_ROOM if lacks_only_room(reasons) else reasons, []).append(machine)
+        found: dict[tuple[Cause, ...], list[str]] = {}
+        for machine, causes in self._refusals.items():
+            found.setdefault(_ROOM if lacks_only_room(causes) else causes, []).append(machine)
         return found
 
     def _nearest(self, machines: Sequence[str]) -> list[str]:
@@ -252,12 +252,12 @@ class _CureSearch:
                 if self._left <= 0:
                     return None
                 self._left -= 1
-                reasons = self._trials.refusals(self._task, change).get(name, ())
+                causes = self._trials.refusals(self._task, change).get(name, ())
                 proposal = next(
                     (
                         each
-                        for reason in reasons
-                        for each in for_reason(self._standing(name, change), reason, self._offered)
+                        for cause in causes
+                        for each in for_cause(self._standing(name, change), cause, self._offered)
                     ),
                     None,
                 )

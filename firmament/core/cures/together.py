@@ -15,7 +15,8 @@ from cost_models.interface import Int64
 from firmament.core.cures.proposals import ChangedMachine, Cure, CureChange, CureKind, one_more_like
 from firmament.core.events import TasksSubmitted
 from firmament.core.model import PODS, Job, Machine
-from firmament.core.rescheduling.room_by_moves import count_slots, lacks_only_room
+from firmament.core.reasons import lacks_only_room
+from firmament.core.rescheduling.room_by_moves import count_slots
 from firmament.core.rescheduling.trials import TogetherChange, Trials
 
 _MOST_ADDED = 100

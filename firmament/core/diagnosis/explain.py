@@ -20,7 +20,8 @@ from firmament.core.constraints.preferences import SoftCost, soft_cost
 from firmament.core.diagnosis.listing import state_name
 from firmament.core.filters.attached_volumes import with_saved
 from firmament.core.filters.node_filters import verdict
-from firmament.core.filters.root_causes import Cause, MachineRefusal, RootCauses
+from firmament.core.filters.root_causes import MachineRefusal, RootCauses
+from firmament.core.reasons import AnyReason, Cause, StatedReason
 from firmament.core.results import Explanation, MachineVerdict, ModelVerdict
 from firmament.core.rules.between_tasks import compile_rules
 from firmament.core.rules.models import find_kinds, pair_rules
@@ -47,7 +48,7 @@ def explain(context: RoundContext, uid: str, now: float) -> Explanation:
     rules = compile_rules(cluster, [cls], without=task)
     state = None if rules is None else RuleState(rules)
     limits = (*_limits(assessed.joint(), assessed.ledgers()), *paired.refusals)
-    others = [MachineRefusal(Cause(text), refused) for text, refused in limits]
+    others = [MachineRefusal(Cause(reason), refused) for reason, refused in limits]
     causes = verdict(cluster, cls, assessed.static[0], free, state, 0, others)
     soft = None if state is None else soft_cost(state, 0, ~causes.refused())
     return Explanation(
@@ -60,7 +61,7 @@ def explain(context: RoundContext, uid: str, now: float) -> Explanation:
     )
 
 
-def _limits(joint: Sequence[JointRows], ledgers: Sequence[Ledger]) -> list[tuple[str, Bool]]:
+def _limits(joint: Sequence[JointRows], ledgers: Sequence[Ledger]) -> list[tuple[AnyReason, Bool]]:
     """What models' limits refuse the one task of a assessment."""
     return ModelLimits(joint, ledgers, np.zeros(1, dtype=np.int64)).refusals(0)
 
@@ -90,7 +91,7 @@ def _verdicts(
             MachineVerdict(
                 machine=name,
                 feasible=not why,
-                reasons=why,
+                causes=why,
                 cost=sum(model.cost for model in models),
                 models=models,
             )
@@ -155,7 +156,7 @@ class _Judged:
     assessed: RoundAssessment
     model: int = -1
     details: Sequence[tuple[str, ...]] = ()
-    refusals: tuple[tuple[str, Bool], ...] = ()
+    refusals: tuple[tuple[AnyReason, Bool], ...] = ()
 
 
 def _with_answer(
@@ -166,8 +167,8 @@ def _with_answer(
     assessments = list(assessed.assessments)
     assessments[position] = answer
     static = assessed.static[0]
-    for reason, refused in answer.refusals(0):
-        static = static.with_refusals(refused, Cause(reason))
+    for words, refused in answer.refusals(0):
+        static = static.with_refusals(refused, Cause(StatedReason(words)))
     return position, replace(assessed, assessments=tuple(assessments), static=(static,))
 
 
@@ -183,7 +184,7 @@ def _with_pairs(
         notes = assessed.assessments[[each.model for each in configuration.models].index(model)].notes
         answer = replace(found.assessment, notes=notes)
         position, assessed = _with_answer(assessed, configuration, model, answer)
-        refusals: tuple[tuple[str, Bool], ...] = ()
+        refusals: tuple[tuple[AnyReason, Bool], ...] = ()
         if terms is not None and (terms.strict or terms.bounded):
             refusals = tuple(PairState(pair_rules(weighted, terms, kinds, [cls])).refusals(0))
         return _Judged(assessed, position, found.details, refusals)

@@ -13,26 +13,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.constraints.ruleset import (
-    CLAIM_IN_USE,
-    KEPT_OFF,
-    NO_DISK,
-    PORTS_TAKEN,
-    TOO_NEAR,
-    ClassRules,
-)
+from firmament.core.constraints.ruleset import ClassRules
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.placement.gang_trial import GangTrial
 from firmament.core.placement.outcome import PlacementState
 from firmament.core.placement.tuning import PlacementTuning
+from firmament.core.reasons import Reason
 
 _AFFINITY, _SPREAD = "pod affinity rules", "pod topology spread constraints"
 _EXCLUSIONS = {
-    TOO_NEAR: "pod anti-affinity rules",
-    KEPT_OFF: "pod anti-affinity rules",
-    PORTS_TAKEN: "host ports",
-    NO_DISK: "disks",
-    CLAIM_IN_USE: "claims for one pod at a time",
+    Reason.TOO_NEAR: "pod anti-affinity rules",
+    Reason.KEPT_OFF: "pod anti-affinity rules",
+    Reason.PORTS_TAKEN: "host ports",
+    Reason.NO_DISK: "disks",
+    Reason.CLAIM_IN_USE: "claims for one pod at a time",
 }
 _PLENTY = 2**40
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from cost_models.interface import Float64
 from firmament.core.events import TasksBound
-from firmament.core.filters.reasons import CORDONED, NOT_READY
 from firmament.core.model import TaskClass
+from firmament.core.reasons import Reason
 from firmament.core.results import BrokenRule, MachineState, TaskState
 from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.model_inputs import on_machines, shown_use
@@ -116,7 +116,7 @@ def measured(cluster: Cluster) -> Measured:
     )
 
 
-PASSING = (CORDONED, NOT_READY)
+PASSING = (Reason.CORDONED, Reason.NOT_READY)
 """What keeps tasks from coming, and not from staying."""
 
 
@@ -137,5 +137,6 @@ def broken_rules(context: RoundContext) -> Iterator[BrokenRule]:
         members = bound[tasks.cls[bound] == cls]
         code = row.code[tasks.machine[members]]
         for task, index in zip(members[code >= 0].tolist(), code[code >= 0].tolist(), strict=True):
-            if row.causes[index].text not in PASSING:
-                yield BrokenRule(tasks.uid[task], cluster.where(task), row.causes[index].text)
+            cause = row.causes[index]
+            if cause.reason not in PASSING:
+                yield BrokenRule(tasks.uid[task], cluster.where(task), cause.summary)

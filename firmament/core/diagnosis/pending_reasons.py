@@ -16,11 +16,19 @@ from firmament.core.constraints.pairs import PairState
 from firmament.core.diagnosis.contention import Contention
 from firmament.core.diagnosis.gang_constraints import GangConstraints
 from firmament.core.diagnosis.preemption_reasons import PreemptionReasons
-from firmament.core.filters import reasons
 from firmament.core.filters.attached_volumes import with_saved
 from firmament.core.filters.node_filters import verdict
-from firmament.core.filters.root_causes import Cause, MachineRefusal, RootCauses
+from firmament.core.filters.root_causes import MachineRefusal, RootCauses
 from firmament.core.flow.problem import Assignments
+from firmament.core.reasons import (
+    AnyReason,
+    Cause,
+    Reason,
+    StatedReason,
+    by_limit,
+    summarise,
+    too_few_places,
+)
 from firmament.core.results import Unscheduled
 from firmament.core.rules.between_tasks import compile_rules
 from firmament.core.snapshot.grouping import RoundContext
@@ -68,9 +76,9 @@ def pending_reasons(
             gang = int(snapshot.problem.gang[index])
             if gang not in apart:
                 apart[gang] = constraints.culprits(gang) if cluster.version == snapshot.version else ""
-            counts.append((reasons.too_few_places(apart[gang]), len(cluster.machines) - closed))
+            counts.append((too_few_places(apart[gang]), len(cluster.machines) - closed))
         if counts or not short:
-            why = f"{why} {reasons.summarise(len(cluster.machines), counts)}".lstrip()
+            why = f"{why} {summarise(len(cluster.machines), counts)}".lstrip()
         message = content.invalid or (
             together + why + preemption.told(int(snapshot.cls[index]), int(rows[0]), causes)
         )
@@ -120,9 +128,9 @@ def _root_causes(
     cls, shape = int(snapshot.cls[index]), int(snapshot.problem.shape[index])
     found: list[MachineRefusal] = []
     occupied = by_models.occupied(shape)
-    for text, refused in by_models.filters(shape):
-        found.append(MachineRefusal(Cause(text), refused & ~occupied))
-        found.append(MachineRefusal(Cause(text, curable=True), refused & occupied))
+    for words, refused in by_models.filters(shape):
+        found.append(MachineRefusal(Cause(StatedReason(words)), refused & ~occupied))
+        found.append(MachineRefusal(Cause(by_limit(words)), refused & occupied))
     by_others = [*by_models.outside(index), *by_models.limits(index)]
     first, gangs = int(snapshot.members[index][0]), snapshot.problem.gang
     job = snapshot.gangs[int(gangs[index])] if len(gangs) and gangs[index] >= 0 else ""
@@ -130,8 +138,8 @@ def _root_causes(
     if closed:
         refused = np.zeros(len(cluster.machines), dtype=np.bool_)
         refused[sorted(closed)] = True
-        by_others.append((reasons.RESERVED, refused))
-    found += [MachineRefusal(Cause(text, curable=True), refused) for text, refused in by_others]
+        by_others.append((Reason.RESERVED, refused))
+    found += [MachineRefusal(Cause(reason), refused) for reason, refused in by_others]
     static = context.static_rows.of(cluster.classes.rows[cls].shape)
     return verdict(cluster, cls, static, free, state, index, found)
 
@@ -179,14 +187,14 @@ class _ModelRefusals:
             return np.zeros(self.machines, dtype=np.bool_)
         return self._now(preemption.occupied[shape])
 
-    def outside(self, index: int) -> list[tuple[str, Bool]]:
+    def outside(self, index: int) -> list[tuple[AnyReason, Bool]]:
         """The machines that are not in the tree over which a class's group shares out, bool[M now]."""
         problem = self.snapshot.problem
         if problem.topology is None or int(problem.gang[index]) not in problem.topology.groups:
             return []
-        return [(NOT_IN_TREE, self._now(problem.topology.position >= problem.topology.tree.leaves))]
+        return [(by_limit(NOT_IN_TREE), self._now(problem.topology.position >= problem.topology.tree.leaves))]
 
-    def limits(self, index: int) -> list[tuple[str, Bool]]:
+    def limits(self, index: int) -> list[tuple[AnyReason, Bool]]:
         """Reasons for which limits and pairs refuse machines to one more task of a class, bool[M now] each."""
         return [(reason, self._now(refused)) for reason, refused in self.constraints.refusals(index)]
 

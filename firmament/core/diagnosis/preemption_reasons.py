@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.filters import reasons
-from firmament.core.filters.root_causes import RootCauses, Stage, lacks, root_causes
+from firmament.core.filters.root_causes import RootCauses, lacks, root_causes
 from firmament.core.queue.importance import Importance
 from firmament.core.ranks import places_in
+from firmament.core.reasons import Stage, summarise
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
 
@@ -72,14 +72,14 @@ class PreemptionReasons:
             counts[NO_VICTIMS] = len(rows)
         if len(rows) < machines:
             counts[NOT_HELPFUL] = machines - len(rows)
-        return f"{IN_VAIN}{reasons.summarise(machines, list(counts.items()))}"
+        return f"{IN_VAIN}{summarise(machines, list(counts.items()))}"
 
     def _large_enough(self, request: Int64) -> Bool:
         """bool[M]: machines that offer enough of every resource at all; volumes are no resources here."""
         capacity = self._cluster.machines.capacity[:, : len(request)]
         enough = np.ones(len(capacity), dtype=np.bool_)
         for each in lacks(capacity, request, self._cluster.resources.names):
-            if each.cause.stage == Stage.RESOURCES:
+            if each.cause.reason.stage == Stage.RESOURCES:
                 enough &= ~each.refused
         return enough
 
@@ -96,7 +96,7 @@ class PreemptionReasons:
         )
         others = causes.without_lack()
         for code, count in zip(*np.unique(others.code[lacks_nothing], return_counts=True), strict=True):
-            text = others.refusals[code].cause.text if code >= 0 else NO_VICTIMS
+            text = others.refusals[code].cause.summary if code >= 0 else NO_VICTIMS
             counts[text] = counts.get(text, 0) + int(count)
         if not some.all():
             counts[NO_VICTIMS] = counts.get(NO_VICTIMS, 0) + int((~some).sum())

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cost_models.interface import Int64, JointRows
-from firmament.core.filters import reasons
+from firmament.core.reasons import lack_of
 from firmament.core.resources import NO_COLUMN
 from firmament.core.state.cluster import Cluster
 
@@ -93,6 +93,6 @@ def with_attached(
             row_of = np.full(len(free), -1, dtype=np.int64)
             row_of[there] = there
             offered[there, column] = limit[there] + sum(number * int(counts[index]) for index, number in kind)
-            reason = reasons.insufficient(cluster.resources.names[column])
+            reason = lack_of(cluster.resources.names[column]).words
             rows.append(JointRows(row_of, amount, limit, reason))
     return offered, rows

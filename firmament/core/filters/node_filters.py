@@ -14,19 +14,16 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.constraints.counters import RuleState
-from firmament.core.filters import reasons
 from firmament.core.filters.root_causes import (
-    Cause,
     Codes,
     MachineRefusal,
     RootCauses,
-    Stage,
-    lack_of,
     lacks,
     root_causes,
     rule_refusals,
 )
-from firmament.core.model import TaskClass, VolumeRule
+from firmament.core.model import TaskClass
+from firmament.core.reasons import Cause, Reason, Stage, StatedReason, lack_of, of_volume, untolerated
 from firmament.core.selectors.labels import HOSTNAME, singled_out
 from firmament.core.selectors.taints import CORDON_TAINT, NOT_READY_TAINT, tolerated
 from firmament.core.state.cluster import Cluster
@@ -59,43 +56,39 @@ def static_row(machines: MachineTable, shape: TaskClass) -> StaticRow:
     count = len(machines)
     row = StaticRow(np.ones(count, dtype=np.bool_), np.full(count, -1, dtype=np.int16), ())
     if shape.invalid:
-        return row.with_refusals(np.ones(count, dtype=np.bool_), Cause(shape.invalid, Stage.NAMED))
+        return row.with_refusals(
+            np.ones(count, dtype=np.bool_), Cause(StatedReason(shape.invalid, Stage.NAMED))
+        )
     named = singled_out(shape.required) if shape.required else None
     if named is not None:
-        row = row.with_refusals(~machines.named(named), Cause(reasons.NOT_NAMED, Stage.NAMED))
+        row = row.with_refusals(~machines.named(named), Cause(Reason.NOT_NAMED))
     if machines.cordoned.any() and not tolerated(shape.tolerations, CORDON_TAINT):
-        row = row.with_refusals(machines.cordoned, Cause(reasons.CORDONED, Stage.NODE))
+        row = row.with_refusals(machines.cordoned, Cause(Reason.CORDONED))
     if machines.taints.groups:
         first, taints = machines.taints.first_untolerated(shape.tolerations, count)
         for index, taint in enumerate(taints):
-            untolerated = Cause(reasons.UNTOLERATED, Stage.NODE, reasons.described(taint))
-            row = row.with_refusals(first == index, untolerated)
+            row = row.with_refusals(first == index, untolerated(taint))
     if machines.not_ready.any() and not tolerated(shape.tolerations, NOT_READY_TAINT):
-        row = row.with_refusals(machines.not_ready, Cause(reasons.NOT_READY, Stage.NODE))
+        row = row.with_refusals(machines.not_ready, Cause(Reason.NOT_READY))
     if shape.node_selector:
         wrong = ~machines.selectors().pairs(shape.node_selector)
-        row = row.with_refusals(wrong, Cause(reasons.WRONG_LABELS, Stage.NODE))
+        row = row.with_refusals(wrong, Cause(Reason.WRONG_LABELS))
     if shape.required:
         wrong = ~machines.selectors().terms(shape.required)
-        row = row.with_refusals(wrong, Cause(reasons.WRONG_LABELS, Stage.NODE))
+        row = row.with_refusals(wrong, Cause(Reason.WRONG_LABELS))
     later = [
         MachineRefusal(lack_of(name), np.ones(count, dtype=np.bool_))
         for name in _offered_nowhere(machines, shape)[:1]
     ]
     later += [
-        MachineRefusal(_unreachable(rule), ~machines.selectors().terms(rule.terms)) for rule in shape.volumes
+        MachineRefusal(
+            Cause(of_volume(rule.reason, in_use=rule.in_use)), ~machines.selectors().terms(rule.terms)
+        )
+        for rule in shape.volumes
     ]
-    for cause, refused in sorted(later, key=lambda each: each.cause.stage):
+    for cause, refused in sorted(later, key=lambda each: each.cause.reason.stage):
         row = row.with_refusals(refused, cause)
     return row
-
-
-def _unreachable(rule: VolumeRule) -> Cause:
-    """Why machines are refused that a volume's rule does not admit."""
-    stage = Stage.IN_USE if rule.in_use else Stage.VOLUMES
-    if rule.reason == reasons.WRONG_FEATURES:
-        stage = Stage.FEATURES
-    return Cause(rule.reason or reasons.WRONG_VOLUMES, stage, curable=rule.in_use)
 
 
 def _offered_nowhere(machines: MachineTable, shape: TaskClass) -> tuple[str, ...]:
@@ -138,7 +131,7 @@ class StaticRows:
         if not wanted:
             return row
         lacking = self._machines.storage.refused(wanted, len(self._machines))
-        return row.with_refusals(lacking, Cause(reasons.NO_STORAGE, Stage.VOLUMES))
+        return row.with_refusals(lacking, Cause(Reason.NO_STORAGE))
 
     def _by_description(self, shape: int) -> StaticRow:
         """The row of a shape by what depends on the ``static_version``."""
@@ -185,12 +178,12 @@ def pin_refusals(cluster: Cluster, cls: int) -> list[MachineRefusal]:
     row = cluster.classes.rows[cls]
     found = []
     if row.pins is not None:
-        named = Cause(reasons.WRONG_NAME if row.content.machine else reasons.NOT_NAMED, Stage.NAMED)
+        named = Cause(Reason.WRONG_NAME if row.content.machine else Reason.NOT_NAMED)
         found.append(MachineRefusal(named, ~cluster.machines.named(row.pins)))
     if row.hosts is not None:
         outside = np.ones(len(cluster.machines), dtype=np.bool_)
         outside[_on_hosts(cluster, row.hosts)] = False
-        found.append(MachineRefusal(Cause(reasons.WRONG_VOLUMES, Stage.VOLUMES), outside))
+        found.append(MachineRefusal(Cause(Reason.WRONG_VOLUMES), outside))
     return found
 
 

@@ -14,23 +14,13 @@ import numpy as np
 from cost_models.interface import Int64
 from firmament.core.configuration import HOSTNAME
 from firmament.core.events import TasksSubmitted
-from firmament.core.filters.reasons import (
-    CORDONED,
-    NOT_READY,
-    TOO_MANY,
-    UNTOLERATED,
-    WRONG_LABELS,
-    insufficient,
-)
+from firmament.core.reasons import Reason
 from firmament.core.rescheduling.trials import Trials
 
 _MOST_MOVES = 8
 
 _LOOKED_AT = 500
 """Machines whose tasks are looked at: those that lack least."""
-
-_INSUFFICIENT = insufficient("")
-"""How reasons begin that name a resource."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +29,6 @@ class RoomByMoves:
 
     machine: str
     moves: Mapping[str, str]
-
-
-def lacks_only_room(reasons: Sequence[str]) -> bool:
-    """Whether a machine refuses a task for nothing but resources."""
-    return all(reason.startswith((_INSUFFICIENT, TOO_MANY)) for reason in reasons)
 
 
 def room_for(trials: Trials, task: TasksSubmitted, machines: Sequence[str], tries: int) -> RoomByMoves | None:
@@ -117,7 +102,7 @@ _MOST_LABELS = 8
 _MOST_MACHINES = 400
 """Machines of a domain that are looked at: those with most slots as they are."""
 
-_NODES_OWN = (CORDONED, NOT_READY, UNTOLERATED, WRONG_LABELS)
+_NODES_OWN = (Reason.CORDONED, Reason.NOT_READY, Reason.UNTOLERATED, Reason.WRONG_LABELS)
 
 
 class GangRoom(NamedTuple):
@@ -161,7 +146,7 @@ def _usable(trials: Trials, tasks: TasksSubmitted) -> list[str]:
     return [
         name
         for name in trials.machines
-        if not any(reason.startswith(_NODES_OWN) for reason in refusals.get(name, ()))
+        if not any(cause.reason in _NODES_OWN for cause in refusals.get(name, ()))
     ]
 
 

@@ -27,6 +27,7 @@ from firmament.core.events import (
 )
 from firmament.core.intake.events import alone
 from firmament.core.model import Job, Machine, TaskClass
+from firmament.core.reasons import Cause
 from firmament.core.rescheduling.rehearsal import rehearse_waves, waiting_again
 from firmament.core.results import DeltaKind
 from firmament.core.scheduler import Scheduler
@@ -240,11 +241,11 @@ class Trials:
         )
         return found
 
-    def refusals(self, task: TasksSubmitted, change: TrialChange = NO_CHANGE) -> dict[str, tuple[str, ...]]:
-        """Return the machines that refuse a task (one uid), and for which reasons, if something were changed."""
+    def refusals(self, task: TasksSubmitted, change: TrialChange = NO_CHANGE) -> dict[str, tuple[Cause, ...]]:
+        """Return the machines that refuse a task (one uid), and why, if something were changed."""
         with self._changed(task, change):
             verdicts = self._scheduler.explain(task.uids[0]).machines
-        return {each.machine: each.reasons for each in verdicts if each.reasons}
+        return {each.machine: each.causes for each in verdicts if each.causes}
 
     def place_with(self, task: TasksSubmitted, change: TrialChange) -> str | None:
         """Return the machine that a task (one uid) that waits would get if something were changed; None if none."""

@@ -11,8 +11,9 @@ import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.commit.placements import in_delta_order
-from firmament.core.filters.root_causes import Cause, MachineRefusal
+from firmament.core.filters.root_causes import MachineRefusal
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, PlacementProblem
+from firmament.core.reasons import Cause, StatedReason
 from firmament.core.results import RoundStats
 from firmament.core.round_flow.kept_back import Reasons, find_kept_back
 from firmament.core.round_flow.rooms import (
@@ -151,7 +152,11 @@ def snapshot_flow(
 
     def static(shape: int) -> list[MachineRefusal]:
         by_models = (each.refusals(shape) for each in assessed.assessments)
-        told = [MachineRefusal(Cause(text), refused) for found in by_models for text, refused in found]
+        told = [
+            MachineRefusal(Cause(StatedReason(words)), refused)
+            for found in by_models
+            for words, refused in found
+        ]
         return [*assessed.static[shape].refusals(), *told]
 
     found = gates(problem, resources, lambda shape: assessed.static[shape].refusals())
@@ -168,7 +173,7 @@ def problem_flow(problem: PlacementProblem, placement: Placement, words: RoundWo
     found = gates(problem, words.resources)
 
     def static(shape: int) -> list[MachineRefusal]:
-        return [MachineRefusal(Cause(BY_RULES), ~problem.feasible[shape])]
+        return [MachineRefusal(Cause(StatedReason(BY_RULES)), ~problem.feasible[shape])]
 
     kept = find_kept_back(problem, placed, words.resources, static)
     return _flow(problem, placement, placed, words, _Met(found, kept), {}, ())

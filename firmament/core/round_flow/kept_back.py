@@ -11,18 +11,16 @@ from cost_models.interface import Bool, Int64
 from firmament.core.constraints.constraint import Constraints
 from firmament.core.constraints.model_limits import ModelLimits
 from firmament.core.constraints.pairs import PairState
-from firmament.core.filters import reasons
 from firmament.core.filters.root_causes import (
-    Cause,
     MachineRefusal,
     RootCauses,
-    Stage,
     lacks,
     root_causes,
     rule_refusals,
 )
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.placement.outcome import PlacementState
+from firmament.core.reasons import Cause, Reason, too_few_places
 
 MOST_CLASSES = 100
 """Classes that are looked at. Each takes some dozen passes over all machines."""
@@ -30,7 +28,7 @@ MOST_CLASSES = 100
 LEFT_OVER = "node(s) had room that the round did not use"
 """Of machines that refuse nothing: a limit of time, or waiting that is cheaper than the place."""
 
-_OUTSIDE = Cause(reasons.NOT_NAMED, Stage.NAMED)
+_OUTSIDE = Cause(Reason.NOT_NAMED)
 
 Reasons = tuple[tuple[str, int], ...]
 
@@ -92,7 +90,7 @@ def _nearest(causes: RootCauses) -> Bool:
     """bool[M]: machines that passed all filters but the last ones, and of these those with fewest reasons."""
     if not causes.refusals:
         return causes.refused()
-    stages = np.array([cause.stage for cause, _ in causes.refusals])[causes.code]
+    stages = np.array([cause.reason.stage for cause, _ in causes.refusals])[causes.code]
     last = causes.refused() & (stages == stages[causes.refused()].max(initial=0))
     reasons_each = np.sum(list(causes.machines().values()), axis=0)
     return last & (reasons_each == reasons_each[last].min(initial=len(causes.refusals)))
@@ -116,4 +114,4 @@ def _of_open(problem: PlacementProblem, cls: int, causes: RootCauses) -> Iterato
     machines = int((~causes.refused()).sum())
     if machines:
         in_gang = len(problem.gang) > 0 and int(problem.gang[cls]) >= 0
-        yield reasons.too_few_places("") if in_gang else LEFT_OVER, machines
+        yield too_few_places("") if in_gang else LEFT_OVER, machines

@@ -11,9 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
-from firmament.core.filters.root_causes import Cause, MachineRefusal, lacks, root_causes
+from firmament.core.filters.root_causes import MachineRefusal, lacks, root_causes
 from firmament.core.flow.optimality.node_prices import NotOptimalError, least_class_prices
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, PlacementProblem, Residual
+from firmament.core.reasons import Cause, StatedReason
 from firmament.core.rounds import Placement
 
 MOST_SHAPES = 300
@@ -41,7 +42,9 @@ def gates(
 
     None: that is known as one reason only.
     """
-    refusals = static or (lambda shape: [MachineRefusal(Cause(BY_RULES), ~problem.feasible[shape])])
+    refusals = static or (
+        lambda shape: [MachineRefusal(Cause(StatedReason(BY_RULES)), ~problem.feasible[shape])]
+    )
     found = {}
     for shape in largest_shapes(problem, problem.counts).tolist():
         causes = root_causes(

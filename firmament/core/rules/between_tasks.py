@@ -13,8 +13,6 @@ from dataclasses import replace
 import numpy as np
 
 from firmament.core.constraints.ruleset import (
-    KEPT_OFF,
-    TOO_NEAR,
     Attraction,
     ClassRules,
     Exclusion,
@@ -24,6 +22,7 @@ from firmament.core.constraints.ruleset import (
     RuleSet,
 )
 from firmament.core.model import SpreadRule, TaskClass, TaskSelector, TaskTerm
+from firmament.core.reasons import Reason
 from firmament.core.rules.models import model_constraints
 from firmament.core.rules.rule_counters import (
     Inhabitants,
@@ -142,7 +141,7 @@ class _Compiler:
             return
         number = self._counters.of_classes(holders, term.topology_key)
         if kind == "anti_affinity":
-            exclusion = Exclusion(number, KEPT_OFF)
+            exclusion = Exclusion(number, Reason.KEPT_OFF)
             for row in selected:
                 self._exclusions.setdefault(row, {})[exclusion] = None
             return
@@ -167,7 +166,7 @@ class _Compiler:
         own: dict[Exclusion, None] = {}
         for term in content.anti_affinity:
             number = self._counters.selected([own_selector(term.selector, content)], term.topology_key)
-            own[Exclusion(number, TOO_NEAR)] = None
+            own[Exclusion(number, Reason.TOO_NEAR)] = None
         if own:
             self._exclusions[row] = own | self._exclusions.get(row, {})
         for terms, sign in ((content.preferred_affinity, 1), (content.preferred_anti_affinity, -1)):

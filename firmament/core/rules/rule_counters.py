@@ -7,8 +7,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.constraints.ruleset import CLAIM_IN_USE, NO_DISK, PORTS_TAKEN, Counter, Exclusion
+from firmament.core.constraints.ruleset import Counter, Exclusion
 from firmament.core.model import TaskSelector
+from firmament.core.reasons import Reason
 from firmament.core.state.class_selectors import ClassSelector
 from firmament.core.state.classes import ClassRow
 from firmament.core.state.cluster import Cluster
@@ -101,7 +102,7 @@ def port_exclusions(
                 found.update(
                     (others, row) for others in against if others for row in waiting_ones if row in among
                 )
-    yield from _exclusions(counters, found, PORTS_TAKEN)
+    yield from _exclusions(counters, found, Reason.PORTS_TAKEN)
 
 
 def disk_exclusions(
@@ -115,7 +116,7 @@ def disk_exclusions(
             everyone.setdefault((disk.name, disk.claim), set()).add(row)
             if not disk.read_only:
                 writing.setdefault((disk.name, disk.claim), set()).add(row)
-    for claims, reason in ((False, NO_DISK), (True, CLAIM_IN_USE)):
+    for claims, reason in ((False, Reason.NO_DISK), (True, Reason.CLAIM_IN_USE)):
         found: set[tuple[tuple[int, ...], int]] = set()
         for disk_name, users in everyone.items():
             writers = writing.get(disk_name, set())
@@ -127,7 +128,7 @@ def disk_exclusions(
 
 
 def _exclusions(
-    counters: RuleCounters, found: set[tuple[tuple[int, ...], int]], reason: str
+    counters: RuleCounters, found: set[tuple[tuple[int, ...], int]], reason: Reason
 ) -> Iterator[tuple[int, Exclusion]]:
     """Yield, by the row of each class, that its tasks keep off the machines of ``found`` others."""
     machines = counters.domains_by_key.single

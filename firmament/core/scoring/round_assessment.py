@@ -28,9 +28,9 @@ from cost_models.interface import (
 from firmament.core.configuration import WeightedModel
 from firmament.core.constraints.preferences import SoftCost
 from firmament.core.filters.node_filters import StaticRow, StaticRows
-from firmament.core.filters.root_causes import Cause
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
 from firmament.core.model import TaskClass
+from firmament.core.reasons import Cause, StatedReason
 from firmament.core.scoring.kept_rows import Recall, scatter, take_over
 from firmament.core.scoring.preferences import MODEL_NAME, preferences
 from firmament.core.state.cluster import Cluster
@@ -265,8 +265,8 @@ def assess_shapes(
     static = list(rules)
     for assessment in assessments:
         for index in range(len(static)):
-            for reason, refused in assessment.refusals(index):
-                static[index] = static[index].with_refusals(refused, Cause(reason))
+            for words, refused in assessment.refusals(index):
+                static[index] = static[index].with_refusals(refused, Cause(StatedReason(words)))
     preferred = tuple(
         preferences(cluster.machines, content, row.feasible)
         if content.preferred or content.images or content.new_storage or cluster.machines.taints.soft

@@ -18,7 +18,6 @@ _MOST = 10
 _LOOKED_AT = 200
 _PAIRED = 60
 """Pods of a node at most among which pairs are tried."""
-_FULL = ("Insufficient ", "Too many pods")
 
 
 class Taker(NamedTuple):
@@ -44,11 +43,7 @@ def takers(
     when empty are left out; those where the fewest, and the least important, are enough come first.
     """
     wanted = {**record.requests, "pods": 1}
-    full = [
-        name
-        for name, each in found.items()
-        if not each.feasible and each.reasons and all(reason.startswith(_FULL) for reason in each.reasons)
-    ]
+    full = [name for name, each in found.items() if not each.feasible and each.lacks_only_room]
     placed = _placed_lately(flow, set(full)) if flow is not None else {}
     sets = []
     for name in sorted(full, key=lambda name: (name not in placed, name))[:_LOOKED_AT]:

@@ -2256,12 +2256,15 @@ class MachineVerdict(_message.Message):
     REASONS_FIELD_NUMBER: _builtins.int
     COST_FIELD_NUMBER: _builtins.int
     MODELS_FIELD_NUMBER: _builtins.int
+    LACKS_ONLY_ROOM_FIELD_NUMBER: _builtins.int
     machine: _builtins.str
     """name"""
     feasible: _builtins.bool
     """no constraint and no model rejects it, and the task fits now"""
     cost: _builtins.float
     """sum of the models' costs"""
+    lacks_only_room: _builtins.bool
+    """refused for nothing but resources: fewer tasks there would do"""
     @_builtins.property
     def reasons(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """root cause first; empty when feasible"""
@@ -2278,10 +2281,11 @@ class MachineVerdict(_message.Message):
         reasons: _abc.Iterable[_builtins.str] | None = ...,
         cost: _builtins.float = ...,
         models: _abc.Iterable[Global___ModelVerdict] | None = ...,
+        lacks_only_room: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cost", b"cost", "feasible", b"feasible", "machine", b"machine", "models", b"models", "reasons", b"reasons"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cost", b"cost", "feasible", b"feasible", "lacks_only_room", b"lacks_only_room", "machine", b"machine", "models", b"models", "reasons", b"reasons"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

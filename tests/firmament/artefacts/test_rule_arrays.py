@@ -27,6 +27,7 @@ from firmament.core.constraints.ruleset import (
 )
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.placement.outcome import no_timer
+from firmament.core.reasons import Reason
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.firmament.artefacts.rounds import VERSIONS, entries, refusal
 from tests.programs.differential.drive import core
@@ -161,7 +162,7 @@ ZONE = np.array([0, 1, -1], dtype=np.int64)
 FAR = np.array([0, 1, 2], dtype=np.int64)
 RULES = ClassRules(
     adds=(0,),
-    exclusions=(Exclusion(1, "no"),),
+    exclusions=(Exclusion(1, Reason.TOO_NEAR),),
     attraction=Attraction((0, 1), own=True),
     spreadings=(RequiredSpread(0, ZONE, np.array([True, False]), 2, 3, 1),),
     inclinations=(Inclination(1, -7),),
@@ -175,7 +176,7 @@ RULES = ClassRules(
         ({"adds": (2,)}, "rules.of[1].adds holds numbers out of range"),
         ({"adds": (0.5,)}, "Expected `int`, got `float` - at `$.problem.rules.of[...].adds[0]`"),
         (
-            {"exclusions": (Exclusion(2, "no"),)},
+            {"exclusions": (Exclusion(2, Reason.TOO_NEAR),)},
             "rules.of[1].exclusions[0].counter holds numbers out of range",
         ),
         (

@@ -4,6 +4,7 @@ from dataclasses import fields
 
 import pytest
 
+from firmament.core.reasons import Cause, Reason, lack_of
 from firmament.core.results import (
     Delta,
     DeltaKind,
@@ -84,15 +85,18 @@ def test_an_explanation():
         machine="",
         machines=(
             MachineVerdict("m1", True, (), 90.0, verdicts),
-            MachineVerdict("m2", False, ("Insufficient cpu",), 0.0, ()),
+            MachineVerdict("m2", False, (lack_of("cpu"), lack_of("pods")), 0.0, ()),
+            MachineVerdict("m3", False, (lack_of("cpu"), Cause(Reason.CORDONED)), 0.0, ()),
         ),
     )
     message = explanation_to_proto(explanation)
     assert (message.task, message.name, message.state) == ("u", "ns/n", "PENDING")
-    first, second = message.machines
+    first, second, third = message.machines
     assert [model.HasField("score") for model in first.models] == [True, False]
     assert first.models[0].score == 10.0
-    assert (second.feasible, list(second.reasons)) == (False, ["Insufficient cpu"])
+    assert (second.feasible, list(second.reasons)) == (False, ["Insufficient cpu", "Too many pods"])
+    assert [each.lacks_only_room for each in message.machines] == [False, True, False]
+    assert list(third.reasons)[-1] == "node(s) were unschedulable"
 
 
 def test_states():

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry
 
-from firmament.core.constraints import ruleset
-from firmament.core.filters import reasons
+from firmament.core.reasons import Reason, lack_of, too_few_places
 from poseidon.bridge.metrics import QUEUES, QueueDepths
 from poseidon.bridge.solver_stream.batches import AnswerTimes
 from poseidon.lifecycle.phases import Phase, PodRecord
@@ -59,10 +58,10 @@ def words_of(module) -> set[str]:
 
 
 def test_every_reason_of_solver_and_bridge_belongs_to_a_plugin():
-    known = words_of(reasons) | words_of(ruleset) | words_of(requirements)
-    known = {each for each in known if "node(s)" in each or each == reasons.TOO_MANY}
+    known = {each.value for each in Reason} | words_of(requirements)
+    known = {each for each in known if "node(s)" in each or each == Reason.TOO_MANY.value}
     assert len(known) > 20
-    for words in (*known, reasons.insufficient("cpu"), reasons.too_few_places("volumes")):
+    for words in (*known, lack_of("cpu").words, too_few_places("volumes")):
         assert plugins_of(f"0/4 nodes are available: 4 {words}.") != (OTHER,), words
 
 

@@ -238,7 +238,7 @@ def test_who_took_the_room():
     found = store(*(make_node(name) for name in ZONES), make_pod("x/p", cpu="3"))
     everything = known(found)
     everything.rounds.put_flow(one_flow())
-    refused = Verdict(False, ("Insufficient cpu",), 0.0, {})
+    refused = Verdict(False, ("Insufficient cpu",), 0.0, {}, lacks_only_room=True)
     shown = pod(everything, record(found, "x/p"), dict.fromkeys(("a1", "a2"), refused), None)
     assert shown["room"] == [{"class": "x/ReplicaSet/web", "tasks": 2, "node": "a1"}]
 

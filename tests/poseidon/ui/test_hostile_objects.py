@@ -77,7 +77,7 @@ def every_view(found) -> None:
         written(cluster(kept, level))
     for name in list(kept.nodes):
         written(node(found, name, 0, 200))
-    refused = Verdict(False, ("Insufficient cpu",), 0.0, {})
+    refused = Verdict(False, ("Insufficient cpu",), 0.0, {}, lacks_only_room=True)
     said = dict.fromkeys(kept.nodes, refused)
     for each in [*kept.pods.values(), *kept.gone.values()]:
         written(pod(found, each, said, None))

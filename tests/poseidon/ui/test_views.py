@@ -256,14 +256,14 @@ def test_pages_of_pods(small, query, names):
         assert {each["phase"] for each in found["items"]} == {"gone"}
 
 
-def verdict(*reasons, cost=0.0):
-    return Verdict(not reasons, reasons, cost, {"m": Charge(True, 1.0, None, cost)})
+def verdict(*reasons, cost=0.0, lacks_only_room=False):
+    return Verdict(not reasons, reasons, cost, {"m": Charge(True, 1.0, None, cost)}, lacks_only_room)
 
 
 def test_one_pod_that_waits(small):
     waiting = record(small, "a/w1")
     said = {
-        "n1": verdict("Insufficient cpu", cost=3.0),
+        "n1": verdict("Insufficient cpu", cost=3.0, lacks_only_room=True),
         "n2": verdict("node(s) had untolerated taint(s) {a: b}"),
         "n3": verdict(cost=7.0),
     }
@@ -304,9 +304,9 @@ def test_who_took_the_room_are_the_fewest_without_whom_it_would_fit():
         make_pod("a/waits", containers=with_gpu("3")),
     )
     said = {
-        "n1": verdict("Insufficient cpu"),
-        "n2": verdict("Insufficient cpu", "Insufficient nvidia.com/gpu"),
-        "n3": verdict("Insufficient nvidia.com/gpu"),
+        "n1": verdict("Insufficient cpu", lacks_only_room=True),
+        "n2": verdict("Insufficient cpu", "Insufficient nvidia.com/gpu", lacks_only_room=True),
+        "n3": verdict("Insufficient nvidia.com/gpu", lacks_only_room=True),
     }
     shown = pod(known(found), record(found, "a/waits"), said, None)["room"]
     assert shown == [

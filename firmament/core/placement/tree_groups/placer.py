@@ -10,12 +10,12 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.constraints.preferences import soft_cost
-from firmament.core.constraints.ruleset import CLAIM_IN_USE, KEPT_OFF, NO_DISK, PORTS_TAKEN, TOO_NEAR
 from firmament.core.flow.network.network import crowding_cost
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments
 from firmament.core.flow.terms import GroupTerms, TreeGroup
 from firmament.core.placement.admission import admit, replay
 from firmament.core.placement.outcome import Means, PlacementState
+from firmament.core.reasons import Reason
 from firmament.core.tree_solver.tree import Shortage
 from firmament.solvers.base import Arcs, FlowProblem, Solver
 
@@ -33,6 +33,12 @@ class _LeafRoom:
     slots: Int64
     cost: Int64
     counted: Int64 | None
+
+
+_KEEPING_APART = frozenset(
+    {Reason.CLAIM_IN_USE, Reason.KEPT_OFF, Reason.NO_DISK, Reason.PORTS_TAKEN, Reason.TOO_NEAR}
+)
+"""Reasons by which tasks keep others out."""
 
 
 class GroupPlacer:
@@ -215,7 +221,7 @@ def leaf_slots(state: PlacementState, cls: int, leaves: Int64, *, keeping_apart:
     if cls in problem.pins:
         open_to &= np.isin(leaves, problem.pins[cls])
     for reason, refused in state.rules.refusals(cls, leaves):
-        if not keeping_apart or reason in (CLAIM_IN_USE, KEPT_OFF, NO_DISK, PORTS_TAKEN, TOO_NEAR):
+        if not keeping_apart or reason in _KEEPING_APART:
             open_to &= ~refused
     if state.rules_of(cls).excludes_itself():
         slots = np.minimum(slots, 1)

@@ -13,8 +13,8 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.constraints.counters import RuleState
-from firmament.core.constraints.ruleset import NOT_NEAR
 from firmament.core.preemption.node_state import Prospect
+from firmament.core.reasons import Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ def _kept_for_attraction(
     attraction = prospect.rules(cls).attraction
     if attraction is None:
         return open_to, np.ones(len(rows), dtype=np.bool_)
-    refused = [mask for reason, mask in state.refusals(cls, rows) if reason == NOT_NEAR]
+    refused = [mask for reason, mask in state.refusals(cls, rows) if reason is Reason.NOT_NEAR]
     for number in attraction.counters:
         counter = state.rules.counters[number]
         draws = counted(prospect, number)[slots]

@@ -5,15 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from firmament.core.commit.placements import binding_dependencies
-from firmament.core.constraints.ruleset import (
-    TOO_NEAR,
-    Attraction,
-    ClassRules,
-    Exclusion,
-    RuleSet,
-)
+from firmament.core.constraints.ruleset import Attraction, ClassRules, Exclusion, RuleSet
 from firmament.core.events import BindingReport, TasksSubmitted
 from firmament.core.flow.problem import PlacementProblem
+from firmament.core.reasons import Reason
 from tests.support.core import machine, placed, problem, scheduler, task_class, tasks
 from tests.support.rules import counter, ints, near, spreading
 
@@ -45,7 +40,7 @@ def depends_on(given: PlacementProblem, *placements: tuple[int, int]) -> dict[in
 
 def test_no_attraction():
     keeping_apart = ClassRules(
-        adds=(0,), exclusions=(Exclusion(0, TOO_NEAR),), spreadings=(spreading(0, ZONE),)
+        adds=(0,), exclusions=(Exclusion(0, Reason.TOO_NEAR),), spreadings=(spreading(0, ZONE),)
     )
     assert depends_on(with_rules(RuleSet([counter(ZONE)], {0: keeping_apart})), (0, 0), (0, 2)) == {}
     assert depends_on(followed()) == {}

@@ -17,6 +17,7 @@ from firmament.core.constraints.counters import RuleState
 from firmament.core.constraints.model_limits import ModelConstraint, ModelLimits
 from firmament.core.constraints.pairs import PairRules, PairState
 from firmament.core.flow.problem import Assignments, Residual
+from firmament.core.reasons import AnyReason
 from tests.firmament.core.constraints.team_isolation import Teams
 from tests.firmament.core.placement.test_pairs import KINDS, MACHINES, terms
 from tests.programs.differential.drive import core
@@ -28,7 +29,7 @@ from tests.support.histories.holding import SeatLedger
 seeds = st.integers(0, 2**32)
 
 
-def verdicts(constraint: Constraint, classes: int) -> list[list[tuple[str, list[bool]]]]:
+def verdicts(constraint: Constraint, classes: int) -> list[list[tuple[AnyReason, list[bool]]]]:
     return [
         [(reason, refused.tolist()) for reason, refused in constraint.refusals(cls)] for cls in range(classes)
     ]

@@ -8,17 +8,8 @@ import numpy as np
 import pytest
 
 from firmament.core.constraints.counters import NO_MINIMUM, RuleState
-from firmament.core.constraints.ruleset import (
-    KEPT_OFF,
-    NO_DOMAIN,
-    NOT_NEAR,
-    PORTS_TAKEN,
-    SKEWED,
-    TOO_NEAR,
-    Attraction,
-    ClassRules,
-    Exclusion,
-)
+from firmament.core.constraints.ruleset import Attraction, ClassRules, Exclusion
+from firmament.core.reasons import Reason
 from tests.support.rules import counter, ints, spreading, state
 
 ZONE = [0, 0, 1, 2, -1]
@@ -82,12 +73,12 @@ def test_a_class_without_rules_goes_anywhere():
 
 
 def test_an_exclusion_closes_domains_in_which_somebody_is():
-    given = state([counter(ZONE, [0, 2, 0])], {0: ClassRules(exclusions=(Exclusion(0, TOO_NEAR),))})
+    given = state([counter(ZONE, [0, 2, 0])], {0: ClassRules(exclusions=(Exclusion(0, Reason.TOO_NEAR),))})
     assert open_to(given) == [0, 1, 3, 4]
 
 
 def test_a_task_that_excludes_its_like_closes_its_own_domain():
-    given = state([counter(ZONE)], {0: ClassRules(adds=(0,), exclusions=(Exclusion(0, TOO_NEAR),))})
+    given = state([counter(ZONE)], {0: ClassRules(adds=(0,), exclusions=(Exclusion(0, Reason.TOO_NEAR),))})
     given.add(0, 1)
     assert open_to(given) == [2, 3, 4]
     given.add(0, 4)  # where there is no domain nobody is excluded
@@ -95,7 +86,7 @@ def test_a_task_that_excludes_its_like_closes_its_own_domain():
 
 
 def test_all_exclusions_hold():
-    exclusions = (Exclusion(0, TOO_NEAR), Exclusion(1, KEPT_OFF))
+    exclusions = (Exclusion(0, Reason.TOO_NEAR), Exclusion(1, Reason.KEPT_OFF))
     given = state(
         [counter(ZONE, [1, 0, 0]), counter(ZONE, [0, 0, 1])], {0: ClassRules(exclusions=exclusions)}
     )
@@ -200,18 +191,22 @@ def test_every_spreading_holds():
 
 def test_reasons_come_in_the_order_of_kube_schedulers_filters():
     rules = ClassRules(
-        exclusions=(Exclusion(0, TOO_NEAR), Exclusion(0, KEPT_OFF), Exclusion(0, PORTS_TAKEN)),
+        exclusions=(
+            Exclusion(0, Reason.TOO_NEAR),
+            Exclusion(0, Reason.KEPT_OFF),
+            Exclusion(0, Reason.PORTS_TAKEN),
+        ),
         attraction=Attraction((0,), own=False),
         spreadings=(spreading(0, ZONE),),
     )
     found = state([counter(ZONE, [0, 1, 0])], {0: rules}).refusals(0)
     assert [(reason, np.flatnonzero(refused).tolist()) for reason, refused in found] == [
-        (PORTS_TAKEN, [2]),
-        (NO_DOMAIN, [4]),
-        (SKEWED, [2]),
-        (NOT_NEAR, [0, 1, 3, 4]),
-        (TOO_NEAR, [2]),
-        (KEPT_OFF, [2]),
+        (Reason.PORTS_TAKEN, [2]),
+        (Reason.NO_DOMAIN, [4]),
+        (Reason.SKEWED, [2]),
+        (Reason.NOT_NEAR, [0, 1, 3, 4]),
+        (Reason.TOO_NEAR, [2]),
+        (Reason.KEPT_OFF, [2]),
     ]
 
 
@@ -220,12 +215,14 @@ def test_a_missing_label_is_not_told_where_none_is_missing():
     found = state([counter(domain, [1, 0, 0])], {0: ClassRules(spreadings=(spreading(0, domain),))}).refusals(
         0
     )
-    assert [(reason, np.flatnonzero(refused).tolist()) for reason, refused in found] == [(SKEWED, [0, 1])]
+    assert [(reason, np.flatnonzero(refused).tolist()) for reason, refused in found] == [
+        (Reason.SKEWED, [0, 1])
+    ]
 
 
 def test_no_machines():
     rules = ClassRules(
-        exclusions=(Exclusion(0, TOO_NEAR),),
+        exclusions=(Exclusion(0, Reason.TOO_NEAR),),
         attraction=Attraction((0,), own=True),
         spreadings=(spreading(0, [0]),),
     )
@@ -242,7 +239,7 @@ def test_one_machine_at_a_time_and_all_at_once_agree():
         counters = [counter(each, [rnd.randint(0, 2) for _ in range(max(each) + 1)]) for each in domains]
         rules = ClassRules(
             adds=tuple(rnd.sample(range(3), 2)),
-            exclusions=tuple(Exclusion(n, TOO_NEAR) for n in rnd.sample(range(3), rnd.randint(0, 1))),
+            exclusions=tuple(Exclusion(n, Reason.TOO_NEAR) for n in rnd.sample(range(3), rnd.randint(0, 1))),
             attraction=rnd.choice([None, Attraction((rnd.randrange(3),), own=bool(rnd.randint(0, 1)))]),
             spreadings=tuple(
                 spreading(n, domains[n], max_skew=rnd.randint(1, 2), min_domains=rnd.randint(0, 4))

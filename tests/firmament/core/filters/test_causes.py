@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from cost_models.interface import Bool
-from firmament.core.constraints.ruleset import KEPT_OFF, NOT_NEAR, PORTS_TAKEN, SKEWED, TOO_NEAR
-from firmament.core.filters import reasons
-from firmament.core.filters.root_causes import Cause, MachineRefusal, Stage, lacks, root_causes, rule_refusals
+from firmament.core.filters.root_causes import MachineRefusal, lacks, root_causes, rule_refusals
+from firmament.core.model import Taint
+from firmament.core.reasons import Cause, Reason, Severity, Stage, StatedReason, untolerated
 
 RESOURCES = ("pods", "cpu", "example.com/gpu", "attachable-volumes-csi-d", "available-volumes-local")
 EVERYWHERE = np.ones(1, dtype=np.bool_)
@@ -16,36 +16,39 @@ EVERYWHERE = np.ones(1, dtype=np.bool_)
 def refusals(*without: str) -> list[MachineRefusal]:
     """Everything that can refuse the only machine, latest first, but for some."""
     resources = lacks(np.zeros((1, 5), dtype=np.int64), np.ones(5, dtype=np.int64), RESOURCES)
-    rules = rule_refusals((text, EVERYWHERE) for text in (KEPT_OFF, TOO_NEAR, NOT_NEAR, SKEWED, PORTS_TAKEN))
+    rules = rule_refusals(
+        (text, EVERYWHERE)
+        for text in (Reason.KEPT_OFF, Reason.TOO_NEAR, Reason.NOT_NEAR, Reason.SKEWED, Reason.PORTS_TAKEN)
+    )
     others = [
-        MachineRefusal(Cause("node(s) too hot"), EVERYWHERE),
-        MachineRefusal(Cause(reasons.WRONG_VOLUMES, Stage.VOLUMES), EVERYWHERE),
-        MachineRefusal(Cause(reasons.CORDONED, Stage.NODE), EVERYWHERE),
-        MachineRefusal(Cause(reasons.UNTOLERATED, Stage.NODE, "{a: b}"), EVERYWHERE),
-        MachineRefusal(Cause(reasons.NOT_NAMED, Stage.NAMED), EVERYWHERE),
+        MachineRefusal(Cause(StatedReason("node(s) too hot")), EVERYWHERE),
+        MachineRefusal(Cause(Reason.WRONG_VOLUMES), EVERYWHERE),
+        MachineRefusal(Cause(Reason.CORDONED), EVERYWHERE),
+        MachineRefusal(untolerated(Taint("a", "b", "NoSchedule")), EVERYWHERE),
+        MachineRefusal(Cause(Reason.NOT_NAMED), EVERYWHERE),
     ]
-    return [each for each in (*others, *rules, *resources) if each.cause.text not in without]
+    return [each for each in (*others, *rules, *resources) if each.cause.summary not in without]
 
 
 def test_each_filter_has_its_turn():
     turns = []
     seen: list[str] = []
     while left := refusals(*seen):
-        told = root_causes(1, left).told(0)
+        told = tuple(each.words for each in root_causes(1, left).told(0))
         turns.append(told)
         seen += [each.removesuffix(" {a: b}") for each in told]
     assert turns == [
-        (reasons.NOT_NAMED,),
-        (reasons.CORDONED,),
-        (f"{reasons.UNTOLERATED} {{a: b}}",),
-        (PORTS_TAKEN,),
+        (Reason.NOT_NAMED.value,),
+        (Reason.CORDONED.value,),
+        (f"{Reason.UNTOLERATED.value} {{a: b}}",),
+        (Reason.PORTS_TAKEN.value,),
         ("Too many pods", "Insufficient cpu", "Insufficient example.com/gpu"),
-        (reasons.TOO_MANY_VOLUMES,),
-        (reasons.WRONG_VOLUMES, reasons.NO_VOLUME_LEFT),
-        (SKEWED,),
-        (NOT_NEAR,),
-        (TOO_NEAR,),
-        (KEPT_OFF,),
+        (Reason.TOO_MANY_VOLUMES.value,),
+        (Reason.WRONG_VOLUMES.value, Reason.NO_VOLUME_LEFT.value),
+        (Reason.SKEWED.value,),
+        (Reason.NOT_NEAR.value,),
+        (Reason.TOO_NEAR.value,),
+        (Reason.KEPT_OFF.value,),
         ("node(s) too hot",),
     ]
 
@@ -57,18 +60,18 @@ def at(*machines: int) -> Bool:
 
 def test_counts_join_equal_words_and_name_no_details():
     taints = [
-        MachineRefusal(Cause(reasons.UNTOLERATED, Stage.NODE, "{a: }"), at(0)),
-        MachineRefusal(Cause(reasons.UNTOLERATED, Stage.NODE, "{b: }"), at(1, 2)),
+        MachineRefusal(untolerated(Taint("a", "", "NoSchedule")), at(0)),
+        MachineRefusal(untolerated(Taint("b", "", "NoSchedule")), at(1, 2)),
     ]
     causes = root_causes(4, taints)
-    assert causes.counts() == [(reasons.UNTOLERATED, 3)]
+    assert causes.counts() == [(Reason.UNTOLERATED.value, 3)]
     assert causes.refused().tolist() == [True, True, True, False]
     assert causes.told(3) == ()
 
 
 def test_what_evictions_may_open():
     found = [
-        MachineRefusal(Cause("for good", Stage.NODE), at(0)),
-        MachineRefusal(Cause("for now", Stage.PORTS, curable=True), at(0, 1)),
+        MachineRefusal(Cause(StatedReason("for good", Stage.NODE)), at(0)),
+        MachineRefusal(Cause(StatedReason("for now", Stage.PORTS, Severity.UNSCHEDULABLE)), at(0, 1)),
     ]
     assert root_causes(4, found).curable().tolist() == [False, True, True, True]

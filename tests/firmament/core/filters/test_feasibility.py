@@ -7,8 +7,8 @@ import re
 import pytest
 
 from firmament.core.events import TasksBound
-from firmament.core.filters import reasons
 from firmament.core.model import NodeSelectorTerm, Requirement, Taint
+from firmament.core.reasons import lack_of, summarise, untolerated
 from firmament.core.scheduler import Scheduler
 from tests.support.core import GIB, machine, messages, placed, scheduler, task_class, tasks
 
@@ -39,14 +39,15 @@ def message(core: Scheduler) -> str:
     ],
 )
 def test_messages_list_reasons_as_text_figures_first(machines: int, counts: list[tuple[str, int]], text: str):
-    assert reasons.summarise(machines, counts) == text
+    assert summarise(machines, counts) == text
 
 
 def test_reasons_in_the_words_of_kubernetes():
-    assert reasons.insufficient("cpu") == "Insufficient cpu"
-    assert reasons.insufficient("example.com/device") == "Insufficient example.com/device"
-    assert reasons.insufficient("pods") == "Too many pods"
-    assert reasons.described(TAINT) == "{dedicated: ml}"
+    assert lack_of("cpu").words == lack_of("cpu").summary == "Insufficient cpu"
+    assert lack_of("example.com/device").words == "Insufficient example.com/device"
+    assert lack_of("pods").words == "Too many pods"
+    assert untolerated(TAINT).words == "node(s) had untolerated taint(s) {dedicated: ml}"
+    assert untolerated(TAINT).summary == "node(s) had untolerated taint(s)"
 
 
 # --- order -----------------------------------------------------------------------------------------------------------

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import pytest
 
 from firmament.core.events import ClassDefined, MachineRemoved
-from firmament.core.filters import reasons
 from firmament.core.filters.node_filters import StaticRows, pin_refusals, pinned_rows
 from firmament.core.filters.root_causes import root_causes
 from firmament.core.intake.events import apply_events
 from firmament.core.model import NodeSelectorTerm, Requirement, TaskClass, VolumeRule
+from firmament.core.reasons import Cause, Reason
 from firmament.core.selectors.labels import HOSTNAME
 from firmament.core.state.cluster import Cluster
 from tests.support.core import machine, messages, placed, scheduler, task_class, tasks
@@ -33,25 +33,25 @@ def cluster(content: TaskClass) -> Cluster:
     return made
 
 
-PINS: dict[str, tuple[TaskClass, list[int] | None, str]] = {
-    "none": (task_class(), None, ""),
-    "a machine": (task_class(machine="m2"), [2], reasons.WRONG_NAME),
-    "an unknown machine": (task_class(machine="mx"), [], reasons.WRONG_NAME),
-    "names": (task_class(required=named("m3", "m0")), [0, 3], reasons.NOT_NAMED),
-    "a machine among names": (task_class(required=named("m3", "m0"), machine="m0"), [0], reasons.WRONG_NAME),
-    "a machine beside names": (task_class(required=named("m3"), machine="m0"), [], reasons.WRONG_NAME),
-    "a volume": (task_class(volumes=(on_hosts("h3", "h1", "hx"),)), [1, 3], reasons.WRONG_VOLUMES),
+PINS: dict[str, tuple[TaskClass, list[int] | None, Reason]] = {
+    "none": (task_class(), None, Reason.NOT_NAMED),
+    "a machine": (task_class(machine="m2"), [2], Reason.WRONG_NAME),
+    "an unknown machine": (task_class(machine="mx"), [], Reason.WRONG_NAME),
+    "names": (task_class(required=named("m3", "m0")), [0, 3], Reason.NOT_NAMED),
+    "a machine among names": (task_class(required=named("m3", "m0"), machine="m0"), [0], Reason.WRONG_NAME),
+    "a machine beside names": (task_class(required=named("m3"), machine="m0"), [], Reason.WRONG_NAME),
+    "a volume": (task_class(volumes=(on_hosts("h3", "h1", "hx"),)), [1, 3], Reason.WRONG_VOLUMES),
     "two volumes": (
         task_class(volumes=(on_hosts("h3", "h1"), on_hosts("h3", "h0"))),
         [3],
-        reasons.WRONG_VOLUMES,
+        Reason.WRONG_VOLUMES,
     ),
-    "volumes apart": (task_class(volumes=(on_hosts("h1"), on_hosts("h0"))), [], reasons.WRONG_VOLUMES),
+    "volumes apart": (task_class(volumes=(on_hosts("h1"), on_hosts("h0"))), [], Reason.WRONG_VOLUMES),
 }
 
 
 @pytest.mark.parametrize(("content", "expected", "reason"), PINS.values(), ids=PINS)
-def test_machines_that_a_class_is_confined_to(content: TaskClass, expected: list[int] | None, reason: str):
+def test_machines_that_a_class_is_confined_to(content: TaskClass, expected: list[int] | None, reason: Reason):
     made = cluster(content)
     found = pinned_rows(made, 0)
     assert (None if found is None else found.tolist()) == expected
@@ -59,7 +59,7 @@ def test_machines_that_a_class_is_confined_to(content: TaskClass, expected: list
     causes = root_causes(4, [*pin_refusals(made, 0), *static.refusals()])
     open_to = range(4) if expected is None else expected
     refused = [index for index in range(4) if index not in open_to]
-    assert [causes.told(index) for index in range(4) if index in refused] == [(reason,)] * len(refused)
+    assert [causes.told(index) for index in range(4) if index in refused] == [(Cause(reason),)] * len(refused)
     assert causes.refused().nonzero()[0].tolist() == refused
 
 
@@ -67,10 +67,10 @@ def test_names_go_before_volumes():
     made = cluster(task_class(volumes=(on_hosts("h3", "h1"),), required=named("m1", "m2")))
     causes = root_causes(4, pin_refusals(made, 0))
     assert [causes.told(index) for index in range(4)] == [
-        (reasons.NOT_NAMED,),
+        (Cause(Reason.NOT_NAMED),),
         (),
-        (reasons.WRONG_VOLUMES,),
-        (reasons.NOT_NAMED,),
+        (Cause(Reason.WRONG_VOLUMES),),
+        (Cause(Reason.NOT_NAMED),),
     ]
 
 
@@ -102,5 +102,5 @@ def test_pods_go_where_their_volumes_are_and_say_so_if_they_cannot():
     assert placed(result) == {"one": "m1", "two": "m2"}
     assert messages(result) == {
         "huge": "0/3 nodes are available: 3 Insufficient cpu.",
-        "lost": f"0/3 nodes are available: 3 {reasons.WRONG_VOLUMES}.",
+        "lost": f"0/3 nodes are available: 3 {Reason.WRONG_VOLUMES.value}.",
     }

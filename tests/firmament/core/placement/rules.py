@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from firmament.core.constraints.counters import RuleState
-from firmament.core.constraints.ruleset import TOO_NEAR, Attraction, ClassRules, Counter, Exclusion, RuleSet
+from firmament.core.constraints.ruleset import Attraction, ClassRules, Counter, Exclusion, RuleSet
 from firmament.core.flow.problem import Assignments, PlacementProblem
+from firmament.core.reasons import Reason
 from tests.support.core import problem
 from tests.support.rules import ints
 
@@ -38,7 +39,7 @@ def proposed(*given: tuple[int, int] | tuple[int, int, int]) -> Assignments:
 
 def apart(*numbers: int) -> ClassRules:
     """A class that shares no domain of these counters with its like."""
-    return ClassRules(adds=numbers, exclusions=tuple(Exclusion(each, TOO_NEAR) for each in numbers))
+    return ClassRules(adds=numbers, exclusions=tuple(Exclusion(each, Reason.TOO_NEAR) for each in numbers))
 
 
 def together(number: int) -> ClassRules:

@@ -5,17 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from firmament.core.constraints.ruleset import (
-    TOO_NEAR,
-    Attraction,
-    ClassRules,
-    Exclusion,
-    Inclination,
-    RuleSet,
-)
+from firmament.core.constraints.ruleset import Attraction, ClassRules, Exclusion, Inclination, RuleSet
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.placement.outcome import PlacementState
 from firmament.core.placement.waves import Dealer, coarse_topologies
+from firmament.core.reasons import Reason
 from tests.firmament.core.placement.rules import apart, ruled, together
 from tests.support.core import problem
 from tests.support.rules import counter, soft_spreading, spreading
@@ -157,8 +151,8 @@ def test_tasks_that_exclude_their_like_get_a_domain_each():
 
 def test_the_second_class_sees_where_the_first_is_going():
     rules = {
-        0: ClassRules(adds=(0,), exclusions=(Exclusion(1, TOO_NEAR),)),
-        1: ClassRules(adds=(1,), exclusions=(Exclusion(0, TOO_NEAR),)),
+        0: ClassRules(adds=(0,), exclusions=(Exclusion(1, Reason.TOO_NEAR),)),
+        1: ClassRules(adds=(1,), exclusions=(Exclusion(0, Reason.TOO_NEAR),)),
     }
     deal = Deal(ruled([counter(ZONE), counter(ZONE)], rules, tasks=[6, 6], requests=[[1]] * 2, free=FREE))
     first = deal.to(0)

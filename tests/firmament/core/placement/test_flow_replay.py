@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from cost_models.interface import JointRows
-from firmament.core.constraints.ruleset import TOO_NEAR, Attraction, ClassRules, Exclusion
+from firmament.core.constraints.ruleset import Attraction, ClassRules, Exclusion
 from firmament.core.placement.admission import in_valid_order, replay
 from firmament.core.placement.outcome import PlacementState
+from firmament.core.reasons import Reason
 from tests.firmament.core.placement.rules import Units, apart, broken, proposed, ruled, together, units
 from tests.support.core import problem
 from tests.support.rules import counter, ints, spreading
@@ -37,7 +38,8 @@ def test_what_rules_forbid_is_refused_and_what_is_admitted_is_booked():
 def test_classes_that_keep_each_other_off_the_same_machines_share_them_out():
     rules = {
         cls: ClassRules(
-            adds=(cls,), exclusions=tuple(Exclusion(each, TOO_NEAR) for each in range(3) if each != cls)
+            adds=(cls,),
+            exclusions=tuple(Exclusion(each, Reason.TOO_NEAR) for each in range(3) if each != cls),
         )
         for cls in range(3)
     }
@@ -105,7 +107,7 @@ def test_spread_tasks_come_from_the_emptiest_domain_up():
 def test_important_tasks_come_first_with_or_without_rules():
     given = ruled(
         [counter(HOST)],
-        {0: ClassRules(adds=(0,)), 1: ClassRules(exclusions=(Exclusion(0, TOO_NEAR),))},
+        {0: ClassRules(adds=(0,)), 1: ClassRules(exclusions=(Exclusion(0, Reason.TOO_NEAR),))},
         tasks=[1, 1, 1],
         requests=[[5], [5], [5]],
         free=FREE,

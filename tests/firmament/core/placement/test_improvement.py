@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cost_models.interface import JointRows
-from firmament.core.constraints.ruleset import TOO_NEAR, Attraction, ClassRules, Exclusion
+from firmament.core.constraints.ruleset import Attraction, ClassRules, Exclusion
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.placement.local_search.relocation import Board, improved
 from firmament.core.placement.outcome import PlacementState
 from firmament.core.placement.passes import place_leftovers
+from firmament.core.reasons import Reason
 from tests.firmament.core.placement.rules import Units, apart, broken, proposed, ruled, units
 from tests.support.effort import examples
 from tests.support.rules import counter, ints, spreading
@@ -92,7 +93,9 @@ def test_somebody_moves_over():
 
 
 def test_whoever_keeps_a_task_off_goes_elsewhere():
-    rules = {cls: ClassRules(adds=(cls,), exclusions=(Exclusion(1 - cls, TOO_NEAR),)) for cls in range(2)}
+    rules = {
+        cls: ClassRules(adds=(cls,), exclusions=(Exclusion(1 - cls, Reason.TOO_NEAR),)) for cls in range(2)
+    }
     made = ruled([counter(ZONE)] * 2, rules, tasks=[1, 1], requests=[[1]] * 2, free=FREE, pins={1: [0]})
     found = dict(better(made, (0, 1)))
     assert found.keys() == {0, 1}
@@ -145,7 +148,7 @@ def random_problem(seed: int) -> PlacementProblem:
         other = rnd.randrange(classes)
         of[cls] = ClassRules(
             adds=(cls,),
-            exclusions=(Exclusion(other, TOO_NEAR),) if rnd.random() < 0.4 else (),
+            exclusions=(Exclusion(other, Reason.TOO_NEAR),) if rnd.random() < 0.4 else (),
             attraction=Attraction((other,), own=other == cls) if rnd.random() < 0.3 else None,
             spreadings=(spreading(cls, counters[cls].domain.tolist()),) if rnd.random() < 0.3 else (),
         )

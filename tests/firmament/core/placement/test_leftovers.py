@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from firmament.core.constraints.ruleset import TOO_NEAR, Attraction, ClassRules, Exclusion, Inclination
+from firmament.core.constraints.ruleset import Attraction, ClassRules, Exclusion, Inclination
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.placement.outcome import PlacementState
 from firmament.core.placement.passes import (
     cheapest_machine,
     place_leftovers,
 )
+from firmament.core.reasons import Reason
 from tests.firmament.core.placement.rules import Units, apart, broken, proposed, ruled, units
 from tests.support.rules import counter, ints, spreading
 
@@ -60,7 +61,7 @@ def test_rules_pins_and_filters_are_kept():
 def test_placements_may_open_the_way_for_classes_before_them():
     rules = {
         0: ClassRules(attraction=Attraction((0,), own=False)),
-        1: ClassRules(adds=(0,), exclusions=(Exclusion(1, TOO_NEAR),)),
+        1: ClassRules(adds=(0,), exclusions=(Exclusion(1, Reason.TOO_NEAR),)),
         2: ClassRules(adds=(1,)),
     }
     given = ruled(

@@ -6,16 +6,11 @@ from collections import Counter
 
 import pytest
 
-from firmament.core.constraints.ruleset import (
-    TOO_NEAR,
-    Attraction,
-    ClassRules,
-    Exclusion,
-    Inclination,
-)
+from firmament.core.constraints.ruleset import Attraction, ClassRules, Exclusion, Inclination
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.placement.outcome import Means, PassOptions, Placed, PlacementState
 from firmament.core.placement.waves import most_per_machine, place_in_waves, plan_wave
+from firmament.core.reasons import Reason
 from firmament.solvers.base import FlowProblem, FlowSolution, SolverTimeoutError
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.firmament.core.placement.rules import Units, apart, broken, ruled, together, units
@@ -155,7 +150,9 @@ def test_costs_decide_within_a_domain():
 
 
 def test_priorities_are_kept_where_two_classes_exclude_each_other():
-    rules = {cls: ClassRules(adds=(cls,), exclusions=(Exclusion(1 - cls, TOO_NEAR),)) for cls in range(2)}
+    rules = {
+        cls: ClassRules(adds=(cls,), exclusions=(Exclusion(1 - cls, Reason.TOO_NEAR),)) for cls in range(2)
+    }
     given = ruled([counter([0] * 6)] * 2, rules, tasks=[3, 3], requests=[[1]] * 2, free=FREE, priority=[0, 1])
     assert {cls for cls, _ in in_waves(given)[0]} == {1}
 

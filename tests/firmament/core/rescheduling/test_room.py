@@ -9,7 +9,8 @@ from random import Random
 from benchmarks.consolidation import Amounts, Running, random_cluster, trials_of
 from firmament.core.events import ClassDefined, TasksSubmitted
 from firmament.core.model import TaskClass
-from firmament.core.rescheduling.room_by_moves import RoomByMoves, lacks_only_room, room_for
+from firmament.core.reasons import lacks_only_room
+from firmament.core.rescheduling.room_by_moves import RoomByMoves, room_for
 from firmament.core.rescheduling.trials import Trials
 from tests.support.effort import examples
 
@@ -26,7 +27,7 @@ def found_in(running: Running, wanted: Amounts = LARGE, tries: int = 20) -> Room
 
 def looked_for(trials: Trials, tries: int) -> RoomByMoves | None:
     task = TasksSubmitted(CLASS, ("waits",))
-    machines = [name for name, reasons in trials.refusals(task).items() if lacks_only_room(reasons)]
+    machines = [name for name, causes in trials.refusals(task).items() if lacks_only_room(causes)]
     return room_for(trials, task, machines, tries)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from firmament.core.constraints.counters import RuleState
-from firmament.core.constraints.ruleset import KEPT_OFF, PORTS_TAKEN, TOO_NEAR, ClassRules, RuleSet
+from firmament.core.constraints.ruleset import ClassRules, RuleSet
 from firmament.core.events import (
     ClassDefined,
     Event,
@@ -20,6 +20,7 @@ from firmament.core.events import (
 )
 from firmament.core.intake.events import apply_events
 from firmament.core.model import NAMESPACE_RECORD, HostPort, Requirement, TaskClass, TaskSelector, TaskTerm
+from firmament.core.reasons import Reason
 from firmament.core.rules.between_tasks import compile_rules
 from firmament.core.rules.rule_counters import Inhabitants
 from firmament.core.state.class_selectors import own_selector
@@ -117,7 +118,7 @@ def test_a_class_of_two_priorities_has_one_set_of_rules():
 def test_anti_affinity_counts_whom_it_selects():
     scene = Scene(web=task_class(), loner=task_class(anti_affinity=near("web"))).bind(web="m1 m1 m3")
     found, own = scene.rules("loner")
-    assert [each.reason for each in own.exclusions] == [TOO_NEAR]
+    assert [each.reason for each in own.exclusions] == [Reason.TOO_NEAR]
     assert starts(found, [own.exclusions[0].counter]) == [[2, 0]]
     assert own.adds == ()
     assert scene.open_to("loner") == [2, 3]
@@ -126,7 +127,7 @@ def test_anti_affinity_counts_whom_it_selects():
 def test_anti_affinity_holds_against_those_whom_it_selects():
     scene = Scene(web=task_class(), loner=task_class(anti_affinity=near("web"))).bind(loner="m2")
     _, own = scene.rules("web")
-    assert [each.reason for each in own.exclusions] == [KEPT_OFF]
+    assert [each.reason for each in own.exclusions] == [Reason.KEPT_OFF]
     assert scene.open_to("web") == [0, 1, 3]
     assert scene.open_to("loner") == [0, 1, 2, 3]
 
@@ -134,7 +135,7 @@ def test_anti_affinity_holds_against_those_whom_it_selects():
 def test_anti_affinity_to_oneself():
     scene = Scene(web=task_class(anti_affinity=near("web"))).bind(web="m0")
     found, own = scene.rules("web")
-    assert [each.reason for each in own.exclusions] == [TOO_NEAR, KEPT_OFF]
+    assert [each.reason for each in own.exclusions] == [Reason.TOO_NEAR, Reason.KEPT_OFF]
     assert own.excludes_itself()
     state = RuleState(found)
     state.add(0, 2)
@@ -373,7 +374,7 @@ def test_ports_conflict_by_protocol_and_address(taken: HostPort, wanted: HostPor
     assert scene.open_to("api") == ([0, 2, 3] if conflict else [0, 1, 2, 3])
     if conflict:
         _, own = scene.rules("api")
-        assert {each.reason for each in own.exclusions} == {PORTS_TAKEN}
+        assert {each.reason for each in own.exclusions} == {Reason.PORTS_TAKEN}
     found = scene.compiled("api", "web")
     assert found is not None
     state = RuleState(found)

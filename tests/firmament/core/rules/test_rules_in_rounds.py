@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from firmament.core.constraints.ruleset import KEPT_OFF, NO_DOMAIN, NOT_NEAR, PORTS_TAKEN, SKEWED, TOO_NEAR
 from firmament.core.events import (
     Event,
     MachineRemoved,
@@ -16,6 +15,7 @@ from firmament.core.events import (
     TasksSubmitted,
 )
 from firmament.core.model import HostPort, Image, Machine, TaskClass
+from firmament.core.reasons import Reason
 from firmament.core.scoring.preferences import MODEL_NAME
 from tests.support.core import (
     machine,
@@ -50,13 +50,13 @@ ALWAYS: list[Event | Sequence[Event]] = [
 
 
 REASONS: dict[str, tuple[TaskClass, dict[str, int]]] = {
-    "near": (app("x", affinity=near("nobody")), {NOT_NEAR: 4}),
+    "near": (app("x", affinity=near("nobody")), {Reason.NOT_NEAR.value: 4}),
     "near one": (app("x", affinity=near("web"), cpu=5000), {"Insufficient cpu": 4}),
-    "far": (app("x", anti_affinity=near("web"), machine="m1"), {TOO_NEAR: 1}),
-    "spread": (app("web", spread=spread("web"), machine="m1"), {SKEWED: 1}),
-    "no domain": (app("x", spread=spread("x"), machine="m3"), {NO_DOMAIN: 1}),
-    "kept off": (app("kept-off", machine="m2"), {KEPT_OFF: 1}),
-    "port": (app("port", ports=(HostPort(80),), machine="m2"), {PORTS_TAKEN: 1}),
+    "far": (app("x", anti_affinity=near("web"), machine="m1"), {Reason.TOO_NEAR.value: 1}),
+    "spread": (app("web", spread=spread("web"), machine="m1"), {Reason.SKEWED.value: 1}),
+    "no domain": (app("x", spread=spread("x"), machine="m3"), {Reason.NO_DOMAIN.value: 1}),
+    "kept off": (app("kept-off", machine="m2"), {Reason.KEPT_OFF.value: 1}),
+    "port": (app("port", ports=(HostPort(80),), machine="m2"), {Reason.PORTS_TAKEN.value: 1}),
 }
 
 
@@ -103,11 +103,11 @@ def test_one_cause_per_machine_in_the_order_of_kube_schedulers_filters():
     )
     causes = {each.machine: each.reasons for each in core.explain("t").machines}
     assert causes == {
-        "port": (PORTS_TAKEN,),
+        "port": (Reason.PORTS_TAKEN.value,),
         "room": ("Insufficient cpu",),
-        "spread": (SKEWED,),
-        "affinity": (NOT_NEAR,),
-        "label": (NO_DOMAIN,),
+        "spread": (Reason.SKEWED.value,),
+        "affinity": (Reason.NOT_NEAR.value,),
+        "label": (Reason.NO_DOMAIN.value,),
     }
     (group,) = core.run_round().unscheduled
     assert dict(group.reasons) == {causes[name][0]: 1 for name in causes}
@@ -167,8 +167,8 @@ def test_a_place_lost_to_one_by_a_rule():
     ((winner, where),) = placed(result).items()
     ((_, message),) = messages(result).items()
     assert (
-        message
-        == f"0/2 nodes are available: 2 {TOO_NEAR}. {where} had room until {winner} took it in the same round."
+        message == f"0/2 nodes are available: 2 {Reason.TOO_NEAR.value}. "
+        f"{where} had room until {winner} took it in the same round."
     )
 
 
@@ -191,7 +191,7 @@ def test_who_had_no_place_to_begin_with_lost_none():
         tasks(1, "other", content=app("x")),
         tasks(2, "t", content=app("y", anti_affinity=near("web"))),
     )
-    assert messages(core.run_round())["t"] == f"0/2 nodes are available: 2 {TOO_NEAR}."
+    assert messages(core.run_round())["t"] == f"0/2 nodes are available: 2 {Reason.TOO_NEAR.value}."
 
 
 # --- events during the solve -----------------------------------------------------------------------------------------

@@ -1,0 +1,223 @@
+"""Why a machine is refused to a task: reasons as values, and all their words.
+
+A reason says at which stage of kube-scheduler's filters it has its turn, how grave it is, and what cures it. Whoever
+decides by a reason compares values. Words are for people, and for what crosses the wire: they are made here and nowhere
+else, and here alone they are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+from typing import NamedTuple, Self, TypeAlias
+
+from firmament.core.model import PODS, Taint
+
+
+class Stage(IntEnum):
+    """When a filter has its turn. Models' filters, which kube-scheduler does not have, come after all of its own."""
+
+    NAMED = 0
+    NODE = 1
+    PORTS = 2
+    RESOURCES = 3
+    IN_USE = 4
+    ATTACHMENTS = 5
+    VOLUMES = 6
+    RULES = 7
+    FEATURES = 8
+    MODELS = 9
+
+
+class Severity(Enum):
+    """What kube-scheduler's status of a filter says about evictions."""
+
+    UNSCHEDULABLE = "Unschedulable"
+    """Tasks that go may open the machine."""
+    UNRESOLVABLE = "UnschedulableAndUnresolvable"
+    """Whoever goes, the machine stays closed."""
+
+
+class CuredBy(Enum):
+    """What would make a machine take a task that it refuses."""
+
+    ROOM = "room"
+    """Smaller requests, a larger machine, or fewer tasks on it: nothing is lacking but resources."""
+    TOLERATION = "toleration"
+    LABELS = "labels"
+    """Labels of the machine, or a selector of the task."""
+    UNCORDONING = "uncordoning"
+    FEWER_CONSTRAINTS = "fewer constraints"
+    """A rule of the task about others, or a port of it, less; or nothing that is known."""
+
+
+_CURABLE, _FINAL = Severity.UNSCHEDULABLE, Severity.UNRESOLVABLE
+
+
+class Reason(Enum):
+    """The reasons that the scheduler itself has; those that kube-scheduler has too are in its words.
+
+    The value is what people read, without the detail that a `Cause` may have.
+    """
+
+    stage: Stage
+    severity: Severity
+    cured_by: CuredBy
+
+    def __new__(
+        cls, words: str, stage: Stage, severity: Severity, cured_by: CuredBy = CuredBy.FEWER_CONSTRAINTS
+    ) -> Self:
+        """Make a member whose value is its words."""
+        member = object.__new__(cls)
+        member._value_ = words
+        member.stage, member.severity, member.cured_by = stage, severity, cured_by
+        return member
+
+    WRONG_NAME = ("node(s) didn't match the requested node name", Stage.NAMED, _FINAL)
+    NOT_NAMED = ("node(s) didn't satisfy plugin(s) [NodeAffinity]", Stage.NAMED, _FINAL)
+    CORDONED = ("node(s) were unschedulable", Stage.NODE, _FINAL, CuredBy.UNCORDONING)
+    UNTOLERATED = ("node(s) had untolerated taint(s)", Stage.NODE, _FINAL, CuredBy.TOLERATION)
+    NOT_READY = ("node(s) were not ready", Stage.NODE, _FINAL)
+    WRONG_LABELS = ("node(s) didn't match Pod's node affinity/selector", Stage.NODE, _FINAL, CuredBy.LABELS)
+    PORTS_TAKEN = ("node(s) didn't have free ports for the requested pod ports", Stage.PORTS, _CURABLE)
+    TOO_MANY = ("Too many pods", Stage.RESOURCES, _CURABLE, CuredBy.ROOM)
+    INSUFFICIENT = ("Insufficient", Stage.RESOURCES, _CURABLE, CuredBy.ROOM)
+    NO_DISK = ("node(s) had no available disk", Stage.IN_USE, _CURABLE)
+    CLAIM_IN_USE = (
+        (
+            "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode "
+            "already in-use by another pod"
+        ),
+        Stage.IN_USE,
+        _CURABLE,
+    )
+    TOO_MANY_VOLUMES = ("node(s) exceed max volume count", Stage.ATTACHMENTS, _CURABLE)
+    WRONG_VOLUMES = ("node(s) didn't match PersistentVolume's node affinity", Stage.VOLUMES, _FINAL)
+    NO_VOLUME_LEFT = ("node(s) didn't find available persistent volumes to bind", Stage.VOLUMES, _FINAL)
+    NO_STORAGE = ("node(s) did not have enough free storage", Stage.VOLUMES, _FINAL)
+    NO_DOMAIN = (
+        "node(s) didn't match pod topology spread constraints (missing required label)",
+        Stage.RULES,
+        _FINAL,
+    )
+    SKEWED = ("node(s) didn't match pod topology spread constraints", Stage.RULES, _CURABLE)
+    NOT_NEAR = ("node(s) didn't match pod affinity rules", Stage.RULES, _FINAL)
+    TOO_NEAR = ("node(s) didn't match pod anti-affinity rules", Stage.RULES, _CURABLE)
+    KEPT_OFF = ("node(s) didn't satisfy existing pods anti-affinity rules", Stage.RULES, _CURABLE)
+    WRONG_FEATURES = ("node(s) didn't match Pod's required features", Stage.FEATURES, _FINAL)
+    RESERVED = ("node(s) were reserved for a pod that has waited longer", Stage.MODELS, _CURABLE)
+
+
+@dataclass(frozen=True, slots=True)
+class StatedReason:
+    """A reason in the words of whoever has it: a cost model, a volume, a class that is invalid, a further rule."""
+
+    value: str
+    stage: Stage = Stage.MODELS
+    severity: Severity = _FINAL
+    cured_by: CuredBy = CuredBy.FEWER_CONSTRAINTS
+
+
+AnyReason: TypeAlias = Reason | StatedReason
+
+
+def by_limit(words: str) -> StatedReason:
+    """Return the reason of a limit between tasks that a model has, which others hold as long as they stay."""
+    return StatedReason(words, severity=_CURABLE)
+
+
+class Cause(NamedTuple):
+    """A reason, and what it is about: a resource, a taint; "" for nothing."""
+
+    reason: AnyReason
+    detail: str = ""
+
+    @property
+    def curable(self) -> bool:
+        """Whether evicting others may help, as far as kube-scheduler's status of the filter tells."""
+        return self.reason.severity is Severity.UNSCHEDULABLE
+
+    @property
+    def summary(self) -> str:
+        """Words for a sum over machines: these may differ in details, but for the resource that is lacking."""
+        return self.words if self.reason is Reason.INSUFFICIENT else self.reason.value
+
+    @property
+    def words(self) -> str:
+        """Words for one machine, with the detail."""
+        return f"{self.reason.value} {self.detail}" if self.detail else self.reason.value
+
+
+def lacks_only_room(causes: Sequence[Cause]) -> bool:
+    """Whether a machine refuses a task for nothing but resources."""
+    return all(cause.reason.cured_by is CuredBy.ROOM for cause in causes)
+
+
+def lack_of(resource: str) -> Cause:
+    """Return why a machine without enough of a resource is refused.
+
+    Attached and unclaimed volumes are told by how their resources begin.
+    """
+    if resource == PODS:
+        return Cause(Reason.TOO_MANY)
+    if resource.startswith("attachable-volumes-"):
+        return Cause(Reason.TOO_MANY_VOLUMES)
+    if resource.startswith("available-volumes-"):
+        return Cause(Reason.NO_VOLUME_LEFT)
+    return Cause(Reason.INSUFFICIENT, resource)
+
+
+def untolerated(taint: Taint) -> Cause:
+    """Return why a machine with a taint is refused to tasks that do not tolerate it."""
+    return Cause(Reason.UNTOLERATED, f"{{{taint.key}: {taint.value}}}")
+
+
+_OF_VOLUMES = {
+    reason.value: reason
+    for reason in Reason
+    if reason.stage in (Stage.IN_USE, Stage.ATTACHMENTS, Stage.VOLUMES, Stage.FEATURES)
+}
+
+
+def of_volume(words: str, *, in_use: bool) -> AnyReason:
+    """Return why machines are refused that a volume does not admit, from the words that came with it, "" for none.
+
+    ``in_use``: another task has the volume to itself at present.
+    """
+    known = _OF_VOLUMES.get(words or Reason.WRONG_VOLUMES.value)
+    stage = Stage.IN_USE if in_use else Stage.VOLUMES
+    if known is not None and known.stage in (stage, Stage.FEATURES):
+        return known
+    severity = _CURABLE if in_use else _FINAL
+    return StatedReason(words or Reason.WRONG_VOLUMES.value, stage, severity)
+
+
+# --- Sentences for people.
+
+
+TOO_FEW_PLACES = "node(s) had room for some of them, but not for all at once"
+NO_MACHINES = "no nodes available to schedule pods"
+
+
+def too_few_places(constraints: str) -> str:
+    """Words for a gang with too few places; ``constraints``: those without which it had enough, "" if not known."""
+    return f"{TOO_FEW_PLACES} (because of {constraints})" if constraints else TOO_FEW_PLACES
+
+
+def summarise(machines: int, counts: Sequence[tuple[str, int]]) -> str:
+    """``0/4 nodes are available: 1 node(s) were unschedulable, 3 Insufficient cpu.``
+
+    ``counts`` are (words, machines) pairs, told in kube-scheduler's order: that of their text, figures first.
+    """
+    if machines == 0:
+        return f"0/0 nodes are available: {NO_MACHINES}."
+    if not counts:
+        return f"0/{machines} nodes are available."
+    listed = ", ".join(f"{count} {words}" for words, count in ordered(counts))
+    return f"0/{machines} nodes are available: {listed}."
+
+
+def ordered(counts: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Reasons as kube-scheduler sorts them: as text that begins with the figure, so that 10 comes before 2."""
+    return sorted(counts, key=lambda item: f"{item[1]} {item[0]}")
