@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -14,7 +15,7 @@ from firmament.core.placement.outcome import PassOptions
 from firmament.core.results import RoundStats
 
 FILE = "round.json"
-FORMAT = 3
+FORMAT = 4
 """Grows when a saved round of an older release can no longer be read."""
 
 
@@ -28,7 +29,10 @@ class ModelUse:
 
 @dataclass(frozen=True, slots=True)
 class SavedClass:
-    """A class of the problem: tasks of one shape and priority. ``requests`` by resource, those that are not 0."""
+    """A class of the problem: tasks of one shape and priority. ``requests`` by resource, those that are not 0.
+
+    ``example``: what the first of its tasks is called.
+    """
 
     tasks: int
     shape: int
@@ -36,6 +40,7 @@ class SavedClass:
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
     requests: Mapping[str, int]
+    example: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,3 +100,20 @@ def _strange(given: Any, known: Any, above: str = "") -> Iterator[str]:
     elif isinstance(known, (list, tuple)):
         for number, (one, other) in enumerate(zip(given, known, strict=True)):
             yield from _strange(one, other, f"{above}{number}.")
+
+
+def class_names(description: Description) -> list[str]:
+    """Return what each class is called: as its application if it alone is of it, else as its first task."""
+    applications = [
+        f"{each.namespace}/{application}" if (application := _read_application(each.labels)) else ""
+        for each in description.classes
+    ]
+    number = Counter(applications)
+    return [
+        name if name and number[name] == 1 else each.example
+        for name, each in zip(applications, description.classes, strict=True)
+    ]
+
+
+def _read_application(labels: Mapping[str, str]) -> str:
+    return labels.get("app.kubernetes.io/name") or labels.get("app") or ""

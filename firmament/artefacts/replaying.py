@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from cost_models.interface import Int64
+from firmament.artefacts.description import class_names
 from firmament.artefacts.saving import SavedRound
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments
 from firmament.core.placement.cost import placement_cost
@@ -23,7 +23,9 @@ from firmament.solvers.base import Solver
 class Replay:
     """A round and its repetition. ``moved``: tasks that the two put on different machines, or only one of them placed.
 
-    Costs are in units and include what pending tasks cost (see ``placement_cost``).
+    Costs are in units and include what pending tasks cost (see ``placement_cost``). ``bound`` is the cost of the saved
+    flow, and ``checked`` the least cost of its network as a second solver finds it; None without a network, or if it
+    is too large for that solver.
     """
 
     cluster: str
@@ -36,6 +38,13 @@ class Replay:
     then: RoundStats
     now: RoundStats
     versions: dict[str, str]
+    bound: int | None = None
+    checked: int | None = None
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the second solver found what the saved flow costs, or was not asked."""
+        return self.checked is None or self.checked == self.bound
 
     def document(self) -> dict[str, Any]:
         """The same as plain values, with costs in points."""
@@ -52,6 +61,7 @@ class Replay:
             "then": asdict(self.then),
             "now": asdict(self.now),
             "versions": self.versions,
+            "network": {"bound": self.bound, "checked": self.checked},
         }
 
 
@@ -97,13 +107,8 @@ def saved_flow(saved: SavedRound, solver: Solver, timer: Timer) -> tuple[RoundSu
     told = saved.description
     placement = decide(saved.problem, solver, told.options, timer)
     classes = [
-        ClassWords(f"{each.namespace}/{_named(each.labels, number)}", namespace=each.namespace)
-        for number, each in enumerate(told.classes)
+        ClassWords(name, namespace=each.namespace)
+        for name, each in zip(class_names(told), told.classes, strict=True)
     ]
     flow = problem_flow(saved.problem, placement, RoundWords(told.machines, told.resources, classes))
     return RoundSummary(told.round, 0.0, told.stats, len(placement.evictions)), flow
-
-
-def _named(labels: Mapping[str, str], number: int) -> str:
-    """What tasks with these labels are called: as their application, if they name one."""
-    return labels.get("app.kubernetes.io/name") or labels.get("app") or f"class-{number}"

@@ -79,7 +79,8 @@ def _described(
     problem, batch = snapshot.problem, snapshot.assessed.batch
     resources = tuple(snapshot.assessed.machines.resources)
     classes = []
-    for shape, tasks in zip(problem.shape.tolist(), problem.counts.sum(axis=1).tolist(), strict=True):
+    counts = problem.counts.sum(axis=1).tolist()
+    for shape, tasks, example in zip(problem.shape.tolist(), counts, snapshot.examples, strict=True):
         seen = batch.rows[shape]
         amounts = zip(resources, problem.requests[shape].tolist(), strict=True)
         classes.append(
@@ -90,6 +91,7 @@ def _described(
                 labels=dict(seen.labels),
                 annotations=dict(seen.annotations),
                 requests={resource: amount for resource, amount in amounts if amount},
+                example=example,
             )
         )
     return Description(

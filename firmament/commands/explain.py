@@ -1,6 +1,10 @@
-"""``firmament explain``: one task against every machine, as a running solver sees them."""
+"""``firmament explain``: one task against every machine, as a running solver sees them; or what would have to move."""
 
 from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
 
 import click
 
@@ -9,10 +13,35 @@ from firmament.commands.inspection_options import asking, echo_json, output_opti
 
 @click.command("explain")
 @click.argument("task")
+@click.option(
+    "--path",
+    "machine",
+    metavar="MACHINE",
+    help="Say which tasks would have to move for TASK, a class of the round saved in --saved, to go to MACHINE.",
+)
+@click.option(
+    "--saved",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of a saved round, with --path.",
+)
 @solver_options
 @output_option
-def explain(*, task: str, target: str, cluster: str | None, timeout: float, output: str) -> None:
+def explain(
+    *,
+    task: str,
+    machine: str | None,
+    saved: Path | None,
+    target: str,
+    cluster: str | None,
+    timeout: float,
+    output: str,
+) -> None:
     """Say for every machine whether TASK, a name or a uid, may use it, why not, and what each model charges."""
+    if (machine is None) != (saved is None):
+        raise click.UsageError("--path and --saved go together: name a machine and a saved round")
+    if machine is not None and saved is not None:
+        _explain_path(task, machine, saved, output)
+        return
     with asking(target, timeout) as client:
         named = client.cluster_named(cluster)
         explanation = client.explanation(named, client.uid_of(named, task))
@@ -24,3 +53,25 @@ def explain(*, task: str, target: str, cluster: str | None, timeout: float, outp
     from firmament.inspection.tables import print_explanation
 
     print_explanation(explanation)
+
+
+def _explain_path(task: str, machine: str, folder: Path, output: str) -> None:
+    """Print the cheapest way of a task to a machine in a saved round; exit with 2 if the round cannot be used."""
+    from firmament.artefacts import ArtefactError
+    from firmament.artefacts.description import class_names
+    from firmament.artefacts.graphs import read_graph
+    from firmament.artefacts.rerouting import describe_rerouting, find_rerouting
+    from firmament.artefacts.saving import decode_round
+    from firmament.commands.replay import read_files
+
+    try:
+        files = read_files(folder)
+        saved = decode_round(files)
+        found = find_rerouting(saved, read_graph(files, class_names(saved.description)), task, machine)
+    except (ArtefactError, OSError) as error:
+        click.echo(f"{folder}: {error}", err=True)
+        sys.exit(2)
+    if output == "json":
+        echo_json({"task": task, "machine": machine, "path": None if found is None else asdict(found)})
+        return
+    click.echo("\n".join(describe_rerouting(found, task, machine)))

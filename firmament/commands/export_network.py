@@ -1,4 +1,4 @@
-"""``firmament export-network``: the network of the last solve, for other solvers."""
+"""``firmament export-network``: the network of a round, for other solvers and for tools that draw graphs."""
 
 from __future__ import annotations
 
@@ -9,25 +9,81 @@ import click
 
 from firmament.commands.inspection_options import asking, solver_options
 
+FORMATS = ("dimacs", "graphml", "gml", "node-link")
+
 
 @click.command("export-network")
 @solver_options
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    default="dimacs",
+    help="DIMACS text, or a graph as GraphML, GML or networkx' node-link JSON.",
+)
+@click.option(
+    "--saved",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Take the network of the round saved in this folder, with its flow, instead of asking a solver.",
+)
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
     help="File to write; default: standard output.",
 )
-def export_network(*, target: str, cluster: str | None, timeout: float, output: Path | None) -> None:
-    """Write the network of a running solver's last round as DIMACS text; its comments name nodes and arcs."""
-    with asking(target, timeout) as client:
-        network = client.network(client.cluster_named(cluster))
+def export_network(
+    *,
+    target: str,
+    cluster: str | None,
+    timeout: float,
+    form: str,
+    saved: Path | None,
+    output: Path | None,
+) -> None:
+    """Write the network of a running solver's last round, or of a saved one.
+
+    DIMACS text names nodes and arcs in its comments. Graphs have costs, capacities and names as attributes, and of a
+    saved round the flow; in Python, networkx.read_graphml reads one back.
+    """
+    if saved is not None:
+        content, named = _read_saved(saved, form), str(saved)
+    else:
+        with asking(target, timeout) as client:
+            network = client.network(client.cluster_named(cluster))
+        content, named = _encode(network.dimacs, form), f"round {network.round}"
     if output is None:
-        click.echo(network.dimacs, nl=False)
+        click.echo(content, nl=False)
         return
     try:
-        output.write_text(network.dimacs)
+        output.write_bytes(content)
     except OSError as error:
         click.echo(f"{output}: cannot be written: {error.strerror}; name another file", err=True)
         sys.exit(2)
-    click.echo(f"network of round {network.round} written to {output}", err=True)
+    click.echo(f"network of {named} written to {output}", err=True)
+
+
+def _encode(dimacs: str, form: str) -> bytes:
+    if form == "dimacs":
+        return dimacs.encode()
+    from firmament.artefacts.graphs import from_dimacs, write_graph
+
+    return write_graph(from_dimacs(dimacs), form)
+
+
+def _read_saved(folder: Path, form: str) -> bytes:
+    """The network of a saved round; exits with 2 if it cannot be read."""
+    from firmament.artefacts import ArtefactError
+    from firmament.artefacts.description import class_names
+    from firmament.artefacts.graphs import read_graph, write_graph
+    from firmament.artefacts.saving import decode_round
+    from firmament.commands.replay import read_files
+
+    try:
+        if form == "dimacs":
+            return (folder / "network.dimacs").read_bytes()
+        files = read_files(folder)
+        return write_graph(read_graph(files, class_names(decode_round(files).description)), form)
+    except (ArtefactError, OSError) as error:
+        click.echo(f"{folder}: {error}", err=True)
+        sys.exit(2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,8 +25,9 @@ _UNWRAPPED = 10_000
 def replay(path: Path, output: str) -> None:
     """Run a saved round again, or all rounds of a folder that `firmament serve --artefacts` wrote.
 
-    Same problem, same options, solved in this process. Exit status: 0 if every placement is the same, 1 if one is not,
-    2 if a round cannot be read or solved.
+    Same problem, same options, solved in this process; small networks also by networkx, which shares no code with the
+    solver. Exit status: 0 if every placement is the same and every network's least cost is that of its flow, 1 if one
+    is not, 2 if a round cannot be read or solved.
     """
     from firmament.artefacts import ArtefactError
     from firmament.solvers.base import SolverError
@@ -48,7 +50,7 @@ def replay(path: Path, output: str) -> None:
         echo_json({"rounds": rounds})
     else:
         _print_table(replays)
-    sys.exit(0 if all(done.same for _, done in replays) else 1)
+    sys.exit(0 if all(done.same and done.agrees for _, done in replays) else 1)
 
 
 def _rounds(path: Path) -> list[Path]:
@@ -67,12 +69,27 @@ def _rounds(path: Path) -> list[Path]:
 def _replayed(folder: Path) -> tuple[Path, Replay]:
     import time
 
+    from firmament.artefacts.graphs import NETWORK_FILE, find_least_cost, read_graph
     from firmament.artefacts.replaying import replay as run_again
-    from firmament.artefacts.saving import NEEDED, decode_round
+    from firmament.artefacts.saving import decode_round
     from firmament.solvers.ortools_solver import OrToolsSolver
 
-    files = {name: (folder / name).read_bytes() for name in NEEDED if (folder / name).exists()}
-    return folder, run_again(decode_round(files), OrToolsSolver(), time.perf_counter)
+    files = read_files(folder)
+    done = run_again(decode_round(files), OrToolsSolver(), time.perf_counter)
+    if NETWORK_FILE in files:
+        graph = read_graph(files)
+        done = dataclasses.replace(done, bound=graph.graph["cost"], checked=find_least_cost(graph))
+    return folder, done
+
+
+def read_files(folder: Path) -> dict[str, bytes]:
+    """Return the files of a saved round that can be read back, by name; raises ``OSError``."""
+    from firmament.artefacts.graphs import NETWORK_FILE
+    from firmament.artefacts.saving import NEEDED
+
+    return {
+        name: (folder / name).read_bytes() for name in (*NEEDED, NETWORK_FILE) if (folder / name).exists()
+    }
 
 
 def _print_table(replays: list[tuple[Path, Replay]]) -> None:
@@ -80,7 +97,7 @@ def _print_table(replays: list[tuple[Path, Replay]]) -> None:
     from rich.table import Table
 
     table = Table("saved as", "cluster", title="Saved rounds, run again")
-    for heading in ("round", "tasks", "placed", "same", "cost", "certified", "gap", "seconds"):
+    for heading in ("round", "tasks", "placed", "same", "cost", "certified", "networkx", "gap", "seconds"):
         table.add_column(heading, justify="right")
     for folder, done in replays:
         table.add_row(
@@ -92,6 +109,7 @@ def _print_table(replays: list[tuple[Path, Replay]]) -> None:
             "yes" if done.same else f"no, {done.moved:,} moved",
             _pair(f"{done.then.cost:,}", f"{done.now.cost:,}"),
             _pair(*("yes" if each.certified else "no" for each in (done.then, done.now))),
+            _compare_costs(done),
             _pair(f"{done.then.gap:.4%}", f"{done.now.gap:.4%}"),
             f"{_seconds(done.then):.3f} / {_seconds(done.now):.3f}",
         )
@@ -104,6 +122,13 @@ def _print_table(replays: list[tuple[Path, Replay]]) -> None:
                 click.echo(
                     f"{folder.name}: a time limit cut the solve off {when}; it may differ for that alone."
                 )
+
+
+def _compare_costs(done: Replay) -> str:
+    """What networkx says of the cost of the saved flow."""
+    if done.checked is None:
+        return "-"
+    return "agrees" if done.agrees else f"{done.checked:,}, not {done.bound:,}"
 
 
 def _pair(then: str, now: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import networkx as nx
 import numpy as np
 
 from firmament.core.flow.outcome import FlowOutcome
@@ -20,6 +21,8 @@ TOP = 96
 STEP = 84
 """Height between two machines."""
 _CLASS_X, _MACHINE_X, _SINK_X = 90, 420, 690
+_CLASS_STRETCH = 1.5
+"""Classes stand so many times as far apart as machines: their arcs' costs need room."""
 _NODE = (120, 34)
 _SPOTS = (0.36, 0.68, 0.52)
 """Where on a class's arcs the costs stand, so that those of different classes keep apart."""
@@ -77,19 +80,34 @@ def lines(outcome: FlowOutcome) -> list[Line]:
 
 
 def _places(outcome: FlowOutcome) -> tuple[list[Point], int]:
-    """Where each node stands, by its number in the network, and how high the picture is."""
+    """Where each node stands, by its number in the network, and how high the picture is.
+
+    networkx lays out the layers: classes, what stays unscheduled around the machines, and the sink.
+    """
     network = outcome.network
     classes, machines = len(network.classes), len(network.machines)
     above = (classes + 1) // 2
-    rows = above + machines + classes - above
-    middle = TOP + STEP * (rows - 1) // 2
-    first = middle - STEP * 3 * (classes - 1) // 4
-    places = [(_CLASS_X, first + STEP * 3 * index // 2) for index in range(classes)]
-    order = [*range(above), *range(above + machines, rows)]
-    places += [(_MACHINE_X, TOP + STEP * row) for row in order]
-    places += [(_MACHINE_X, TOP + STEP * (above + index)) for index in range(machines)]
-    places.append((_SINK_X, middle))
-    return places, TOP + STEP * (rows - 1) + 48
+    middle = [*range(classes, classes + above)]
+    middle += [*range(2 * classes, 2 * classes + machines), *range(classes + above, 2 * classes)]
+    layers = (
+        (_CLASS_X, _CLASS_STRETCH, [*range(classes)]),
+        (_MACHINE_X, 1.0, middle),
+        (_SINK_X, 1.0, [2 * classes + machines]),
+    )
+    graph: nx.Graph[int] = nx.empty_graph(2 * classes + machines + 1)
+    # A step of the layout is the height of a place in the middle layer, the fullest of all.
+    placed = nx.multipartite_layout(
+        graph,
+        subset_key={layer: nodes for layer, (_, _, nodes) in enumerate(layers)},
+        scale=(len(middle) - 1) / 2,
+    )
+    lowest = TOP + STEP * (len(middle) - 1)
+    places = {
+        node: (x, round((TOP + lowest) / 2 + STEP * stretch * float(placed[node][1])))
+        for x, stretch, nodes in layers
+        for node in nodes
+    }
+    return [places[node] for node in range(len(places))], lowest + 48
 
 
 def _is_lost(outcome: FlowOutcome, line: Line) -> bool:

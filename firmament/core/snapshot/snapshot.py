@@ -47,7 +47,7 @@ class Snapshot:
     ``members[c]`` are the task rows of class c of the problem, longest waiting first, those of groups with rules in the
     order of their names; ``cls[c]`` is its row in the class table. ``tasks``: int64[T], the members of all classes, one
     class after another, from ``first[c]`` on (int64[C]); ``uids``: theirs, to recognise rows that were used anew
-    meanwhile.
+    meanwhile; ``examples``: of each class, what its first task is called.
     ``preemption``: whom these tasks could evict, None if nobody could evict anybody; ``importance``: its scale.
     ``room``: the gangs for which room is sought that is to be kept, None for none.
     ``gangs``: jobs of the problem's gangs; ``configuration``: what models were asked. ``version`` and ``came`` tell
@@ -61,6 +61,7 @@ class Snapshot:
     tasks: Int64
     first: Int64
     uids: Sequence[str]
+    examples: Sequence[str]
     cls: Int64
     machine_names: tuple[str, ...]
     version: int
@@ -107,6 +108,7 @@ def take_snapshot(
         tasks=tasks,
         first=groups.first,
         uids=list(map(cluster.tasks.uid.__getitem__, tasks.tolist())),
+        examples=[cluster.tasks.name[row] or cluster.tasks.uid[row] for row in tasks[groups.first].tolist()],
         cls=groups.cls,
         machine_names=tuple(columns.names),
         version=cluster.version,

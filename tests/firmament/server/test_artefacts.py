@@ -136,9 +136,12 @@ async def test_a_server_saves_its_rounds_and_they_replay_the_same(tmp_path):
     ]
     assert all(each["then"]["cost"] == each["now"]["cost"] for each in rounds)
 
+    assert all(each["network"]["checked"] == each["network"]["bound"] > 0 for each in rounds)
+
     table = run("replay", str(tmp_path / "round-00000002"))
     assert table.exit_code == 0
     assert "round-00000002" in table.stdout
+    assert "agrees" in table.stdout
     assert "round-00000001" not in table.stdout
 
 
@@ -166,6 +169,50 @@ def test_another_placement_ends_with_status_1(tmp_path):
     done = run("replay", str(saved(tmp_path / "r", problem_npz=encode_arrays(problem, Assignments.empty()))))
     assert done.exit_code == 1
     assert "moved" in done.stdout
+
+
+def test_a_flow_that_is_not_of_least_cost_ends_with_status_1(tmp_path):
+    document = json.loads(files()["network.json"])
+    document["cost"] += 7
+    done = run("replay", str(saved(tmp_path / "r", network_json=json.dumps(document).encode())))
+    assert done.exit_code == 1
+    assert f"{document['cost'] - 7:,}, not {document['cost']:,}" in done.stdout
+
+
+@pytest.mark.parametrize("form", ["graphml", "gml", "node-link"])
+def test_the_network_of_a_saved_round_is_exported_as_a_graph(tmp_path, form):
+    folder, file = saved(tmp_path / "r"), tmp_path / "network"
+    done = run("export-network", "--saved", str(folder), "--format", form, "-o", str(file))
+    assert (done.exit_code, done.stderr) == (0, f"network of {folder} written to {file}\n")
+    assert file.read_bytes().count(b"big-0") == 2  # a class, and what of it stays unscheduled
+    assert run("export-network", "--saved", str(folder)).stdout_bytes == files()["network.dimacs"]
+
+
+def test_the_way_to_a_machine_is_explained(tmp_path):
+    folder = str(saved(tmp_path / "r"))
+    done = run("explain", "big-0", "--path", "m0", "--saved", folder, "-o", "json")
+    assert done.exit_code == 0, done.stderr
+    path = json.loads(done.stdout)["path"]
+    assert path["exact"]
+    assert path["cost"] >= 0
+    lines = run("explain", "big-0", "--path", "m0", "--saved", folder).stdout.splitlines()
+    assert lines[0].startswith("A task of big-0 goes to m0")
+    assert len(lines) == 1 + len(path["moves"])
+
+
+def test_a_way_that_cannot_be_looked_for_is_told_in_one_line(tmp_path):
+    folder = saved(tmp_path / "r")
+    for words, fault in (
+        (("big-9", "--path", "m0", "--saved", str(folder)), "no task class 'big-9'"),
+        (("big-0", "--path", "m9", "--saved", str(folder)), "machine 'm9' is not among the 6"),
+        (("big-0", "--path", "m0", "--saved", str(saved(tmp_path / "s", network_json=None))), "is missing"),
+    ):
+        done = run("explain", *words)
+        assert (done.exit_code, done.stderr.count("\n"), done.stdout) == (2, 1, "")
+        assert fault in done.stderr
+    done = run("explain", "big-0", "--path", "m0")
+    assert done.exit_code == 2
+    assert "--path and --saved go together" in done.stderr
 
 
 def test_what_cannot_be_replayed_is_told_in_one_line(tmp_path):

@@ -1,0 +1,192 @@
+"""Who has to move so that a task goes to a certain machine: a shortest path in the residual graph of a saved network.
+
+A residual graph has an arc for every task more that an arc of the network can carry, at its cost, and a reversed arc
+for every task that can be taken back, at minus its cost. A task goes to a machine by the arc there; the shortest path
+back to where the task came from says which tasks give way, one after the other, and what that costs (Ahuja, Magnanti,
+Orlin: Network Flows, chapter 9). The network counts tasks, not amounts: it says what is cheapest by its own rules.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final, TypeAlias
+
+import networkx as nx
+import numpy as np
+
+from firmament.artefacts import ArtefactError
+from firmament.artefacts.graphs import Graph
+from firmament.artefacts.saving import SavedRound
+from firmament.core.flow.problem import COST_UNITS_PER_POINT, PlacementProblem
+
+WAITING: Final = "waiting"
+COMPLETED_ARCS: Final = 200_000
+"""Up to so many pairs of classes and machines, arcs that the network left out are added before a path is looked for."""
+
+ResidualGraph: TypeAlias = "nx.DiGraph[int]"
+
+
+@dataclass(frozen=True, slots=True)
+class ReroutedTask:
+    """A task of class ``task`` leaves ``source`` for ``target``: machines (alike ones together), or waiting."""
+
+    task: str
+    source: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rerouting:
+    """The cheapest way to have a task on a machine."""
+
+    moves: tuple[ReroutedTask, ...]
+    """All tasks that change places, the asked one first; empty if a task of its class is there already."""
+    cost: int
+    """Units that the round costs more; 0 where another optimum has it so."""
+    exact: bool
+    """Whether every arc was looked at; if not, some way may be cheaper."""
+
+
+def find_rerouting(saved: SavedRound, graph: Graph, task: str, machine: str) -> Rerouting | None:
+    """Return how a task of the class called ``task`` gets to ``machine`` at least cost; None if nothing gets it there.
+
+    ``graph``: of the saved network, with the names of classes. Raises ``ArtefactError`` for what the network lacks.
+    """
+    source = _find_class(graph, task)
+    row = _find_row(saved, machine)
+    target = _find_machine(graph, saved, row)
+    problem = saved.problem
+    if graph.has_edge(source, target) and any(arc["flow"] > 0 for arc in graph[source][target].values()):
+        return Rerouting((), 0, exact=True)
+    exact = problem.classes * problem.machines <= COMPLETED_ARCS
+    if exact:
+        _add_left_out_arcs(graph, saved)
+    else:
+        _add_arc(graph, problem, source, target, row)
+    if not graph.has_edge(source, target):
+        return None
+    first = min(arc["cost"] for arc in graph[source][target].values())
+    residual = _build_residual(graph)
+    try:
+        path = nx.bellman_ford_path(residual, target, source, "cost")
+    except nx.NetworkXNoPath:
+        return None
+    cost = first + sum(residual[tail][head]["cost"] for tail, head in pairwise(path))
+    return Rerouting(tuple(_read_moves(graph, [source, *path])), cost, exact)
+
+
+def describe_rerouting(found: Rerouting | None, task: str, machine: str) -> list[str]:
+    """Return lines for people."""
+    if found is None:
+        return [
+            f"No task of {task} can go to {machine}: the rules of the round refuse it, or nothing there can move."
+        ]
+    if not found.moves:
+        return [f"A task of {task} goes to {machine} already."]
+    others = len(found.moves) - 1
+    more = f"{found.cost / COST_UNITS_PER_POINT:g} points more"
+    price = (
+        "costs no more" if found.cost == 0 else f"costs {more}" if found.exact else f"costs at most {more}"
+    )
+    only = "" if others == 0 else f" if {others} {'other moves' if others == 1 else 'others move'}"
+    return [
+        f"A task of {task} goes to {machine}{only}, and the round {price}:",
+        *(f"  {move.task}: from {move.source} to {move.target}" for move in found.moves),
+    ]
+
+
+def _find_class(graph: Graph, task: str) -> int:
+    names: dict[int, str] = {
+        node: known["label"] for node, known in graph.nodes(data=True) if known["kind"] == "class"
+    }
+    found = [node for node, label in names.items() if task in label.split(", ")]
+    if not found:
+        listed = ", ".join(sorted(set(names.values()))[:8])
+        raise ArtefactError(f"no task class {task!r} waited in the network of this round; it has {listed}")
+    return found[0]
+
+
+def _find_row(saved: SavedRound, machine: str) -> int:
+    try:
+        return saved.description.machines.index(machine)
+    except ValueError:
+        known = len(saved.description.machines)
+        raise ArtefactError(f"machine {machine!r} is not among the {known} of this round") from None
+
+
+def _find_machine(graph: Graph, saved: SavedRound, row: int) -> int:
+    """The node of a machine; a new one with all its room if no arc of the network led to it."""
+    name = saved.description.machines[row]
+    for node, attributes in graph.nodes(data=True):
+        if attributes["kind"] == "machine" and name in attributes["label"].split(", "):
+            return node
+    node = graph.number_of_nodes() + 1
+    graph.add_node(node, kind="machine", label=name, supply=0)
+    graph.add_edge(node, _sink(graph), capacity=1, cost=0, flow=0, block="machine to sink")
+    return node
+
+
+def _sink(graph: Graph) -> int:
+    return next(node for node, known in graph.nodes(data=True) if known["kind"] == "sink")
+
+
+def _add_left_out_arcs(graph: Graph, saved: SavedRound) -> None:
+    """Give each class an arc to every machine node that it may use: column generation leaves most of them out."""
+    rows = {name: row for row, name in enumerate(saved.description.machines)}
+    nodes = [(node, attributes) for node, attributes in graph.nodes(data=True)]
+    machines = [
+        (node, rows[each["label"].split(", ")[0]]) for node, each in nodes if each["kind"] == "machine"
+    ]
+    for source, attributes in nodes:
+        if attributes["kind"] == "class":
+            for target, row in machines:
+                _add_arc(graph, saved.problem, source, target, row)
+
+
+def _add_arc(graph: Graph, problem: PlacementProblem, source: int, target: int, row: int) -> None:
+    """Add the arc of a class to a machine in row ``row``, if the network lacks it and the class may go there."""
+    cls = graph.nodes[source]["row"]
+    if graph.has_edge(source, target) or not _may_use(problem, cls, row):
+        return
+    cost = int(problem.cost[problem.shape[cls], row])
+    graph.add_edge(source, target, capacity=1, cost=cost, flow=0, block="class to machine")
+
+
+def _may_use(problem: PlacementProblem, cls: int, row: int) -> bool:
+    """Whether the machine is feasible for the class, within its pins, and has room for one task at the start."""
+    shape = int(problem.shape[cls])
+    pinned = cls not in problem.pins or row in problem.pins[cls]
+    fits = np.all(problem.requests[shape] <= np.maximum(problem.free[row], 0))
+    return bool(problem.feasible[shape, row]) and pinned and bool(fits)
+
+
+def _build_residual(graph: Graph) -> ResidualGraph:
+    residual: ResidualGraph = nx.DiGraph()
+    for tail, head, arc in graph.edges(data=True):
+        if arc["flow"] < arc["capacity"]:
+            _add_cheapest(residual, tail, head, arc["cost"])
+        if arc["flow"] > 0:
+            _add_cheapest(residual, head, tail, -arc["cost"])
+    return residual
+
+
+def _add_cheapest(residual: ResidualGraph, tail: int, head: int, cost: int) -> None:
+    if not residual.has_edge(tail, head) or cost < residual[tail][head]["cost"]:
+        residual.add_edge(tail, head, cost=cost)
+
+
+def _read_moves(graph: Graph, cycle: list[int]) -> list[ReroutedTask]:
+    """The tasks that change places along a cycle of nodes, which begins and ends with the class that is asked about."""
+
+    def name(node: int) -> str:
+        known = graph.nodes[node]
+        return WAITING if known["kind"] == "unscheduled" else str(known["label"])
+
+    moves = [ReroutedTask(name(cycle[0]), name(cycle[-2]), name(cycle[1]))]
+    moves += [
+        ReroutedTask(name(node), name(before), name(after))
+        for before, node, after in zip(cycle[1:], cycle[2:], cycle[3:], strict=False)
+        if graph.nodes[node]["kind"] == "class"
+    ]
+    return moves
