@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.constraints.ruleset import Attraction, RequiredSpread, RuleSet
+from firmament.core.constraints.ruleset import Attraction, Exclusion, RequiredSpread, RuleSet
 from firmament.core.reasons import AnyReason, Reason, Stage
 
 NO_MINIMUM = 2**31
@@ -98,10 +99,27 @@ class RuleState:
 
     def allowed(self, cls: int, at: Int64 | None = None) -> Bool | None:
         """bool[M], or bool[A] of the machines in ``at``: where one more task of the class may go; None: anywhere."""
-        allowed: Bool | None = None
-        for _, refused in self.refusals(cls, at):
-            allowed = ~refused if allowed is None else allowed & ~refused
-        return allowed
+        rules = self.rules.rules(cls)
+        refused = [each for spreading in rules.spreadings for _, each in self._uneven(spreading, at)]
+        if rules.attraction is not None:
+            refused.append(~self._attracted(rules.attraction, at))
+        if rules.exclusions:
+            refused += self._excluded(rules.exclusions, at)
+        refused += [each for model in self.modelled for _, each in model.refusals(cls, at)]
+        return ~np.logical_or.reduce(refused) if refused else None
+
+    def _excluded(self, exclusions: Sequence[Exclusion], at: Int64 | None) -> list[Bool]:
+        """Return bool[M] or bool[A] per topology: machines in domains in which some exclusion counts somebody."""
+        by_domain: dict[int, tuple[int, list[Bool]]] = {}
+        for each in exclusions:
+            if self.totals[each.counter]:
+                domain = self.rules.counters[each.counter].domain
+                occupied = self.counts[each.counter] > 0
+                by_domain.setdefault(id(domain), (each.counter, []))[1].append(occupied)
+        return [
+            np.append(np.logical_or.reduce(occupied), False)[self._domain(number, at)]
+            for number, occupied in by_domain.values()
+        ]
 
     def refusals(self, cls: int, at: Int64 | None = None) -> list[tuple[AnyReason, Bool]]:
         """Reasons with the machines (of ``at``, or all) to which each applies, in kube-scheduler's order of filters."""

@@ -118,6 +118,12 @@ class ClassRules:
         """Whether where other tasks are has a say in what a machine costs."""
         return bool(self.inclinations or self.soft_spreadings)
 
+    @property
+    def checks(self) -> int:
+        """How many counters say where a task of the class may go."""
+        near = len(self.attraction.counters) if self.attraction is not None else 0
+        return len(self.exclusions) + near + len(self.spreadings)
+
     def excludes_itself(self) -> bool:
         """Whether two tasks of the class can never share a domain of some exclusion."""
         return any(exclusion.counter in self.adds for exclusion in self.exclusions)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from firmament.core.constraints.ruleset import (
     RequiredSpread,
     RuleSet,
 )
-from firmament.core.model import SpreadRule, TaskClass, TaskSelector, TaskTerm
+from firmament.core.model import SpreadRule, TaskClass, TaskTerm
 from firmament.core.reasons import Reason
 from firmament.core.rules.models import model_constraints
 from firmament.core.rules.rule_counters import (
@@ -30,6 +31,7 @@ from firmament.core.rules.rule_counters import (
     disk_exclusions,
     port_exclusions,
 )
+from firmament.core.rules.standing_terms import StandingTerms
 from firmament.core.state.class_selectors import own_selector
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.domains import Domains, DomainsByKey
@@ -37,6 +39,9 @@ from firmament.core.state.domains import Domains, DomainsByKey
 HARD_AFFINITY_WEIGHT = 1
 """What a task on a machine adds, per required affinity term of its own, for tasks that the term selects
 (kube-scheduler's hardPodAffinityWeight)."""
+
+_SIGN = MappingProxyType({"affinity": 1, "preferred_affinity": 1, "preferred_anti_affinity": -1})
+"""Whether terms of a kind draw tasks that they select, or keep them away."""
 
 
 def compile_rules(cluster: Cluster, waiting: Sequence[int], *, without: int = -1) -> RuleSet | None:
@@ -94,11 +99,13 @@ class _Compiler:
         self._exclusions: dict[int, dict[Exclusion, None]] = {}
         self._inclinations: dict[int, dict[int, int]] = {}
         self._unsettled: dict[tuple[int, int], str] = {}
+        self._standing = StandingTerms()
 
     def compiled(self) -> RuleSet:
         """The rules of all waiting classes that have any, or that count for those of others."""
         for (kind, term), holders in self._terms_of_all().items():
             self._look_back(kind, term, holders)
+        self._look_back_on_staying()
         own = {row: self._own(row) for row in self._ruled if row in self._problem_classes}
         for exclusions in (port_exclusions, disk_exclusions):
             for row, exclusion in exclusions(self._counters, self._rows, self._ruled):
@@ -139,19 +146,28 @@ class _Compiler:
         ]
         if not selected:
             return
+        weight = 0 if kind == "anti_affinity" else _SIGN[kind] * (term.weight or HARD_AFFINITY_WEIGHT)
+        staying = [row for row in holders if row not in self._problem_classes]
+        if staying:
+            self._standing.add(term.topology_key, weight, staying, selected)
+            holders = [row for row in holders if row in self._problem_classes]
+        if not holders:
+            return
         number = self._counters.of_classes(holders, term.topology_key)
-        if kind == "anti_affinity":
+        if not weight:
             exclusion = Exclusion(number, Reason.KEPT_OFF)
             for row in selected:
                 self._exclusions.setdefault(row, {})[exclusion] = None
             return
-        weight = {
-            "affinity": HARD_AFFINITY_WEIGHT,
-            "preferred_affinity": term.weight,
-            "preferred_anti_affinity": -term.weight,
-        }[kind]
         for row in selected:
             self._incline(row, number, weight)
+
+    def _look_back_on_staying(self) -> None:
+        """The same for all terms of those who neither come nor go in the round, put together."""
+        for row, number in self._standing.exclusions(self._counters):
+            self._exclusions.setdefault(row, {})[Exclusion(number, Reason.KEPT_OFF)] = None
+        for row, number, sign in self._standing.inclinations(self._counters):
+            self._incline(row, number, sign)
 
     def _incline(self, row: int, number: int, weight: int) -> None:
         """What a counter counts makes its domains better or worse; several reasons for it add up."""
@@ -182,22 +198,24 @@ class _Compiler:
     def _attraction(self, row: int, content: TaskClass) -> Attraction | None:
         if not content.affinity:
             return None
-        selectors = [own_selector(term.selector, content) for term in content.affinity]
-        numbers = tuple(self._counters.selected(selectors, term.topology_key) for term in content.affinity)
+        selectors = tuple(dict.fromkeys(own_selector(term.selector, content) for term in content.affinity))
+        matching = self._counters.matching_all(selectors).tolist()  # the same for all terms: looked for once
+        keys = dict.fromkeys(term.topology_key for term in content.affinity)
+        numbers = tuple(self._counters.of_classes(matching, key) for key in keys)
         for number in numbers:
-            self._note_unsettled(number, selectors)
-        return Attraction(
-            counters=numbers,
-            own=all(self._selector.matches(selector, row) for selector in selectors),
-        )
+            self._note_unsettled(number, matching)
+        return Attraction(counters=numbers, own=row in matching)
 
-    def _note_unsettled(self, number: int, selectors: list[TaskSelector]) -> None:
-        """Name a task in each domain in which only tasks that are about to be bound draw others."""
+    def _note_unsettled(self, number: int, matching: list[int]) -> None:
+        """Name a task in each domain in which only tasks that are about to be bound draw others.
+
+        ``matching``: rows of the classes that the counter counts.
+        """
         counter = self._counters.counters[number]
         lone = (counter.start > 0) & (counter.settled == 0)
         if not lone.any():
             return
-        for task in self._inhabitants.tasks(self._counters.matching_all(selectors).tolist()).tolist():
+        for task in self._inhabitants.tasks(matching).tolist():
             domain = int(counter.domain[self._on_machine[task]])
             if domain >= 0 and lone[domain]:
                 self._unsettled.setdefault((number, domain), self._uids[task])

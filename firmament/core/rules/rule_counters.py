@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -66,11 +66,27 @@ class RuleCounters:
         topology = self.domains_by_key.of(key)
         return self.counter(("classes", tuple(rows), key), rows, topology, topology.domain)
 
+    def weighted(self, weights: Mapping[int, int], key: str) -> int:
+        """Number of the counter of tasks of classes that do not wait, each counted as often as ``weights`` says."""
+        mark = ("weights", tuple(sorted(weights.items())), key)
+        number = self._number.get(mark)
+        if number is None:
+            number = self._number[mark] = len(self.counters)
+            topology = self.domains_by_key.of(key)
+            start = np.zeros(topology.count, dtype=np.int64)
+            for weight in sorted(set(weights.values())):
+                rows = [row for row, each in weights.items() if each == weight]
+                start += weight * _per_domain(self._inhabitants.machines(rows), topology, topology.domain)
+            self.counters.append(Counter(topology.domain, start, start, topology.coarse))
+        return number
+
     def matching_all(self, selectors: Sequence[TaskSelector]) -> Int64:
         """Rows of the classes that all of ``selectors`` match."""
         rows = self._selector.matching(selectors[0])
         for selector in selectors[1:]:
-            rows = np.intersect1d(rows, self._selector.matching(selector))
+            if not len(rows):
+                break
+            rows = np.intersect1d(rows, self._selector.matching(selector), assume_unique=True)
         return rows
 
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.model import Requirement, TaskClass, TaskSelector
 from firmament.core.state.classes import ClassRow
+
+_FEW = 16
+"""Classes that are looked at one by one."""
 
 
 def own_selector(selector: TaskSelector, content: TaskClass) -> TaskSelector:
@@ -20,20 +24,31 @@ def own_selector(selector: TaskSelector, content: TaskClass) -> TaskSelector:
     return replace(selector, namespaces=(content.namespace,))
 
 
+@dataclass(slots=True)
+class _Answer:
+    """What is known of a selector: the rows that it matches of the first ``seen`` classes."""
+
+    meets: _Meeting
+    seen: int
+    rows: Int64
+
+
 class ClassSelector:
     """Matches selectors against the classes of a table.
 
     Classes are immutable and namespaces rarely change, so answers are kept until ``reset``, and brought up to date with
     the classes that were defined since. Classes that carry a label are found by it: a selector that asks for one value
-    of a label looks at few classes, however many there are.
+    of a label looks at few classes, however many there are. One that only excludes looks at those it excludes.
     """
 
     def __init__(self, rows: Sequence[ClassRow]) -> None:
         self._rows = rows
         self._indexed = 0
         self._by_pair: dict[tuple[str, str], list[int]] = {}
+        self._by_key: dict[str, list[int]] = {}
+        self._by_namespace: dict[str, list[int]] = {}
         self._labels: list[Mapping[str, str]] = []
-        self._known: dict[TaskSelector, tuple[int, list[int]]] = {}
+        self._known: dict[TaskSelector, _Answer] = {}
         self._namespaces: dict[str, Mapping[str, str]] = {}
 
     def set_namespaces(self, records: Mapping[str, bytes]) -> None:
@@ -47,38 +62,78 @@ class ClassSelector:
         """Forget all answers: rows stand for other classes now."""
         self._indexed = 0
         self._by_pair.clear()
+        self._by_key.clear()
+        self._by_namespace.clear()
         self._labels.clear()
         self._known.clear()
 
     def matching(self, selector: TaskSelector) -> Int64:
-        """Rows of the classes that ``selector`` matches, ascending."""
+        """Rows of the classes that ``selector`` matches, ascending; not to be written to."""
         self._index()
-        seen, found = self._known.get(selector, (0, []))
-        if seen < len(self._rows):
+        answer = self._known.get(selector)
+        if answer is None:
             meets = _Meeting(selector, self._namespaces)
-            candidates = self._candidates(selector, seen)
-            new = [row for row in candidates if meets(self._labels[row], self._rows[row].content.namespace)]
-            found = found + new
-            self._known[selector] = (len(self._rows), found)
-        return np.array(found, dtype=np.int64)
+            answer = self._known[selector] = _Answer(meets, 0, np.empty(0, dtype=np.int64))
+        if answer.seen < len(self._rows):
+            new = self._new_matches(selector, answer)
+            answer.rows = np.concatenate([answer.rows, new]) if len(new) else answer.rows
+            answer.seen = len(self._rows)
+        return answer.rows
 
     def matches(self, selector: TaskSelector, row: int) -> bool:
         """Whether ``selector`` matches the class in ``row``."""
         self._index()
-        return _Meeting(selector, self._namespaces)(self._labels[row], self._rows[row].content.namespace)
+        answer = self._known.get(selector)
+        meets = _Meeting(selector, self._namespaces) if answer is None else answer.meets
+        return meets(self._labels[row], self._rows[row].content.namespace)
 
     def _index(self) -> None:
         for row in range(self._indexed, len(self._rows)):
-            labels = dict(self._rows[row].content.labels)
+            content = self._rows[row].content
+            labels = dict(content.labels)
             self._labels.append(labels)
+            self._by_namespace.setdefault(content.namespace, []).append(row)
             for pair in labels.items():
                 self._by_pair.setdefault(pair, []).append(row)
+                self._by_key.setdefault(pair[0], []).append(row)
         self._indexed = len(self._rows)
 
-    def _candidates(self, selector: TaskSelector, first: int) -> Iterable[int]:
-        """Rows from ``first`` on that could match, ascending."""
+    def _new_matches(self, selector: TaskSelector, answer: _Answer) -> Int64:
+        """Rows of the classes that were defined since, and that ``selector`` matches."""
+        first, meets = answer.seen, answer.meets
+        candidates = self._candidates(selector, first)
+        if candidates is None and len(self._rows) - first > _FEW:
+            return self._left_by(selector, meets, first)
+        found = [
+            row
+            for row in (range(first, len(self._rows)) if candidates is None else candidates)
+            if meets(self._labels[row], self._rows[row].content.namespace)
+        ]
+        return np.array(found, dtype=np.int64)
+
+    def _left_by(self, selector: TaskSelector, meets: _Meeting, first: int) -> Int64:
+        """Rows from ``first`` on that a selector without ``In`` matches: all of its namespaces less those excluded."""
+        left = np.zeros(len(self._rows), dtype=np.bool_)
+        for namespace, rows in self._by_namespace.items():
+            if meets.covers(namespace):
+                left[rows] = True
+        for requirement in selector.labels:
+            if requirement.operator == "Exists":
+                having = np.zeros(len(left), dtype=np.bool_)
+                having[self._by_key.get(requirement.key, [])] = True
+                left &= having
+            elif requirement.operator == "DoesNotExist":
+                left[self._by_key.get(requirement.key, [])] = False
+            else:
+                for value in requirement.values:
+                    if (excluded := self._by_pair.get((requirement.key, value))) is not None:
+                        left[excluded] = False
+        return np.flatnonzero(left[first:]) + first
+
+    def _candidates(self, selector: TaskSelector, first: int) -> list[int] | None:
+        """Rows from ``first`` on that could match, ascending; None: all."""
         if selector.nothing:
-            return ()
+            return []
         fewest: list[int] | None = None
         for requirement in selector.labels:
             if requirement.operator == "In":
@@ -91,9 +146,7 @@ class ClassSelector:
                 )
                 if fewest is None or len(rows) < len(fewest):
                     fewest = rows
-        if fewest is None:
-            return range(first, len(self._rows))
-        return (row for row in fewest if row >= first)
+        return None if fewest is None else fewest[bisect_left(fewest, first) :]
 
 
 class _Meeting:
@@ -111,9 +164,10 @@ class _Meeting:
         self._known: dict[str, bool] = {}
 
     def __call__(self, labels: Mapping[str, str], namespace: str) -> bool:
-        return not self._nothing and _meets_all(self._of_labels, labels) and self._in(namespace)
+        return not self._nothing and _meets_all(self._of_labels, labels) and self.covers(namespace)
 
-    def _in(self, namespace: str) -> bool:
+    def covers(self, namespace: str) -> bool:
+        """Whether tasks of a namespace may match."""
         if namespace in self._named:
             return True
         if self._of_namespaces is None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from firmament.core.constraints.counters import RuleState
+from firmament.core.constraints.preferences import soft_cost
 from firmament.core.constraints.ruleset import ClassRules, RuleSet
 from firmament.core.events import (
     ClassDefined,
@@ -345,8 +346,37 @@ def test_terms_of_others_weigh_for_whom_they_select():
         avoiding=task_class(preferred_anti_affinity=near("web", weight=7)),
         needing=task_class(affinity=near("web")),
     ).bind(liking="m0", avoiding="m2 m2", needing="m1 m2")
-    # a required term weighs 1 (hardPodAffinityWeight)
-    assert sorted(weights(scene, "web")) == [([0, 2], -7), ([1, 0], 30), ([1, 1], 1)]
+    # a required term weighs 1 (hardPodAffinityWeight); those who only run are put together
+    assert sorted(weights(scene, "web")) == [([0, 14], -1), ([31, 1], 1)]
+
+
+def test_who_only_runs_costs_one_counter_per_topology_however_many_terms_there_are():
+    runs = {
+        f"runs{number}": task_class(
+            anti_affinity=near("web", key=("zone", "rack")[number % 2]),
+            preferred_affinity=near("web", weight=number + 1),
+        )
+        for number in range(20)
+    }
+    scene = Scene(web=task_class(), **runs).bind(**dict.fromkeys(runs, "m2"))
+    found, own = scene.rules("web")
+    assert [each.reason for each in own.exclusions] == [Reason.KEPT_OFF, Reason.KEPT_OFF]
+    assert [found.counters[each.counter].start.tolist() for each in own.inclinations] == [[0, 210]]
+    allowed = RuleState(found).allowed(0)
+    assert allowed is not None
+    assert allowed.tolist() == [True, True, False, True]
+
+
+def test_likes_and_dislikes_of_those_who_run_that_add_up_to_nothing_still_count():
+    scene = Scene(
+        web=task_class(),
+        liking=task_class(preferred_affinity=near("web", weight=7)),
+        avoiding=task_class(preferred_anti_affinity=near("web", weight=7)),
+    ).bind(liking="m0", avoiding="m2")
+    found, _ = scene.rules("web")
+    soft = soft_cost(RuleState(found), 0, np.ones(4, dtype=np.bool_))
+    assert soft is not None
+    assert soft.raw.tolist() == [7, 7, -7, 0]
 
 
 def test_a_preference_for_ones_like_works_both_ways():

@@ -151,3 +151,28 @@ def test_random_selectors_agree_with_one_class_at_a_time():
         )
         expected = [row for row in range(len(made.rows)) if selector.matches(asked, row)]
         assert selector.matching(asked).tolist() == expected
+
+
+def test_a_table_of_many_classes_gives_the_answers_of_single_ones():
+    rng = random.Random(7)
+    operators = ("In", "NotIn", "Exists", "DoesNotExist")
+    made = ClassTable()
+    selector = ClassSelector(made.rows)
+    selector.set_namespaces(records(n={"team": "a"}, o={"team": "b"}))
+    asked = []
+    for _ in range(60):
+        labels = tuple(
+            Requirement(
+                rng.choice("abc"), operator, ("0", "1")[: rng.randint(1, 2)] if "In" in operator else ()
+            )
+            for operator in rng.choices(operators, k=rng.randint(0, 3))
+        )
+        by_label = rng.choice([None, (), (Requirement("team", "NotIn", ("a",)),)])
+        asked.append(TaskSelector(labels, namespaces=("n",)[: rng.randint(0, 1)], namespace_labels=by_label))
+    for size in (3, 50, 51, 120):
+        while len(made.rows) < size:
+            own = {key: rng.choice("012") for key in "abc" if rng.random() < 0.6}
+            add(made, rng.choice("nop"), **own, one=str(len(made.rows)))
+        for each in asked:
+            alone = [row for row in range(size) if selector.matches(each, row)]
+            assert selector.matching(each).tolist() == alone
