@@ -6,11 +6,12 @@ from typing import Any
 
 from poseidon.app_network.good_state import GoodStates, Kept
 from poseidon.app_network.members import Demand, Members
-from poseidon.app_network.proposals import ORDERED, Finding, Notice, Proposal, propose, validity
+from poseidon.app_network.proposals import Finding, Notice, Proposal, propose, validity
 from poseidon.app_network.spec.app_groups import AppGroupSpec, Workload, read_app_group
 from poseidon.app_network.spec.keys import APP_GROUP_KIND, ObjectKey
 from poseidon.app_network.spec.ordering import TopologyOrder, app_group_payload, topology_order
 from poseidon.kube.api.app_network import AppGroup
+from poseidon.kube.api.told_reasons import ConditionType, EventReason
 
 
 class AppGroups(GoodStates[AppGroup, AppGroupSpec]):
@@ -50,9 +51,11 @@ class AppGroups(GoodStates[AppGroup, AppGroupSpec]):
 
 def _ordered(order: TopologyOrder) -> Finding:
     if not order.problem:
-        return Finding(ORDERED, True, "Sorted", f"the workloads are ordered by {order.algorithm}")
-    reason = "DependencyCycle" if order.cyclic else "UnknownAlgorithm"
-    return Finding(ORDERED, not order.cyclic, reason, order.problem, warns=True)
+        return Finding(
+            ConditionType.ORDERED, True, "Sorted", f"the workloads are ordered by {order.algorithm}"
+        )
+    reason = EventReason.DEPENDENCY_CYCLE if order.cyclic else EventReason.UNKNOWN_ALGORITHM
+    return Finding(ConditionType.ORDERED, not order.cyclic, reason, order.problem, warns=True)
 
 
 def _status(

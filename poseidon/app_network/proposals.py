@@ -10,10 +10,9 @@ from poseidon.app_network.good_state import LAST_GOOD, Kept
 from poseidon.app_network.spec.keys import APP_GROUP_KIND, TOPOLOGY_KIND, ObjectKey
 from poseidon.kube.api.collections import APP_GROUP_VERSION, TOPOLOGY_VERSION
 from poseidon.kube.api.metadata import ObjectRef
+from poseidon.kube.api.told_reasons import ConditionType, EventReason
 from poseidon.kube.parsing.defects import Defect, listed
 from poseidon.kube.parsing.strict_json import compact
-
-VALID, ORDERED, MEASURED = "Valid", "Ordered", "Measured"
 
 MOST_SHOWN = 5
 """Faults of an object that are told."""
@@ -24,9 +23,12 @@ _TIMES = ("topologyCalculationTime", "weightCalculationTime", "scheduleStartTime
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A condition: its type, whether it holds, a reason in one word, and a message. ``warns``: people are told."""
+    """A condition: its type, whether it holds, a reason in one word, and a message.
 
-    type: str
+    ``warns``: people are told, by an event with the reason, which is an ``EventReason``.
+    """
+
+    type: ConditionType
     holds: bool
     reason: str
     message: str
@@ -36,9 +38,15 @@ class Finding:
 def validity(defects: Sequence[Defect], *, in_force: bool) -> Finding:
     """Say whether a spec is in order. ``in_force``: there is a former one that counts in its place."""
     if not defects:
-        return Finding(VALID, True, "Accepted", "the spec is in force")
+        return Finding(ConditionType.VALID, True, "Accepted", "the spec is in force")
     state = "the last good spec stays in force" if in_force else "nothing is in force"
-    return Finding(VALID, False, "InvalidSpec", f"{listed(defects, MOST_SHOWN)}; {state}", warns=True)
+    return Finding(
+        ConditionType.VALID,
+        False,
+        EventReason.INVALID_SPEC,
+        f"{listed(defects, MOST_SHOWN)}; {state}",
+        warns=True,
+    )
 
 
 def conditions(existing: Any, findings: Iterable[Finding], now: str) -> list[dict[str, Any]]:
@@ -79,7 +87,7 @@ class Notice(NamedTuple):
 
     key: ObjectKey
     uid: str
-    reason: str
+    reason: EventReason
     message: str
 
     @property
@@ -154,7 +162,7 @@ def notices(kept: Kept[Any, Any], findings: Iterable[Finding]) -> list[Notice]:
         current.add(finding.message)
         shown = condition_of(existing, finding.type).get("message") == finding.message
         if finding.message not in kept.told and not shown:
-            news.append(Notice(kept.key, kept.uid, finding.reason, finding.message))
+            news.append(Notice(kept.key, kept.uid, EventReason(finding.reason), finding.message))
     kept.told = current
     return news
 

@@ -7,11 +7,12 @@ from typing import Any, TypeAlias
 
 from poseidon.app_network.good_state import GoodStates, Kept
 from poseidon.app_network.members import Members
-from poseidon.app_network.proposals import MEASURED, MOST_SHOWN, Finding, Notice, Proposal, propose, validity
+from poseidon.app_network.proposals import MOST_SHOWN, Finding, Notice, Proposal, propose, validity
 from poseidon.app_network.spec.keys import KEY_OF_LEVEL, NETPERF_COSTS, REGION, TOPOLOGY_KIND, ZONE, ObjectKey
 from poseidon.app_network.spec.netperf import domain_costs, read_measurements
 from poseidon.app_network.spec.topologies import NO_PAIRS, Levels, TopologySpec, read_topology
 from poseidon.kube.api.app_network import NetworkTopology
+from poseidon.kube.api.told_reasons import ConditionType, EventReason
 from poseidon.kube.parsing.defects import listed
 
 MapName: TypeAlias = tuple[str, str]
@@ -91,11 +92,13 @@ class Topologies(GoodStates[NetworkTopology, TopologySpec]):
         """Compute costs out of measurements, unless these have faults; say how it went."""
         config_map = self._config_map_of(kept.key)
         if config_map is None:
-            return Finding(MEASURED, False, "NotMeasured", "spec.configmapName names no ConfigMap")
+            return Finding(
+                ConditionType.MEASURED, False, "NotMeasured", "spec.configmapName names no ConfigMap"
+            )
         where = f"ConfigMap {config_map[0]}/{config_map[1]}"
         data = self._config_maps.get(config_map)
         if data is None:
-            return Finding(MEASURED, False, "NotMeasured", f"{where} is not there")
+            return Finding(ConditionType.MEASURED, False, "NotMeasured", f"{where} is not there")
         looked = self._looked.get(kept.uid)
         if looked is not None and looked[0] is data and looked[1] == members.version:
             return looked[2]
@@ -107,13 +110,17 @@ class Topologies(GoodStates[NetworkTopology, TopologySpec]):
         latencies, defects = read_measurements(data, self._percentile)
         if defects:
             message = f"{where}: {listed(defects, MOST_SHOWN)}; the last good costs stay in force"
-            return Finding(MEASURED, False, "InvalidMeasurements", message, warns=True)
+            return Finding(
+                ConditionType.MEASURED, False, EventReason.INVALID_MEASUREMENTS, message, warns=True
+            )
         costs = domain_costs(latencies, members.domains)
         if not any(costs.values()):
             what = f"holds no {self._percentile} latency between nodes of different zones or regions"
-            return Finding(MEASURED, False, "NotMeasured", f"{where} {what}")
+            return Finding(ConditionType.MEASURED, False, "NotMeasured", f"{where} {what}")
         self._measured[uid] = costs
-        return Finding(MEASURED, True, "Computed", f"costs follow from the {self._percentile} of {where}")
+        return Finding(
+            ConditionType.MEASURED, True, "Computed", f"costs follow from the {self._percentile} of {where}"
+        )
 
 
 def _links(capacity: Levels, allocated: Levels) -> list[dict[str, Any]]:

@@ -11,10 +11,11 @@ from poseidon.bridge.binding_traces import BindingTraces
 from poseidon.bridge.metrics import BridgeMetrics
 from poseidon.bridge.options import BridgeOptions
 from poseidon.bridge.state import BridgeState
+from poseidon.kube.api.told_reasons import EventReason
 from poseidon.kube.environment import Environment
 from poseidon.kube.write.binder import Binder, BindOutcome, BindRequest, BindResult
 from poseidon.kube.write.claim_writer import ClaimWrite, ClaimWriter, GiveVolume, SelectNode
-from poseidon.kube.write.event_writer import FAILED_SCHEDULING, PREEMPTED, REFUSED, EventWriter
+from poseidon.kube.write.event_writer import EventWriter
 from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest, Evictor
 from poseidon.kube.write.patch_writer import (
     ConditionWriter,
@@ -107,7 +108,9 @@ class Writers:
             AnnounceUnschedulable: self._announce_unschedulable,
             Evict: lambda action: self._evictor.submit(EvictionRequest(*action)),
             WithdrawEviction: lambda action: self._evictor.withdraw(action.uid),
-            AnnouncePreempted: lambda action: self._events.say(action.pod, PREEMPTED, action.message),
+            AnnouncePreempted: lambda action: self._events.say(
+                action.pod, EventReason.PREEMPTED, action.message
+            ),
             Nomination: self._nominations.submit,
             AnnounceGroup: lambda action: self._events.say(*action),
             AnnounceRefused: self._announce_refused,
@@ -168,14 +171,14 @@ class Writers:
 
     def _announce_unschedulable(self, action: AnnounceUnschedulable) -> None:
         pod, message, was_unschedulable, undecided = action
-        self._events.say(pod, FAILED_SCHEDULING, message)
+        self._events.say(pod, EventReason.FAILED_SCHEDULING, message)
         self._conditions.unschedulable(pod, message, was_unschedulable=was_unschedulable, undecided=undecided)
 
     def _announce_refused(self, action: AnnounceRefused) -> None:
         pod, reason, message = action
         _log.info('refused pod=%s message="%s"', pod, message)
         self._metrics.pods_refused.labels(reason).inc()
-        self._events.say(pod, REFUSED, message)
+        self._events.say(pod, EventReason.REFUSED, message)
 
     # --- what has become of it -----------------------------------------------------------------------------
 

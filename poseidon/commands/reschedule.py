@@ -136,8 +136,9 @@ def reschedule(
 
 
 async def _carry_out(transport: Transport, planned: PlannedMoves, patience: float) -> CarriedOut:
+    from poseidon.kube.api.told_reasons import EventReason
     from poseidon.kube.environment import Environment
-    from poseidon.kube.write.event_writer import MOVED, EventWriter
+    from poseidon.kube.write.event_writer import EventWriter
     from poseidon.rescheduling.cluster_access import ClusterAccess
     from poseidon.rescheduling.mover import Mover, carry_out
 
@@ -154,7 +155,7 @@ async def _carry_out(transport: Transport, planned: PlannedMoves, patience: floa
             access = ClusterAccess(environment)
 
             def say(pod: PodRef, text: str) -> None:
-                events.say(pod, MOVED, text)
+                events.say(pod, EventReason.MOVED, text)
 
             mover = Mover(access, patience, told=_tell_outcome, say=say, wall=time.time)
             done = await carry_out(planned, mover, access)

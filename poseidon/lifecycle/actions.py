@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple, TypeAlias
 
 from poseidon.kube.api.metadata import ObjectRef, PodRef
+from poseidon.kube.api.told_reasons import EventReason
 from poseidon.kube.write.claim_writer import GiveVolume, SelectNode
 from poseidon.kube.write.patch_writer import (
     GroupConditionWrite,
@@ -69,7 +70,7 @@ class AnnounceGroup(NamedTuple):
     """Write an event about a group on the object that describes it."""
 
     group: ObjectRef
-    reason: str
+    reason: EventReason
     message: str
 
 

@@ -15,6 +15,7 @@ from poseidon.kube.api.metadata import ObjectRef
 from poseidon.kube.api.pod_groups import PodGroup, SigsPodGroup, VolcanoPodGroup
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.resource import Change
+from poseidon.kube.api.told_reasons import EventReason
 from poseidon.kube.quarantine import Quarantine
 from poseidon.lifecycle.actions import Action, AnnounceGroup
 from poseidon.lifecycle.jobs import Jobs
@@ -35,14 +36,11 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 _VERSIONS = {kind.name: (kind.version, kind.object_kind) for kind in GROUP_KINDS}
 _REASONS = {
-    pb.GangState.WAITING: "FailedScheduling",
-    pb.GangState.FAILED: "GangFailed",
-    pb.GangState.PREEMPTED: "Preempted",
+    pb.GangState.WAITING: EventReason.FAILED_SCHEDULING,
+    pb.GangState.FAILED: EventReason.GANG_FAILED,
+    pb.GangState.PREEMPTED: EventReason.PREEMPTED,
 }
 """Reasons of events about groups, by state; the other states are no news that needs an event."""
-
-BAD_SPEC = "InvalidGroup"
-IGNORED = "NotHonoured"
 
 
 class Gangs:
@@ -209,15 +207,16 @@ class Gangs:
         if demand is None or group.member.share:
             return
         if demand.problem:
-            self._say(group, BAD_SPEC, demand.problem)
+            self._say(group, EventReason.INVALID_GROUP, demand.problem)
         ignored = self.groups.not_honoured(group)
         if ignored:
-            self._say(group, IGNORED, ignored, (IGNORED, ""), self._about(group) or self._first_pod(group))
+            reason, about = EventReason.NOT_HONOURED, self._about(group) or self._first_pod(group)
+            self._say(group, reason, ignored, (reason, ""), about)
 
     def _say(
         self,
         group: Group,
-        reason: str,
+        reason: EventReason,
         message: str,
         topic: tuple[str, str] | None = None,
         about: ObjectRef | None = None,

@@ -15,6 +15,7 @@ from poseidon.group_trees.status.members import Member
 from poseidon.group_trees.status.written import Told, Values
 from poseidon.kube.api.metadata import Condition, ObjectRef, timestamp
 from poseidon.kube.api.pod_groups import NativePodGroup
+from poseidon.kube.api.told_reasons import ConditionType, EventReason
 from poseidon.kube.write.patch_writer import GroupConditionWrite
 from poseidon.lifecycle.actions import Action, AnnounceGroup
 from poseidon.lifecycle.pending_reasons import reasons_of
@@ -24,7 +25,6 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 COUNTS_SECONDS = 60.0
 """How long figures in a message may be out of date."""
 
-CONDITION = "PodGroupScheduled"
 SCHEDULED, UNSCHEDULABLE = "Scheduled", "Unschedulable"
 _WAITS = frozenset({pb.GangState.WAITING, pb.GangState.FAILED, pb.GangState.PREEMPTED})
 
@@ -66,12 +66,12 @@ class TopologyNotes:
         if write is not None:
             self._actions.append(write)
 
-    def note(self, described: DescribedMap[Any], text: str, reason: str, *, warns: bool) -> None:
+    def note(self, described: DescribedMap[Any], text: str, reason: EventReason, *, warns: bool) -> None:
         """Say something on a ConfigMap that is about no group; ``warns``: people should know."""
         self.complain(described, text if warns else "", reason)
         self._write(described, {"message": text or None})
 
-    def complain(self, described: DescribedMap[Any], text: str, reason: str) -> None:
+    def complain(self, described: DescribedMap[Any], text: str, reason: EventReason) -> None:
         """Tell people of a fault ("": there is none), each once as long as it lasts, also across restarts."""
         said = self._complained.get(described.uid)
         if said is None:
@@ -159,7 +159,9 @@ class GroupConditions:
             return None
         since = told.since if told.status == status and told.since else timestamp(self._wall())
         self._told[uid] = _Told(status, reasons_of(message), since)
-        condition = Condition(CONDITION, status, UNSCHEDULABLE if waits else SCHEDULED, message, since)
+        condition = Condition(
+            ConditionType.POD_GROUP_SCHEDULED, status, UNSCHEDULABLE if waits else SCHEDULED, message, since
+        )
         return GroupConditionWrite(uid, found.metadata.namespace or "default", found.metadata.name, condition)
 
     def forget(self, uid: str) -> None:
@@ -170,6 +172,6 @@ class GroupConditions:
 def _as_found(found: NativePodGroup) -> _Told:
     """What the object says already."""
     for each in found.status.conditions:
-        if each.type == CONDITION:
+        if each.type == ConditionType.POD_GROUP_SCHEDULED:
             return _Told(each.status, reasons_of(each.message), each.last_transition_time)
     return _Told("", "", None)

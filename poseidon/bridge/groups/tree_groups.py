@@ -12,6 +12,7 @@ from poseidon.group_trees.spec.trees import TreeArguments, Trees
 from poseidon.group_trees.status.group_status import GroupLife, Outlook, Situation, State
 from poseidon.kube.api.app_network import ConfigMap
 from poseidon.kube.api.resource import Change
+from poseidon.kube.api.told_reasons import EventReason
 from poseidon.kube.quarantine import Quarantine
 from poseidon.lifecycle.actions import Action
 from poseidon.pod_groups.group import Group
@@ -19,8 +20,6 @@ from poseidon.pod_groups.groups import Groups
 from poseidon.pod_groups.membership import POD_GROUP, TOPOLOGY_GROUP, Membership, ObjectKey, Progress
 from poseidon.pods.tasks import parts_of
 from protos.firmament.v1 import scheduler_pb2 as pb
-
-BAD_GROUP, BAD_TREE = "InvalidGroup", "InvalidTopology"
 
 _PLACED = (Progress.PLACED, Progress.RUNNING, Progress.SUCCEEDED)
 
@@ -213,7 +212,7 @@ class TopologyGroups:
             problem = described.problem if described.spec is None else ""
             remark = described.problem if described.spec is not None else ""
             remark = remark or "; ".join((*described.reading.remarks, *self._remarks(described.spec)))
-            self._notes.complain(described, described.problem, BAD_GROUP)
+            self._notes.complain(described, described.problem, EventReason.INVALID_GROUP)
         members = {}
         if group is not None:
             members = self._groups.members(group) if spec is not None else group.members
@@ -243,15 +242,15 @@ class TopologyGroups:
             self._look(self._job_of(name))
             for described, text in self._maps.ignored(name):
                 if self._begun:
-                    self._note(described, text, BAD_GROUP, warns=True)
+                    self._note(described, text, EventReason.INVALID_GROUP, warns=True)
 
     def _look_at_trees(self) -> None:
         if self._begun:
             for described, text in self.trees.problems():
                 warns = bool(described.problem) or described is not self.trees.described
-                self._note(described, text, BAD_TREE, warns=warns)
+                self._note(described, text, EventReason.INVALID_TOPOLOGY, warns=warns)
 
-    def _note(self, described: DescribedMap[Any], text: str, reason: str, *, warns: bool) -> None:
+    def _note(self, described: DescribedMap[Any], text: str, reason: EventReason, *, warns: bool) -> None:
         with self._quarantine.attempt(
             "notes on ConfigMaps", described.uid, name=described.found.metadata.name
         ):

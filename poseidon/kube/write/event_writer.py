@@ -15,22 +15,18 @@ from typing import Any, NamedTuple
 import msgspec
 
 from poseidon.kube.api.metadata import ObjectRef, PodRef, timestamp
+from poseidon.kube.api.told_reasons import EventReason
 from poseidon.kube.client.errors import ApiError
 from poseidon.kube.client.media_types import MERGE_PATCH
 from poseidon.kube.environment import Environment
 from poseidon.kube.write.workqueue import WriteBehind, WriteBehindOptions
 
-SCHEDULED = "Scheduled"
-FAILED_SCHEDULING = "FailedScheduling"
-REFUSED = "Refused"
-"""A kubelet refused a pod; the message says what becomes of it."""
-PREEMPTED = "Preempted"
-"""A pod has been evicted for the sake of others."""
-MOVED = "Moved"
-"""A pod leaves its node to come up elsewhere, or is the one that has."""
-
-_ACTIONS = {SCHEDULED: "Binding", PREEMPTED: "Preempting", MOVED: "Rescheduling"}
-_NORMAL = (SCHEDULED, PREEMPTED, MOVED)
+_ACTIONS = {
+    EventReason.SCHEDULED: "Binding",
+    EventReason.PREEMPTED: "Preempting",
+    EventReason.MOVED: "Rescheduling",
+}
+_NORMAL = (EventReason.SCHEDULED, EventReason.PREEMPTED, EventReason.MOVED)
 _MAX_MESSAGE = 1024
 _MAX_NAME = 230
 _REMEMBERED = 100_000
@@ -41,7 +37,7 @@ class _Write(NamedTuple):
 
     name: str
     about: ObjectRef
-    reason: str
+    reason: EventReason
     message: str
     at: float
     renews: bool = False
@@ -80,10 +76,10 @@ class EventWriter(WriteBehind[_Write]):
 
     def scheduled(self, pod: PodRef, node: str) -> None:
         """Say that a pod has been bound."""
-        self.withdraw((pod.uid, FAILED_SCHEDULING))
-        self.say(pod, SCHEDULED, f"Successfully assigned {pod.namespace}/{pod.name} to {node}")
+        self.withdraw((pod.uid, EventReason.FAILED_SCHEDULING))
+        self.say(pod, EventReason.SCHEDULED, f"Successfully assigned {pod.namespace}/{pod.name} to {node}")
 
-    def warn(self, about: ObjectRef, reason: str, message: str) -> None:
+    def warn(self, about: ObjectRef, reason: EventReason, message: str) -> None:
         """Say what is wrong with an object, or renew the event that says so."""
         said = hashlib.sha256(f"{about.uid}\0{reason}\0{message}".encode()).hexdigest()[:16]
         name = f"{about.name[:_MAX_NAME]}.{said}"
@@ -92,9 +88,9 @@ class EventWriter(WriteBehind[_Write]):
 
     def withdraw_failure(self, uid: str) -> None:
         """Forget a failure that still waits: the pod is being bound."""
-        self.withdraw((uid, FAILED_SCHEDULING))
+        self.withdraw((uid, EventReason.FAILED_SCHEDULING))
 
-    def say(self, about: ObjectRef | PodRef, reason: str, message: str) -> None:
+    def say(self, about: ObjectRef | PodRef, reason: EventReason, message: str) -> None:
         """Say something about a pod or a group, such as why it stays pending. Callers report changes only."""
         if isinstance(about, PodRef):
             about = ObjectRef("v1", "Pod", about.uid, about.namespace, about.name)
@@ -104,7 +100,7 @@ class EventWriter(WriteBehind[_Write]):
         self.put((about.uid, reason), _Write(name, about, reason, message, self._wall()))
 
     async def _send(self, write: _Write) -> None:
-        posted = self._posted.get(write.about.uid) if write.reason == FAILED_SCHEDULING else None
+        posted = self._posted.get(write.about.uid) if write.reason == EventReason.FAILED_SCHEDULING else None
         if posted is not None and await self._repeat(write, posted):
             return
         path = f"/api/v1/namespaces/{write.about.namespace}/events"
@@ -116,7 +112,7 @@ class EventWriter(WriteBehind[_Write]):
             if write.renews:
                 renewed = msgspec.json.encode({"lastTimestamp": timestamp(write.at)})
                 await self._transport.patch(f"{path}/{write.name}", renewed, MERGE_PATCH)
-        if write.reason == FAILED_SCHEDULING:
+        if write.reason == EventReason.FAILED_SCHEDULING:
             self._remember(write.about.uid, _Posted(write.name, 1))
         else:
             self._posted.pop(write.about.uid, None)

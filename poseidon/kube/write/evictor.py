@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from poseidon.kube.api.metadata import PodRef, timestamp
+from poseidon.kube.api.told_reasons import ConditionType
 from poseidon.kube.client.errors import ApiError, KubeError
 from poseidon.kube.client.media_types import STRATEGIC_MERGE_PATCH
 from poseidon.kube.write.workqueue import RetryOptions, Tries, WorkerPool
@@ -124,7 +125,7 @@ class Evictor(WorkerPool[EvictionRequest]):
     async def _delete(self, request: EvictionRequest) -> None:
         pod = request.pod
         condition = {
-            "type": "DisruptionTarget",
+            "type": ConditionType.DISRUPTION_TARGET,
             "status": "True",
             "reason": "PreemptionByScheduler",
             "message": request.message,

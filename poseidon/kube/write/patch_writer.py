@@ -10,6 +10,7 @@ import msgspec
 from poseidon.kube.api.collections import NATIVE_POD_GROUPS
 from poseidon.kube.api.metadata import Condition, PodRef, timestamp
 from poseidon.kube.api.pod_groups import PodGroupStatus
+from poseidon.kube.api.told_reasons import ConditionType
 from poseidon.kube.client.errors import ApiError
 from poseidon.kube.client.media_types import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from poseidon.kube.environment import Environment
@@ -87,7 +88,7 @@ class _Unscheduled(NamedTuple):
 
     def patch(self) -> Patch:
         condition = {
-            "type": "PodScheduled",
+            "type": ConditionType.POD_SCHEDULED,
             "status": "False",
             "reason": self.reason,
             "message": self.message,

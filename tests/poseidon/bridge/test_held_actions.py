@@ -6,6 +6,7 @@ import pytest
 
 from poseidon.bridge.held_actions import KEPT_SECONDS, HeldActions
 from poseidon.kube.api.metadata import ObjectRef, PodRef
+from poseidon.kube.api.told_reasons import EventReason
 from poseidon.kube.write.claim_writer import GiveVolume, SelectNode
 from poseidon.kube.write.patch_writer import LabelWrite, Nomination
 from poseidon.lifecycle.actions import (
@@ -93,7 +94,7 @@ def test_events_are_not_kept():
         [
             AnnounceScheduled(ref("a"), "n1"),
             AnnouncePreempted(ref("a"), "gone"),
-            AnnounceGroup(group, "Whole", "all there"),
+            AnnounceGroup(group, EventReason.GANG_FAILED, "not whole in time"),
             AnnounceRefused(ref("a"), "OutOfcpu", "no room"),
         ]
     )

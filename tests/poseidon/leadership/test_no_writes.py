@@ -18,6 +18,7 @@ from poseidon.bridge.writers import Writers
 from poseidon.kube.api.collections import NATIVE_POD_GROUPS
 from poseidon.kube.api.metadata import Condition, ObjectRef, PodRef
 from poseidon.kube.api.pod_groups import PodGroupStatus
+from poseidon.kube.api.told_reasons import EventReason
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.kube.environment import Environment
@@ -56,7 +57,7 @@ ACTIONS: list[Action] = [
     Evict(POD._replace(uid="uid-2"), "n1", beyond_budget=True, message="Preempted"),
     AnnouncePreempted(POD, "Preempted"),
     Nomination(POD, "n1"),
-    AnnounceGroup(GROUP, "Whole", "all there"),
+    AnnounceGroup(GROUP, EventReason.GANG_FAILED, "not whole in time"),
     AnnounceRefused(POD, "OutOfcpu", "no room"),
     RecreateRefused(POD, 1, 0.0),
     DeleteRefused(POD),
@@ -141,7 +142,7 @@ async def test_warnings_about_objects_are_not_written_either():
             leader.environment, leader.writers.binder.wait_quiet, component="poseidon", instance="test"
         )
         writing = asyncio.create_task(events.run())
-        events.warn(GROUP, "Invalid", "makes no sense")
+        events.warn(GROUP, EventReason.INVALID_SPEC, "makes no sense")
         await events.wait_drained()
         writing.cancel()
         await asyncio.gather(writing, return_exceptions=True)

@@ -11,11 +11,12 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from poseidon.kube.api.metadata import PodRef
+from poseidon.kube.api.told_reasons import EventReason
 from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.kube.environment import Environment
-from poseidon.kube.write.event_writer import FAILED_SCHEDULING, REFUSED, EventWriter
+from poseidon.kube.write.event_writer import EventWriter
 from poseidon.kube.write.workqueue import WriteBehindOptions
 from poseidon.testbed.api_server.faults import Fault
 from poseidon.testbed.objects.resources import EVENTS
@@ -77,8 +78,8 @@ async def test_a_lost_answer_does_not_double_an_event(fault):
 async def test_a_failure_that_has_not_been_told_is_not_told_of_a_pod_that_is_bound(bound):
     quiet = asyncio.Event()
     async with writing(quiet) as (cluster, writer, _):
-        writer.say(POD, FAILED_SCHEDULING, "0/1 nodes are available: 1 Insufficient cpu.")
-        writer.say(OTHER, FAILED_SCHEDULING, "0/1 nodes are available: 1 Insufficient cpu.")
+        writer.say(POD, EventReason.FAILED_SCHEDULING, "0/1 nodes are available: 1 Insufficient cpu.")
+        writer.say(OTHER, EventReason.FAILED_SCHEDULING, "0/1 nodes are available: 1 Insufficient cpu.")
         if bound == "scheduled":
             writer.scheduled(POD, "n1")
         else:
@@ -91,9 +92,11 @@ async def test_a_failure_that_has_not_been_told_is_not_told_of_a_pod_that_is_bou
 
 async def test_refusals_are_warnings_of_their_own():
     async with writing() as (cluster, writer, _):
-        writer.say(POD, FAILED_SCHEDULING, "0/1 nodes are available: 1 Insufficient cpu.")
+        writer.say(POD, EventReason.FAILED_SCHEDULING, "0/1 nodes are available: 1 Insufficient cpu.")
         writer.say(
-            POD, REFUSED, "Node n1 refused the pod: OutOfcpu: no room; its ReplicaSet web takes care of it"
+            POD,
+            EventReason.REFUSED,
+            "Node n1 refused the pod: OutOfcpu: no room; its ReplicaSet web takes care of it",
         )
         await writer.wait_drained()
         assert sorted((e["type"], e["reason"], e["count"]) for e in events(cluster)) == [
