@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from cost_models.interface import Int64
+from firmament.core.board.board import Board
 from firmament.core.constraints.constraint import Constraints
 from firmament.core.flow.problem import Assignments
-from firmament.core.placement.outcome import PlacementState
 from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state.cluster import Cluster
 
@@ -46,7 +46,7 @@ class Contention:
         self._cluster = cluster
         self._snapshot = snapshot
         self._placed = placed
-        self._start = PlacementState(snapshot.problem)
+        self._start = Board(snapshot.problem)
         self._left = _CHECKS
 
     def told(self, index: int, readers: Iterable[int]) -> str:
@@ -91,7 +91,7 @@ class Contention:
         return min(found, key=self._rank, default=LostPlace(int((taken if len(taken) else closed)[0]), {}))
 
     @cached_property
-    def _end(self) -> PlacementState:
+    def _end(self) -> Board:
         """How things stand once all that was placed is there."""
         after = self._start.copy()
         after.book(self._placed)
@@ -186,9 +186,7 @@ class _OneMachine:
     Everybody else is where the round has put them: at the ``end``, which is as before after each question.
     """
 
-    def __init__(
-        self, start: PlacementState, end: PlacementState, index: int, machine: int, came: Mapping[int, int]
-    ) -> None:
+    def __init__(self, start: Board, end: Board, index: int, machine: int, came: Mapping[int, int]) -> None:
         problem = start.residual.problem
         self._problem, self._index, self._machine, self._came = problem, index, machine, came
         self._request: Int64 = problem.requests[problem.shape[index]]

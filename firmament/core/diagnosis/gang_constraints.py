@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cost_models.interface import Int64
+from firmament.core.board.board import Board
 from firmament.core.constraints.ruleset import ClassRules
 from firmament.core.flow.problem import Assignments, PlacementProblem
-from firmament.core.placement.gang_trial import GangTrial
-from firmament.core.placement.outcome import PlacementState
+from firmament.core.placement.placing import GangTrial
 from firmament.core.placement.tuning import PlacementTuning
 from firmament.core.reasons import Reason
 
@@ -92,7 +92,7 @@ class GangConstraints:
             free = problem.free.copy()
             free[:, resources] = _PLENTY
             problem = replace(problem, free=free)
-        state = PlacementState(problem)
+        state = Board(problem)
         state.book(self.placed)
         found = GangTrial(state, _TUNING).gangs(np.array([gang], dtype=np.int64))
         return bool(len(found.count))

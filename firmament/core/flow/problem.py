@@ -112,6 +112,11 @@ class PlacementProblem:
         pins = [self.pins[cls].tobytes() if cls in self.pins else b"" for cls in classes]
         return sorted(zip(self.shape[classes].tolist(), counts, pins, strict=True))
 
+    def pins_allow(self, cls: int, machine: int) -> bool:
+        """Whether a class has no pins, or a machine is among them."""
+        pins = self.pins.get(cls)
+        return pins is None or bool((pins == machine).any())
+
     def within_pins(self, cls: int, machines: Bool) -> Bool:
         """``machines`` (bool[M]) without those that a class's pins leave out; itself if it has none."""
         if cls not in self.pins:
@@ -203,6 +208,8 @@ class Residual:
         self.placed = np.zeros(problem.machines, dtype=np.int64)
         self.joint = [JointRoom.of(rows) for rows in problem.joint]
         self.ledgers = [ledger.copy() for ledger in problem.ledgers]
+        #: what single tasks of a shape ask for: columns and amounts, looked up once
+        self.amounts: dict[int, list[tuple[int, int]]] = {}
 
     def copy(self) -> Residual:
         """An independent copy."""
@@ -211,7 +218,8 @@ class Residual:
     def of(self, problem: PlacementProblem) -> Residual:
         """What is left of the same machines and tasks as another problem states them: a copy."""
         twin = copy(self)
-        twin.problem = problem
+        if problem is not self.problem:
+            twin.problem, twin.amounts = problem, {}
         twin.remaining, twin.free, twin.placed = self.remaining.copy(), self.free.copy(), self.placed.copy()
         twin.joint = [
             JointRoom(rows, room.left.copy()) for rows, room in zip(problem.joint, self.joint, strict=True)
@@ -287,10 +295,53 @@ class Residual:
             units = np.minimum(units, int(self.remaining.sum())) * self.problem.multiplicity[machines]
         return units
 
+    def has_room_on(self, shape: int, machine: int) -> bool:
+        """Whether one machine has room for one more task of the shape: ``has_room`` of it alone."""
+        for column, amount in self._asked(shape):
+            if self.free.item(column, machine) < amount:
+                return False
+        for joint in self.joint:
+            if not joint.takes(shape, machine):
+                return False
+        if not self.ledgers:
+            return True
+        known_as, at = self.problem.known_as(np.array([shape])), np.array([machine])
+        return all(ledger.room_at(known_as, at)[0] > 0 for ledger in self.ledgers)
+
     def take(self, assigned: Assignments) -> None:
         """Book assignments that have been admitted: room, crowding, and tasks (longest waiting first)."""
         self.book(self.problem.shape[assigned.cls], assigned.machine, assigned.count)
         take_oldest(self.remaining, assigned)
+
+    def _asked(self, shape: int) -> list[tuple[int, int]]:
+        """Columns of the resources that a shape asks for, with amounts: one task is looked at without numpy's costs."""
+        found = self.amounts.get(shape)
+        if found is None:
+            amounts = self.problem.requests[shape].tolist()
+            found = self.amounts[shape] = [
+                (column, amount) for column, amount in enumerate(amounts) if amount
+            ]
+        return found
+
+    def take_one(self, cls: int) -> None:
+        """Take one task of a class, the longest waiting, off those that wait."""
+        self.remaining[cls, np.argmax(self.remaining[cls] > 0)] -= 1
+
+    def add(self, shape: int, machine: int, count: int = 1) -> None:
+        """Book room and crowding of ``count`` tasks of a shape on one machine; negative: give it back.
+
+        Raises ``ValueError`` for giving back to a ledger.
+        """
+        if self.ledgers:
+            if count < 0:
+                raise ValueError("a ledger gives nothing back")
+            self.book(np.array([shape]), np.array([machine]), np.array([count]))
+            return
+        for column, amount in self._asked(shape):
+            self.free[column, machine] -= amount * count
+        self.placed[machine] += count
+        for joint in self.joint:
+            joint.add(shape, machine, count)
 
     def book(self, shapes: Int64, machines: Int64, counts: Int64) -> None:
         """Book room and crowding of ``counts[i]`` tasks of ``shapes[i]``; negative, if no ledgers are: give it back."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
+from firmament.core.board.board import Board
 from firmament.core.constraints.model_limits import JointRoom
-from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
-from firmament.core.placement.outcome import PlacementState
+from firmament.core.flow.problem import Assignments, PlacementProblem, Residual, take_oldest
 from firmament.core.ranks import before_in_runs, rank, rank_in_runs, runs
 
 
@@ -97,19 +97,19 @@ def _within_shared_rows(
 # round's deltas: every placement is valid when it is made.
 
 
-def replay(state: PlacementState, proposed: Assignments) -> Assignments:
+def replay(board: Board, proposed: Assignments) -> Assignments:
     """Admit what fits and what the rules allow, in the order in which it is valid; books both, and counts pairs."""
-    bound: Bool = np.isin(proposed.cls, np.array(sorted(state.rules.rules.of), dtype=np.int64))
-    priority = state.residual.problem.priority
-    ruled = _units_in_order(state, proposed.taken(bound))
+    bound: Bool = np.isin(proposed.cls, np.array(sorted(board.rules.rules.of), dtype=np.int64))
+    priority = board.residual.problem.priority
+    ruled = _units_in_order(board, proposed.taken(bound))
     parts = []
     for each in np.unique(priority[proposed.cls])[::-1].tolist():
-        parts.append(_one_by_one(state, ruled.taken(priority[ruled.cls] == each)))
+        parts.append(_one_by_one(board, ruled.taken(priority[ruled.cls] == each)))
         free = ~bound & (priority[proposed.cls] == each)
         if free.any():
-            parts.append(admit(state.residual, proposed.taken(free)))
+            parts.append(admit(board.residual, proposed.taken(free)))
     admitted = Assignments.joined(parts)
-    state.count_pairs(admitted)
+    board.count_pairs(admitted)
     return admitted
 
 
@@ -117,25 +117,25 @@ def in_valid_order(problem: PlacementProblem, units: Assignments) -> Assignments
     """Single tasks (``count`` 1) in an order in which each fits and is allowed when its turn comes; None if none is
     found. Nothing of the problem has been placed.
     """
-    state = PlacementState(problem)
-    ordered = _one_by_one(state, _units_in_order(state, units))
+    board = Board(problem)
+    ordered = _one_by_one(board, _units_in_order(board, units))
     return ordered if len(ordered.cls) == len(units.cls) else None
 
 
-def _units_in_order(state: PlacementState, proposed: Assignments) -> Assignments:
+def _units_in_order(board: Board, proposed: Assignments) -> Assignments:
     """Single tasks, by priority, then by how full their domain will be, then by longest wait, then in turns."""
     tasks = proposed.taken(np.lexsort((proposed.machine, proposed.cls))).tasks()
     cls, machine = tasks.cls, tasks.machine
     level = np.zeros(len(cls), dtype=np.int64)
     for each in np.unique(cls).tolist():
-        for spreading in state.rules_of(each).spreadings:
+        for spreading in board.rules_of(each).spreadings:
             entries = np.flatnonzero(cls == each)
             domain = spreading.key_domain[machine[entries]]
-            heights = state.rules.counts[spreading.counter][np.maximum(domain, 0)] + rank(domain)
+            heights = board.rules.counts[spreading.counter][np.maximum(domain, 0)] + rank(domain)
             level[entries] = np.maximum(level[entries], heights)
-    oldest = np.argmax(state.residual.remaining > 0, axis=1)
+    oldest = np.argmax(board.residual.remaining > 0, axis=1)
     turn = _turns(cls)
-    order = np.lexsort((machine, cls, turn, oldest[cls], level, -state.residual.problem.priority[cls]))
+    order = np.lexsort((machine, cls, turn, oldest[cls], level, -board.residual.problem.priority[cls]))
     return tasks.taken(order)
 
 
@@ -150,16 +150,18 @@ def _turns(cls: Int64) -> Int64:
     return (rank(cls) - begin[of_class]) % tasks[of_class]
 
 
-def _one_by_one(state: PlacementState, units: Assignments) -> Assignments:
-    """Try single tasks in order until a whole turn admits none of those left."""
-    room, rules = _Room(state.residual), state.rules
+def _one_by_one(board: Board, units: Assignments) -> Assignments:
+    """Try single tasks in order until a whole turn admits none of those left; books room and rules.
+
+    Limits of pairs do not count: the tasks have been planned within them.
+    """
     waiting = list(zip(units.cls.tolist(), units.machine.tolist(), strict=True))
     admitted: list[tuple[int, int]] = []
     while waiting:
         refused = []
         for cls, machine in waiting:
-            if rules.allows(cls, machine) and room.take(cls, machine):
-                rules.add(cls, machine)
+            if board.fits(cls, machine, paired=False):
+                board.place(cls, machine, paired=False)
                 admitted.append((cls, machine))
             else:
                 refused.append((cls, machine))
@@ -167,37 +169,5 @@ def _one_by_one(state: PlacementState, units: Assignments) -> Assignments:
             break
         waiting = refused
     result = Assignments.of_tasks(admitted)
-    room.settle(result)
+    take_oldest(board.residual.remaining, result)
     return result
-
-
-class _Room:
-    """Room on single machines, task by task, ahead of the residual that it settles with at the end."""
-
-    def __init__(self, residual: Residual) -> None:
-        self._residual = residual
-        problem = residual.problem
-        self._requests = problem.requests[problem.shape]
-        # With joint rows or ledgers the residual itself keeps the books, which takes longer.
-        simple = not residual.joint and not residual.ledgers
-        self._free = residual.free.T.copy() if simple else None
-
-    def take(self, cls: int, machine: int) -> bool:
-        """Book one task if it fits."""
-        if self._free is not None:
-            left = self._free[machine]
-            left -= self._requests[cls]
-            if (left[self._requests[cls] > 0] >= 0).all():
-                return True
-            left += self._requests[cls]
-            return False
-        single = Assignments.single(cls, machine)
-        if self._residual.units(self._residual.problem.shape[single.cls], single.machine)[0] < 1:
-            return False
-        self._residual.take(single)
-        return True
-
-    def settle(self, admitted: Assignments) -> None:
-        """Book what was admitted in the residual, unless that has been done task by task."""
-        if self._free is not None:
-            self._residual.take(admitted)

@@ -12,13 +12,14 @@ from collections.abc import Callable
 import numpy as np
 
 from cost_models.interface import Int64
+from firmament.core.board.board import Board
 from firmament.core.constraints.preferences import soft_cost
 from firmament.core.flow.column_generation import optimal_flow
 from firmament.core.flow.network.network import crowding_cost, dearest_path, unscheduled_penalties
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, Residual
 from firmament.core.flow.reduction import merge_alike, narrowed
 from firmament.core.placement.admission import admit
-from firmament.core.placement.outcome import FirstFlow, Means, Placed, PlacementState, StageFigures
+from firmament.core.placement.outcome import FirstFlow, Means, Placed, StageFigures
 from firmament.solvers.base import SolverTimeoutError
 
 
@@ -206,12 +207,12 @@ def _least(cost: Int64, most: int) -> Int64:
 # --- With rules between tasks, task by task.
 
 
-def place_leftovers(state: PlacementState) -> Assignments:
+def place_leftovers(board: Board) -> Assignments:
     """Place every remaining task that fits and is allowed somewhere, most important and longest waiting first."""
-    return place_one_by_one(state, state.residual.by_importance())
+    return place_one_by_one(board, board.residual.by_importance())
 
 
-def place_one_by_one(state: PlacementState, classes: list[int], *, paired: bool = False) -> Assignments:
+def place_one_by_one(board: Board, classes: list[int], *, paired: bool = False) -> Assignments:
     """Place the tasks of ``classes`` one at a time where each costs least, as long as one finds a place; books them.
 
     ``paired``: all of them belong to pairs, which count.
@@ -224,22 +225,20 @@ def place_one_by_one(state: PlacementState, classes: list[int], *, paired: bool 
     while before < len(placed):
         before = len(placed)
         for cls in classes:
-            while state.residual.remaining[cls].any():
-                machine = cheapest_machine(state, cls, paired=paired)
+            while board.residual.remaining[cls].any():
+                machine = cheapest_machine(board, cls, paired=paired)
                 if machine is None:
                     break
-                state.residual.take(Assignments.single(cls, machine))
-                state.rules.add(cls, machine)
-                if paired and state.pairs is not None:
-                    state.pairs.add(cls, machine)
+                board.place(cls, machine, paired=paired)
+                board.residual.take_one(cls)
                 placed.append((cls, machine))
     return Assignments.of_tasks(placed)
 
 
-def cheapest_machine(state: PlacementState, cls: int, *, paired: bool = False) -> int | None:
+def cheapest_machine(board: Board, cls: int, *, paired: bool = False) -> int | None:
     """Row of the machine on which one more task of a class costs least, the first of equals; None for no place."""
-    residual, pairs = state.residual, state.pairs if paired else None
-    problem, fits = residual.problem, state.open_to(cls)
+    residual, pairs = board.residual, board.pairs if paired else None
+    problem, fits = residual.problem, board.open_to(cls)
     view = None
     if pairs is not None:
         view, domain = pairs.view(pairs.rules.kind[[cls]]), pairs.terms.domain
@@ -251,7 +250,7 @@ def cheapest_machine(state: PlacementState, cls: int, *, paired: bool = False) -
     if view is not None:
         cost = cost + view.cost[0][domain[machines]]
     cost = cost + crowding_cost(residual, machines)
-    soft = soft_cost(state.rules, cls, np.ones(len(machines), dtype=np.bool_), machines)
+    soft = soft_cost(board.rules, cls, np.ones(len(machines), dtype=np.bool_), machines)
     if soft is not None:
         cost = cost + soft.points * COST_UNITS_PER_POINT
     return int(machines[np.argmin(cost)])

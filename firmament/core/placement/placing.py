@@ -1,14 +1,12 @@
-"""How a round places its tasks: groups by their rules, like classes as one, gangs as a whole, and last those for whom
-others have to move.
+"""How a round places its tasks: groups by their rules, like classes as one, gangs as a whole, and by priority where
+there is not room for all.
 
-Gangs are tasks of which so many must be placed in this round, or none.
-
-All is placed together first; while there is room for everybody, that is the end of it. If some gang is left
-incomplete, gangs are tried one after another on a copy, by priority, then by age: one that fits as a whole keeps its
-places, one that does not gives them back before anybody else is tried, and the tasks without a gang follow within each
-priority. That *trial* says which gangs are placed. The joint solve is then repeated with those gangs alone; if it
-places all of them and no fewer tasks, it stands, as it is the cheaper one, else the trial does. Last, gangs that got
-nothing are tried once more in what room is left.
+*Gangs* are tasks of which so many must be placed in this round, or none. All is placed together first; while there is
+room for everybody, that is the end of it. If some gang is left incomplete, gangs are tried one after another on a copy,
+by priority, then by age: one that fits as a whole keeps its places, one that does not gives them back before anybody
+else is tried, and the tasks without a gang follow within each priority. That *trial* says which gangs are placed. The
+joint solve is then repeated with those gangs alone; if it places all of them and no fewer tasks, it stands, as it is
+the cheaper one, else the trial does. Last, gangs that got nothing are tried once more in what room is left.
 """
 
 from __future__ import annotations
@@ -18,13 +16,17 @@ from dataclasses import replace
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.flow.problem import Assignments, PlacementProblem
+from firmament.core.board.board import Board, displaced
+from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
 from firmament.core.placement.class_aggregation import bundled
-from firmament.core.placement.gang_trial import GangTrial
+from firmament.core.placement.gang_search import GangSearch
 from firmament.core.placement.local_search.relocation import improved
-from firmament.core.placement.outcome import Means, Placed, PlacementState
-from firmament.core.placement.priority_tiers import place_by_priority
+from firmament.core.placement.outcome import Means, Placed, StageFigures
+from firmament.core.placement.pairs.waves import place_last, place_pairs
+from firmament.core.placement.passes import place_all, place_greedily, place_leftovers
 from firmament.core.placement.tree_groups.groups import place_with_groups
+from firmament.core.placement.tuning import PlacementTuning
+from firmament.core.placement.waves import place_in_waves
 
 
 def place(problem: PlacementProblem, means: Means) -> Placed:
@@ -53,7 +55,7 @@ def place_whole_gangs(problem: PlacementProblem, means: Means) -> Placed:
     placed = _together(problem, means)
     if not _incomplete(problem, placed.assignments).any():
         return placed
-    tried = GangTrial(PlacementState(problem), means.tuning).placed(means)
+    tried = GangTrial(Board(problem), means.tuning).placed(means)
     trial = tried.assignments
     chosen = _gang_counts(problem, trial) > 0
     again = _together(_without_gangs(problem, ~chosen), means)
@@ -61,9 +63,9 @@ def place_whole_gangs(problem: PlacementProblem, means: Means) -> Placed:
     worse = _incomplete(problem, joint)[chosen].any() or _value(problem, joint) < _value(problem, trial)
     best = trial if worse else joint
     watch = means.stopwatch()
-    state = PlacementState(problem)
-    state.book(best)
-    late = GangTrial(state, means.tuning).gangs(np.flatnonzero(~chosen))
+    board = Board(problem)
+    board.book(best)
+    late = GangTrial(board, means.tuning).gangs(np.flatnonzero(~chosen))
     figures = placed.figures + tried.figures + again.figures  # bounds hold for the gangs that are let in
     return replace(again, figures=figures).admitted(Assignments.joined([best, late]), watch.seconds())
 
@@ -99,3 +101,197 @@ def _value(problem: PlacementProblem, placed: Assignments) -> tuple[int, ...]:
     """Tasks placed per priority, the highest first."""
     counts = np.bincount(problem.priority, weights=placed.per_class(problem.classes))
     return tuple(counts[::-1].astype(np.int64).tolist())
+
+
+# --- Gangs one by one: who fits as a whole in the room that those before have left.
+
+
+class GangTrial:
+    """Places gangs one by one on ``board``, as it is handed in and moves on."""
+
+    def __init__(self, board: Board, tuning: PlacementTuning) -> None:
+        self._tuning = tuning
+        self._problem = board.residual.problem
+        self._board = board
+        self._waiting = board.residual.remaining
+        self._searches = 0
+        self._search_cells = tuning.gang_search_cells
+        self._refused: set[tuple[object, ...]] = set()
+
+    def placed(self, means: Means) -> Placed:
+        """Place all tasks, by priority gangs first, in order of admission. Raises what the solver raises."""
+        problem = self._problem
+        rank_of = np.full(len(problem.gang_need), -1, dtype=np.int64)
+        members = problem.gang >= 0
+        np.maximum.at(rank_of, problem.gang[members], problem.priority[members])
+        parts = []
+        for rank in np.unique(problem.priority)[::-1].tolist():
+            parts.append(Placed(self.gangs(np.flatnonzero(rank_of == rank))))
+            parts.append(self._others(rank, means))
+        if self._board.ruled:
+            self._only((problem.gang < 0) & (self._waiting.sum(axis=1) > 0))
+            parts.append(Placed(place_rest(self._board)))
+        return Placed.joined(parts)
+
+    def gangs(self, numbers: Int64) -> Assignments:
+        """Place those of the gangs ``numbers`` that fit as a whole, one after another."""
+        parts = []
+        for gang in numbers.tolist():
+            members = np.flatnonzero((self._problem.gang == gang) & (self._waiting.sum(axis=1) > 0))
+            # Room only shrinks while gangs are tried, unless rules between tasks are about.
+            kind = self._kind(gang, members)
+            if not self._board.ruled and kind in self._refused:
+                continue
+            placed = self._try(gang, members)
+            if placed is None:
+                self._refused.add(kind)
+            else:
+                parts.append(placed)
+        return Assignments.joined(parts)
+
+    def _kind(self, gang: int, members: Int64) -> tuple[object, ...]:
+        """What tells gangs apart that cannot be served alike."""
+        waiting = self._waiting[members].sum(axis=1).tolist()
+        return (int(self._problem.gang_need[gang]), *self._problem.looks(members.tolist(), waiting))
+
+    def _try(self, gang: int, members: Int64) -> Assignments | None:
+        """Place a gang if it fits as a whole; else leave everything as it was, and return None."""
+        need = int(self._problem.gang_need[gang])
+        before = self._board
+        order = self._by_places(members)
+        for attempt in (order, order[::-1])[: 2 if len(members) > 1 else 1]:
+            self._board = before.copy()
+            placed = self._one_by_one(attempt)
+            if int(placed.count.sum()) >= need:
+                self._waiting[members] = 0
+                return placed
+        self._board = before
+        if self._searches >= self._tuning.gang_searches:
+            return None
+        if before.ruled:
+            return self._search_by_rules(members, need)
+        if len(members) < 2:
+            return None
+        self._searches += 1
+        placed = self._search(members, placed)
+        if int(placed.count.sum()) < need:
+            return None
+        self._board.book(placed)
+        self._waiting[members] = 0
+        return placed
+
+    def _by_places(self, members: Int64) -> Int64:
+        """Classes with the fewest places first: others can go elsewhere more easily."""
+        residual = self._board.residual
+        every = np.arange(self._problem.machines)
+        places = []
+        for cls in members.tolist():
+            where = self._problem.pins.get(cls, every)
+            shape = int(self._problem.shape[cls])
+            where = where[self._problem.feasible[shape, where]]
+            places.append(int(residual.units(np.full(len(where), shape), where).clip(0, 10**6).sum()))
+        return members[np.argsort(np.array(places, dtype=np.int64), kind="stable")]
+
+    def _one_by_one(self, order: Int64) -> Assignments:
+        """Place the classes of a gang in this order, each as far as it goes."""
+        parts = []
+        for cls in order.tolist():
+            self._only(np.arange(self._problem.classes) == cls)
+            parts.append(place_rest(self._board))
+        if self._board.ruled and len(order) > 1:
+            left = self._waiting.sum(axis=1)
+            for part in parts:
+                np.subtract.at(left, part.cls, part.count)
+            again = np.isin(np.arange(self._problem.classes), order) & (left > 0)
+            remaining = np.zeros_like(self._waiting)
+            remaining[again, -1] = left[again]
+            self._board.residual.remaining = remaining
+            parts.append(place_rest(self._board))
+        return Assignments.joined(parts)
+
+    def _search(self, members: Int64, placed: Assignments) -> Assignments:
+        """Look for a packing of more of a gang's tasks than ``placed`` in the room that is left."""
+        problem, residual = self._problem, self._board.residual
+        counts = np.zeros_like(problem.counts)
+        counts[members] = self._waiting[members]
+        joint = tuple(room.as_limit() for room in residual.joint)
+        alone = replace(problem, counts=counts, free=residual.free.T.copy(), joint=joint)
+        return improved(alone, placed, problem.rotation, self._tuning.relocation)
+
+    def _search_by_rules(self, members: Int64, need: int) -> Assignments | None:
+        """Look for places of a gang with rules between tasks, all of it if there are, and book them."""
+        self._searches += 1
+        waiting = {int(cls): int(self._waiting[cls].sum()) for cls in members.tolist()}
+        if sum(waiting.values()) > need or sum(waiting.values()) > self._tuning.gang_search_tasks:
+            return None
+        steps = min(self._tuning.gang_search_steps, self._search_cells // self._problem.machines)
+        search = GangSearch(self._board, steps)
+        placed = search.found(waiting)
+        self._search_cells -= (steps - search.steps) * self._problem.machines
+        if placed is None:
+            return None
+        self._board.book(placed)
+        self._waiting[members] = 0
+        return placed
+
+    def _others(self, rank: int, means: Means) -> Placed:
+        """Place the tasks of a priority that belong to no gang."""
+        chosen = (self._problem.gang < 0) & (self._problem.priority == rank)
+        self._only(chosen)
+        placed = place_remaining(self._board, means)
+        self._waiting[chosen] = self._board.residual.remaining[chosen]
+        return placed
+
+    def _only(self, chosen: Bool) -> None:
+        """Let nobody wait but the classes in ``chosen``."""
+        self._board.residual.remaining = np.where(chosen[:, None], self._waiting, 0)
+
+
+# --- Priority bands: no task stays pending that would fit if less important ones of the same round were taken back.
+#
+# All priorities are first placed together, which is best while there is room for everybody. Only if that leaves a task
+# pending whose place is taken by a less important one is the round done again, band by band from the top. With rules
+# between tasks a lower band may open the way for a higher one, so the bands are then gone through once more together.
+
+
+def place_remaining(board: Board, means: Means) -> Placed:
+    """Place what remains as far as possible."""
+    if board.pairs is not None:
+        return place_pairs(board, board.pairs, means)
+    if board.ruled:
+        return place_in_waves(board, means)
+    return Placed.joined([Placed(figures=StageFigures(waves=1)), place_all(board.residual, means)])
+
+
+def place_rest(board: Board) -> Assignments:
+    """Place what remains as far as possible, task by task, without a network."""
+    if board.pairs is not None:
+        placed = place_last(board, board.pairs)
+        board.fix_pairs(placed)
+        return placed
+    return place_leftovers(board) if board.ruled else place_greedily(board.residual)
+
+
+def place_by_priority(problem: PlacementProblem, means: Means) -> tuple[Placed, Residual]:
+    """Place what can be placed; returns that, and what is left of the problem."""
+    board = Board(problem)
+    placed = place_remaining(board, means)
+    residual = board.residual
+    everyone = np.ones(problem.classes, dtype=np.bool_)
+    if not displaced(problem, residual.active(), placed.assignments, everyone):
+        return placed, residual
+    board = Board(problem)
+    residual = board.residual
+    waiting = residual.remaining
+    left = np.zeros_like(waiting)
+    figures = replace(placed.figures, waves=0)
+    parts = [replace(placed, assignments=Assignments.empty(), figures=figures)]
+    for rank in np.unique(problem.priority)[::-1].tolist():
+        band = problem.priority == rank
+        residual.remaining = np.where(band[:, None], waiting, 0)
+        parts.append(place_remaining(board, means))
+        left[band] = residual.remaining[band]
+    residual.remaining = left
+    if board.ruled:
+        parts.append(Placed(place_rest(board)))
+    return Placed.joined(parts), residual

@@ -17,29 +17,30 @@ from types import MappingProxyType
 import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
+from firmament.core.board.board import Board
 from firmament.core.constraints.counters import RuleState
 from firmament.core.constraints.preferences import soft_cost
 from firmament.core.constraints.ruleset import ClassRules, PreferredSpread, RequiredSpread, RuleSet
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
 from firmament.core.placement.admission import replay
-from firmament.core.placement.outcome import Means, Placed, PlacementState, StageFigures
+from firmament.core.placement.outcome import Means, Placed, StageFigures
 from firmament.core.placement.passes import place_leftovers, propose, solved_in_turn
 from firmament.core.placement.subclasses import ClassPart, Wave, derive
 
 
-def place_in_waves(state: PlacementState, means: Means) -> Placed:
-    """Place as much as possible, book it in ``state``, and return it in the order of admission.
+def place_in_waves(board: Board, means: Means) -> Placed:
+    """Place as much as possible, book it in ``board``, and return it in the order of admission.
 
     Afterwards no remaining task fits any machine that it may use. Raises ``SolverError`` if the solver fails for
     another reason than time.
     """
     pinned_up_to = means.tuning.pinned_up_to
-    placed = solve_waves(state, lambda first: plan_wave(state, pinned_up_to, first=first), means)
+    placed = solve_waves(board, lambda first: plan_wave(board, pinned_up_to, first=first), means)
     watch = means.stopwatch()
-    return placed.also(place_leftovers(state), watch.seconds())
+    return placed.also(place_leftovers(board), watch.seconds())
 
 
-def solve_waves(state: PlacementState, plan: Callable[[bool], Wave | None], means: Means) -> Placed:
+def solve_waves(board: Board, plan: Callable[[bool], Wave | None], means: Means) -> Placed:
     """Solve waves one after another, as long as they place enough, and book what holds of their flows.
 
     ``plan`` states the problem of the next wave (told whether it is the first), None if no task may go anywhere.
@@ -58,9 +59,9 @@ def solve_waves(state: PlacementState, plan: Callable[[bool], Wave | None], mean
 
     return Placed.joined(
         solved_in_turn(
-            state.residual,
+            board.residual,
             propose_wave,
-            lambda proposed: replay(state, proposed),
+            lambda proposed: replay(board, proposed),
             means,
             most=means.options.max_waves,
             worth=means.tuning.worth_a_wave,
@@ -69,44 +70,44 @@ def solve_waves(state: PlacementState, plan: Callable[[bool], Wave | None], mean
 
 
 def plan_wave(
-    state: PlacementState,
+    board: Board,
     pinned_up_to: int,
     *,
     first: bool,
     decided: Mapping[int, Sequence[ClassPart]] = MappingProxyType({}),
 ) -> Wave | None:
     """The problem of the next wave; None if no task may go anywhere at present. ``decided``: parts of some classes."""
-    residual, dealer = state.residual, Dealer(state)
+    residual, dealer = board.residual, Dealer(board)
     parts: list[ClassPart] = []
     for cls in residual.by_importance():
         if cls in decided:
             parts += decided[cls]
-        elif cls in state.rules.rules.of:
-            parts += _parts_of(state, dealer, cls, first=first)
+        elif cls in board.rules.rules.of:
+            parts += _parts_of(board, dealer, cls, first=first)
         else:
             parts.append(ClassPart(cls, int(residual.remaining[cls].sum())))
     return derive(residual, parts, pinned_up_to) if parts else None
 
 
-def _parts_of(state: PlacementState, dealer: Dealer, cls: int, *, first: bool) -> list[ClassPart]:
+def _parts_of(board: Board, dealer: Dealer, cls: int, *, first: bool) -> list[ClassPart]:
     """A class's parts in a wave; none if its rules let it go nowhere now."""
-    residual, rules = state.residual, state.rules_of(cls)
+    residual, rules = board.residual, board.rules_of(cls)
     waiting = int(residual.remaining[cls].sum())
     if not (rules.binding or rules.soft):
         return [ClassPart(cls, waiting)]
-    open_to = state.open_to(cls)
+    open_to = board.open_to(cls)
     if not open_to.any():
         return []
-    soft = soft_cost(state.rules, cls, open_to)
+    soft = soft_cost(board.rules, cls, open_to)
     points = soft.points if soft is not None else None
-    shares = dealer.deal(cls, open_to, coarse_topologies(rules, state.rules.rules))
+    shares = dealer.deal(cls, open_to, coarse_topologies(rules, board.rules.rules))
     parts = []
     for share in shares:
         allowed = None
         if rules.binding or len(share.machines) < np.count_nonzero(open_to):
             allowed = np.zeros(residual.problem.machines, dtype=np.bool_)
             allowed[share.machines] = True
-        most = most_per_machine(state.rules, cls, share.count, len(share.machines), first=first)
+        most = most_per_machine(board.rules, cls, share.count, len(share.machines), first=first)
         parts.append(ClassPart(cls, share.count, allowed, points, most))
     return parts
 
@@ -183,12 +184,12 @@ class Dealer:
     ``plan``: the rule state as it will be if all goes well, for topologies with several machines per domain.
     """
 
-    def __init__(self, state: PlacementState) -> None:
-        self._residual = residual = state.residual
+    def __init__(self, board: Board) -> None:
+        self._residual = residual = board.residual
         self._problem = residual.problem
-        self.plan = state.rules.copy()
+        self.plan = board.rules.copy()
         self._planned: Float64 = np.zeros(residual.free.shape)
-        self._excluding, self._excluded = _mutual(residual.active().tolist(), state.rules.rules)
+        self._excluding, self._excluded = _mutual(residual.active().tolist(), board.rules.rules)
 
     def deal(self, cls: int, open_to: Bool, topologies: list[Int64]) -> list[Share]:
         """Shares of the class's remaining tasks; fewer than remain if there is no room or no domain for all now.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Bool, Int64
+from firmament.core.board.board import Board
 from firmament.core.constraints.constraint import Constraints
 from firmament.core.constraints.model_limits import ModelLimits
 from firmament.core.constraints.pairs import PairState
@@ -19,7 +20,6 @@ from firmament.core.filters.root_causes import (
     rule_refusals,
 )
 from firmament.core.flow.problem import Assignments, PlacementProblem
-from firmament.core.placement.outcome import PlacementState
 from firmament.core.reasons import Cause, Reason, too_few_places
 
 MOST_CLASSES = 100
@@ -70,7 +70,7 @@ class _Moment:
 
     @classmethod
     def of(cls, problem: PlacementProblem, placed: Assignments) -> _Moment:
-        state = PlacementState(problem)
+        state = Board(problem)
         state.book(placed)
         limits = ModelLimits(problem.joint, problem.ledgers, problem.shape)
         limits.add_all(placed.cls, placed.machine, placed.count)

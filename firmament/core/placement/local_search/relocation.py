@@ -19,10 +19,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from cost_models.interface import Bool, Int64
-from firmament.core.constraints.counters import RuleState
-from firmament.core.constraints.model_limits import JointRoom
-from firmament.core.constraints.ruleset import RuleSet
+from cost_models.interface import Int64
+from firmament.core.board.board import Board
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual, machine_units
 from firmament.core.placement.admission import in_valid_order
 from firmament.core.placement.tuning import RelocationTuning
@@ -78,7 +76,7 @@ class _RelocationSearch:
         self._problem = problem
         self._tuning = tuning
         self._random = np.random.default_rng(seed)
-        self._start = Board(problem)
+        self._start = Residual(problem)
         self._candidates: dict[int, Int64] = {}
         self._all = Counter(
             {cls: int(count) for cls, count in enumerate(problem.counts.sum(axis=1)) if count}
@@ -92,11 +90,11 @@ class _RelocationSearch:
 
     def _take(self, placed: Assignments) -> None:
         """Make ``placed`` the placement from which the walk goes on."""
-        self._board = Board(self._problem)
+        self._now = _Arrangement(self._problem)
         self._waiting = self._all.copy()
         for cls, machine, _ in placed.tasks().entries():
             self._waiting[cls] -= 1
-            self._board.put(cls, machine)
+            self._now.put(cls, machine)
         self._value_now = self._value()
 
     @property
@@ -107,8 +105,8 @@ class _RelocationSearch:
     def rebuild(self) -> None:
         """Place everything anew, one by one; go on from there if it is the best so far."""
         self._left_over.update(cls for cls, count in self._waiting.items() if count > 0)
-        former, waiting, value = self._board, self._waiting, self._value_now
-        self._board, self._waiting = Board(self._problem), self._all.copy()
+        former, waiting, value = self._now, self._waiting, self._value_now
+        self._now, self._waiting = _Arrangement(self._problem), self._all.copy()
         queue = [cls for cls in sorted(self._all) for _ in range(self._all[cls])]
         urgency = self._random.random(len(queue))
         if (
@@ -136,13 +134,14 @@ class _RelocationSearch:
             self.best = Assignments.of_tasks([(cls, machine) for cls, machine, _ in step])
         elif self._value_now < value:
             self._left_over.update(queue)
-            self._board, self._waiting, self._value_now = former, waiting, value
+            self._now, self._waiting, self._value_now = former, waiting, value
 
     def _places(self, cls: int) -> Int64:
         """Machines on which a task of the class fits while no other task of the round is there; rules aside."""
         found = self._candidates.get(cls)
         if found is None:
-            found = self._candidates[cls] = np.flatnonzero(self._start.with_room(cls))
+            fits = self._start.fits(int(self._problem.shape[cls]))
+            found = self._candidates[cls] = np.flatnonzero(self._problem.within_pins(cls, fits))
         return found
 
     def _value(self) -> tuple[int, ...]:
@@ -179,7 +178,7 @@ class _RelocationSearch:
 
     def _keep(self, value: tuple[int, ...]) -> bool:
         """Make the present placement the best, if all of it can be placed in some order."""
-        ordered = in_valid_order(self._problem, self._board.assignments())
+        ordered = in_valid_order(self._problem, self._now.assignments())
         if ordered is None:
             return False
         self.best, self._best_value = ordered, value
@@ -193,22 +192,23 @@ class _RelocationSearch:
 
     def _make_way(self, cls: int, machine: int, step: _Step) -> bool:
         """Take up the tasks that keep one of ``cls`` off the machine; False if that cannot be done."""
-        board, rank = self._board, self._problem.priority[cls]
-        while not board.has_room(cls, machine):
-            present = sorted({each for each in board.on[machine] if self._problem.priority[each] <= rank})
+        residual, rank = self._now.board.residual, self._problem.priority[cls]
+        shape = int(self._problem.shape[cls])
+        while not residual.has_room_on(shape, machine):
+            present = sorted({each for each in self._now.on[machine] if self._problem.priority[each] <= rank})
             if not present or len(step) >= self._tuning.most_in_the_way:
                 return False
             self._take_up(present[int(self._random.integers(len(present)))], machine, step)
-        while not board.state.allows(cls, machine):
+        while not self._now.board.rules.allows(cls, machine):
             blocking = self._blocking(cls, machine)
             if not blocking or len(step) >= self._tuning.most_in_the_way:
                 return False
             self._take_up(*blocking[int(self._random.integers(len(blocking)))], step)
-        return board.has_room(cls, machine)
+        return residual.has_room_on(shape, machine)
 
     def _blocking(self, cls: int, machine: int) -> list[tuple[int, int]]:
         """Tasks of the round, as (class, machine), that count against one of ``cls`` on the machine."""
-        state, rank = self._board.state, self._problem.priority[cls]
+        state, rank = self._now.board.rules, self._problem.priority[cls]
         rules = state.rules.rules(cls)
         numbers = [each.counter for each in rules.exclusions]
         numbers += [each.counter for each in rules.spreadings if each.own]
@@ -219,7 +219,7 @@ class _RelocationSearch:
             found = [
                 (each, row)
                 for row in np.flatnonzero(domain == domain[machine]).tolist()
-                for each in dict.fromkeys(self._board.on[row])
+                for each in dict.fromkeys(self._now.on[row])
                 if number in state.rules.rules(each).adds and self._problem.priority[each] <= rank
             ]
             if found:
@@ -229,32 +229,37 @@ class _RelocationSearch:
     def _settle(self, cls: int, step: _Step) -> bool:
         """Put one waiting task of a class where it may go."""
         self.moves += 1
-        machines = np.flatnonzero(self._board.open_to(cls))
+        machines = np.flatnonzero(self._now.board.open_to(cls))
         if len(machines) == 0:
             return False
         if self._random.random() < self._tuning.cheapest:
-            machine = int(machines[np.argmin(self._board.cost(cls)[machines])])
+            machine = int(machines[np.argmin(self._cost(cls)[machines])])
         else:
             machine = int(machines[int(self._random.integers(len(machines)))])
         self._put(cls, machine, step)
         return True
 
+    def _cost(self, cls: int) -> Int64:
+        """int64[M]: units for one more task of a class, crowding by the tasks of the round included."""
+        problem = self._problem
+        return problem.cost[problem.shape[cls]] + problem.crowd * self._now.board.residual.placed
+
     def _put(self, cls: int, machine: int, step: _Step) -> None:
-        self._board.put(cls, machine)
+        self._now.put(cls, machine)
         self._waiting[cls] -= 1
         step.append((cls, machine, True))
 
     def _take_up(self, cls: int, machine: int, step: _Step) -> None:
-        self._board.take_up(cls, machine)
+        self._now.take_up(cls, machine)
         self._waiting[cls] += 1
         step.append((cls, machine, False))
 
     def _undo(self, step: _Step, waiting: Counter[int]) -> None:
         for cls, machine, put in reversed(step):
             if put:
-                self._board.take_up(cls, machine)
+                self._now.take_up(cls, machine)
             else:
-                self._board.put(cls, machine)
+                self._now.put(cls, machine)
         self._waiting = waiting
 
 
@@ -291,67 +296,26 @@ def cannot_be_bettered(problem: PlacementProblem, placed: Assignments) -> bool:
     return True
 
 
-# --- The machines and rules of a round as a board on which single tasks can be put and taken up again.
+class _Arrangement:
+    """Single tasks on a board. ``on[m]``: classes of those on machine m, in the order in which they came.
 
-
-class Board:
-    """Tasks of a round on machines. ``on[m]``: classes of the tasks on machine m, in the order in which they came.
-
-    Ledgers are not supported: what they take they do not give back.
+    Not for problems with ledgers: what they take they do not give back.
     """
 
     def __init__(self, problem: PlacementProblem) -> None:
-        self.problem = problem
-        self.free = problem.free.copy()
-        self.joint = [JointRoom.of(rows) for rows in problem.joint]
-        self.state = RuleState(problem.rules or RuleSet([]))
+        self.board = Board(problem)
         self.on: list[list[int]] = [[] for _ in range(problem.machines)]
-        self._load = np.zeros(problem.machines, dtype=np.int64)
-        self._requests = problem.requests[problem.shape]
 
     def put(self, cls: int, machine: int) -> None:
         """Put one task on a machine; the caller has seen that it may go there."""
-        self._book(cls, machine, 1)
+        self.board.place(cls, machine)
         self.on[machine].append(cls)
 
     def take_up(self, cls: int, machine: int) -> None:
         """Take one task off a machine again."""
-        self._book(cls, machine, -1)
+        self.board.give_back(cls, machine)
         self.on[machine].remove(cls)
 
-    def _book(self, cls: int, machine: int, count: int) -> None:
-        self.free[machine] -= self._requests[cls] * count
-        self._load[machine] += count
-        for joint in self.joint:
-            joint.add(int(self.problem.shape[cls]), machine, count)
-        self.state.add(cls, machine, count)
-
-    def has_room(self, cls: int, machine: int) -> bool:
-        """Whether one more task of a class fits a machine; rules aside."""
-        wanted, shape = self._requests[cls], int(self.problem.shape[cls])
-        if ((self.free[machine] < wanted) & (wanted > 0)).any():
-            return False
-        return all(joint.takes(shape, machine) for joint in self.joint)
-
-    def with_room(self, cls: int) -> Bool:
-        """bool[M]: machines that a class may use and that have room for one task of it; rules aside."""
-        wanted, shape = self._requests[cls], int(self.problem.shape[cls])
-        asked = np.flatnonzero(wanted)
-        fits = (self.free[:, asked] >= wanted[asked]).all(axis=1)
-        fits &= self.problem.feasible[shape]
-        for joint in self.joint:
-            joint.close_full(fits, shape)
-        return self.problem.within_pins(cls, fits)
-
-    def open_to(self, cls: int) -> Bool:
-        """bool[M]: machines that would take one more task of a class now."""
-        allowed = self.state.allowed(cls)
-        return self.with_room(cls) if allowed is None else self.with_room(cls) & allowed
-
-    def cost(self, cls: int) -> Int64:
-        """int64[M]: units for one more task of a class, crowding by the tasks of the round included."""
-        return self.problem.cost[self.problem.shape[cls]] + self.problem.crowd * self._load
-
     def assignments(self) -> Assignments:
-        """All tasks on the board, one by one, by machine."""
+        """All tasks, one by one, by machine."""
         return Assignments.of_tasks([(cls, row) for row, tasks in enumerate(self.on) for cls in tasks])

@@ -11,36 +11,34 @@ from __future__ import annotations
 import numpy as np
 
 from cost_models.interface import Float64, Int64
+from firmament.core.board.board import Board
 from firmament.core.constraints.pairs import PairState
 from firmament.core.flow.problem import Assignments, Residual
-from firmament.core.placement.outcome import PlacementState
 from firmament.core.placement.pairs.trial_state import Application, PairBoard
 from firmament.core.placement.tuning import ApplicationTuning
 from firmament.core.ranks import grouped, rank_in_runs
 
 
 def improve_applications(
-    state: PlacementState, pairs: PairState, placed: Assignments, tuning: ApplicationTuning
+    board: Board, pairs: PairState, placed: Assignments, tuning: ApplicationTuning
 ) -> Assignments:
     """Move tasks of applications among ``placed`` to where all is cheaper; books what moves, returns all in order.
 
-    Classes with rules stay where they are. ``pairs``: those of ``state``. Deterministic for equal arguments.
+    Classes with rules stay where they are. ``pairs``: those of ``board``. Deterministic for equal arguments.
     """
-    if state.residual.ledgers or not len(placed.cls):
+    if board.residual.ledgers or not len(placed.cls):
         return placed
-    return _PairSearch(state, pairs, placed.tasks(), tuning).improved()
+    return _PairSearch(board, pairs, placed.tasks(), tuning).improved()
 
 
 class _PairSearch:
-    def __init__(
-        self, state: PlacementState, pairs: PairState, units: Assignments, tuning: ApplicationTuning
-    ) -> None:
+    def __init__(self, board: Board, pairs: PairState, units: Assignments, tuning: ApplicationTuning) -> None:
         self._tuning = tuning
-        self._residual, self._pairs = state.residual, pairs
+        self._residual, self._pairs = board.residual, pairs
         self._cls, self._machine = units.cls, units.machine.copy()
         kind = pairs.rules.kind[units.cls]
         self._group = np.where(kind >= 0, np.append(pairs.terms.group, -1)[kind], -1)
-        movable = ~np.isin(units.cls, np.array(sorted(state.rules.rules.of), dtype=np.int64))
+        movable = ~np.isin(units.cls, np.array(sorted(board.rules.rules.of), dtype=np.int64))
         self._movable = (self._group >= 0) & movable
         self._budget = tuning.moves * tuning.small // (tuning.small + len(units.cls))
         self._fixed = _by_group(

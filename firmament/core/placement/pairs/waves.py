@@ -10,10 +10,11 @@ from __future__ import annotations
 import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
+from firmament.core.board.board import Board
 from firmament.core.constraints.pairs import PairState
 from firmament.core.constraints.preferences import soft_cost
 from firmament.core.flow.problem import Assignments, Residual
-from firmament.core.placement.outcome import Means, Placed, PlacementState
+from firmament.core.placement.outcome import Means, Placed
 from firmament.core.placement.pairs.local_search import improve_applications
 from firmament.core.placement.passes import place_leftovers, place_one_by_one
 from firmament.core.placement.subclasses import ClassPart, Wave
@@ -22,64 +23,62 @@ from firmament.core.placement.waves import most_per_machine, plan_wave, solve_wa
 from firmament.core.ranks import before_in_runs, places_in, runs
 
 
-def place_pairs(state: PlacementState, pairs: PairState, means: Means) -> Placed:
+def place_pairs(board: Board, pairs: PairState, means: Means) -> Placed:
     """Place as much as possible, book it everywhere, and return it in the order of admission.
 
-    ``pairs``: those of ``state``. Raises ``SolverError`` if the solver fails for another reason than time.
+    ``pairs``: those of ``board``. Raises ``SolverError`` if the solver fails for another reason than time.
     """
-    waves = solve_waves(state, lambda first: _plan_wave(state, pairs, means.tuning, first=first), means)
+    waves = solve_waves(board, lambda first: _plan_wave(board, pairs, means.tuning, first=first), means)
     watch = means.stopwatch()
-    placed = Assignments.joined([waves.assignments, place_last(state, pairs)])
+    placed = Assignments.joined([waves.assignments, place_last(board, pairs)])
     if pairs.terms.improve and pairs.terms.steers:
-        placed = improve_applications(state, pairs, placed, means.tuning.applications)
-        if state.residual.remaining.any():  # what moved may have made room
-            placed = Assignments.joined([placed, place_last(state, pairs)])
-    state.fix_pairs(placed)
+        placed = improve_applications(board, pairs, placed, means.tuning.applications)
+        if board.residual.remaining.any():  # what moved may have made room
+            placed = Assignments.joined([placed, place_last(board, pairs)])
+    board.fix_pairs(placed)
     return waves.admitted(placed, watch.seconds())
 
 
-def _plan_wave(
-    state: PlacementState, pairs: PairState, tuning: PlacementTuning, *, first: bool
-) -> Wave | None:
+def _plan_wave(board: Board, pairs: PairState, tuning: PlacementTuning, *, first: bool) -> Wave | None:
     """The problem of the next wave; None if no task may go anywhere at present."""
-    plan = DomainPlan(state, pairs, tuning.applications)
+    plan = DomainPlan(board, pairs, tuning.applications)
     planned: dict[int, list[tuple[int, int]]] = {cls: [] for cls in plan.classes.tolist()}
     rows, domains = np.nonzero(plan.counts)
     columns = plan.classes[rows], domains, plan.counts[rows, domains]
     for cls, domain, count in zip(*(column.tolist() for column in columns), strict=True):
         planned[cls].append((domain, count))
     inside = [pairs.terms.domain == domain for domain in range(pairs.terms.domains)]
-    decided = {cls: _within_domains(state, cls, parts, inside, first=first) for cls, parts in planned.items()}
-    return plan_wave(state, tuning.pinned_up_to, first=first, decided=decided)
+    decided = {cls: _within_domains(board, cls, parts, inside, first=first) for cls, parts in planned.items()}
+    return plan_wave(board, tuning.pinned_up_to, first=first, decided=decided)
 
 
 def _within_domains(
-    state: PlacementState, cls: int, planned: list[tuple[int, int]], inside: list[Bool], *, first: bool
+    board: Board, cls: int, planned: list[tuple[int, int]], inside: list[Bool], *, first: bool
 ) -> list[ClassPart]:
     """A class's parts, one per domain of the plan. ``planned``: domains, and how many tasks go there."""
-    rules = state.rules_of(cls)
+    rules = board.rules_of(cls)
     if not (rules.binding or rules.soft):
         return [ClassPart(cls, count, inside[domain]) for domain, count in planned]
-    open_to = state.open_to(cls)
-    soft = soft_cost(state.rules, cls, open_to)
+    open_to = board.open_to(cls)
+    soft = soft_cost(board.rules, cls, open_to)
     found = []
     for domain, count in planned:
         allowed = open_to & inside[domain]
         machines = int(np.count_nonzero(allowed))
         if machines:
-            most = most_per_machine(state.rules, cls, count, machines, first=first)
+            most = most_per_machine(board.rules, cls, count, machines, first=first)
             found.append(ClassPart(cls, count, allowed, None if soft is None else soft.points, most))
     return found
 
 
-def place_last(state: PlacementState, pairs: PairState) -> Assignments:
+def place_last(board: Board, pairs: PairState) -> Assignments:
     """Place what waves have left one by one: tasks of applications where limits let them, then all others."""
-    residual = state.residual
-    placed = place_one_by_one(state, paired_classes(residual, pairs).tolist(), paired=True)
+    residual = board.residual
+    placed = place_one_by_one(board, paired_classes(residual, pairs).tolist(), paired=True)
     kept = paired_classes(residual, pairs)
     held_back = residual.remaining[kept].copy()
     residual.remaining[kept] = 0
-    others = place_leftovers(state)
+    others = place_leftovers(board)
     residual.remaining[kept] = held_back
     return Assignments.joined([placed, others])
 
@@ -104,15 +103,15 @@ class DomainPlan:
     is no room, or limits leave no domain. ``pairs``: where pairs stand if all goes well.
     """
 
-    def __init__(self, state: PlacementState, pairs: PairState, tuning: ApplicationTuning) -> None:
-        residual = state.residual
+    def __init__(self, board: Board, pairs: PairState, tuning: ApplicationTuning) -> None:
+        residual = board.residual
         self.classes = paired_classes(residual, pairs)
         self.pairs = pairs.copy()
         self.counts = np.zeros((len(self.classes), pairs.terms.domains), dtype=np.int64)
         self._waiting = residual.remaining[self.classes].sum(axis=1)
         self._kind = pairs.rules.kind[self.classes]
         self._alone = self.pairs.self_paired(self._kind)
-        self._room = _DomainRoom(state, self.classes, pairs)
+        self._room = _DomainRoom(board, self.classes, pairs)
         for chunk in self._chunks(residual, tuning.chunks):
             for members in chunk:
                 self._assign(members)
@@ -173,8 +172,8 @@ class DomainPlan:
 class _DomainRoom:
     """Room and cost of domains for classes, by what the plan leaves of them on average."""
 
-    def __init__(self, state: PlacementState, classes: Int64, pairs: PairState) -> None:
-        residual, problem = state.residual, state.residual.problem
+    def __init__(self, board: Board, classes: Int64, pairs: PairState) -> None:
+        residual, problem = board.residual, board.residual.problem
         self._domain, domains = pairs.terms.domain, pairs.terms.domains
         self._requests = problem.requests[problem.shape[classes]]
         self._profile = np.empty(len(classes), dtype=np.int64)
@@ -184,13 +183,13 @@ class _DomainRoom:
         for index, cls in enumerate(classes.tolist()):
             shape = int(problem.shape[cls])
             # Pins and rules between tasks are the class's own; all others of a shape have the same room.
-            special = cls if cls in problem.pins or state.rules_of(cls).binding else -1
+            special = cls if cls in problem.pins or board.rules_of(cls).binding else -1
             row = number.get((shape, special))
             if row is None:
                 row = number[shape, special] = len(alone)
-                open_to = residual.fits(shape) if special < 0 else state.open_to(cls)
+                open_to = residual.fits(shape) if special < 0 else board.open_to(cls)
                 units, mean = self._profiled(residual, shape, open_to, domains)
-                if state.rules_of(cls).excludes_itself():
+                if board.rules_of(cls).excludes_itself():
                     units = np.minimum(units, self._sum(open_to.astype(np.float64), domains))
                 alone.append(units)
                 price.append(mean)

@@ -16,6 +16,7 @@ from typing import TypeAlias
 import numpy as np
 
 from cost_models.interface import Bool, Int64
+from firmament.core.board.board import Board, displaced
 from firmament.core.constraints.counters import RuleState
 from firmament.core.constraints.ruleset import RuleSet
 from firmament.core.flow.network.network import crowding_cost
@@ -25,9 +26,8 @@ from firmament.core.flow.outcome import FlowOutcome
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
 from firmament.core.flow.terms import GroupTerms
 from firmament.core.placement.class_aggregation import bundled
-from firmament.core.placement.outcome import Means, Placed, PlacementState, StageFigures
+from firmament.core.placement.outcome import Means, Placed, StageFigures
 from firmament.core.placement.passes import propose
-from firmament.core.placement.priority_tiers import displaced
 from firmament.core.placement.subclasses import LARGEST_COST
 from firmament.core.placement.tree_groups.order_search import Arrangement, rearranged
 from firmament.core.placement.tree_groups.placer import GroupPlacer
@@ -58,7 +58,7 @@ class _Round:
         self._means = means
         self._place = place
         everyone = np.ones(problem.classes, dtype=np.bool_)
-        others = rest_of(PlacementState(problem), Assignments.empty(), everyone)
+        others = rest_of(Board(problem), Assignments.empty(), everyone)
         self._prices, self._pricing = machine_prices(others, means)
         self._rank = _ranks(problem, terms)
 
@@ -87,37 +87,37 @@ class _Round:
         for rank in np.unique(self._problem.priority)[::-1].tolist():
             parts.append(self._groups(placer, [gang for gang, of in self._rank.items() if of == rank]))
             parts.append(self._others(placer, so_far(), self._problem.priority == rank))
-        if placer.state.ruled:  # a lower one may have opened the way for a higher one
+        if placer.board.ruled:  # a lower one may have opened the way for a higher one
             everyone = np.ones(self._problem.classes, dtype=np.bool_)
             parts.append(self._others(placer, so_far(), everyone))
         return _in_turn(parts, placer.shortages)
 
     def _placer(self) -> GroupPlacer:
-        return GroupPlacer(self._terms, PlacementState(self._problem), self._prices, self._means)
+        return GroupPlacer(self._terms, Board(self._problem), self._prices, self._means)
 
     def _groups(self, placer: GroupPlacer, gangs: list[int]) -> Placed:
         """Place groups, the most important first; the places in order of admission, booked."""
         watch = self._means.stopwatch()
-        begin = placer.state.copy()
+        begin = placer.board.copy()
         tried = {gang: placer.place(gang) for gang in gangs}
         found = {gang: places for gang, places in tried.items() if gang not in placer.shortages}
         blocked = [gang for gang in gangs if gang not in found and not self._terms.groups[gang].refused]
         if found and blocked:
             better = rearranged(
-                begin, placer, Arrangement(placer.state, found), blocked, self._means.tuning.groups
+                begin, placer, Arrangement(placer.board, found), blocked, self._means.tuning.groups
             )
-            if better.state is not placer.state:
-                placer.adopt(better.state, better.placed)
+            if better.board is not placer.board:
+                placer.adopt(better.board, better.placed)
                 found = better.placed
         return Placed(Assignments.joined(list(found.values())), StageFigures(solve_seconds=watch.seconds()))
 
     def _others(self, placer: GroupPlacer, placed: Assignments, among: Bool) -> Placed:
         """Place the other tasks of some classes in what is left, and book them."""
-        rest = rest_of(placer.state, placed, among)
+        rest = rest_of(placer.board, placed, among)
         if not rest.counts.any():
             return Placed()
         found = self._place(rest, self._means)
-        placer.state.book(found.assignments)
+        placer.board.book(found.assignments)
         return found
 
 
@@ -142,12 +142,12 @@ HIGHEST = 2**40
 """Prices are cut off here, in units, so that the sum over a group's tasks fits 64 bits."""
 
 
-def rest_of(state: PlacementState, placed: Assignments, among: Bool) -> PlacementProblem:
-    """The tasks of the classes in ``among`` (bool[C]) that still wait, in the room that ``state`` leaves.
+def rest_of(board: Board, placed: Assignments, among: Bool) -> PlacementProblem:
+    """The tasks of the classes in ``among`` (bool[C]) that still wait, in the room that ``board`` leaves.
 
-    ``placed``: what has been booked on ``state``. Groups are left out of it: their classes are nobody's gang.
+    ``placed``: what has been booked on ``board``. Groups are left out of it: their classes are nobody's gang.
     """
-    residual, problem = state.residual, state.residual.problem
+    residual, problem = board.residual, board.residual.problem
     grouped = _grouped(problem)
     tasks = placed.tasks()
     gang = np.where(grouped, -1, problem.gang) if len(problem.gang) else problem.gang
@@ -167,7 +167,7 @@ def rest_of(state: PlacementState, placed: Assignments, among: Bool) -> Placemen
         free=residual.free.T.copy(),
         joint=tuple(joint.as_limit() for joint in residual.joint),
         ledgers=tuple(ledger.copy() for ledger in residual.ledgers),
-        rules=None if problem.rules is None else _rules(problem.rules, state.rules),
+        rules=None if problem.rules is None else _rules(problem.rules, board.rules),
         pairs=None if problem.pairs is None else problem.pairs.with_residents(tasks.cls, tasks.machine),
         gang=gang,
         gang_need=need,

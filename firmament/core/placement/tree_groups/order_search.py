@@ -17,22 +17,22 @@ from itertools import chain
 import numpy as np
 
 from cost_models.interface import Bool
+from firmament.core.board.board import Board
 from firmament.core.flow.problem import Assignments
-from firmament.core.placement.outcome import PlacementState
 from firmament.core.placement.tree_groups.placer import GroupPlacer
 from firmament.core.placement.tuning import GroupTuning
 
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
-    """``placed``: groups with places, in order of admission, and those; ``state``: what they leave."""
+    """``placed``: groups with places, in order of admission, and those; ``board``: what they leave."""
 
-    state: PlacementState
+    board: Board
     placed: dict[int, Assignments]
 
 
 def rearranged(
-    begin: PlacementState,
+    begin: Board,
     placer: GroupPlacer,
     found: Arrangement,
     blocked: Sequence[int],
@@ -50,7 +50,7 @@ def rearranged(
         kind = placer.kind(gang)
         if search.left <= 0:
             break
-        if kind in in_vain or placer.on(search.found.state).lacks_room(gang):
+        if kind in in_vain or placer.on(search.found.board).lacks_room(gang):
             continue
         if search.admits(gang):
             in_vain.clear()
@@ -63,7 +63,7 @@ class _OrderSearch:
     """``found``: the best arrangement so far; ``left``: groups that may still be placed once more."""
 
     def __init__(
-        self, begin: PlacementState, placer: GroupPlacer, found: Arrangement, left: int, tuning: GroupTuning
+        self, begin: Board, placer: GroupPlacer, found: Arrangement, left: int, tuning: GroupTuning
     ) -> None:
         self._tuning = tuning
         self.found = found
@@ -75,10 +75,10 @@ class _OrderSearch:
     def admits(self, gang: int) -> bool:
         """Whether an arrangement with one more group was found."""
         if self.found is not self._first:  # what was full for it may have become free
-            trial = self._placer.on(self.found.state.copy())
+            trial = self._placer.on(self.found.board.copy())
             places = self._place(trial, gang)
             if places is not None:
-                self.found = Arrangement(trial.state, {**self.found.placed, gang: places})
+                self.found = Arrangement(trial.board, {**self.found.placed, gang: places})
                 return True
         respected = self._respecting(gang)
         return respected is None or (len(respected) > 0 and self._urgent([gang, respected[0]]))
@@ -131,17 +131,17 @@ class _OrderSearch:
             if places is None:
                 return gang if self.left > 0 else None
             now[gang] = places
-        return Arrangement(trial.state, now)
+        return Arrangement(trial.board, now)
 
     def _displaced(self, trial: GroupPlacer, now: dict[int, Assignments]) -> Iterator[int]:
         """Book the groups that can stay where they are, in order, and add them to ``now``; then yield the others."""
         others = {gang: places for gang, places in self.found.placed.items() if gang not in now}
-        taken = _touched(now, trial.state.residual.problem.machines)
+        taken = _touched(now, trial.board.residual.problem.machines)
         apart = trial.shares_machines_only()
         moved = []
         for gang, places in others.items():
             if apart and not taken[places.machine].any():
-                trial.state.book(places)
+                trial.board.book(places)
                 now[gang] = places
                 continue
             kept = trial.again(places)

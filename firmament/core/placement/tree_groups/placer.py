@@ -8,13 +8,14 @@ from itertools import islice, product
 
 import numpy as np
 
-from cost_models.interface import Bool, Int64
+from cost_models.interface import Int64
+from firmament.core.board.board import Board
 from firmament.core.constraints.preferences import soft_cost
 from firmament.core.flow.network.network import crowding_cost
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments
 from firmament.core.flow.terms import GroupTerms, TreeGroup
 from firmament.core.placement.admission import admit, replay
-from firmament.core.placement.outcome import Means, PlacementState
+from firmament.core.placement.outcome import Means
 from firmament.core.reasons import Reason
 from firmament.core.tree_solver.tree import Shortage
 from firmament.solvers.base import Arcs, FlowProblem, Solver
@@ -42,13 +43,13 @@ _KEEPING_APART = frozenset(
 
 
 class GroupPlacer:
-    """Places groups on ``state``, which is replaced as it moves on. ``shortages``: why groups were not placed."""
+    """Places groups on ``board``, which is replaced as it moves on. ``shortages``: why groups were not placed."""
 
-    def __init__(self, terms: GroupTerms, state: PlacementState, prices: Int64, means: Means) -> None:
+    def __init__(self, terms: GroupTerms, board: Board, prices: Int64, means: Means) -> None:
         """``prices``: int64[M], units that others would pay for a place on each machine."""
-        self.state = state
+        self.board = board
         self.shortages: dict[int, str] = {}
-        self._problem = state.residual.problem
+        self._problem = board.residual.problem
         self._terms = terms
         self._prices = prices
         self._means = means
@@ -66,7 +67,7 @@ class GroupPlacer:
         found = self._placed(group)
         if isinstance(found, str):
             self.shortages[gang] = found
-            if not self.state.ruled:  # room only shrinks, unless rules between tasks are about
+            if not self.board.ruled:  # room only shrinks, unless rules between tasks are about
                 self._refused[kind] = found
             return Assignments.empty()
         self.shortages.pop(gang, None)
@@ -120,19 +121,19 @@ class GroupPlacer:
 
     # --- other orders --------------------------------------------------------------------------------------------
 
-    def on(self, state: PlacementState) -> GroupPlacer:
-        """A placer of the same groups on another state, which is its own from now on; nothing is known there yet."""
-        return GroupPlacer(self._terms, state, self._prices, self._means)
+    def on(self, board: Board) -> GroupPlacer:
+        """A placer of the same groups on another board, which is its own from now on; nothing is known there yet."""
+        return GroupPlacer(self._terms, board, self._prices, self._means)
 
-    def adopt(self, state: PlacementState, placed: Iterable[int]) -> None:
-        """Go on from another state, on which the groups in ``placed`` have places and more may find one."""
-        self.state = state
+    def adopt(self, board: Board, placed: Iterable[int]) -> None:
+        """Go on from another board, on which the groups in ``placed`` have places and more may find one."""
+        self.board = board
         self._refused.clear()
         for gang in placed:
             self.shortages.pop(gang, None)
 
     def again(self, placed: Assignments) -> Assignments | None:
-        """Book places that were found on another state, in an order that is valid here; None if they do not all fit,
+        """Book places that were found on another board, in an order that is valid here; None if they do not all fit,
         and then nothing is booked.
         """
         admitted = self._admitted(placed, int(placed.count.sum()), sure=False)
@@ -152,22 +153,22 @@ class GroupPlacer:
         """
         problem = self._problem
         wanted = problem.requests[problem.shape[self._terms.groups[gang].order]].sum(axis=0)
-        left = np.maximum(self.state.residual.free[:, self._terms.tree.rows], 0).sum(axis=1)
+        left = np.maximum(self.board.residual.free[:, self._terms.tree.rows], 0).sum(axis=1)
         return bool((wanted > left).any())
 
     def shares_machines_only(self) -> bool:
         """Whether tasks that are on different machines cannot be in each other's way."""
-        return not self.state.ruled and not (self._problem.joint or self._problem.ledgers)
+        return not self.board.ruled and not (self._problem.joint or self._problem.ledgers)
 
     # --- room ----------------------------------------------------------------------------------------------------
 
     def _room(self, group: TreeGroup) -> _LeafRoom:
         leaves = self._terms.tree.rows
         classes = np.unique(group.order)
-        slots = [leaf_slots(self.state, cls, leaves) for cls in classes.tolist()]
-        residual = self.state.residual
+        slots = [self.board.units(cls, leaves) for cls in classes.tolist()]
+        residual = self.board.residual
         price = self._prices[leaves] + crowding_cost(residual, leaves)
-        cost = [price + leaf_cost(self.state, cls, leaves) for cls in classes.tolist()]
+        cost = [price + leaf_cost(self.board, cls, leaves) for cls in classes.tolist()]
         return _LeafRoom(classes, np.stack(slots), np.stack(cost), self._counted(int(classes[0])))
 
     def _counted(self, cls: int) -> Int64 | None:
@@ -176,18 +177,16 @@ class GroupPlacer:
         columns = [column for column in self._terms.counted.tolist() if request[column] > 0]
         if not columns:
             return None
-        free = self.state.residual.free[np.ix_(columns, self._terms.tree.rows)]
+        free = self.board.residual.free[np.ix_(columns, self._terms.tree.rows)]
         fitting: Int64 = (free // request[columns][:, None]).min(axis=0)
         return fitting
 
-    def _admitted(
-        self, proposed: Assignments, tasks: int, *, sure: bool = True
-    ) -> Assignments | PlacementState:
+    def _admitted(self, proposed: Assignments, tasks: int, *, sure: bool = True) -> Assignments | Board:
         """What was proposed, booked, if all of it may be there together; else how far it got, and nothing is booked.
 
         ``sure``: each class fits by itself, so that where tasks share nothing more, a single class cannot fail.
         """
-        before = self.state
+        before = self.board
         trial = (
             before
             if sure and self.shares_machines_only() and len(np.unique(proposed.cls)) == 1
@@ -197,50 +196,28 @@ class GroupPlacer:
         trial.fix_pairs(admitted)
         if int(admitted.count.sum()) < tasks:
             return trial
-        self.state = trial
+        self.board = trial
         return _in_order(admitted, self._terms.position) if not trial.ruled else admitted
 
-    def _narrowed(self, slots: Int64, room: _LeafRoom, wanted: Int64, trial: PlacementState) -> Int64:
+    def _narrowed(self, slots: Int64, room: _LeafRoom, wanted: Int64, trial: Board) -> Int64:
         """Slots that leave out what turned out not to go together with the places that do."""
         leaves = self._terms.tree.rows
-        got = trial.residual.placed[leaves] - self.state.residual.placed[leaves]
+        got = trial.residual.placed[leaves] - self.board.residual.placed[leaves]
         most = np.where(got < wanted, got, slots)
-        after = [leaf_slots(trial, cls, leaves, keeping_apart=True) for cls in room.classes.tolist()]
+        after = [trial.units(cls, leaves, only=_KEEPING_APART) for cls in room.classes.tolist()]
         return np.minimum(most, got + np.max(after, axis=0))
 
 
-def leaf_slots(state: PlacementState, cls: int, leaves: Int64, *, keeping_apart: bool = False) -> Int64:
-    """int64[L]: tasks of a class that each leaf takes by itself, by room, filters, pins and rules between tasks.
-
-    ``keeping_apart``: of the rules only those by which tasks keep others out, as the others may let more in later.
-    """
-    problem = state.residual.problem
-    shape = int(problem.shape[cls])
-    slots = state.residual.units(np.full(len(leaves), shape), leaves)
-    open_to: Bool = problem.feasible[shape, leaves].copy()
-    if cls in problem.pins:
-        open_to &= np.isin(leaves, problem.pins[cls])
-    for reason, refused in state.rules.refusals(cls, leaves):
-        if not keeping_apart or reason in _KEEPING_APART:
-            open_to &= ~refused
-    if state.rules_of(cls).excludes_itself():
-        slots = np.minimum(slots, 1)
-    if state.pairs is not None:
-        for _, refused in state.pairs.refusals(cls, leaves):
-            open_to &= ~refused
-    return np.where(open_to, slots, 0)
-
-
-def leaf_cost(state: PlacementState, cls: int, leaves: Int64) -> Int64:
+def leaf_cost(board: Board, cls: int, leaves: Int64) -> Int64:
     """int64[L], units: what a task of a class is charged on each leaf, preferences and pairs as they stand included."""
-    problem = state.residual.problem
+    problem = board.residual.problem
     cost = problem.cost[problem.shape[cls], leaves].astype(np.int64)
-    soft = soft_cost(state.rules, cls, np.ones(len(leaves), dtype=np.bool_), leaves)
+    soft = soft_cost(board.rules, cls, np.ones(len(leaves), dtype=np.bool_), leaves)
     if soft is not None:
         cost += np.rint(soft.points * COST_UNITS_PER_POINT).astype(np.int64)
-    if state.pairs is not None and state.pairs.involves(cls):
-        view = state.pairs.view(state.pairs.rules.kind[[cls]])
-        cost += np.rint(view.cost[0][state.pairs.terms.domain[leaves]]).astype(np.int64)
+    if board.pairs is not None and board.pairs.involves(cls):
+        view = board.pairs.view(board.pairs.rules.kind[[cls]])
+        cost += np.rint(view.cost[0][board.pairs.terms.domain[leaves]]).astype(np.int64)
     return cost
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from firmament.core.board.board import Board
 from firmament.core.constraints.ruleset import Attraction, ClassRules, Exclusion, Inclination, RuleSet
 from firmament.core.flow.problem import PlacementProblem
-from firmament.core.placement.outcome import PlacementState
 from firmament.core.placement.waves import Dealer, coarse_topologies
 from firmament.core.reasons import Reason
 from tests.firmament.core.placement.rules import apart, ruled, together
@@ -23,7 +23,7 @@ class Deal:
     """A dealer and what it deals to the classes of a problem, one after another."""
 
     def __init__(self, given: PlacementProblem) -> None:
-        state = PlacementState(given)
+        state = Board(given)
         self.residual, self.state = state.residual, state.rules
         self.dealer = Dealer(state)
 

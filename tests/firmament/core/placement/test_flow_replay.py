@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from cost_models.interface import JointRows
+from firmament.core.board.board import Board
 from firmament.core.constraints.ruleset import Attraction, ClassRules, Exclusion
 from firmament.core.placement.admission import in_valid_order, replay
-from firmament.core.placement.outcome import PlacementState
 from firmament.core.reasons import Reason
 from tests.firmament.core.placement.rules import Units, apart, broken, proposed, ruled, together, units
 from tests.support.core import problem
@@ -21,13 +21,13 @@ FREE = [[9]] * 4
 
 
 def test_nothing_proposed():
-    state = PlacementState(ruled([], {}, tasks=[1], requests=[[1]], free=FREE))
+    state = Board(ruled([], {}, tasks=[1], requests=[[1]], free=FREE))
     assert units(replay(state, proposed())) == []
 
 
 def test_what_rules_forbid_is_refused_and_what_is_admitted_is_booked():
     given = ruled([counter(ZONE)], {0: apart(0)}, tasks=[4], requests=[[2]], free=FREE)
-    state = PlacementState(given)
+    state = Board(given)
     assert units(replay(state, proposed((0, 1, 2), (0, 0), (0, 3)))) == [(0, 0), (0, 3)]
     assert state.residual.free.T.tolist() == [[7], [9], [9], [7]]
     assert int(state.residual.remaining.sum()) == 2
@@ -45,15 +45,13 @@ def test_classes_that_keep_each_other_off_the_same_machines_share_them_out():
     }
     counters = [counter(list(range(6))) for _ in range(3)]
     given = ruled(counters, rules, tasks=[6] * 3, requests=[[1]] * 3, free=[[9]] * 6)
-    state = PlacementState(given)
+    state = Board(given)
     every = proposed(*((cls, machine) for cls in range(3) for machine in range(6)))
     assert sorted(units(replay(state, every))) == [(0, 0), (0, 1), (1, 2), (1, 3), (2, 4), (2, 5)]
 
 
 def test_room_is_kept():
-    state = PlacementState(
-        ruled([counter(HOST)], {0: together(0)}, tasks=[9], requests=[[4, 1]], free=[[9, 9]] * 4)
-    )
+    state = Board(ruled([counter(HOST)], {0: together(0)}, tasks=[9], requests=[[4, 1]], free=[[9, 9]] * 4))
     assert units(replay(state, proposed((0, 2, 4)))) == [(0, 2), (0, 2)]
     assert state.residual.free[:, 2].tolist() == [1, 7]
 
@@ -62,7 +60,7 @@ def test_room_is_kept():
 def test_joint_rows_are_kept(limit: int):
     rows = JointRows(ints(0, 0, 0, 0), ints(1), ints(limit), "full")
     given = ruled([counter(HOST)], {0: apart(0)}, tasks=[9], requests=[[1]], free=FREE, joint=[rows])
-    state = PlacementState(given)
+    state = Board(given)
     assert len(units(replay(state, proposed((0, 0), (0, 1), (0, 2))))) == limit
     assert state.residual.joint[0].left.tolist() == [0]
     assert int(state.residual.remaining.sum()) == 9 - limit
@@ -70,7 +68,7 @@ def test_joint_rows_are_kept(limit: int):
 
 def test_who_does_not_ask_for_a_resource_does_not_mind_that_it_is_overcommitted():
     given = ruled([counter(HOST)], {0: apart(0)}, tasks=[1], requests=[[1, 0]], free=[[1, -5]] * 4)
-    state = PlacementState(given)
+    state = Board(given)
     assert units(replay(state, proposed((0, 3)))) == [(0, 3)]
 
 
@@ -79,7 +77,7 @@ def test_who_does_not_ask_for_a_resource_does_not_mind_that_it_is_overcommitted(
 
 def test_a_follower_is_tried_again_once_its_leader_has_come():
     rules = {0: ClassRules(attraction=Attraction((0,), own=False)), 1: ClassRules(adds=(0,))}
-    state = PlacementState(ruled([counter(ZONE)], rules, tasks=[2, 1], requests=[[1]] * 2, free=FREE))
+    state = Board(ruled([counter(ZONE)], rules, tasks=[2, 1], requests=[[1]] * 2, free=FREE))
     found = units(replay(state, proposed((0, 0), (0, 2), (1, 1))))
     assert found == [(1, 1), (0, 0)]
 
@@ -91,14 +89,14 @@ def test_followers_of_followers_come_in_turn():
         2: ClassRules(adds=(0,)),
     }
     given = ruled([counter(ZONE) for _ in range(3)], rules, tasks=[1] * 3, requests=[[1]] * 3, free=FREE)
-    state = PlacementState(given)
+    state = Board(given)
     assert units(replay(state, proposed((0, 0), (1, 1), (2, 0)))) == [(2, 0), (1, 1), (0, 0)]
 
 
 def test_spread_tasks_come_from_the_emptiest_domain_up():
     rule = ClassRules(adds=(0,), spreadings=(spreading(0, ZONE),))
     given = ruled([counter(ZONE, [2, 0])], {0: rule}, tasks=[4], requests=[[1]], free=FREE)
-    state = PlacementState(given)
+    state = Board(given)
     found = units(replay(state, proposed((0, 0), (0, 2, 2), (0, 3))))
     assert found == [(0, 2), (0, 2), (0, 0), (0, 3)]  # the last two fill their domains to the same height
     assert broken(given, found) == []
@@ -113,9 +111,9 @@ def test_important_tasks_come_first_with_or_without_rules():
         free=FREE,
         priority=[0, 1, 2],
     )
-    state = PlacementState(given)
+    state = Board(given)
     assert units(replay(state, proposed((0, 0), (1, 0), (2, 0)))) == [(2, 0)]
-    state = PlacementState(replace(given, priority=ints(0, 1, 0)))
+    state = Board(replace(given, priority=ints(0, 1, 0)))
     assert units(replay(state, proposed((0, 0), (1, 0), (2, 0)))) == [(1, 0)]
 
 
@@ -127,7 +125,7 @@ def test_the_longest_waiting_come_first_among_equals():
         requests=[[1]] * 2,
         free=FREE,
     )
-    state = PlacementState(given)
+    state = Board(given)
     assert units(replay(state, proposed((0, 0), (1, 0)))) == [(1, 0)]
 
 

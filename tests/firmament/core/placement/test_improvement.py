@@ -1,4 +1,4 @@
-"""Tasks left over find places that others of the round make for them; and the board on which that is tried."""
+"""Tasks left over find places that others of the round make for them."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cost_models.interface import JointRows
+from firmament.core.board.board import Board
 from firmament.core.constraints.ruleset import Attraction, ClassRules, Exclusion
 from firmament.core.flow.problem import Assignments, PlacementProblem
-from firmament.core.placement.local_search.relocation import Board, improved
-from firmament.core.placement.outcome import PlacementState
+from firmament.core.placement.local_search.relocation import improved
 from firmament.core.placement.passes import place_leftovers
 from firmament.core.reasons import Reason
-from tests.firmament.core.placement.rules import Units, apart, broken, proposed, ruled, units
+from tests.firmament.core.placement.rules import Units, broken, proposed, ruled, units
 from tests.support.effort import examples
-from tests.support.rules import counter, ints, spreading
+from tests.support.rules import counter, spreading
 from tests.support.tuning import PLACING
 
 ZONE = [0, 0, 1, 1]
@@ -30,58 +29,6 @@ def better(made: PlacementProblem, *placed: tuple[int, int], seed: int = 0) -> U
     found = units(improved(made, proposed(*placed), seed, tuning=PLACING.relocation))
     assert broken(made, found) == []
     return found
-
-
-# --- the board -------------------------------------------------------------------------------------------------------
-
-
-def test_what_is_put_down_and_taken_up_again_leaves_no_trace():
-    rows = JointRows(ints(0, 0, -1, -1), ints(2), ints(5), "full")
-    made = ruled(
-        [counter(ZONE)],
-        {0: apart(0)},
-        tasks=[3],
-        requests=[[4, 0]],
-        free=[[9, -1]] * 4,
-        joint=[rows],
-        crowd=3,
-    )
-    board = Board(made)
-    assert board.open_to(0).tolist() == [True] * 4
-    board.put(0, 1)
-    assert board.free[1].tolist() == [5, -1]
-    assert board.joint[0].left.tolist() == [3]
-    assert board.open_to(0).tolist() == [False, False, True, True]
-    assert board.cost(0).tolist() == [0, 3, 0, 0]
-    board.put(0, 2)
-    assert units(board.assignments()) == [(0, 1), (0, 2)]
-    board.take_up(0, 1)
-    board.take_up(0, 2)
-    assert board.free.tolist() == made.free.tolist()
-    assert board.joint[0].left.tolist() == [5]
-    assert board.state.totals == [0]
-    assert units(board.assignments()) == []
-    assert made.free[1].tolist() == [9, -1]
-
-
-def test_room_filters_and_pins():
-    rows = JointRows(ints(0, 0, 1, -1), ints(2), ints(1, 9), "full")
-    made = ruled(
-        [],
-        {},
-        tasks=[3],
-        requests=[[4]],
-        free=[[9], [9], [9], [3]],
-        joint=[rows],
-        pins={0: [1, 2, 3]},
-        feasible=[[True, True, True, True]],
-    )
-    board = Board(made)
-    assert [board.has_room(0, machine) for machine in range(4)] == [False, False, True, False]
-    assert made.within_pins(0, made.feasible[0]).tolist() == [False, True, True, True]
-    assert board.with_room(0).tolist() == [False, False, True, False]
-    assert board.open_to(0).tolist() == [False, False, True, False]
-    assert Board(replace(made, feasible=~made.feasible)).with_room(0).tolist() == [False] * 4
 
 
 # --- searching -------------------------------------------------------------------------------------------------------
@@ -164,26 +111,10 @@ def random_problem(seed: int) -> PlacementProblem:
 
 @settings(max_examples=examples(60))
 @given(st.integers(0, 10_000))
-def test_room_on_all_machines_is_what_it_is_on_each(seed: int):
-    rnd = random.Random(seed)
-    made = random_problem(seed)
-    if rnd.random() < 0.7:
-        rows = ints(*(rnd.randint(-1, 1) for _ in range(4)))
-        amounts = ints(*(rnd.randint(0, 3) for _ in range(made.classes)))
-        made = replace(made, joint=(JointRows(rows, amounts, ints(rnd.randint(-1, 4), 2), "full"),))
-    board = Board(made)
-    for cls in range(made.classes):
-        usable = made.within_pins(cls, made.feasible[made.shape[cls]])
-        singly = [bool(usable[row]) and board.has_room(cls, row) for row in range(made.machines)]
-        assert board.with_room(cls).tolist() == singly
-
-
-@settings(max_examples=examples(60))
-@given(st.integers(0, 10_000))
 def test_random_placements_get_no_worse_and_stay_valid(seed: int):
     made = random_problem(seed)
     made = replace(made, priority=made.priority - made.priority.min())
-    before = place_leftovers(PlacementState(made))
+    before = place_leftovers(Board(made))
     after = improved(made, before, seed, tuning=PLACING.relocation)
     assert broken(made, units(after)) == []
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from firmament.core.board.board import Board
 from firmament.core.constraints.ruleset import Attraction, ClassRules, Exclusion, Inclination
 from firmament.core.flow.problem import PlacementProblem
-from firmament.core.placement.outcome import PlacementState
 from firmament.core.placement.passes import (
     cheapest_machine,
     place_leftovers,
@@ -23,7 +23,7 @@ FREE = [[9]] * 4
 
 def left_over(given: PlacementProblem) -> Units:
     """Placements in order, valid one after another, after which nothing that waits fits anywhere."""
-    state = PlacementState(given)
+    state = Board(given)
     found = units(place_leftovers(state))
     assert broken(given, found) == []
     for cls in state.residual.active().tolist():
@@ -32,7 +32,7 @@ def left_over(given: PlacementProblem) -> Units:
 
 
 def test_nothing_is_left():
-    state = PlacementState(ruled([], {}, tasks=[0], requests=[[1]], free=FREE))
+    state = Board(ruled([], {}, tasks=[0], requests=[[1]], free=FREE))
     assert units(place_leftovers(state)) == []
 
 
@@ -91,12 +91,12 @@ def test_the_most_important_come_first_then_the_longest_waiting():
 def test_preferences_have_a_say():
     likes = {0: ClassRules(inclinations=(Inclination(0, 10),))}
     given = ruled([counter(ZONE, [0, 1])], likes, tasks=[1], requests=[[1]], free=FREE, cost=[[0, 0, 9, 5]])
-    state = PlacementState(given)
+    state = Board(given)
     assert cheapest_machine(state, 0) == 3
 
 
 def test_the_first_of_equal_machines_is_taken_and_none_where_there_is_no_place():
-    state = PlacementState(ruled([counter(ZONE)], {0: apart(0)}, tasks=[3], requests=[[1]], free=FREE))
+    state = Board(ruled([counter(ZONE)], {0: apart(0)}, tasks=[3], requests=[[1]], free=FREE))
     assert cheapest_machine(state, 0) == 0
     state.residual.take(proposed((0, 0)))
     state.rules.add(0, 0)

@@ -9,7 +9,7 @@ from cost_models.interface import JointRows
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
 from firmament.core.placement.outcome import Means, PassOptions, Placed
 from firmament.core.placement.passes import place_all, place_greedily
-from firmament.core.placement.priority_tiers import place_by_priority
+from firmament.core.placement.placing import place_by_priority
 from firmament.solvers.base import FlowProblem, FlowSolution, SolverError, SolverTimeoutError
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import problem

@@ -11,9 +11,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from firmament.core.board.board import Board
 from firmament.core.flow.problem import PlacementProblem, Residual
 from firmament.core.placement.local_search.relocation import cannot_be_bettered, most_placed
-from firmament.core.placement.outcome import PlacementState
 from firmament.core.placement.passes import place_leftovers
 from tests.firmament.core.placement.rules import proposed, ruled, units
 from tests.support.effort import examples
@@ -57,7 +57,7 @@ def small_problem(seed: int) -> PlacementProblem:
 @given(seed=st.integers(0, 2**32 - 1))
 def test_it_is_never_said_of_a_placement_that_can_be_bettered(seed: int):
     made = small_problem(seed)
-    placed = place_leftovers(PlacementState(made))
+    placed = place_leftovers(Board(made))
     found = values(made)
     ranked = Counter(int(made.priority[cls]) for cls, _ in units(placed))
     value = tuple(ranked[rank] for rank in range(int(made.priority.max()), -1, -1))

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
 from firmament.core.placement.cost import placed_cost, placement_cost
 from firmament.core.placement.outcome import Means, PassOptions, Placed
-from firmament.core.placement.priority_tiers import place_by_priority
+from firmament.core.placement.placing import place_by_priority
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.oracle.network import cost_by_ortools, full_network
 from tests.oracle.placement import PlainProblem

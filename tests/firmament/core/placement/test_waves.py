@@ -6,9 +6,10 @@ from collections import Counter
 
 import pytest
 
+from firmament.core.board.board import Board
 from firmament.core.constraints.ruleset import Attraction, ClassRules, Exclusion, Inclination
 from firmament.core.flow.problem import PlacementProblem
-from firmament.core.placement.outcome import Means, PassOptions, Placed, PlacementState
+from firmament.core.placement.outcome import Means, PassOptions, Placed
 from firmament.core.placement.waves import most_per_machine, place_in_waves, plan_wave
 from firmament.core.reasons import Reason
 from firmament.solvers.base import FlowProblem, FlowSolution, SolverTimeoutError
@@ -24,7 +25,7 @@ FREE = [[9]] * 6
 
 def in_waves(given: PlacementProblem, options: PassOptions | None = None) -> tuple[Units, Placed]:
     """Placements, each of which is valid when it is made, and what it took."""
-    at_start = PlacementState(given)
+    at_start = Board(given)
     placing = place_in_waves(at_start, Means(OrToolsSolver(), options or PassOptions()))
     found = units(placing.assignments)
     assert broken(given, found) == []
@@ -33,7 +34,7 @@ def in_waves(given: PlacementProblem, options: PassOptions | None = None) -> tup
 
 def planned(given: PlacementProblem, *, first: bool = True) -> list[tuple[list[int], int, int]]:
     """Bundles of the first wave: classes, tasks, and most per machine."""
-    wave = plan_wave(PlacementState(given), PLACING.pinned_up_to, first=first)
+    wave = plan_wave(Board(given), PLACING.pinned_up_to, first=first)
     if wave is None:
         return []
     made = wave.residual.problem
@@ -188,7 +189,7 @@ class OutOfTime:
 
 def test_without_time_tasks_are_placed_one_by_one():
     given = ruled([counter(ZONE)], {0: apart(0)}, tasks=[5, 2], requests=[[1]] * 2, free=FREE)
-    at_start = PlacementState(given)
+    at_start = Board(given)
     placing = place_in_waves(at_start, Means(OutOfTime()))
     found = units(placing.assignments)
     assert broken(given, found) == []

@@ -1,0 +1,159 @@
+"""The board of a round: may this task go there, and how many of them; and what changes once they are there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from copy import copy
+from functools import cached_property
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.core.constraints.counters import RuleState
+from firmament.core.constraints.pairs import PairState
+from firmament.core.constraints.ruleset import ClassRules, RuleSet
+from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
+from firmament.core.reasons import Reason
+
+
+class Board:
+    """The machines of a round with the tasks that have been put on them.
+
+    Whoever places tasks, tries places or takes tasks up again does it on a board; so where one more task may go has one
+    answer. It is asked of one machine (``fits``), of all (``open_to``, ``takes``) or of some (``units``), always rule
+    after rule in the same order: filters and pins, resources, limits of models, rules between tasks, pairs of tasks.
+    """
+
+    def __init__(self, problem: PlacementProblem) -> None:
+        self.problem = problem
+        #: who waits, and what machines have left of resources and of models' limits
+        self.residual = Residual(problem)
+        #: where pairs of tasks stand; None where they have no say in where tasks go
+        self.pairs = PairState(problem.pairs) if problem.pairs is not None and problem.pairs.steers else None
+        #: whether there are rules between tasks, or pairs that steer
+        self.ruled = problem.rules is not None or self.pairs is not None
+
+    @cached_property
+    def rules(self) -> RuleState:
+        """Where rules between tasks stand; made when it is first asked for, as most problems have none."""
+        return RuleState(self.problem.rules or RuleSet([]))
+
+    def copy(self) -> Board:
+        """An independent copy."""
+        twin = copy(self)
+        twin.residual, twin.rules = self.residual.copy(), self.rules.copy()
+        twin.pairs = None if self.pairs is None else self.pairs.copy()
+        return twin
+
+    def rules_of(self, cls: int) -> ClassRules:
+        """The rules of a class, empty ones if it has none."""
+        return self.rules.rules.rules(cls)
+
+    # --- where one more task may go ------------------------------------------------------------------------------
+
+    def fits(self, cls: int, machine: int, *, paired: bool = True) -> bool:
+        """Whether one more task of a class may go to a machine.
+
+        ``paired``: limits of pairs count; not for tasks that have been planned within these as a whole.
+        """
+        shape = int(self.problem.shape[cls])
+        return (
+            bool(self.problem.feasible[shape, machine])
+            and self.problem.pins_allow(cls, machine)
+            and self.residual.has_room_on(shape, machine)
+            and self.rules.allows(cls, machine)
+            and (not paired or self.pairs is None or self.pairs.allows(cls, machine))
+        )
+
+    def open_to(self, cls: int) -> Bool:
+        """bool[M]: machines where ``fits`` holds for a class, limits of pairs aside."""
+        fits = self.residual.fits(int(self.problem.shape[cls]))
+        allowed = self.rules.allowed(cls)
+        if allowed is not None:
+            fits &= allowed
+        return self.problem.within_pins(cls, fits)
+
+    def takes(self, cls: int) -> Bool:
+        """bool[M]: machines where ``fits`` holds for a class."""
+        fits = self.open_to(cls)
+        for _, refused in self.pairs.refusals(cls) if self.pairs is not None else ():
+            fits &= ~refused
+        return fits
+
+    def units(self, cls: int, machines: Int64, *, only: Collection[Reason] | None = None) -> Int64:
+        """int64[A]: how many tasks of a class each of ``machines`` takes by itself.
+
+        Room and limits of models are exact. Rules and pairs close a machine or leave it open; of tasks of the class
+        that would count against each other there it is only foreseen that one keeps out all others. ``only``: reasons
+        of the rules between tasks that count; None: all.
+        """
+        problem, shape = self.problem, int(self.problem.shape[cls])
+        units = self.residual.units(np.full(len(machines), shape), machines)
+        open_to: Bool = problem.feasible[shape, machines].copy()
+        if cls in problem.pins:
+            open_to &= np.isin(machines, problem.pins[cls])
+        for reason, refused in self.rules.refusals(cls, machines):
+            if only is None or reason in only:
+                open_to &= ~refused
+        if self.rules_of(cls).excludes_itself():
+            units = np.minimum(units, 1)
+        for _, refused in self.pairs.refusals(cls, machines) if self.pairs is not None else ():
+            open_to &= ~refused
+        return np.where(open_to, units, 0)
+
+    # --- one task ------------------------------------------------------------------------------------------------
+
+    def place(self, cls: int, machine: int, *, paired: bool = True) -> None:
+        """Put one task on a machine, whether or not it fits; it may still move. Who waits is not changed.
+
+        ``paired``: it is counted for pairs as well.
+        """
+        self._add(cls, machine, 1, paired=paired)
+
+    def give_back(self, cls: int, machine: int, *, paired: bool = True) -> None:
+        """Take one task off a machine again; raises ``ValueError`` if there are ledgers, which give nothing back."""
+        self._add(cls, machine, -1, paired=paired)
+
+    def _add(self, cls: int, machine: int, count: int, *, paired: bool) -> None:
+        self.residual.add(int(self.problem.shape[cls]), machine, count)
+        self.rules.add(cls, machine, count)
+        if paired and self.pairs is not None:
+            self.pairs.add(cls, machine, count)
+
+    # --- many tasks ----------------------------------------------------------------------------------------------
+
+    def book(self, placed: Assignments) -> None:
+        """Put tasks that have waited on machines; they stay there."""
+        self.residual.take(placed)
+        if self.ruled:
+            for cls, machine, count in placed.entries():
+                self.rules.add(cls, machine, count)
+        self.count_pairs(placed)
+        self.fix_pairs(placed)
+
+    def count_pairs(self, placed: Assignments) -> None:
+        """Count what is placed for pairs of tasks; it may still move."""
+        if self.pairs is not None:
+            self.pairs.add_all(placed.cls, placed.machine, placed.count)
+
+    def fix_pairs(self, placed: Assignments) -> None:
+        """Take what has been placed, and counted, for tasks that stay."""
+        if self.pairs is not None:
+            tasks = placed.tasks()
+            self.pairs.fix(tasks.cls, tasks.machine)
+
+
+def displaced(problem: PlacementProblem, waiting: Int64, placed: Assignments, among: Bool) -> bool:
+    """Whether a task of the classes ``waiting`` would fit somewhere were it not for less important tasks of the round.
+
+    ``among``: bool[C], classes some of which have to be those less important ones.
+    """
+    for rank in np.unique(problem.priority[waiting])[::-1].tolist():
+        lower = problem.priority[placed.cls] < rank
+        if not (lower & among[placed.cls]).any():
+            continue
+        without = Board(problem)
+        without.book(placed.taken(~lower))
+        if any(without.takes(cls).any() for cls in waiting[problem.priority[waiting] == rank].tolist()):
+            return True
+    return False
