@@ -17,6 +17,7 @@ from poseidon.testbed.api_server.server import SimulatedCluster
 from poseidon.testbed.harness.stack import Stack, StackOptions
 from poseidon.testbed.kubeconfig import write_kubeconfig
 from tests.deploy.manifests import everything
+from tests.support import preloaded
 
 Object = dict[str, Any]
 
@@ -48,6 +49,7 @@ class Installation:
                 kubeconfig=folder / "kubeconfig",
                 config=path,
                 cluster_name=folder.name,
+                launch=preloaded.fork,
             )
         )
 

@@ -15,6 +15,7 @@ from tests.deploy.installation import installed
 from tests.deploy.manifests import DEPLOY, everything, of_kind, pod_of, rights_of
 from tests.deploy.test_rights_in_use import DEFINITIONS, full_node
 from tests.poseidon.ui.test_command import answer, ask_for_cures
+from tests.support import preloaded
 from tests.support.cluster import pod
 from tests.support.time_limits import stretch
 from tests.support.waiting import until
@@ -34,7 +35,7 @@ async def test_its_account_may_do_what_it_does_and_nothing_more(tmp_path):
             *("ui", "--kubeconfig", str(tmp_path / "dashboard"), "--listen", "127.0.0.1:0"),
             *("--firmament", made.stack.solver_address, "--cluster-name", tmp_path.name),
         ]
-        page = Child("poseidon ui", "poseidon", words, tmp_path / "page.log")
+        page = Child("poseidon ui", "poseidon", words, tmp_path / "page.log", preloaded.fork)
         await page.start()
         try:
             base = await page.announced()

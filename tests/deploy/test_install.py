@@ -31,6 +31,7 @@ from poseidon.testbed.seeding import NodeShape, node
 from tests.deploy.manifests import BESIDE, DEPLOY, collection_of, everything
 from tests.documentation.markdown import ROOT, blocks, text
 from tests.programs.end_to_end.scene import free_port
+from tests.support import preloaded
 from tests.support.waiting import until
 
 TOKEN = "administrator"  # of a server on the loopback interface
@@ -146,7 +147,9 @@ class Administrator:
             (container,) = deployments[name]["spec"]["template"]["spec"]["containers"]
             arguments = self._here(container["args"], name)
             credentials = ["--kubeconfig", str(self._account)] if name == "poseidon" else []
-            child = Child(name, name, [*arguments, *credentials], self._folder / f"{name}.log")
+            child = Child(
+                name, name, [*arguments, *credentials], self._folder / f"{name}.log", preloaded.fork
+            )
             await child.start()
             self._running.append(child)
             if name == "firmament":

@@ -6,9 +6,10 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import IO, Protocol, TypeAlias
 
 _ATTACHED = str(Path(__file__).with_name("attached.py"))
 _ANNOUNCEMENT = "listening on "
@@ -27,6 +28,41 @@ class ChildDiedError(Exception):
         self.status, self.end, self.tail = status, f"{name} {how}", tail
 
 
+class Process(Protocol):
+    """What a child needs of a process, as ``asyncio.subprocess.Process`` has it."""
+
+    @property
+    def pid(self) -> int:
+        """Process id."""
+
+    @property
+    def returncode(self) -> int | None:
+        """Its exit status, negative for the signal that killed it; None while it runs."""
+
+    async def wait(self) -> int:
+        """Wait until it has ended, and return its exit status."""
+
+    def send_signal(self, signal: int, /) -> None:
+        """Send a signal. Raises ``ProcessLookupError`` if it has ended."""
+
+
+Launch: TypeAlias = Callable[[Sequence[str], IO[bytes], Mapping[str, str]], Awaitable[Process]]
+"""Starts a module with arguments, the first of which names the module, what it prints going to a file."""
+
+
+async def start_anew(command: Sequence[str], log: IO[bytes], environment: Mapping[str, str]) -> Process:
+    """Start an interpreter that runs a module."""
+    attached = (sys.executable, "-I", _ATTACHED, str(os.getpid()), sys.executable, "-P", "-m", *command)
+    return await asyncio.create_subprocess_exec(
+        *attached,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=log,
+        stderr=log,
+        env=dict(environment),
+        start_new_session=True,
+    )
+
+
 class Child:
     """A Python module that runs as a process, with ``log`` receiving what it prints.
 
@@ -34,11 +70,14 @@ class Child:
     children in order; if this process is killed they get SIGTERM (on Linux).
     """
 
-    def __init__(self, name: str, module: str, arguments: Sequence[str], log: Path) -> None:
+    def __init__(
+        self, name: str, module: str, arguments: Sequence[str], log: Path, launch: Launch = start_anew
+    ) -> None:
         self.name = name
         self.log = log
-        self._command = (sys.executable, "-P", "-m", module, *arguments)
-        self._process: asyncio.subprocess.Process | None = None
+        self._command = (module, *arguments)
+        self._launch = launch
+        self._process: Process | None = None
         self._announced_from = 0
 
     @property
@@ -62,18 +101,7 @@ class Child:
         # The child looks for modules where this process does, not in the current folder.
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
         with self.log.open("ab") as log:
-            self._process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-I",
-                _ATTACHED,
-                str(os.getpid()),
-                *self._command,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env=environment,
-                start_new_session=True,
-            )
+            self._process = await self._launch(self._command, log, environment)
 
     async def announced(self) -> str:
         """Wait for its "listening on ADDRESS" and return the address. Raises ``ChildDiedError``."""
@@ -119,7 +147,7 @@ class Child:
             with suppress(ProcessLookupError):
                 self._process.send_signal(number)
 
-    def _running(self) -> asyncio.subprocess.Process:
+    def _running(self) -> Process:
         if self._process is None:
             raise RuntimeError(f"{self.name} has not been started")
         return self._process

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from poseidon.testbed.harness.child import Child
+from poseidon.testbed.harness.child import Child, Launch, start_anew
 
 T = TypeVar("T")
 
@@ -29,7 +29,8 @@ class StackOptions:
 
     ``folder`` takes logs and the kubeconfig. ``kubeconfig`` names a cluster to use instead of a simulated one.
     ``config`` is the scheduler's configuration.
-    ``more_for_cluster``, ``more_for_solver``, ``more_for_bridge``: further command-line arguments.
+    ``more_for_cluster``, ``more_for_solver``, ``more_for_bridge``: further command-line arguments. ``launch`` starts
+    each process.
     """
 
     folder: Path
@@ -41,6 +42,7 @@ class StackOptions:
     more_for_cluster: tuple[str, ...] = ()
     more_for_solver: tuple[str, ...] = ()
     more_for_bridge: tuple[str, ...] = ()
+    launch: Launch = start_anew
 
 
 class Stack:
@@ -172,7 +174,7 @@ class Stack:
 
     def _child(self, name: str, module: str, arguments: list[str], log: str = "") -> Child:
         file = f"{log or module.rpartition('.')[2]}.log"
-        return Child(name, module, arguments, self._options.folder / file)
+        return Child(name, module, arguments, self._options.folder / file, self._options.launch)
 
     def _solver_arguments(self) -> list[str]:
         return [

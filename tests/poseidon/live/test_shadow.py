@@ -17,6 +17,7 @@ from poseidon.testbed.kubeconfig import write_kubeconfig
 from poseidon.testbed.objects.resources import PODS
 from poseidon.testbed.seeding import NodeShape
 from tests.programs.end_to_end.scene import SECONDS, free_port, scene
+from tests.support import preloaded
 from tests.support.cluster import pod
 from tests.support.waiting import until
 
@@ -29,7 +30,9 @@ async def test_pods_that_another_scheduler_binds_are_judged(tmp_path):
         create_object(s.operations, pod("large", cpu="3", nodeName=crowded))
         create_object(s.operations, pod("before", schedulerName=THEIRS, nodeName=free))
         await s.start()
-        child = Child("shadow", "poseidon", arguments(s, "-o", "json"), tmp_path / "shadow.log")
+        child = Child(
+            "shadow", "poseidon", arguments(s, "-o", "json"), tmp_path / "shadow.log", preloaded.fork
+        )
         await child.start()
         try:
             await until(lambda: "watching" in child.log.read_text(), within=SECONDS)
@@ -97,7 +100,9 @@ async def test_it_ends_after_its_time_with_a_table(tmp_path):
     async with scene(tmp_path) as s:
         await s.nodes(1)
         await s.start()
-        child = Child("shadow", "poseidon", arguments(s, "--for", "200ms"), tmp_path / "shadow.log")
+        child = Child(
+            "shadow", "poseidon", arguments(s, "--for", "200ms"), tmp_path / "shadow.log", preloaded.fork
+        )
         await child.start()
         assert await child.wait() == 0
         assert "0 pods bound, 0 of them asked about." in child.log.read_text()

@@ -26,6 +26,7 @@ from poseidon.testbed.seeding import NodeShape, create_nodes, create_pods
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.programs.end_to_end.books import overcommitted, placements
 from tests.programs.end_to_end.shared_solver import SharedSolvers
+from tests.support import preloaded
 from tests.support.cluster import binding, pod
 from tests.support.time_limits import stretch
 from tests.support.waiting import until
@@ -52,7 +53,11 @@ class Scene:
         self._cluster_name = folder.name
         self.stack = Stack(
             StackOptions(
-                folder, kubeconfig=folder / "kubeconfig", config=config, cluster_name=self._cluster_name
+                folder,
+                kubeconfig=folder / "kubeconfig",
+                config=config,
+                cluster_name=self._cluster_name,
+                launch=preloaded.fork,
             )
         )
         self.bindings: Counter[tuple[str, int]] = Counter()

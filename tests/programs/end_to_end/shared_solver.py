@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
-from poseidon.testbed.harness import attached
+from tests.support import preloaded
 
 ANNOUNCEMENT = "listening on "
 
@@ -27,20 +26,14 @@ class SharedSolvers:
 
 
 def _started(log: Path, config: Path | None) -> str:
-    command = [sys.executable, "-P", "-m", "firmament", "serve", "--listen", "127.0.0.1:0"]
-    with log.open("w") as errors:
-        process = subprocess.Popen(
-            [
-                *(sys.executable, "-I", attached.__file__, str(os.getpid())),
-                *command,
-                *(["--config", str(config)] if config else []),
-            ],
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    command = ["firmament", "serve", "--listen", "127.0.0.1:0"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    out, into = os.pipe()
+    with log.open("w") as errors, os.fdopen(out) as said:
+        preloaded.start(
+            [*command, *(["--config", str(config)] if config else [])], environment, (into, errors.fileno())
         )
-    assert process.stdout is not None
-    line = process.stdout.readline()
+        os.close(into)
+        line = said.readline()
     assert line.startswith(ANNOUNCEMENT), log.read_text()
     return line.removeprefix(ANNOUNCEMENT).strip()

@@ -18,6 +18,7 @@ from poseidon.testbed.harness.stack import Stack, StackOptions
 from poseidon.testbed.objects.resources import CUSTOM_RESOURCE_DEFINITIONS
 from poseidon.testbed.seeding import NodeShape, node
 from tests.programs.end_to_end.scene import SECONDS, free_port, scene
+from tests.support import preloaded
 from tests.support.cluster import pod
 from tests.support.waiting import until
 
@@ -127,7 +128,12 @@ async def stage(folder):
     async with scene(folder) as s:
         more = [("--metrics", f"127.0.0.1:{port}") for port in ports]
         options = StackOptions(
-            folder, s.stack.kubeconfig, config, more_for_solver=more[0], more_for_bridge=more[1]
+            folder,
+            s.stack.kubeconfig,
+            config,
+            more_for_solver=more[0],
+            more_for_bridge=more[1],
+            launch=preloaded.fork,
         )
         made = Stage(s, ports)
         async with Stack(options) as stack:

@@ -22,6 +22,7 @@ from poseidon.testbed.harness.stack import CLUSTER_NAME, Stack, StackOptions
 from poseidon.testbed.seeding import NodeShape, node
 from tests.poseidon.ui.browser.browser import Browser, Page
 from tests.programs.end_to_end.scene import free_port
+from tests.support import preloaded
 
 Object = dict[str, Any]
 
@@ -126,6 +127,7 @@ async def running_pair(folder: Path) -> AsyncIterator[str]:
     options = StackOptions(
         folder,
         kubelets=True,
+        launch=preloaded.fork,
         more_for_solver=("--metrics", f"127.0.0.1:{solver_metrics}"),
         more_for_bridge=("--metrics", f"127.0.0.1:{metrics}"),
     )
