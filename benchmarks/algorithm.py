@@ -51,12 +51,12 @@ def run_bursts(
     relax_garbage_collection()  # as the solver process does
     keep_freed_memory()
     for events in bursts:
-        yield _placed(scheduler, events)
+        yield _place(scheduler, events)
         submitted = (event.uids for event in events if isinstance(event, TasksSubmitted))
         scheduler.apply([TaskRemoved(uid) for uids in submitted for uid in uids])
 
 
-def _placed(scheduler: Scheduler, events: list[Event]) -> AlgorithmRun:
+def _place(scheduler: Scheduler, events: list[Event]) -> AlgorithmRun:
     """Run rounds until nothing is left to try; every placement is carried out at once."""
     run = AlgorithmRun()
     begin = time.perf_counter()

@@ -37,7 +37,7 @@ class RecordingSolver:
         finally:
             self._seconds += self._timer() - begin
 
-    def take(self) -> tuple[list[FlowProblem], float]:
+    def take_networks(self) -> tuple[list[FlowProblem], float]:
         """Networks and seconds since the last call, in order of their first solve."""
         taken = self._networks, self._seconds
         self._networks, self._seconds = [], 0.0

@@ -13,7 +13,7 @@ from itertools import count
 
 import numpy as np
 
-from benchmarks.rescheduling import Drifted, drifted
+from benchmarks.rescheduling import Drifted, build_drifted
 from firmament.core.events import BindingReport, TaskRemoved, TasksSubmitted
 from firmament.core.rescheduling.plan_moves import PlanOptions, plan_moves
 from firmament.core.scheduler import Scheduler
@@ -26,7 +26,7 @@ _PAUSE = 0.05
 
 def measure_beside(machines: int, tasks: int, classes: int, pairs: int) -> dict[str, float]:
     """Return medians of seconds of a round of 500 tasks, and of the ratio of each pair."""
-    scheduler, _ = drifted(Drifted(machines, tasks, classes))
+    scheduler, _ = build_drifted(Drifted(machines, tasks, classes))
     words = [sys.executable, "-m", "benchmarks.beside", str(machines), str(tasks), str(classes)]
     with subprocess.Popen(words, stdout=subprocess.PIPE) as planner:
         try:
@@ -68,7 +68,7 @@ def _round(scheduler: Scheduler, number: int, classes: int) -> float:
 
 def plan_for_ever(machines: int, tasks: int, classes: int) -> None:
     """Plan moves of a cluster again and again."""
-    scheduler, uids = drifted(Drifted(machines, tasks, classes))
+    scheduler, uids = build_drifted(Drifted(machines, tasks, classes))
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     while True:

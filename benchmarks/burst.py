@@ -96,7 +96,7 @@ def run_burst(burst: Burst) -> Outcome:
         p99=p99,
         spread=p99 - p50,
         open_spread=spread(final[~is_dark]),
-        placement=spread(watched.expected()[~is_dark] * 100),
+        placement=spread(watched.compute_expected()[~is_dark] * 100),
         floor=floors.reporting,
         estimated_floor=floors.everywhere,
         one_by_one=floors.one_by_one,
@@ -125,11 +125,11 @@ class _Watched:
         self.above = max(self.above, float((self.last > self._limit).mean()))
         self.worst = max(self.worst, float(self.last.max()))
 
-    def expected(self) -> NDArray[np.float64]:
+    def compute_expected(self) -> NDArray[np.float64]:
         """What nodes would use without noise, if new pods used exactly their estimates."""
-        return np.array([self._expected_of(name) for name in self._names]) / (CORES * 1000)
+        return np.array([self._compute_node_expected(name) for name in self._names]) / (CORES * 1000)
 
-    def _expected_of(self, name: str) -> float:
+    def _compute_node_expected(self, name: str) -> float:
         return sum(
             estimate_of(pod.name) if pod.name.startswith("new-") else pod.mean.cpu
             for pod in self._cluster.use.pods_on(name)

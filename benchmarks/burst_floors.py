@@ -14,7 +14,7 @@ from benchmarks.burst_scenario import (
     estimate_of,
     running_request,
 )
-from benchmarks.levelling import Batch, levelled, spread
+from benchmarks.levelling import Batch, level, spread
 from benchmarks.stepped import SteppedCluster
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def floors_of(cluster: SteppedCluster, names: list[str], dark: NDArray[np.bool_]
         )
         base = np.where(dark, 100 * RUNNING_ESTIMATE, running)[rows]
         free = np.full(len(base), float(CORES * 1000 - RUNNING_PER_NODE * running_request()))
-        return spread(running[rows] + levelled(base, free, batch, largest_first=largest_first))
+        return spread(running[rows] + level(base, free, batch, largest_first=largest_first))
 
     everywhere = np.ones_like(dark)
     return Floors(spread_of(~dark), spread_of(everywhere), spread_of(everywhere, largest_first=False))

@@ -68,8 +68,8 @@ def standard_bursts(nodes: int, pods: int) -> dict[str, Burst]:
 def _lit(name: str, burst: Burst) -> dict[str, Burst]:
     """With metrics of all nodes."""
     return {
-        f"{name}: by requests": _without(burst, "requests"),
-        f"{name}: default": _without(burst, "default"),
+        f"{name}: by requests": _run_without_overlay(burst, "requests"),
+        f"{name}: default": _run_without_overlay(burst, "default"),
         f"{name}: overlay": burst,
     }
 
@@ -78,13 +78,13 @@ def _dark(name: str, burst: Burst) -> dict[str, Burst]:
     """With metrics missing for some nodes, and old for others."""
     dark = replace(burst, missing=DARK, stale=DARK)
     return {
-        f"{name}: dark, default": _without(dark, "default"),
+        f"{name}: dark, default": _run_without_overlay(dark, "default"),
         f"{name}: dark, fail-closed": replace(dark, mode="failClosed"),
         f"{name}: dark, by estimates": replace(dark, mode="estimate"),
     }
 
 
-def _without(burst: Burst, scheduling: Scheduling) -> Burst:
+def _run_without_overlay(burst: Burst, scheduling: Scheduling) -> Burst:
     """The same without the overlay, which then is not configured."""
     plain = replace(burst, scheduling=scheduling, mode="upstream", weight=1, deviation=0.0)
     # Scheduling by requests does not look at metrics.
@@ -113,8 +113,8 @@ def summaries(bursts: Mapping[str, Burst], outcomes: Mapping[str, Sequence[Outco
             "burst": asdict(burst),
             "runs": [asdict(each) for each in outcomes[label]],
             **{name: _both([getattr(each, name) for each in outcomes[label]]) for name in SHOWN},
-            "against_requests": _ratio(label, _without(burst, "requests"), bursts, outcomes),
-            "against_default": _ratio(label, _without(burst, "default"), bursts, outcomes),
+            "against_requests": _ratio(label, _run_without_overlay(burst, "requests"), bursts, outcomes),
+            "against_default": _ratio(label, _run_without_overlay(burst, "default"), bursts, outcomes),
         }
         for label, burst in bursts.items()
     ]

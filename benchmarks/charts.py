@@ -85,11 +85,11 @@ def _comparison(comparisons: Sequence[dict[str, Any]]) -> Chart | None:
     if not comparisons:
         return None
     largest = max(comparisons, key=lambda each: each["results"][0]["quality"]["placed"])
-    items = list(_compared(largest))
+    items = list(_iter_comparisons(largest))
     return BarChart(items, logarithmic=True) if items else None
 
 
-def _compared(comparison: dict[str, Any]) -> Iterator[tuple[str, float, str]]:
+def _iter_comparisons(comparison: dict[str, Any]) -> Iterator[tuple[str, float, str]]:
     for each in comparison["results"]:
         if "timesSlower" in each:
             cost = f", cost x {each['costRatio']:.3f}" if each.get("costRatio") else ""

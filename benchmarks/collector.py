@@ -28,7 +28,7 @@ class Collector(pb_grpc.TraceServiceServicer):
                 self.spans += [(named["service.name"], span) for span in scope.spans]
         return pb.ExportTraceServiceResponse()
 
-    def named(self, name: str) -> list[Any]:
+    def list_named(self, name: str) -> list[Any]:
         """Return the spans of a name."""
         return [span for _, span in self.spans if span.name == name]
 

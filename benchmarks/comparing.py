@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from benchmarks.comparators.base import Comparator, Contest, NotMeasuredError, Outcome, judged
+from benchmarks.comparators.base import Comparator, Contest, NotMeasuredError, Outcome, judge
 from benchmarks.comparators.networks import network_comparators
-from benchmarks.comparators.pod_by_pod import kept_rows, sampled, scored
+from benchmarks.comparators.pod_by_pod import place_by_kept_rows, place_by_sample, place_by_score
 from benchmarks.declarative.loading import Workload
 from benchmarks.declarative.runner import Runner
 from benchmarks.targets.algorithm import AlgorithmTarget
@@ -22,9 +22,9 @@ OURS = "this scheduler"
 def comparators() -> dict[str, Comparator]:
     """Every comparator by name."""
     return {
-        "pod by pod": scored,
-        "pod by pod, sampled": sampled,
-        "pod by pod, kept rows": kept_rows,
+        "pod by pod": place_by_score,
+        "pod by pod, sampled": place_by_sample,
+        "pod by pod, kept rows": place_by_kept_rows,
         **network_comparators(),
     }
 
@@ -66,7 +66,7 @@ async def compare(
     if best.snapshot is None or best.placement is None:
         raise ValueError(f"workload {workload.name} places nothing in a measured round")
     contest = Contest(best.snapshot, configuration.models, workload.seed)
-    ours = judged(OURS, contest, Outcome(best.placement.assignments, best.seconds))
+    ours = judge(OURS, contest, Outcome(best.placement.assignments, best.seconds))
     stats = best.placement.stats
     ours |= {
         "certified": stats.certified,
@@ -82,7 +82,7 @@ async def compare(
     for name, comparator in chosen.items():
         progress(f"{workload.name}: {name}")
         try:
-            results.append(judged(name, contest, comparator(contest)))
+            results.append(judge(name, contest, comparator(contest)))
         except NotMeasuredError as reason:
             results.append({"name": name, "notMeasured": str(reason)})
     _relate(results)

@@ -57,7 +57,7 @@ class Running:
         ]
         return made
 
-    def on(self, machine: str) -> list[str]:
+    def list_tasks(self, machine: str) -> list[str]:
         """Return the tasks of a machine."""
         return [uid for uid, (where, _) in self.tasks.items() if where == machine]
 
@@ -107,7 +107,7 @@ def trials_of(running: Running) -> Trials:
     return Trials(scheduler, running.events())
 
 
-def searched(running: Running, tries: int = 1000, budget: int = UNLIMITED) -> Consolidation:
+def search(running: Running, tries: int = 1000, budget: int = UNLIMITED) -> Consolidation:
     """What is found here."""
     trials = trials_of(running)
     return consolidate(trials, list(trials.machines), tries=tries, budget=budget)
@@ -120,7 +120,9 @@ def by_prefix(running: Running, lifetimes: Mapping[str, float]) -> tuple[str, ..
     left.
     """
     trials = trials_of(running)
-    ordered = sorted(running.machines, key=lambda name: (len(running.on(name)) * lifetimes[name], name))
+    ordered = sorted(
+        running.machines, key=lambda name: (len(running.list_tasks(name)) * lifetimes[name], name)
+    )
     untouched = trials.save()
     best: tuple[str, ...] = ()
     low, high = 1, len(ordered)
@@ -158,10 +160,10 @@ def measure_consolidation(
         running = random_cluster(random, options.machines, fill=0.5, pools=options.pools)
         lifetimes = {name: random.random() for name in running.machines}
         prefix = by_prefix(running, lifetimes)
-        moves = sum(len(running.on(name)) for name in prefix)
-        equal = searched(running, options.tries, moves)
+        moves = sum(len(running.list_tasks(name)) for name in prefix)
+        equal = search(running, options.tries, moves)
         began = perf_counter()
-        free = searched(running, options.tries)
+        free = search(running, options.tries)
         seconds = perf_counter() - began
         for found in (equal, free):
             if not running.holds(found.moves, found.machines):

@@ -140,13 +140,13 @@ class _Bursts:
         for begin in range(0, len(pods), _BATCH):
             await create_in_bulk(self._transport, pods[begin : begin + _BATCH])
         await self._solver.wait_for(lambda counts: counts.bound >= options.pods and not counts.assumed)
-        spent = await self._spent()
+        spent = await self._take_seconds()
         await self._delete(pods)
         await self._solver.wait_for(lambda counts: not counts.bound and not counts.pending)
         await asyncio.sleep(_QUIET_SECONDS)
         return spent
 
-    async def _spent(self) -> float:
+    async def _take_seconds(self) -> float:
         """Seconds of the rounds since this was asked last."""
         from poseidon.bridge.solver_stream.stream import open_channel
 

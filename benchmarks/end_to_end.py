@@ -152,7 +152,7 @@ class _EndToEnd:
             self._progress(f"scheduling {len(pods):,} pods of {options.classes} classes on {nodes:,} nodes")
             self._usage.begin()
             creating = asyncio.create_task(self._nothing() if options.waiting else self._create(pods))
-            await asyncio.gather(creating, self._until_bound(len(pods)))
+            await asyncio.gather(creating, self._wait_until_bound(len(pods)))
             usage = self._usage.end()
         counts = await self._solver.wait_for(lambda counts: not counts.assumed)
         figures = self._figures(await read_occupancy(transport), counts.rounds, usage)
@@ -192,7 +192,7 @@ class _EndToEnd:
     def _announce(self, pods: Sequence[Object]) -> None:
         self._tracker.about_to_create(PodName(self._namespace, pod["metadata"]["name"]) for pod in pods)
 
-    async def _until_bound(self, total: int) -> None:
+    async def _wait_until_bound(self, total: int) -> None:
         begin = time.monotonic()
         victim = self._options.kill
         while self._tracker.bound < total:

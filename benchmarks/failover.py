@@ -136,7 +136,7 @@ class _Simulated:
 
     async def __aenter__(self) -> Self:
         await self._process.start()
-        url = await self._process.child.announced()
+        url = await self._process.child.read_address()
         self._process.arguments[-1] = url.rpartition(":")[2]  # it listens there in all its lives
         return self
 
@@ -149,7 +149,7 @@ class _Simulated:
         await self._process.child.wait()
         await asyncio.sleep(seconds)
         await self._process.start()
-        await self._process.child.announced()
+        await self._process.child.read_address()
 
 
 class _Real(ControlPlane):
@@ -193,7 +193,7 @@ async def _processes(
     for index in (1, 2):
         solver = _Process(f"solver-{index}", "firmament", ["serve", "--listen", "127.0.0.1:0"], folder)
         await solver.start()
-        solver.arguments[-1] = await solver.child.announced()  # it listens there in all its lives
+        solver.arguments[-1] = await solver.child.read_address()  # it listens there in all its lives
         solvers.append(solver)
     addresses = [each.arguments[-1] for each in solvers]
     targets = [word for address in addresses for word in ("--firmament", address)]
@@ -245,11 +245,11 @@ class _Failover:
             load = asyncio.create_task(self._load())
             tending = asyncio.create_task(self._tend())
             try:
-                await self._until(lambda: self._tracker.bound > 0, "no pod was bound")
+                await self._wait_until(lambda: self._tracker.bound > 0, "no pod was bound")
                 outages = [await self._end(kind) for kind in self._order()]
                 load.cancel()
                 await asyncio.gather(load, return_exceptions=True)
-                await self._until(lambda: self._tracker.bound == self._tracker.expected, "pods are left")
+                await self._wait_until(lambda: self._tracker.bound == self._tracker.expected, "pods are left")
             finally:
                 for each in (load, tending):
                     each.cancel()
@@ -335,13 +335,15 @@ class _Failover:
         before = self._tracker.expected
         begun = time.monotonic()
         victim.child.signal(signal.SIGTERM if kind.endswith("ended") else signal.SIGKILL)
-        await self._until(lambda: self._tracker.bound_since(before), f"{kind}: no pod was bound any more")
+        await self._wait_until(
+            lambda: self._tracker.bound_since(before), f"{kind}: no pod was bound any more"
+        )
         outage = Outage(kind, time.monotonic() - begun)
         self._progress(f"{kind}: {outage.seconds:.2f} s")
         await victim.child.wait()
         await victim.start()
         ready = "standing by" if victim in self._bridges else "listening on"
-        await self._until(
+        await self._wait_until(
             lambda: victim.says(ready) or victim.says("leading lease"), f"{victim.name} is not ready"
         )
         self._ending = None
@@ -354,10 +356,12 @@ class _Failover:
         begun = time.monotonic()
         await self._server.away(self._options.down)
         before = self._tracker.expected
-        await self._until(lambda: self._tracker.bound_since(before), f"{kind}: no pod was bound any more")
+        await self._wait_until(
+            lambda: self._tracker.bound_since(before), f"{kind}: no pod was bound any more"
+        )
         outage = Outage(kind, time.monotonic() - begun)
         self._progress(f"{kind}: {outage.seconds:.2f} s")
-        await self._until(self._all_are_ready, "not all bridges are ready")
+        await self._wait_until(self._all_are_ready, "not all bridges are ready")
         return outage
 
     def _all_are_ready(self) -> bool:
@@ -387,10 +391,10 @@ class _Failover:
             found[:] = [each for each in self._bridges if each.child.alive and each.says("stream open")]
             return len(found) == 1
 
-        await self._until(look, "not one bridge leads")
+        await self._wait_until(look, "not one bridge leads")
         return found[0]
 
-    async def _until(self, holds: Callable[[], object], complaint: str) -> None:
+    async def _wait_until(self, holds: Callable[[], object], complaint: str) -> None:
         late = time.monotonic() + self._options.timeout
         while not holds():
             if time.monotonic() > late:

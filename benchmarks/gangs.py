@@ -52,9 +52,9 @@ def measure_gangs(options: GangOptions, *, progress: Callable[[str], None]) -> d
     """Measure both; returns what ``-o json`` prints."""
     with contextlib.closing(ProcessSolver()) as solver:
         progress("room for all gangs")
-        plenty = _measured(solver, options, mixed_cluster(options))
+        plenty = _measure(solver, options, draw_mixed_cluster(options))
         progress(f"room for {options.room} of them")
-        scarce = _measured(solver, options, exact_cluster(options))
+        scarce = _measure(solver, options, exact_cluster(options))
     return {
         "kind": "gangs",
         "environment": environment(),
@@ -64,7 +64,7 @@ def measure_gangs(options: GangOptions, *, progress: Callable[[str], None]) -> d
     }
 
 
-def mixed_cluster(options: GangOptions) -> list[Event]:
+def draw_mixed_cluster(options: GangOptions) -> list[Event]:
     """Machines that are half full, no two alike."""
     rng = np.random.default_rng(options.seed)
     events: list[Event] = [ClassDefined(FILLER, TaskClass(requests=(("cpu", 100), ("memory", GIB // 4))))]
@@ -93,10 +93,10 @@ def _machine(name: str, cpu: int) -> Machine:
 
 def gang_events(options: GangOptions) -> list[Event]:
     """The gangs; a task takes one core."""
-    return _plain_gangs(options) if options.rule == "none" else _ruled_gangs(options)
+    return _plain_gangs(options) if options.rule == "none" else _draw_ruled_gangs(options)
 
 
-def _ruled_gangs(options: GangOptions) -> list[Event]:
+def _draw_ruled_gangs(options: GangOptions) -> list[Event]:
     """Gangs in one zone, with each task of a kind on a machine of its own, or with each kind spread over zones."""
     events: list[Event] = []
     numbers = itertools.count(1)
@@ -136,7 +136,7 @@ def _plain_gangs(options: GangOptions) -> list[Event]:
     return events
 
 
-def _measured(solver: Solver, options: GangOptions, cluster: list[Event]) -> dict[str, object]:
+def _measure(solver: Solver, options: GangOptions, cluster: list[Event]) -> dict[str, object]:
     """One round per run on a fresh scheduler; the first run warms up."""
     seconds, result = [], None
     for number in range(options.runs + 1):

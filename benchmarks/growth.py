@@ -33,7 +33,7 @@ async def measure_growth(
     told = {}
     for name, size in sizes.items():
         progress(f"{name}: preparing {size}")
-        told[name] = await _told(size, seed, configuration)
+        told[name] = await _describe_workload(size, seed, configuration)
     seconds: dict[str, list[float]] = {name: [] for name in sizes}
     for number in range(runs + 1):
         progress(f"run {number} of {runs}" if number else "warming up")
@@ -52,7 +52,7 @@ async def measure_growth(
     }
 
 
-async def _told(size: dict[str, int], seed: int, configuration: CoreConfiguration) -> ToldEvents:
+async def _describe_workload(size: dict[str, int], seed: int, configuration: CoreConfiguration) -> ToldEvents:
     """The basic workload at a size, as the core is told of it."""
     target = ToldEvents(configuration)
     await Runner(load_workload("basic", params=size, seed=seed), target).run()

@@ -51,10 +51,10 @@ def run_hostile(options: HostileOptions, progress: Callable[[str], None] = lambd
     rows = []
     for shape in options.shapes:
         progress(shape)
-        rows.append({"shape": shape, **_measured(options, shape, Room(options.size))})
+        rows.append({"shape": shape, **_measure(options, shape, Room(options.size))})
         if SHAPES[shape].limit is not None:
             most = Room(options.size, SHAPES[shape].limit)
-            rows.append({"shape": f"{shape}, at the limit", **_measured(options, shape, most)})
+            rows.append({"shape": f"{shape}, at the limit", **_measure(options, shape, most)})
     return {
         "kind": "hostile",
         "environment": environment(),
@@ -66,7 +66,7 @@ def run_hostile(options: HostileOptions, progress: Callable[[str], None] = lambd
     }
 
 
-def _measured(options: HostileOptions, shape: str, room: Room) -> dict[str, Any]:
+def _measure(options: HostileOptions, shape: str, room: Room) -> dict[str, Any]:
     """Seconds of each step, and by how much others are placed later: all of them beyond what rounds take anyway."""
     core = _running(options)
     core.run_round()
@@ -92,7 +92,7 @@ def _measured(options: HostileOptions, shape: str, room: Room) -> dict[str, Any]
         "roundSeconds": round(first, 3),
         "nextRoundSeconds": round(next_, 3),
         "delaySeconds": round(bridge + wire + apply + later, 3),
-        "message": _told(core),
+        "message": _describe(core),
     }
 
 
@@ -128,7 +128,7 @@ def _round(core: Scheduler, options: HostileOptions, number: int) -> float:
     return time.process_time() - begun
 
 
-def _told(core: Scheduler) -> str:
+def _describe(core: Scheduler) -> str:
     return next((state.message for state in core.task_states() if state.uid == "hostile"), "")
 
 

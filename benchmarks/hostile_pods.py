@@ -38,7 +38,7 @@ def hostile_pod(shape: str, room: Room) -> Object:
     return pod
 
 
-def _filled(entries: Iterator[Any], room: Room) -> list[Any]:
+def _fill(entries: Iterator[Any], room: Room) -> list[Any]:
     """As many entries as there is room for."""
     found, left = [], room.size
     for entry in islice(entries, room.most):
@@ -61,49 +61,49 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-def _preferred(expression: Callable[[int], Object]) -> Fill:
+def _fill_preferred(expression: Callable[[int], Object]) -> Fill:
     def fill(pod: Object, room: Room) -> None:
         terms = (
             {"weight": n % 100 + 1, "preference": {"matchExpressions": [expression(n)]}} for n in count()
         )
-        _node_affinity(pod, **{_PREFERRED: _filled(terms, room)})
+        _node_affinity(pod, **{_PREFERRED: _fill(terms, room)})
 
     return fill
 
 
-def _required(pod: Object, room: Room) -> None:
+def _fill_required(pod: Object, room: Room) -> None:
     terms = ({"matchExpressions": [_expression("rack", "In", f"rack-{n}")]} for n in count())
-    _node_affinity(pod, **{_REQUIRED: {"nodeSelectorTerms": _filled(terms, room)}})
+    _node_affinity(pod, **{_REQUIRED: {"nodeSelectorTerms": _fill(terms, room)}})
 
 
-def _required_expressions(pod: Object, room: Room) -> None:
+def _fill_required_expressions(pod: Object, room: Room) -> None:
     expressions = (_expression(HOSTNAME, "NotIn", f"node-{n}") for n in count())
     _node_affinity(
-        pod, **{_REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": _filled(expressions, room)}]}}
+        pod, **{_REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": _fill(expressions, room)}]}}
     )
 
 
-def _required_values(pod: Object, room: Room) -> None:
-    values = _filled((f"node-{n:05d}" for n in count()), room)
+def _fill_required_values(pod: Object, room: Room) -> None:
+    values = _fill((f"node-{n:05d}" for n in count()), room)
     terms = [{"matchExpressions": [_expression(HOSTNAME, "In", *values)]}]
     _node_affinity(pod, **{_REQUIRED: {"nodeSelectorTerms": terms}})
 
 
 def _fields(pod: Object, room: Room) -> None:
     terms = ({"matchFields": [_expression("metadata.name", "In", f"node-{n:05d}")]} for n in count())
-    _node_affinity(pod, **{_REQUIRED: {"nodeSelectorTerms": _filled(terms, room)}})
+    _node_affinity(pod, **{_REQUIRED: {"nodeSelectorTerms": _fill(terms, room)}})
 
 
 def _node_selector(pod: Object, room: Room) -> None:
-    pod["spec"]["nodeSelector"] = dict(_filled(((f"key-{n}", "v") for n in count()), room))
+    pod["spec"]["nodeSelector"] = dict(_fill(((f"key-{n}", "v") for n in count()), room))
 
 
 def _tolerations(pod: Object, room: Room) -> None:
     tolerations = ({"key": "dedicated", "operator": "Equal", "value": f"team-{n}x"} for n in count())
-    pod["spec"]["tolerations"] = _filled(tolerations, room)
+    pod["spec"]["tolerations"] = _fill(tolerations, room)
 
 
-def _labelled(number: int) -> str:
+def _make_label_key(number: int) -> str:
     """A key that all nodes have; each may be spread over but once."""
     return (HOSTNAME, ZONE, "rack", "generation", *(f"tier-{each}" for each in range(28)))[number % 32]
 
@@ -119,7 +119,7 @@ def _spread(when: str, key: Callable[[int], str]) -> Fill:
             }
             for n in count()
         )
-        pod["spec"]["topologySpreadConstraints"] = _filled(constraints, room)
+        pod["spec"]["topologySpreadConstraints"] = _fill(constraints, room)
 
     return fill
 
@@ -133,19 +133,19 @@ def _pod_affinity(kind: str, rule: str, selector: Callable[[int], Object]) -> Fi
         terms: Iterator[Object] = (_pod_term(selector(n)) for n in count())
         if rule == _PREFERRED:
             terms = ({"weight": 1, "podAffinityTerm": term} for term in terms)
-        pod["spec"]["affinity"] = {kind: {rule: _filled(terms, room)}}
+        pod["spec"]["affinity"] = {kind: {rule: _fill(terms, room)}}
 
     return fill
 
 
 def _pod_expressions(pod: Object, room: Room) -> None:
     expressions = (_expression("app", "NotIn", f"x-{n}") for n in count())
-    term = _pod_term({"matchExpressions": _filled(expressions, room)})
+    term = _pod_term({"matchExpressions": _fill(expressions, room)})
     pod["spec"]["affinity"] = {"podAntiAffinity": {_REQUIRED: [term]}}
 
 
 def _pod_values(pod: Object, room: Room) -> None:
-    values = _filled((f"x-{n}" for n in count()), room)
+    values = _fill((f"x-{n}" for n in count()), room)
     term = _pod_term({"matchExpressions": [_expression("app", "NotIn", *values)]})
     pod["spec"]["affinity"] = {"podAntiAffinity": {_REQUIRED: [term]}}
 
@@ -153,7 +153,7 @@ def _pod_values(pod: Object, room: Room) -> None:
 def _pod_namespaces(pod: Object, room: Room) -> None:
     term = {
         "topologyKey": HOSTNAME,
-        "namespaces": _filled((f"team-{n}" for n in count()), room),
+        "namespaces": _fill((f"team-{n}" for n in count()), room),
         "labelSelector": {},
     }
     pod["spec"]["affinity"] = {"podAntiAffinity": {_REQUIRED: [term]}}
@@ -168,34 +168,32 @@ def _ports(pod: Object, room: Room) -> None:
         }
         for n in count()
     )
-    pod["spec"]["containers"][0]["ports"] = _filled(ports, room)
+    pod["spec"]["containers"][0]["ports"] = _fill(ports, room)
 
 
 def _containers(pod: Object, room: Room) -> None:
     containers = (
         {"name": f"c{n}", "image": "web", "resources": {"requests": {"cpu": "1m"}}} for n in count()
     )
-    pod["spec"]["containers"] = _filled(containers, room)
+    pod["spec"]["containers"] = _fill(containers, room)
 
 
 def _images(pod: Object, room: Room) -> None:
-    pod["spec"]["containers"] = _filled(
-        ({"name": f"c{n}", "image": f"image-{n % 50}"} for n in count()), room
-    )
+    pod["spec"]["containers"] = _fill(({"name": f"c{n}", "image": f"image-{n % 50}"} for n in count()), room)
 
 
 def _resources(pod: Object, room: Room) -> None:
     names = ((f"example.com/r{n}", "1") for n in count())
-    pod["spec"]["containers"][0]["resources"] = {"requests": dict(_filled(names, room))}
+    pod["spec"]["containers"][0]["resources"] = {"requests": dict(_fill(names, room))}
 
 
 def _labels(pod: Object, room: Room) -> None:
-    pod["metadata"]["labels"] = dict(_filled(((f"key-{n}", f"value-{n}") for n in count()), room))
+    pod["metadata"]["labels"] = dict(_fill(((f"key-{n}", f"value-{n}") for n in count()), room))
 
 
 def _volumes(pod: Object, room: Room) -> None:
     volumes = ({"name": f"v{n}", "persistentVolumeClaim": {"claimName": f"claim-{n}"}} for n in count())
-    pod["spec"]["volumes"] = _filled(volumes, room)
+    pod["spec"]["volumes"] = _fill(volumes, room)
 
 
 class Shape(NamedTuple):
@@ -208,18 +206,20 @@ class Shape(NamedTuple):
 SHAPES: Mapping[str, Shape] = MappingProxyType(
     {
         "preferred terms": Shape(
-            _preferred(lambda n: _expression("rack", "In", f"rack-{n % 200}", f"x{n}")), 500
+            _fill_preferred(lambda n: _expression("rack", "In", f"rack-{n % 200}", f"x{n}")), 500
         ),
-        "preferred terms on new keys": Shape(_preferred(lambda n: _expression(f"key-{n}", "Exists")), 500),
-        "preferred terms, Gt": Shape(_preferred(lambda n: _expression(HOSTNAME, "Gt", f"{n}")), 500),
-        "required terms": Shape(_required, 500),
-        "required expressions": Shape(_required_expressions, 500),
-        "required values": Shape(_required_values, 20_000),
+        "preferred terms on new keys": Shape(
+            _fill_preferred(lambda n: _expression(f"key-{n}", "Exists")), 500
+        ),
+        "preferred terms, Gt": Shape(_fill_preferred(lambda n: _expression(HOSTNAME, "Gt", f"{n}")), 500),
+        "required terms": Shape(_fill_required, 500),
+        "required expressions": Shape(_fill_required_expressions, 500),
+        "required values": Shape(_fill_required_values, 20_000),
         "required fields": Shape(_fields, 500),
         "node selector": Shape(_node_selector, 500),
         "tolerations": Shape(_tolerations, 1_000),
-        "spread, required": Shape(_spread("DoNotSchedule", _labelled), 16),
-        "spread, soft": Shape(_spread("ScheduleAnyway", _labelled), 16),
+        "spread, required": Shape(_spread("DoNotSchedule", _make_label_key), 16),
+        "spread, soft": Shape(_spread("ScheduleAnyway", _make_label_key), 16),
         "spread over new keys": Shape(_spread("DoNotSchedule", lambda n: f"key-{n}"), 16),
         "pod affinity, required": Shape(
             _pod_affinity(

@@ -26,7 +26,7 @@ class Batch:
     requested: NDArray[np.float64]
 
 
-def levelled(
+def level(
     base: NDArray[np.float64], free: NDArray[np.float64], pods: Batch, *, largest_first: bool = True
 ) -> NDArray[np.float64]:
     """What nodes use in truth beyond ``base`` once all pods are placed by what is expected of them: float64[nodes].

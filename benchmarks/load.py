@@ -51,8 +51,8 @@ class LoadOptions:
 def measure_load(options: LoadOptions, *, progress: Callable[[str], None]) -> dict[str, object]:
     """Measure both; returns what ``-o json`` prints."""
     progress("preparing")
-    cluster = [_told(event) for event in machine_events(options.scenario)]
-    waiting = [_told(event) for event in task_events(options.scenario)]
+    cluster = [_add_usage_facts(event) for event in machine_events(options.scenario)]
+    waiting = [_add_usage_facts(event) for event in task_events(options.scenario)]
     with contextlib.closing(ProcessSolver()) as solver:
         progress("overlay: rounds with and without it")
         overlay = _overlay(cluster, waiting, solver, options)
@@ -69,7 +69,7 @@ def measure_load(options: LoadOptions, *, progress: Callable[[str], None]) -> di
     }
 
 
-def _told(event: Event) -> Event:
+def _add_usage_facts(event: Event) -> Event:
     """The event as a bridge tells it to models that look at use: when tasks came, and what classes may use."""
     if isinstance(event, TasksBound):
         return replace(event, assigned=(time.time() - RUNNING_SECONDS,) * len(event.uids))

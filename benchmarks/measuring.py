@@ -120,7 +120,7 @@ async def _algorithm(
         target = AlgorithmTarget(build_core(configuration), observer=observer)
         progress = options.progress if number == 0 else lambda _: None
         measured = await Runner(workload, target, progress=progress).run()
-        broken = target.broken_rules()
+        broken = target.count_broken_rules()
         for part in measured:
             part.figures.extra["placementCost"] = observer.cost if len(measured) == 1 else None
             part.figures.extra["brokenRules"] = broken
@@ -190,7 +190,7 @@ async def _end_to_end(
             async with ClusterTarget(stack, chosen, own=own, timeout=options.timeout) as target:
                 measured = await Runner(workload, target, progress=options.progress).run()
                 for part in measured:
-                    part.figures.extra["verified"] = await target.verified()
+                    part.figures.extra["verified"] = await target.verify()
                     part.figures.extra["server"] = str(options.server)
                 return measured
         finally:

@@ -34,11 +34,11 @@ async def measure_memory(
         "series": series,
         "drift": {name: drift(series[name]) for name in PROCESSES if name in series},
         "rounds": measured["verified"].get("rounds"),
-        **{kind: _settled(by_name) for kind, by_name in measured["counts"].items()},
+        **{kind: _find_settled(by_name) for kind, by_name in measured["counts"].items()},
     }
 
 
-def _settled(by_name: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
+def _find_settled(by_name: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
     """The most of each kind of process in the first and in the last fifth after the warm-up."""
     found = {}
     for name in PROCESSES:

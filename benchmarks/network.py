@@ -80,8 +80,8 @@ def measure_network(options: NetworkOptions, *, progress: Callable[[str], None])
         "environment": environment(),
         "options": asdict(options),
         "quality": _quality(contests),
-        "strict": {"applications": len(strict), **_summed(strict)},
-        "links": {"applications": len(narrow), **_summed(narrow)},
+        "strict": {"applications": len(strict), **_sum_runs(strict)},
+        "links": {"applications": len(narrow), **_sum_runs(narrow)},
         "throughput": _throughput(options) if options.groups else None,
     }
 
@@ -179,7 +179,7 @@ def _narrow(rng: np.random.Generator, weight: int) -> dict[str, float]:
     }
 
 
-def _summed(runs: list[dict[str, float]]) -> dict[str, float]:
+def _sum_runs(runs: list[dict[str, float]]) -> dict[str, float]:
     return {
         "pods": sum(each["pods"] for each in runs),
         "placed": sum(each["placed"] for each in runs),

@@ -70,7 +70,7 @@ class Site:
         """int64[M, 3]: what is left of each machine."""
         return np.array([PODS, CPU, MEMORY]) - self.used
 
-    def between(self) -> Int64:
+    def get_zone_costs(self) -> Int64:
         """int64[Z, Z]: cost from zone to zone, 1 within one."""
         zones, first = np.unique(self.zone, return_index=True)
         region = self.region[first]
@@ -138,7 +138,7 @@ def site_events(site: Site) -> list[Event]:
         _, cpu, memory = site.used[row].tolist()
         content = TaskClass(requests=(("cpu", cpu), ("memory", memory)))
         events += [ClassDefined(1 + row, content), TasksBound(f"m{row:04d}", 1 + row, (f"old-{row}",))]
-    levels = {"region": _named("r", site.region_cost), "zone": _named("z", site.zone_cost)}
+    levels = {"region": _name_matrix("r", site.region_cost), "zone": _name_matrix("z", site.zone_cost)}
     capacity = {
         level: {origin: dict.fromkeys(row, site.capacity) for origin, row in rows.items()}
         for level, rows in levels.items()
@@ -148,7 +148,7 @@ def site_events(site: Site) -> list[Event]:
     return events
 
 
-def _named(prefix: str, matrix: Int64) -> dict[str, dict[str, int]]:
+def _name_matrix(prefix: str, matrix: Int64) -> dict[str, dict[str, int]]:
     return {
         f"{prefix}{origin}": {f"{prefix}{other}": cost for other, cost in enumerate(row) if other != origin}
         for origin, row in enumerate(matrix.tolist())

@@ -69,7 +69,7 @@ def measure_numa(options: NumaOptions, *, progress: Callable[[str], None]) -> di
         progress("zones: rounds with and without the overlay")
         zones = _zones(solver, options)
         progress("no records: rounds with and without the overlay")
-        bare = _without_records(solver, options)
+        bare = _measure_without_records(solver, options)
     return {
         "kind": "numa",
         "environment": environment(),
@@ -81,7 +81,7 @@ def measure_numa(options: NumaOptions, *, progress: Callable[[str], None]) -> di
     }
 
 
-def zoned_cluster(scenario: Scenario) -> list[Event]:
+def draw_zoned_cluster(scenario: Scenario) -> list[Event]:
     """Machines of 2 to 8 zones, each zone filled to a level of its own by pods that run there, as their records say."""
     rng = np.random.default_rng(scenario.seed)
     events: list[Event] = [
@@ -142,7 +142,7 @@ def _alone(asked: dict[str, int]) -> TaskClass:
     return TaskClass(requests=requests, containers=(Container("c0", "app", requests),), qos="Guaranteed")
 
 
-def guaranteed_pods(scenario: Scenario, containers: int) -> list[Event]:
+def draw_guaranteed_pods(scenario: Scenario, containers: int) -> list[Event]:
     """Pods of classes that differ in what 1 to ``containers`` containers ask for; every fourth class wants a device."""
     rng = np.random.default_rng(scenario.seed + 1)
     events: list[Event] = []
@@ -175,8 +175,8 @@ def _configuration(strategy: str | None) -> CoreConfiguration:
 
 def _zones(solver: ProcessSolver, options: NumaOptions) -> dict[str, object]:
     """Rounds on machines with zones, with the overlay and without it in turn; the first of each warms up."""
-    cluster = zoned_cluster(options.scenario)
-    waiting = guaranteed_pods(options.scenario, options.containers)
+    cluster = draw_zoned_cluster(options.scenario)
+    waiting = draw_guaranteed_pods(options.scenario, options.containers)
     configurations = {"with": _configuration(options.strategy), "without": _configuration(None)}
     seconds: dict[str, list[float]] = {"with": [], "without": []}
     last = {}
@@ -199,7 +199,7 @@ def _zones(solver: ProcessSolver, options: NumaOptions) -> dict[str, object]:
     }
 
 
-def _without_records(solver: ProcessSolver, options: NumaOptions) -> dict[str, object]:
+def _measure_without_records(solver: ProcessSolver, options: NumaOptions) -> dict[str, object]:
     """Rounds on a half full cluster of which no zones are known, with and without the overlay."""
     scenario = replace(options.scenario, fill="0.5")
     cluster, waiting = machine_events(scenario), task_events(scenario)

@@ -72,7 +72,7 @@ def _rounds(options: ObservabilityOptions, url: str, progress: Progress) -> dict
                 second = run(with_both, number)
                 pair = run(without, number), second
             pairs.append(pair)
-    return _compared(pairs[1:])
+    return _compare(pairs[1:])
 
 
 def _end_to_end(options: ObservabilityOptions, url: str, progress: Progress) -> dict[str, object]:
@@ -95,10 +95,10 @@ def _end_to_end(options: ObservabilityOptions, url: str, progress: Progress) -> 
         else:
             second = run(watched=True)
             pairs.append((run(watched=False), second))
-    return _compared(pairs)
+    return _compare(pairs)
 
 
-def _compared(pairs: list[tuple[float, float]]) -> dict[str, object]:
+def _compare(pairs: list[tuple[float, float]]) -> dict[str, object]:
     return {
         "secondsWithout": statistics.median(without for without, _ in pairs),
         "secondsWith": statistics.median(watched for _, watched in pairs),

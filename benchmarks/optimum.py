@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.comparators.base import assignments
-from benchmarks.comparators.exact import most_tasks, overloaded_instance
+from benchmarks.comparators.exact import draw_overloaded_instance, most_tasks
 from benchmarks.environment import environment
 from benchmarks.quality import check_fits
 from cost_models.interface import Float64, Int64
@@ -34,7 +34,7 @@ def measure_optimum(
     lost: list[int] = []
     spent = {"core": 0.0, "exact": 0.0}
     for number in range(instances):
-        problem = overloaded_instance(rng, family)
+        problem = draw_overloaded_instance(rng, family)
         begin = time.perf_counter()
         placed = decide(problem, solver, options, time.perf_counter).assignments
         spent["core"] += time.perf_counter() - begin

@@ -33,7 +33,7 @@ TYPES = ("m5.large", "c5.xlarge", "r5.large")
 GBIT = 10**9
 
 
-def installed() -> list[str]:
+def list_installed() -> list[str]:
     """Names of the base policies that are installed."""
     return sorted(set(BASE_POLICIES) & set(available()))
 
@@ -81,18 +81,18 @@ def policy_events(scenario: Scenario) -> tuple[list[Event], list[Event]]:
     names: list[str] = []
     for event in machine_events(scenario):
         if isinstance(event, MachineUpserted):
-            cluster.append(_equipped(event, len(names)))
+            cluster.append(_equip(event, len(names)))
             names.append(event.machine.name)
         else:
-            cluster.append(_described(event, names, rng))
+            cluster.append(_describe(event, names, rng))
     for number in range(PROGRAMS):
         history = {"count": 20, "meanSeconds": float(rng.integers(1, 600))}
         cluster.append(RecordUpserted("RuntimeHistory", f"program-{number}", json.dumps(history).encode()))
         cluster += [_sample(f"program-{number}", kind, float(rng.integers(10, 40))) for kind in TYPES]
-    return cluster, [_described(event, names, rng) for event in task_events(scenario)]
+    return cluster, [_describe(event, names, rng) for event in task_events(scenario)]
 
 
-def _equipped(event: MachineUpserted, row: int) -> MachineUpserted:
+def _equip(event: MachineUpserted, row: int) -> MachineUpserted:
     """The machine with a rack, a type and bandwidth."""
     labels = {
         "topology.kubernetes.io/rack": f"rack-{row // MACHINES_PER_RACK}",
@@ -103,7 +103,7 @@ def _equipped(event: MachineUpserted, row: int) -> MachineUpserted:
     return MachineUpserted(replace(event.machine, labels=labels, allocatable=allocatable))
 
 
-def _described(event: Event, machines: Sequence[str], rng: np.random.Generator) -> Event:
+def _describe(event: Event, machines: Sequence[str], rng: np.random.Generator) -> Event:
     """The event, with a kind, a program, inputs and a bandwidth request if it defines a class."""
     if not isinstance(event, ClassDefined):
         return event

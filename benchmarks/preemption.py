@@ -48,9 +48,9 @@ def measure_preemption(options: PreemptionOptions, *, progress: Callable[[str], 
     """Measure all three; returns what ``-o json`` prints."""
     with contextlib.closing(ProcessSolver()) as solver:
         progress("equal victims, one class of preemptors")
-        equal = _measured(solver, options, [*equal_cluster(options), *_preemptors(options, [3000])])
+        equal = _measure(solver, options, [*equal_cluster(options), *_preemptors(options, [3000])])
         progress("mixed victims and preemptors")
-        mixed = _measured(solver, options, mixed_events(options))
+        mixed = _measure(solver, options, draw_mixed_events(options))
         progress("nobody to evict: rounds with and without preemption")
         idle = _idle(solver, options)
     return {
@@ -73,7 +73,7 @@ def equal_cluster(options: PreemptionOptions) -> list[Event]:
     return events
 
 
-def mixed_events(options: PreemptionOptions) -> list[Event]:
+def draw_mixed_events(options: PreemptionOptions) -> list[Event]:
     """Pods of 100 to 1,600 milli-cores and five priorities; preemptors of 500 to 3,000."""
     rng = np.random.default_rng(options.seed)
     events = [*_machines(options, 4000), *(_class(number, 100 * number) for number in range(1, 17))]
@@ -126,7 +126,7 @@ def _round(solver: Solver, events: list[Event], *, preemption: bool = True) -> t
     return time.perf_counter() - begin, result
 
 
-def _measured(solver: Solver, options: PreemptionOptions, events: list[Event]) -> dict[str, object]:
+def _measure(solver: Solver, options: PreemptionOptions, events: list[Event]) -> dict[str, object]:
     """One round per run; the first warms up."""
     runs = [_round(solver, events) for _ in range(options.runs + 1)][1:]
     seconds = statistics.median(each for each, _ in runs)

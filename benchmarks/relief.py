@@ -32,7 +32,7 @@ class ReliefOptions:
     low: float = 50.0
 
 
-def crowded(random: Random, options: ReliefOptions) -> dict[str, RunningPod]:
+def draw_crowded(random: Random, options: ReliefOptions) -> dict[str, RunningPod]:
     """Pods that were placed by requests; what they use is a fifth of that to all of it, and of some twice as much."""
     pods: dict[str, RunningPod] = {}
     for index in range(options.machines):
@@ -49,10 +49,10 @@ def measure_relief(options: ReliefOptions, *, progress: Callable[[str], None]) -
     clusters = []
     for seed in range(options.seeds):
         progress(f"cluster {seed + 1} of {options.seeds}")
-        pods = crowded(Random(seed), options)  # noqa: S311 - a simulation
+        pods = draw_crowded(Random(seed), options)  # noqa: S311 - a simulation
         nodes = {f"m{index:03d}": CPU for index in range(options.machines)}
         began = perf_counter()
-        moves = _relieved(pods, nodes, options.hot)
+        moves = _relieve(pods, nodes, options.hot)
         took = perf_counter() - began
         evicted = low_node_utilization(pods, nodes, options.low, options.hot)
         clusters.append(
@@ -73,7 +73,7 @@ def measure_relief(options: ReliefOptions, *, progress: Callable[[str], None]) -
     }
 
 
-def _relieved(pods: Mapping[str, RunningPod], nodes: Mapping[str, int], hot: float) -> dict[str, str]:
+def _relieve(pods: Mapping[str, RunningPod], nodes: Mapping[str, int], hot: float) -> dict[str, str]:
     model = WeightedModel(LoadThreshold(usageThresholds={"cpu": 95}), 1)
     scheduler = Scheduler(
         configuration=CoreConfiguration(overlays=(model,)), solver=OrToolsSolver(), clock=lambda: NOW

@@ -83,9 +83,9 @@ def render(reports: Sequence[Report]) -> str:
     """Markdown for results of known kinds; for the others see ``unknown``. Raises ``ResultError``."""
     sections = []
     for name, kind in KINDS.items():
-        found = _merged([report for report in reports if report["kind"] == name])
+        found = _merge([report for report in reports if report["kind"] == name])
         if found:
-            sections.append(f"### {kind.title}\n\n" + "\n\n".join(_written(each, kind) for each in found))
+            sections.append(f"### {kind.title}\n\n" + "\n\n".join(_write(each, kind) for each in found))
     return "\n\n".join(sections) + "\n" if sections else ""
 
 
@@ -93,7 +93,7 @@ def as_page(reports: Sequence[Report]) -> str:
     """Return a web page of pictures and tables, which needs no other file. Raises ``ResultError``."""
     shown = [*sections(reports).values()]
     for name, kind in KINDS.items():
-        for each in _merged([report for report in reports if report["kind"] == name]):
+        for each in _merge([report for report in reports if report["kind"] == name]):
             with _complete(each):
                 shown += (_section(kind.title, sheet, _machine(each)) for sheet in kind.sheets(each))
     notes = ["Compare figures within one run alone; machines differ, and so do their neighbours."]
@@ -115,7 +115,7 @@ def unknown(reports: Iterable[Report]) -> list[str]:
     ]
 
 
-def _merged(reports: Sequence[Report]) -> list[Report]:
+def _merge(reports: Sequence[Report]) -> list[Report]:
     """Reports of one kind; those that consist of a list of results are put together if they share a machine."""
     merged: list[Report] = []
     for report in reports:
@@ -128,7 +128,7 @@ def _merged(reports: Sequence[Report]) -> list[Report]:
     return merged
 
 
-def _written(report: Report, kind: Kind) -> str:
+def _write(report: Report, kind: Kind) -> str:
     """Return the tables, and below them the machine."""
     with _complete(report):
         return f"{markdown(kind.sheets(report))}\n\n{_machine(report)}"

@@ -248,15 +248,15 @@ def network_sheets(report: Report) -> list[Sheet]:
         "Limits",
         ("limit", "pods", "placed", "violations", "fullest link"),
         [
-            ["hard maxNetworkCost", *_limited(strict), number(strict["violations"]), NOTHING],
-            ["narrow links", *_limited(links), NOTHING, f"{links['fullest_link']:.0%}"],
+            ["hard maxNetworkCost", *_format_limited(strict), number(strict["violations"]), NOTHING],
+            ["narrow links", *_format_limited(links), NOTHING, f"{links['fullest_link']:.0%}"],
         ],
     )
     speed = report["throughput"]
     return [against, limits] + ([] if speed is None else [_network_speed(speed)])
 
 
-def _limited(part: Report) -> list[str]:
+def _format_limited(part: Report) -> list[str]:
     return [number(part["pods"]), number(part["placed"])]
 
 

@@ -43,7 +43,7 @@ async def measure_requests(count: int, in_flight: int, runs: int) -> dict[str, A
             server = Child("the server", "benchmarks.targets.created", arguments, folder / f"{scheme}.log")
             await server.start()
             try:
-                url = await server.announced()
+                url = await server.read_address()
                 tls = ssl.create_default_context(cafile=str(certificate)) if scheme == "https" else None
                 for client, opened in (("connections for writes", _own), ("aiohttp", _full)):
                     figures = await _measure(opened, url, tls, count, in_flight, runs)
@@ -65,15 +65,15 @@ async def _measure(
     opened: Callable[..., Any], url: str, tls: ssl.SSLContext | None, count: int, in_flight: int, runs: int
 ) -> dict[str, float]:
     async with opened(url, tls) as post:
-        first = await _timed(post, in_flight, in_flight)
-        others = [await _timed(post, count, in_flight) for _ in range(runs)]
+        first = await _time_bindings(post, in_flight, in_flight)
+        others = [await _time_bindings(post, count, in_flight) for _ in range(runs)]
     return {
         "firstMicroseconds": round(first / in_flight * 1e6, 1),
         "microseconds": round(min(others) / count * 1e6, 1),
     }
 
 
-async def _timed(post: Post, count: int, in_flight: int) -> float:
+async def _time_bindings(post: Post, count: int, in_flight: int) -> float:
     """Return the seconds of the processor that so many bindings take."""
     indices = iter(range(count))
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.comparators.moves_exact import cheapest_with
-from benchmarks.comparators.moves_per_task import solved_per_task
+from benchmarks.comparators.moves_per_task import solve_per_task
 from benchmarks.environment import environment
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.events import (
@@ -59,7 +59,7 @@ class Drifted:
     seed: int = 1
 
 
-def drifted(scenario: Drifted) -> tuple[Scheduler, list[str]]:
+def build_drifted(scenario: Drifted) -> tuple[Scheduler, list[str]]:
     """Place the cluster, let it drift, and return its scheduler and the uids of all tasks that run."""
     rng = np.random.default_rng(scenario.seed)
     scheduler = Scheduler(configuration=CoreConfiguration(), solver=OrToolsSolver(), clock=lambda: 0.0)
@@ -140,7 +140,9 @@ def measure_rescheduling(
 ) -> dict[str, object]:
     """Measure a round of everything, its frontier and the networks per task; then small clusters beside CP-SAT."""
     progress("placing the cluster")
-    scheduler, uids = drifted(Drifted(options.machines, options.tasks, options.classes, seed=options.seed))
+    scheduler, uids = build_drifted(
+        Drifted(options.machines, options.tasks, options.classes, seed=options.seed)
+    )
     extra = round(options.price * COST_UNITS_PER_POINT)
     rounds = []
     for run in range(options.runs):
@@ -152,12 +154,12 @@ def measure_rescheduling(
         "options": asdict(options),
         "tasks": len(uids),
         "rounds": rounds,
-        "frontier": _frontier(_compiled(scheduler, uids).problem),
-        "small": [_beside_cp_sat(seed, options.seconds, progress) for seed in range(options.small)],
+        "frontier": _frontier(_compile(scheduler, uids).problem),
+        "small": [_compare_with_cp_sat(seed, options.seconds, progress) for seed in range(options.small)],
     }
 
 
-def _compiled(scheduler: Scheduler, uids: list[str]) -> CompiledMoves:
+def _compile(scheduler: Scheduler, uids: list[str]) -> CompiledMoves:
     running = scheduler.snapshot_of_running(uids)
     if running is None:
         raise AssertionError("nothing runs")
@@ -166,7 +168,7 @@ def _compiled(scheduler: Scheduler, uids: list[str]) -> CompiledMoves:
 
 def _one_round(scheduler: Scheduler, uids: list[str], extra: int) -> dict[str, float]:
     began = perf_counter()
-    made = _compiled(scheduler, uids).problem
+    made = _compile(scheduler, uids).problem
     assessed = perf_counter()
     found = MoveSearch(made, OrToolsSolver(), SearchOptions()).at(extra)
     done = perf_counter()
@@ -178,7 +180,7 @@ def _one_round(scheduler: Scheduler, uids: list[str], extra: int) -> dict[str, f
         "mostSaved": found.most_saved,
     }
     for name, grouped in (("perTask", False), ("perTaskGrouped", True)):
-        other = solved_per_task(made, found.columns, extra, OrToolsSolver(), grouped=grouped)
+        other = solve_per_task(made, found.columns, extra, OrToolsSolver(), grouped=grouped)
         if other.saved != found.saved:
             raise AssertionError(f"a network per task saves {other.saved}, not {found.saved}")
         result |= {name: other.seconds, f"{name}Arcs": other.arcs}
@@ -203,13 +205,13 @@ def _frontier(problem: MoveProblem) -> dict[str, object]:
     }
 
 
-def _beside_cp_sat(seed: int, seconds: float, progress: Callable[[str], None]) -> dict[str, float]:
+def _compare_with_cp_sat(seed: int, seconds: float, progress: Callable[[str], None]) -> dict[str, float]:
     """300 machines, 2,000 tasks of all sizes, of which 3 % may move."""
     progress(f"CP-SAT: cluster {seed + 1}")
-    scheduler, uids = drifted(Drifted(300, 2_000, 60, sizes=True, seed=seed + 1))
+    scheduler, uids = build_drifted(Drifted(300, 2_000, 60, sizes=True, seed=seed + 1))
     most = len(uids) * 3 // 100
     began = perf_counter()
-    problem = _compiled(scheduler, uids).problem
+    problem = _compile(scheduler, uids).problem
     search = MoveSearch(problem, OrToolsSolver(), SearchOptions(gap=0.001))
     moves, _ = best_moves(problem, search, 0, most=most, local_moves=2 * most)
     took = perf_counter() - began

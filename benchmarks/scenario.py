@@ -97,15 +97,15 @@ def task_events(scenario: Scenario) -> list[Event]:
             labels=(("class", str(number)),),
         )
         events.append(ClassDefined(number + 1, content))
-    return events + _submitted(scenario, rng, "task")
+    return events + _submit(scenario, rng, "task")
 
 
 def next_burst(scenario: Scenario, number: int) -> list[Event]:
     """As many tasks again of the classes that ``task_events`` defines, drawn anew; ``number`` from 1 on."""
-    return _submitted(scenario, np.random.default_rng([scenario.seed + 1, number]), f"task-{number}")
+    return _submit(scenario, np.random.default_rng([scenario.seed + 1, number]), f"task-{number}")
 
 
-def _submitted(scenario: Scenario, rng: np.random.Generator, prefix: str) -> list[Event]:
+def _submit(scenario: Scenario, rng: np.random.Generator, prefix: str) -> list[Event]:
     """The waiting tasks, in batches of one class."""
     events: list[Event] = []
     owner = rng.integers(0, scenario.classes, scenario.tasks)

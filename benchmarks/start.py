@@ -60,21 +60,21 @@ async def _run(options: StartOptions, folder: Path, progress: Callable[[str], No
         running = options.pods - options.pending
         async with SolverClient(stack.solver_address, _NAME) as solver, asyncio.timeout(options.timeout):
 
-            def known(counts: pb.ListStateResponse) -> bool:
+            def is_known(counts: pb.ListStateResponse) -> bool:
                 return counts.machines == options.nodes and counts.bound >= running
 
-            def settled(counts: pb.ListStateResponse) -> bool:
+            def is_settled(counts: pb.ListStateResponse) -> bool:
                 return counts.bound == options.pods
 
             progress("starting the bridge")
-            start = await _phase(stack, solver, stack.start_bridge, known)
+            start = await _phase(stack, solver, stack.start_bridge, is_known)
             progress(f"binding {options.pending:,} pods")
-            burst = await _phase(stack, solver, _nothing, settled)
+            burst = await _phase(stack, solver, _nothing, is_settled)
             progress("restarting the solver")
             stack.solver.signal(signal.SIGKILL)
             await stack.solver.wait()
             await stack.start_solver()
-            replay = await _phase(stack, solver, _nothing, settled)
+            replay = await _phase(stack, solver, _nothing, is_settled)
     objects = options.nodes + options.pods
     for phase, reader in ((start, "bridge"), (replay, "solver")):
         # Other processes share the cores: what the reader could do with one of its own.

@@ -94,7 +94,7 @@ class SteppedCluster:
         """Let the bridge see what has changed in the cluster."""
         self.state.nodes_changed(_changes(self._nodes, Node))
         self.state.pods_changed(_changes(self._pods, Pod))
-        self._metrics.take(_changes(self._reports, NodeMetric))
+        self._metrics.take_changes(_changes(self._reports, NodeMetric))
 
     def _bind(self) -> int:
         """Carry out the bindings that the bridge asks for; returns how many."""
@@ -110,5 +110,5 @@ class SteppedCluster:
 
 
 def _changes(follower: Follower, kind: type[T]) -> Sequence[Change[T]]:
-    _, changes = follower.take()
+    _, changes = follower.take_changes()
     return [Change(record.uid, None if gone else decode_object(record.raw, kind)) for gone, record in changes]

@@ -42,7 +42,7 @@ def print_workloads(report: dict[str, Any], console: Console) -> None:
                 ),
                 f"{rounds['certified']}/{rounds['count']}" if rounds["count"] else "-",
                 "-" if rounds["gap"] is None else f"{rounds['gap']:.3%}",
-                _broken(part.get("brokenRules")),
+                _format_broken(part.get("brokenRules")),
             )
     console.print(table)
     for line in _shares_of_bindings_only(report["results"]):
@@ -63,7 +63,7 @@ def _shares_of_bindings_only(results: list[dict[str, Any]]) -> Iterator[str]:
             most = best.get((str(result["workload"]), str(result["params"]), part["name"]))
             if not most or part.get("scheduler") != "poseidon":
                 continue
-            shares = paired_shares(part["allPodsPerSecond"], most["allPodsPerSecond"])
+            shares = compute_paired_shares(part["allPodsPerSecond"], most["allPodsPerSecond"])
             if not shares:
                 continue
             server = part.get("server") or "as fast as it can be"
@@ -85,7 +85,7 @@ def _shares_of_bindings_only(results: list[dict[str, Any]]) -> Iterator[str]:
             yield f"  of the other's run: {_processor_seconds(most)}"
 
 
-def paired_shares(rates: Sequence[float | None], others: Sequence[float | None]) -> list[float]:
+def compute_paired_shares(rates: Sequence[float | None], others: Sequence[float | None]) -> list[float]:
     """Return what share each of ``rates`` is of its counterpart among ``others``, sorted; None is left out."""
     return sorted(
         rate / other for rate, other in zip(rates, others, strict=True) if rate is not None and other
@@ -99,7 +99,7 @@ def _processor_seconds(part: dict[str, Any]) -> str:
     return ", ".join(f"{name} {median(run.get(name, 0.0) for run in runs):.2f}" for name in names)
 
 
-def _broken(rules: dict[str, int] | None) -> str:
+def _format_broken(rules: dict[str, int] | None) -> str:
     if rules is None:
         return "-"
     return ", ".join(f"{name} {count:,}" for name, count in rules.items()) or "none"

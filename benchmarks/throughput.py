@@ -76,7 +76,7 @@ def _run(scenario: Scenario, cluster: list[Event], bursts: int) -> list[BurstRun
     events = (next_burst(scenario, number) if number else task_events(scenario) for number in range(bursts))
     configuration = CoreConfiguration(spread=SYSTEM_DEFAULTS if scenario.owners else ())
     runs = run_bursts(cluster, events, solver, configuration)
-    done = [(run, *solver.take()) for run in runs]
+    done = [(run, *solver.take_networks()) for run in runs]
     return [
         BurstRun(run, len(networks), seconds, bare_seconds(networks, plain))
         for run, networks, seconds in done

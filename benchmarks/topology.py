@@ -57,7 +57,7 @@ def measure_topology(options: TopologyOptions, *, progress: Callable[[str], None
     cases = []
     for problem in _problems(options):
         progress(problem.name)
-        cases.append(_measured(problem, options.runs))
+        cases.append(_measure(problem, options.runs))
     rounds = RoundOptions(
         options.nodes, options.pods, options.groups, options.others, options.runs, options.seed
     )
@@ -70,7 +70,7 @@ def measure_topology(options: TopologyOptions, *, progress: Callable[[str], None
     }
 
 
-def _measured(problem: Problem, runs: int) -> dict[str, object]:
+def _measure(problem: Problem, runs: int) -> dict[str, object]:
     solver = ExactSolver()
     seconds = []
     for number in range(runs + 1):

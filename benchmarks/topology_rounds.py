@@ -83,7 +83,7 @@ def measure_rounds(options: RoundOptions, *, progress: Callable[[str], None]) ->
     with contextlib.closing(ProcessSolver()) as solver:
         for name, events in cases.items():
             progress(name)
-            found.append({"name": name, **_measured(solver, cluster, events, options.runs)})
+            found.append({"name": name, **_measure(solver, cluster, events, options.runs)})
     return found
 
 
@@ -115,7 +115,7 @@ def _group(name: str, size: int, constraints: dict[str, dict[str, object]]) -> I
     yield TasksSubmitted(MEMBER, names, job=name, names=names)
 
 
-def _measured(solver: Solver, cluster: list[Event], events: list[Event], runs: int) -> dict[str, object]:
+def _measure(solver: Solver, cluster: list[Event], events: list[Event], runs: int) -> dict[str, object]:
     """One round per run on a fresh scheduler; the first run warms up."""
     configuration = CoreConfiguration(overlays=(WeightedModel(load_model("topology", {})),))
     sizes = {event.job.id: event.job.min_members for event in events if isinstance(event, JobDefined)}

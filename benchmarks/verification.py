@@ -16,12 +16,12 @@ Object = dict[str, Any]
 Labels = Mapping[str, str]
 
 
-def broken_rules(objects: Iterable[Object], node_of: Mapping[str, str]) -> dict[str, int]:
+def count_broken_rules(objects: Iterable[Object], node_of: Mapping[str, str]) -> dict[str, int]:
     """Count pods per broken rule. ``node_of``: node by ``namespace/name`` of all pods that have one."""
     check = _Check(objects, node_of)
     broken: Counter[str] = Counter()
     for uid, node in node_of.items():
-        for rule in check.broken_by(check.pods[uid], check.labels[node]):
+        for rule in check.iter_broken(check.pods[uid], check.labels[node]):
             broken[rule] += 1
     return dict(broken)
 
@@ -55,28 +55,28 @@ class _Check:
             for pair in _labels(pod).items():
                 self._groups_with[pair].add(group)
 
-    def broken_by(self, pod: Object, node: Labels) -> Iterable[str]:
+    def iter_broken(self, pod: Object, node: Labels) -> Iterable[str]:
         """Names of the rules that a pod breaks on a node."""
         spec, affinity = pod["spec"], pod["spec"].get("affinity", {})
-        if not self._selected(spec, node):
+        if not self._selects(spec, node):
             yield "node affinity"
         if not all(self._reachable(pod, volume, node) for volume in spec.get("volumes", ())):
             yield "volume"
-        for term in _required(affinity, "podAffinity"):
+        for term in _list_required(affinity, "podAffinity"):
             others, anywhere, own = self._others(pod, term, node)
             if not others and not (own and not anywhere):
                 yield "affinity"
-        for term in _required(affinity, "podAntiAffinity"):
+        for term in _list_required(affinity, "podAntiAffinity"):
             others, _, _ = self._others(pod, term, node)
             if others and term["topologyKey"] in node:
                 yield "anti-affinity"
         for constraint in spec.get("topologySpreadConstraints", ()):
-            if constraint["whenUnsatisfiable"] == "DoNotSchedule" and self._skewed(pod, constraint, node):
+            if constraint["whenUnsatisfiable"] == "DoNotSchedule" and self._is_skewed(pod, constraint, node):
                 yield "topology spread"
         if any("namespaces" in term or "namespaceSelector" in term for term in _all_terms(affinity)):
             yield "unchecked"
 
-    def _selected(self, spec: Object, node: Labels) -> bool:
+    def _selects(self, spec: Object, node: Labels) -> bool:
         wanted: Labels = spec.get("nodeSelector", {})
         required = spec.get("affinity", {}).get("nodeAffinity", {})
         selector = required.get("requiredDuringSchedulingIgnoredDuringExecution")
@@ -100,7 +100,7 @@ class _Check:
         here = counts[node.get(term["topologyKey"], "")] if term["topologyKey"] in node else 0
         return here - own, counts.total() - own, own
 
-    def _skewed(self, pod: Object, constraint: Object, node: Labels) -> bool:
+    def _is_skewed(self, pod: Object, constraint: Object, node: Labels) -> bool:
         key = constraint["topologyKey"]
         if key not in node:
             return True
@@ -113,7 +113,7 @@ class _Check:
         text = json.dumps([key, spec["nodeSelector"], spec["affinity"].get("nodeAffinity")], sort_keys=True)
         if text not in self._eligible:
             self._eligible[text] = {
-                node[key] for node in self.labels.values() if key in node and self._selected(spec, node)
+                node[key] for node in self.labels.values() if key in node and self._selects(spec, node)
             }
         return self._eligible[text]
 
@@ -139,12 +139,12 @@ class _Check:
         return self._groups
 
 
-def _required(affinity: Object, kind: str) -> list[Object]:
+def _list_required(affinity: Object, kind: str) -> list[Object]:
     return list(affinity.get(kind, {}).get("requiredDuringSchedulingIgnoredDuringExecution", ()))
 
 
 def _all_terms(affinity: Object) -> list[Object]:
-    return _required(affinity, "podAffinity") + _required(affinity, "podAntiAffinity")
+    return _list_required(affinity, "podAffinity") + _list_required(affinity, "podAntiAffinity")
 
 
 def _labels(obj: Object) -> dict[str, str]:

@@ -66,7 +66,7 @@ def _unread(model: CostModel) -> Iterator[str]:
         field, known = _closest(name.removeprefix("uses_"), _FIELDS, NEAR), _closest(name, _KNOWN, VERY_NEAR)
         value = getattr(model, name, None) if (field or known) and not former else None
         if former or (field and _reads_like(value, field)):
-            remedy = FORMER.get(name) or _written(field)
+            remedy = FORMER.get(name) or _format_field(field)
         elif known and (callable(value) or isinstance(value, (Needs, Promises))):
             remedy = known
         else:
@@ -86,7 +86,7 @@ def _reads_like(value: object, field: str) -> bool:
     return isinstance(value, (tuple, list, set, frozenset)) and all(isinstance(text, str) for text in value)
 
 
-def _written(field: str) -> str:
+def _format_field(field: str) -> str:
     """How a field is declared; "": whatever it is."""
     default, declared = _FIELDS.get(field, (None, Needs))
     value = "..." if default is None else f"{field}={'True' if default is False else '...'}"

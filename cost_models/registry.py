@@ -30,12 +30,12 @@ class UnknownModelError(LookupError):
     """No installed package provides a model of that name; the message lists those that exist."""
 
 
-def _installed() -> Mapping[str, EntryPoint]:
+def _list_installed() -> Mapping[str, EntryPoint]:
     """Entry points by name; of two with one name the one from the package first in the alphabet counts."""
-    return _found_in(tuple((folder, _changed(folder)) for folder in sys.path))
+    return _find_entry_points(tuple((folder, _get_change_time(folder)) for folder in sys.path))
 
 
-def _changed(folder: str) -> int:
+def _get_change_time(folder: str) -> int:
     """When something was last installed in a folder or removed from it, in nanoseconds; 0: never, there is none."""
     try:
         return Path(folder).stat().st_mtime_ns
@@ -44,7 +44,7 @@ def _changed(folder: str) -> int:
 
 
 @lru_cache(maxsize=1)
-def _found_in(folders: tuple[tuple[str, int], ...]) -> Mapping[str, EntryPoint]:  # noqa: ARG001 - what is remembered
+def _find_entry_points(folders: tuple[tuple[str, int], ...]) -> Mapping[str, EntryPoint]:  # noqa: ARG001 - what is remembered
     """Read the metadata of all packages in ``sys.path``, which takes some milliseconds with a hundred of them."""
     found = sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value), reverse=True)
     return MappingProxyType({point.name: point for point in found})
@@ -56,9 +56,9 @@ def available() -> dict[str, Kind]:
     Those that cannot be imported are left out, so that they do not keep others from being used.
     """
     kinds: dict[str, Kind] = {}
-    for name, point in sorted(_installed().items()):
+    for name, point in sorted(_list_installed().items()):
         with suppress(ModelDeclarationError):
-            kinds[name] = _imported(point).kind
+            kinds[name] = _import(point).kind
     return kinds
 
 
@@ -68,13 +68,13 @@ def model_class(name: str) -> Any:
     Raises ``UnknownModelError`` if nothing of that name is installed, ``ModelDeclarationError`` if it cannot be
     imported or is of no kind.
     """
-    installed = _installed()
+    installed = _list_installed()
     if name not in installed:
         raise UnknownModelError(f"no cost model {name!r} is installed; known: {', '.join(sorted(installed))}")
-    return _imported(installed[name])
+    return _import(installed[name])
 
 
-def _imported(point: EntryPoint) -> Any:
+def _import(point: EntryPoint) -> Any:
     try:
         found = point.load()
     except Exception as error:

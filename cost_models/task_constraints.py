@@ -44,7 +44,7 @@ class TaskConstraint(Protocol):
         """Return an independent copy."""
         ...
 
-    def saved(self) -> Arrays:
+    def save(self) -> Arrays:
         """What it says now, as arrays of numbers, truth values or text, so that a saved round can be run again."""
         ...
 
@@ -64,7 +64,7 @@ class ConstrainingModel(CostModel, Protocol):
 
     @staticmethod
     def restore_constraint(arrays: Arrays, kinds: int, machines: int) -> TaskConstraint:
-        """What ``saved`` gave, a constraint again; raises `MalformedConstraintError` or ``KeyError`` if it is none."""
+        """What ``save`` gave, a constraint again; raises `MalformedConstraintError` or ``KeyError`` if it is none."""
         ...
 
 

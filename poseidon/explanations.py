@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from protos.conventions.command_line import counted_feasible
+from protos.conventions.command_line import format_feasible
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 
@@ -135,7 +135,7 @@ def _unknown(node: str) -> PodStanding:
 def headline(explanation: PodExplanation) -> tuple[str, ...]:
     """Return what becomes of a pod and how many nodes are feasible, in sentences."""
     feasible, total = sum(each.feasible for each in explanation.nodes.values()), len(explanation.nodes)
-    counted = counted_feasible(feasible, total, "node")
+    counted = format_feasible(feasible, total, "node")
     name, standing = explanation.pod, explanation.standing
     if standing is None:
         where = f"runs on {explanation.node}" if explanation.node else "waits for a node"

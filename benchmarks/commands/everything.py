@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from benchmarks.everything import Plan
 
 
-def _made(_context: click.Context, _option: click.Parameter, folder: Path | None) -> Path | None:
+def _make_folder(_context: click.Context, _option: click.Parameter, folder: Path | None) -> Path | None:
     """Refuse a folder that cannot be made before anything is measured for it."""
     if folder is not None:
         try:
@@ -32,7 +32,7 @@ def _made(_context: click.Context, _option: click.Parameter, folder: Path | None
 SAVE_FOLDER = click.option(
     "--save",
     type=click.Path(file_okay=False, path_type=Path),
-    callback=_made,
+    callback=_make_folder,
     help="Also write the JSON into this folder.",
 )
 SEED = click.option("--seed", default=1, show_default=True)

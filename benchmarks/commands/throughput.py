@@ -116,16 +116,17 @@ def policies(
     save: Path | None,
 ) -> None:
     """Tasks placed per second under each base policy, snapshot to deltas, by the core alone."""
-    from benchmarks.policies import installed, measure_policies
+    from benchmarks.policies import list_installed, measure_policies
     from benchmarks.scenario import Scenario
 
-    unknown = sorted(set(policy) - set(installed()))
+    unknown = sorted(set(policy) - set(list_installed()))
     if unknown:
         raise click.BadParameter(
-            f"{unknown[0]!r} is no base policy; use one of: {', '.join(installed())}", param_hint="--policy"
+            f"{unknown[0]!r} is no base policy; use one of: {', '.join(list_installed())}",
+            param_hint="--policy",
         )
     scenarios = [Scenario(nodes, tasks, classes, each, seed) for each in fill]
-    report = measure_policies(scenarios, policy or installed(), runs=runs, progress=progress())
+    report = measure_policies(scenarios, policy or list_installed(), runs=runs, progress=progress())
     emit({"kind": "policies", **report}, output, save)
 
 

@@ -46,7 +46,7 @@ Comparator = Callable[[Contest], Outcome]
 """Places the tasks of a contest; raises ``NotMeasuredError``."""
 
 
-def judged(name: str, contest: Contest, outcome: Outcome) -> dict[str, Any]:
+def judge(name: str, contest: Contest, outcome: Outcome) -> dict[str, Any]:
     """Return what reports are made of: rate and quality."""
     quality = placement_quality(contest.problem, outcome.placed)
     return {

@@ -60,7 +60,7 @@ FAMILIES: dict[str, tuple[int, int]] = {"typical": (6, 20), "coarse": (3, 6)}
 MOST_TASKS = 60
 
 
-def overloaded_instance(rng: np.random.Generator, family: str) -> PlacementProblem:
+def draw_overloaded_instance(rng: np.random.Generator, family: str) -> PlacementProblem:
     """A small instance with more work than room: 2-8 machines, 8-60 tasks, three resources, equal priority and age.
 
     Classes of 1 to 8 tasks. A task's main request is drawn log-uniformly from a range of 1 to 10, the two others are

@@ -24,18 +24,18 @@ class PerTask:
     arcs: int
 
 
-def solved_per_task(
+def solve_per_task(
     problem: MoveProblem, columns: MoveColumns, extra_price: int, solver: Solver, *, grouped: bool
 ) -> PerTask:
     """Build and solve the network of every task that runs: it stays, or goes through its class to a machine."""
     began = perf_counter()
-    network = _built(problem, columns, extra_price, grouped)
+    network = _build(problem, columns, extra_price, grouped)
     flows = solver.solve(network).flows
     cost = int((flows * network.costs).sum())
     return PerTask(problem.cost_now() - cost, perf_counter() - began, len(network.tails))
 
 
-def _built(problem: MoveProblem, columns: MoveColumns, extra_price: int, grouped: bool) -> FlowProblem:
+def _build(problem: MoveProblem, columns: MoveColumns, extra_price: int, grouped: bool) -> FlowProblem:
     row, home, cost = (
         np.repeat(each, problem.home_count)
         for each in (problem.home_row, problem.home_machine, problem.home_cost)

@@ -14,7 +14,7 @@ from cost_models.interface import Bool, Float64, Int64
 
 def place_pod_by_pod(site: Site, application: Application, order: list[str], weight: int) -> Int64:
     """Machine of each pod, replicas of a workload side by side in declared order; -1: no place."""
-    free, between = site.free.copy(), site.between()
+    free, between = site.free.copy(), site.get_zone_costs()
     first = np.cumsum(application.replicas) - application.replicas
     machine = np.full(int(application.replicas.sum()), -1, dtype=np.int64)
     on_machine = np.zeros((application.workloads, len(site.zone)), dtype=np.int64)
@@ -26,7 +26,7 @@ def place_pod_by_pod(site: Site, application: Application, order: list[str], wei
             fits = (free >= request[workload]).all(axis=1) & allowed
             if not fits.any():
                 continue
-            score = base_score(free - request[workload]) + weight * _normalised(cost, fits)
+            score = base_score(free - request[workload]) + weight * _normalise(cost, fits)
             best = int(np.argmax(np.where(fits, score, -np.inf)))
             machine[first[workload] + replica] = best
             free[best] -= request[workload]
@@ -53,7 +53,7 @@ def network_cost(
 
 def total_cost(site: Site, application: Application, machine: Int64) -> int:
     """What all pairs of a pod and one that it depends on cost together: 0 on one machine, 1 in one zone."""
-    between = site.between()
+    between = site.get_zone_costs()
     workload = np.repeat(np.arange(application.workloads), application.replicas)
     total = 0
     for source, target in application.edges.tolist():
@@ -68,7 +68,7 @@ def total_cost(site: Site, application: Application, machine: Int64) -> int:
 
 def violations(site: Site, application: Application, machine: Int64) -> int:
     """Pairs of pods, not in one zone, whose cost exceeds the limit of their dependency."""
-    between = site.between()
+    between = site.get_zone_costs()
     workload = np.repeat(np.arange(application.workloads), application.replicas)
     found = 0
     for source, target in application.edges.tolist():
@@ -104,7 +104,7 @@ def base_score(left: Int64) -> Float64:
     return np.clip(100.0 - raw / 12.5, 0.0, 100.0)
 
 
-def _normalised(cost: Int64, fits: Bool) -> Float64:
+def _normalise(cost: Int64, fits: Bool) -> Float64:
     least, most = int(cost[fits].min()), int(cost[fits].max())
     if least == most:
         return np.full(len(cost), 0.0 if most == 0 else 100.0)

@@ -47,32 +47,32 @@ def full_network(problem: PlacementProblem) -> Network:
     return build_network(residual, columns, penalties, machine_units(residual, residual.active()))
 
 
-def per_class(contest: Contest, solver: Solver, limit: int) -> Outcome:
+def solve_per_class(contest: Contest, solver: Solver, limit: int) -> Outcome:
     """The full network of classes, solved at once."""
     problem = contest.problem
-    _bound_arcs(problem.classes * problem.machines, limit)
+    _limit_arcs(problem.classes * problem.machines, limit)
     begin = time.process_time()
     network = full_network(problem)
-    _bound_arcs(len(network.problem.tails), limit)
+    _limit_arcs(len(network.problem.tails), limit)
     solution = solver.solve(network.problem)
     flow = solution.flows[network.blocks[0]]
     used = flow > 0
     proposed = Assignments(network.columns.cls[used], network.columns.machine[used], flow[used])
-    return _finished(problem, proposed, begin, solution, len(network.problem.tails))
+    return _finish(problem, proposed, begin, solution, len(network.problem.tails))
 
 
-def per_task(contest: Contest, solver: Solver, limit: int) -> Outcome:
+def solve_per_task(contest: Contest, solver: Solver, limit: int) -> Outcome:
     """The network with a node per task, as schedulers without equivalence classes build it."""
     problem = contest.problem
     tasks = np.repeat(np.arange(problem.classes), problem.counts.sum(axis=1))
-    _bound_arcs(len(tasks) * problem.machines, limit)
+    _limit_arcs(len(tasks) * problem.machines, limit)
     begin = time.process_time()
     flow_problem, task, machine = _task_network(problem, tasks)
     solution = solver.solve(flow_problem)
     used = solution.flows[: len(task)] > 0
     key, count = np.unique(tasks[task[used]] * problem.machines + machine[used], return_counts=True)
     proposed = Assignments(*np.divmod(key, problem.machines), count.astype(np.int64))
-    return _finished(problem, proposed, begin, solution, len(flow_problem.tails))
+    return _finish(problem, proposed, begin, solution, len(flow_problem.tails))
 
 
 def _task_network(problem: PlacementProblem, tasks: Int64) -> tuple[FlowProblem, Int64, Int64]:
@@ -116,7 +116,7 @@ def _task_network(problem: PlacementProblem, tasks: Int64) -> tuple[FlowProblem,
     return flow_problem, task, machine
 
 
-def _finished(
+def _finish(
     problem: PlacementProblem, proposed: Assignments, begin: float, solution: FlowSolution, arcs: int
 ) -> Outcome:
     residual = Residual(problem)
@@ -127,7 +127,7 @@ def _finished(
     return Outcome(Assignments.joined(placed), seconds, {"arcs": arcs, "solveSeconds": solution.seconds})
 
 
-def _bound_arcs(arcs: int, limit: int) -> None:
+def _limit_arcs(arcs: int, limit: int) -> None:
     if arcs > limit:
         raise NotMeasuredError(
             f"{arcs:,} arcs, at most {limit:,} are tried; use fewer nodes, tasks or classes"
@@ -138,17 +138,19 @@ def network_comparators() -> dict[str, Comparator]:
     """Comparators by name; SciPy's only where it is installed."""
     found: dict[str, Comparator] = {
         "full network per class, OR-Tools": partial(
-            per_class, solver=OrToolsSolver(), limit=MOST_ARCS["ortools"]
+            solve_per_class, solver=OrToolsSolver(), limit=MOST_ARCS["ortools"]
         ),
-        "network per task, OR-Tools": partial(per_task, solver=OrToolsSolver(), limit=MOST_ARCS["ortools"]),
+        "network per task, OR-Tools": partial(
+            solve_per_task, solver=OrToolsSolver(), limit=MOST_ARCS["ortools"]
+        ),
         "full network per class, networkx": partial(
-            per_class, solver=NetworkxSolver(), limit=MOST_ARCS["networkx"]
+            solve_per_class, solver=NetworkxSolver(), limit=MOST_ARCS["networkx"]
         ),
     }
     if importlib.util.find_spec("scipy") is not None:
         from benchmarks.comparators.highs import HighsSolver
 
         found["full network per class, HiGHS"] = partial(
-            per_class, solver=HighsSolver(), limit=MOST_ARCS["highs"]
+            solve_per_class, solver=HighsSolver(), limit=MOST_ARCS["highs"]
         )
     return found

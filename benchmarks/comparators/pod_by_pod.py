@@ -34,12 +34,12 @@ def machines_to_find(machines: int) -> int:
     return max(100, machines * max(5, 50 - machines // 125) // 100)
 
 
-def scored(contest: Contest) -> Outcome:
+def place_by_score(contest: Contest) -> Outcome:
     """Every pod sees every machine; raises ``NotMeasuredError`` for models that look beyond machines and shapes."""
     return _one_by_one(contest, contest.problem.machines)
 
 
-def sampled(contest: Contest) -> Outcome:
+def place_by_sample(contest: Contest) -> Outcome:
     """Every pod sees kube-scheduler's number of feasible machines."""
     return _one_by_one(contest, machines_to_find(contest.problem.machines))
 
@@ -53,7 +53,7 @@ class _State:
     running: Int64
     feasible: np.ndarray[tuple[int, int], np.dtype[np.bool_]]
 
-    def take(self, machine: int, request: Int64) -> None:
+    def book(self, machine: int, request: Int64) -> None:
         """Book a task on both copies of a machine."""
         count = len(self.running) // 2
         for copy in (machine, machine + count):
@@ -75,7 +75,7 @@ def _one_by_one(contest: Contest, wanted: int) -> Outcome:
         start = (start + examined) % problem.machines
         looked += examined
         if found >= 0:
-            state.take(found, problem.requests[shape])
+            state.book(found, problem.requests[shape])
             classes.append(cls)
             machines.append(found)
     seconds = time.process_time() - begin
@@ -160,7 +160,7 @@ def _score(contest: Contest, state: _State, shape: int, batch: ShapeBatch, windo
     return total
 
 
-def kept_rows(contest: Contest) -> Outcome:
+def place_by_kept_rows(contest: Contest) -> Outcome:
     """The round's own costs, kept up to date by one column per placement."""
     problem = contest.problem
     if problem.joint:

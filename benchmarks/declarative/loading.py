@@ -124,7 +124,7 @@ def _templates(path: Path, file: WorkloadFile) -> tuple[dict[str, Template], lis
 def _op_defects(path: Path, file: WorkloadFile) -> Iterator[str]:
     """Templates and numbers that ops name and that do not exist."""
     names = frozenset(file.params)
-    for place, op in _flattened(file.ops, "ops"):
+    for place, op in _flatten(file.ops, "ops"):
         step = op.step
         for field in ("count", "times", "rate"):
             amount = getattr(step, field, None)
@@ -144,11 +144,11 @@ def template_names(given: str | Sequence[str]) -> list[str]:
     return [given] if isinstance(given, str) else list(given)
 
 
-def _flattened(ops: Sequence[Op], place: str) -> Iterator[tuple[str, Op]]:
+def _flatten(ops: Sequence[Op], place: str) -> Iterator[tuple[str, Op]]:
     for number, op in enumerate(ops):
         yield f"{place}[{number}]", op
         if isinstance(op.step, Measure):
-            yield from _flattened(op.step.ops, f"{place}[{number}].measure.ops")
+            yield from _flatten(op.step.ops, f"{place}[{number}].measure.ops")
 
 
 def _amount_expression(text: str, names: frozenset[str]) -> Evaluator:

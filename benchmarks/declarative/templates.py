@@ -84,13 +84,13 @@ def compile_template(manifest: Mapping[str, Any], parameters: frozenset[str]) ->
         filled["spec"] = {"schedulerName": "poseidon", **spec}
     return Template(
         kind=kind,
-        name=_pieces(_quoted(own_name), names - {"name"}) if own_name else (),
-        namespace=_pieces(_quoted(own_namespace), names - {"name", "namespace"}) if own_namespace else (),
+        name=_pieces(_quote(own_name), names - {"name"}) if own_name else (),
+        namespace=_pieces(_quote(own_namespace), names - {"name", "namespace"}) if own_namespace else (),
         pieces=_pieces(json.dumps(filled), names),
     )
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return json.dumps(text)[1:-1]
 
 

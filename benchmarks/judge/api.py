@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from benchmarks.judge.objects import NAMESPACES, Object, named
+from benchmarks.judge.objects import NAMESPACES, Object, make_object
 from poseidon.kube.client.errors import ApiError
 from poseidon.kube.client.media_types import MERGE_PATCH
 from poseidon.kube.client.transport import Transport
@@ -57,7 +57,7 @@ class Api:
     async def prepare(self) -> None:
         """Create the namespaces."""
         for name, labels in NAMESPACES.items():
-            namespace = named("Namespace", name)
+            namespace = make_object("Namespace", name)
             namespace["metadata"]["labels"] = labels
             await self.create([namespace])
 
@@ -87,7 +87,7 @@ class Api:
 
     async def get(self, each: Object) -> Object:
         """An object as it is now."""
-        return _decoded(await self._transport.get(f"{_folder(each)}/{each['metadata']['name']}"))
+        return _decode(await self._transport.get(f"{_folder(each)}/{each['metadata']['name']}"))
 
     async def delete(self, objects: Iterable[Object]) -> None:
         """Delete objects at once; those that are gone are no error."""
@@ -103,16 +103,16 @@ class Api:
 
         await asyncio.gather(*(work() for _ in range(_WORKERS)))
 
-    async def listed(self, kind: str) -> list[Object]:
+    async def list_objects(self, kind: str) -> list[Object]:
         """All objects of a kind, of all namespaces."""
         path = _FOLDERS[kind].replace("/namespaces/{}", "")
-        found = _decoded(await self._transport.get(path))
+        found = _decode(await self._transport.get(path))
         version = found["apiVersion"]
         return [dict(each, apiVersion=version, kind=kind) for each in found["items"]]
 
     async def everything(self) -> list[Object]:
         """All that a plan reads, as ``kubectl get`` would show it."""
-        return [each for kind in _PLANNED for each in await self.listed(kind)]
+        return [each for kind in _PLANNED for each in await self.list_objects(kind)]
 
     async def evict(self, pod: Object) -> None:
         """Ask for a pod to be evicted. Raises ``ApiError`` if a budget forbids it."""
@@ -134,5 +134,5 @@ def _folder(each: Object) -> str:
     return _FOLDERS[each["kind"]].format(each["metadata"].get("namespace", ""))
 
 
-def _decoded(body: bytes) -> Any:
+def _decode(body: bytes) -> Any:
     return msgspec.json.decode(body)

@@ -6,7 +6,7 @@ import asyncio
 from contextlib import suppress
 
 from benchmarks.judge.api import Api
-from benchmarks.judge.objects import Object, named
+from benchmarks.judge.objects import Object, make_object
 from benchmarks.judge.storage import BOUND, DRIVERS
 from poseidon.kube.client.errors import KubeError
 
@@ -25,19 +25,19 @@ async def run_claims(api: Api) -> None:
 async def _settle(api: Api) -> None:
     claims = {
         (each["metadata"]["namespace"], each["metadata"]["name"]): each
-        for each in await api.listed("PersistentVolumeClaim")
+        for each in await api.list_objects("PersistentVolumeClaim")
         if (each.get("status") or {}).get("phase") != "Bound"
     }
     if not claims:
         return
-    for volume in await api.listed("PersistentVolume"):
+    for volume in await api.list_objects("PersistentVolume"):
         given = volume["spec"].get("claimRef") or {}
         claim = claims.pop((given.get("namespace"), given.get("name")), None)
         if claim is not None:
             await _bind(api, claim, volume)
     for claim in claims.values():
         if SELECTED in (claim["metadata"].get("annotations") or {}):
-            await api.create([_provided(claim)])
+            await api.create([_provide(claim)])
 
 
 async def _bind(api: Api, claim: Object, volume: Object) -> None:
@@ -47,9 +47,9 @@ async def _bind(api: Api, claim: Object, volume: Object) -> None:
     await api.patch(volume, {"status": {"phase": "Bound"}}, "/status")
 
 
-def _provided(claim: Object) -> Object:
+def _provide(claim: Object) -> Object:
     metadata, spec = claim["metadata"], claim["spec"]
-    volume = named("PersistentVolume", f"made-{metadata['uid']}")
+    volume = make_object("PersistentVolume", f"made-{metadata['uid']}")
     volume["spec"] = {
         "capacity": spec["resources"]["requests"],
         "accessModes": spec["accessModes"],

@@ -85,7 +85,7 @@ class ControlPlane:
             f"--disable-admission-plugins={_LEFT_OUT_WITH_CONTROLLERS if self._controllers else _LEFT_OUT}",
             _FEATURES,
         )
-        await self._until_ready()
+        await self._wait_until_ready()
         if self._controllers:
             self._run_controllers()
         configuration = self._folder / "scheduler.yaml"
@@ -130,7 +130,7 @@ class ControlPlane:
     async def start_again(self, name: str) -> None:
         """Start a program that was killed, and wait until the API server is ready."""
         self._begin(name)
-        await self._until_ready()
+        await self._wait_until_ready()
 
     def _run(self, name: str, *arguments: str) -> None:
         program = self._where / name
@@ -147,7 +147,7 @@ class ControlPlane:
                 self._commands[name], stdout=log, stderr=log, start_new_session=True
             )
 
-    async def _until_ready(self) -> None:
+    async def _wait_until_ready(self) -> None:
         async with asyncio.timeout(_READY_SECONDS):
             while True:
                 self.check()

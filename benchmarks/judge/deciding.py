@@ -31,7 +31,7 @@ class Decision:
     messages: dict[str, str]
 
 
-async def planned(api: Api) -> Decision:
+async def plan(api: Api) -> Decision:
     """What a plan over the objects of the API server says."""
     with TemporaryDirectory(prefix="poseidon-judge-") as folder:
         path = Path(folder) / "cluster.json"
@@ -51,7 +51,7 @@ async def by_processes(api: Api, stack: Stack, waiting: list[Object], before: in
 
     ``before``: so many bytes the bridge had logged before the first of the pods was created.
     """
-    found = await stack.guard(_settled(api, {key_of(each) for each in waiting}))
+    found = await stack.guard(_wait_until_settled(api, {key_of(each) for each in waiting}))
     with stack.bridge.log.open("rb") as log:
         log.seek(before)
         placed = _PLACED.findall(log.read().decode("utf-8", "replace"))
@@ -61,12 +61,12 @@ async def by_processes(api: Api, stack: Stack, waiting: list[Object], before: in
     return Decision({pod: found.nodes[pod] for pod in order}, found.messages)
 
 
-async def _settled(api: Api, wanted: set[str]) -> Decision:
+async def _wait_until_settled(api: Api, wanted: set[str]) -> Decision:
     clock = asyncio.get_running_loop().time
     last, since = Decision({}, {}), clock()
     async with asyncio.timeout(_SECONDS):
         while True:
-            pods = {key_of(each): each for each in await api.listed("Pod") if key_of(each) in wanted}
+            pods = {key_of(each): each for each in await api.list_objects("Pod") if key_of(each) in wanted}
             now = _standing(pods)
             if now != last or len(now.nodes) + len(now.messages) < len(wanted):
                 last, since = now, clock()
@@ -79,13 +79,13 @@ def _standing(pods: dict[str, Object]) -> Decision:
     nodes = {key: each["spec"]["nodeName"] for key, each in pods.items() if each["spec"].get("nodeName")}
     messages = {}
     for key, each in pods.items():
-        condition = scheduled(each)
+        condition = get_scheduled_condition(each)
         if key not in nodes and condition.get("status") == "False":
             messages[key] = condition.get("message", "")
     return Decision(nodes, messages)
 
 
-def scheduled(pod: Object) -> Object:
+def get_scheduled_condition(pod: Object) -> Object:
     """The pod's condition ``PodScheduled``, empty if it has none."""
     conditions = (pod.get("status") or {}).get("conditions") or ()
     return next((each for each in conditions if each["type"] == "PodScheduled"), {})

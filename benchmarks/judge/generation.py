@@ -7,7 +7,7 @@ import random
 from benchmarks.judge.nodes import random_nodes
 from benchmarks.judge.objects import RandomCluster
 from benchmarks.judge.pods import pod_scaffold, running_pods, waiting_pods
-from benchmarks.judge.storage import storage_scaffold, with_volumes
+from benchmarks.judge.storage import add_volumes, storage_scaffold
 
 
 def random_cluster(seed: int) -> RandomCluster:
@@ -16,5 +16,5 @@ def random_cluster(seed: int) -> RandomCluster:
     nodes = random_nodes(draw)
     waiting = waiting_pods(draw, nodes)
     scaffold = [*pod_scaffold(), *storage_scaffold(draw, nodes)]
-    scaffold += with_volumes(draw, nodes, waiting)
+    scaffold += add_volumes(draw, nodes, waiting)
     return RandomCluster(seed, nodes, scaffold, running_pods(draw, nodes), waiting)

@@ -14,7 +14,7 @@ import random
 from dataclasses import dataclass, field
 
 from benchmarks.judge.api import Api
-from benchmarks.judge.deciding import Decision, scheduled
+from benchmarks.judge.deciding import Decision, get_scheduled_condition
 from benchmarks.judge.objects import JUDGE, Object, RandomCluster, expression, key_of
 from benchmarks.judge.verdicts import Finding, SeedResult, Told
 
@@ -75,14 +75,14 @@ class Judge:
             come = [key]
             while come:
                 first, *come = come
-                if await self._accepted(first, self.decision.nodes[first]):
+                if await self._accepts(first, self.decision.nodes[first]):
                     come, refused = [*refused, *come], []
                 else:
                     refused.append(first)
         return refused
 
-    async def _accepted(self, key: str, node: str) -> bool:
-        pod = _for_judge(self._pods[key])
+    async def _accepts(self, key: str, node: str) -> bool:
+        pod = _prepare_pod(self._pods[key])
         pod["spec"]["schedulingGates"] = [{"name": _GATE}]
         await self.api.create([pod])
         await self.api.patch(pod, {"status": {"nominatedNodeName": node}}, "/status")
@@ -96,7 +96,7 @@ class Judge:
 
     async def _why_not(self, key: str, node: str) -> str:
         """What the scheduler says to the pod if it may use that node alone; it is not left there."""
-        pod = _for_judge(self._pods[key])
+        pod = _prepare_pod(self._pods[key])
         affinity = pod["spec"].setdefault("affinity", {}).setdefault("nodeAffinity", {})
         required = affinity.setdefault(
             "requiredDuringSchedulingIgnoredDuringExecution", {"nodeSelectorTerms": [{}]}
@@ -109,7 +109,7 @@ class Judge:
         await self._reset_claims_of(pod)
         if found["spec"].get("nodeName"):
             return "refused unless it is confined to the node: topology spread"
-        return str(scheduled(found).get("message", "no answer"))
+        return str(get_scheduled_condition(found).get("message", "no answer"))
 
     async def _outcome(self, pod: Object) -> Object:
         """The pod once it has a node or has been refused one."""
@@ -117,7 +117,7 @@ class Judge:
         end = clock() + _ONE_POD_SECONDS
         while True:
             found = await self.api.get(pod)
-            if found["spec"].get("nodeName") or _refused(found) or clock() > end:
+            if found["spec"].get("nodeName") or _is_refused(found) or clock() > end:
                 return found
             await asyncio.sleep(_POLL_SECONDS)
 
@@ -125,8 +125,8 @@ class Judge:
 
     async def _judge_pending(self) -> None:
         left = [key for key in self.decision.messages if not self._pods[key]["spec"].get("schedulingGates")]
-        await self.api.create([_for_judge(self._pods[key]) for key in left])
-        found = await self._settled(set(left))
+        await self.api.create([_prepare_pod(self._pods[key]) for key in left])
+        found = await self._wait_until_settled(set(left))
         for key in left:
             node, theirs = found[key]
             ours = self.decision.messages[key]
@@ -135,16 +135,19 @@ class Judge:
             else:
                 self.result.told.append(Told(key, ours, theirs))
 
-    async def _settled(self, wanted: set[str]) -> dict[str, tuple[str, str]]:
+    async def _wait_until_settled(self, wanted: set[str]) -> dict[str, tuple[str, str]]:
         clock = asyncio.get_running_loop().time
         last: dict[str, tuple[str, str]] = {}
         since, end = clock(), clock() + _PENDING_SECONDS
         while True:
-            pods = {key_of(each): each for each in await self.api.listed("Pod")}
+            pods = {key_of(each): each for each in await self.api.list_objects("Pod")}
             now = {
-                key: (pods[key]["spec"].get("nodeName", ""), str(scheduled(pods[key]).get("message", "")))
+                key: (
+                    pods[key]["spec"].get("nodeName", ""),
+                    str(get_scheduled_condition(pods[key]).get("message", "")),
+                )
                 for key in wanted
-                if pods[key]["spec"].get("nodeName") or _refused(pods[key])
+                if pods[key]["spec"].get("nodeName") or _is_refused(pods[key])
             }
             if now != last:
                 last, since = now, clock()
@@ -158,7 +161,7 @@ class Judge:
         """Put all claims and volumes back to how they were."""
         kinds = ("PersistentVolumeClaim", "PersistentVolume")
         for kind in kinds:
-            await self.api.delete(await self.api.listed(kind))
+            await self.api.delete(await self.api.list_objects(kind))
         await self.api.create([each for each in self.cluster.scaffold if each["kind"] in kinds])
 
     async def _reset_claims_of(self, pod: Object) -> None:
@@ -182,7 +185,7 @@ class Judge:
         names = {(each["metadata"]["namespace"], each["metadata"]["name"]) for each in claims}
         given = [
             each
-            for each in await self.api.listed("PersistentVolume")
+            for each in await self.api.list_objects("PersistentVolume")
             if ((ref := each["spec"].get("claimRef") or {}).get("namespace"), ref.get("name")) in names
         ]
         await self.api.delete([*claims, *given])
@@ -191,12 +194,12 @@ class Judge:
         await self.api.create([*claims, *(each for each in volumes if each["metadata"]["name"] in made)])
 
 
-def _for_judge(pod: Object) -> Object:
+def _prepare_pod(pod: Object) -> Object:
     twin = copy.deepcopy(pod)
     twin["spec"]["schedulerName"] = JUDGE
     return twin
 
 
-def _refused(pod: Object) -> bool:
-    condition = scheduled(pod)
+def _is_refused(pod: Object) -> bool:
+    condition = get_scheduled_condition(pod)
     return condition.get("status") == "False" and condition.get("reason") != "SchedulingGated"

@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 from benchmarks.judge.api import Api
-from benchmarks.judge.objects import HOSTNAME, Object, named
+from benchmarks.judge.objects import HOSTNAME, Object, make_object
 from poseidon.kube.client.errors import ApiError, KubeError
 
 LEASES = "kube-node-lease"
@@ -47,7 +47,7 @@ class Kubelets:
             await asyncio.sleep(_LEASE_SECONDS)
 
     async def _report_ready(self, name: str) -> None:
-        node = await self._api.get(named("Node", name))
+        node = await self._api.get(make_object("Node", name))
         ready = next(each for each in node["status"]["conditions"] if each["type"] == "Ready")
         if ready["status"] != "True":
             await self._api.patch(node, {"status": {"conditions": [_ready()]}}, "/status")
@@ -56,7 +56,7 @@ class Kubelets:
         clock = asyncio.get_running_loop().time
         while True:
             with suppress(KubeError):
-                for pod in await self._api.listed("Pod"):
+                for pod in await self._api.list_objects("Pod"):
                     if pod["spec"].get("nodeName", "") in set(self.names) - self.silent:
                         await self._keep(pod, clock())
             await asyncio.sleep(_LOOK_SECONDS)
@@ -73,7 +73,7 @@ class Kubelets:
                 await self._api.patch(pod, {"status": _running(pod)}, "/status")
 
     def _node(self, name: str) -> Object:
-        node = named("Node", name)
+        node = make_object("Node", name)
         node["metadata"]["labels"] = {HOSTNAME: name}
         offered = {"cpu": self._cpu, "memory": "8Gi", "pods": "20"}
         node["status"] = {"capacity": offered, "allocatable": offered, "conditions": [_ready()]}
@@ -81,7 +81,7 @@ class Kubelets:
 
 
 def _lease(name: str) -> Object:
-    lease = named("Lease", name, "coordination.k8s.io/v1")
+    lease = make_object("Lease", name, "coordination.k8s.io/v1")
     lease["metadata"]["namespace"] = LEASES
     lease["spec"] = {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": _now()}
     return lease

@@ -9,7 +9,7 @@ from collections import Counter
 
 from benchmarks.judge.api import Api
 from benchmarks.judge.kubelets import Kubelets
-from benchmarks.judge.objects import named
+from benchmarks.judge.objects import make_object
 from benchmarks.judge.scenario_parts import (
     NAMESPACE,
     ScenarioError,
@@ -18,7 +18,7 @@ from benchmarks.judge.scenario_parts import (
     places_of,
     pods_of,
     runs,
-    until,
+    wait_until,
 )
 
 _PODS, _LEAST = 12, 11
@@ -28,34 +28,34 @@ async def rescheduling(api: Api, kubelets: Kubelets) -> str:
     """Pods that crowd on the only node that took them move once others do: within a budget, until all is settled."""
     first, *others = kubelets.names
     for name in others:
-        await api.patch(named("Node", name), {"spec": {"unschedulable": True}})
-    budget = named("PodDisruptionBudget", "web", "policy/v1")
+        await api.patch(make_object("Node", name), {"spec": {"unschedulable": True}})
+    budget = make_object("PodDisruptionBudget", "web", "policy/v1")
     budget["metadata"]["namespace"] = NAMESPACE
     budget["spec"] = {"minAvailable": _LEAST, "selector": {"matchLabels": {"app": "web"}}}
     await api.create([deployment("web", _PODS), budget])
-    await until(f"{_PODS} pods run", lambda: runs(api, "web", _PODS))
+    await wait_until(f"{_PODS} pods run", lambda: runs(api, "web", _PODS))
     for name in others:
-        await api.patch(named("Node", name), {"spec": {"unschedulable": False}})
+        await api.patch(make_object("Node", name), {"spec": {"unschedulable": False}})
     allowing = {"metadata": {"labels": {"firmament.io/reschedule": "allow"}}}
-    await api.patch(named("Namespace", NAMESPACE), allowing)
-    moving = asyncio.create_task(_rescheduled(api))
+    await api.patch(make_object("Namespace", NAMESPACE), allowing)
+    moving = asyncio.create_task(_reschedule(api))
     least = _PODS
     while not moving.done():
         least = min(least, sum(map(is_available, await pods_of(api, "web"))))
         await asyncio.sleep(0.1)
     results = moving.result()
-    await until(f"{_PODS} pods run", lambda: runs(api, "web", _PODS))
+    await wait_until(f"{_PODS} pods run", lambda: runs(api, "web", _PODS))
     places = Counter((await places_of(api, "web")).values())
     if set(results) != {"moved"} or max(places.values()) > places.total() // len(kubelets.names) + 1:
         raise ScenarioError(f"moves ended as {dict(results)}, and pods are on {dict(places)}")
     if least < _LEAST:
         raise ScenarioError(f"only {least} pods were available, the budget asks for {_LEAST}")
-    again = await _rescheduled(api)
+    again = await _reschedule(api)
     if again:
         raise ScenarioError(f"settled pods moved again: {dict(again)}")
-    freed = await _rescheduled(api, "--objective", "free-nodes", "--node", first)
-    await until(f"{_PODS} pods run", lambda: runs(api, "web", _PODS))
-    node = await api.get(named("Node", first))
+    freed = await _reschedule(api, "--objective", "free-nodes", "--node", first)
+    await wait_until(f"{_PODS} pods run", lambda: runs(api, "web", _PODS))
+    node = await api.get(make_object("Node", first))
     if first in (await places_of(api, "web")).values() or not node["spec"].get("unschedulable"):
         raise ScenarioError(f"{first} was not freed: {dict(freed)}")
     return (
@@ -64,7 +64,7 @@ async def rescheduling(api: Api, kubelets: Kubelets) -> str:
     )
 
 
-async def _rescheduled(api: Api, *more: str) -> Counter[str]:
+async def _reschedule(api: Api, *more: str) -> Counter[str]:
     """Run the command; how often moves ended how."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "poseidon", "reschedule", "--kubeconfig", str(api.kubeconfig)),

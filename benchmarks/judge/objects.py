@@ -54,7 +54,7 @@ def some(draw: random.Random, items: Sequence[Item], most: int) -> list[Item]:
     return draw.sample(list(items), draw.randint(1, min(most, len(items))))
 
 
-def named(kind: str, name: str, version: str = "v1", **content: Any) -> Object:
+def make_object(kind: str, name: str, version: str = "v1", **content: Any) -> Object:
     """An object without a namespace."""
     return dict(content, apiVersion=version, kind=kind, metadata={"name": name})
 

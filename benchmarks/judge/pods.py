@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import random
 
-from benchmarks.judge.objects import APPS, GPU, HOSTNAME, NAMESPACES, OURS, TIERS, Object, chance, named
+from benchmarks.judge.objects import APPS, GPU, HOSTNAME, NAMESPACES, OURS, TIERS, Object, chance, make_object
 from benchmarks.judge.rules import node_rules, pod_rules
 
 IMAGE = "registry.example/app:1"
@@ -17,10 +17,10 @@ PRIORITIES = {"lowest": 0, "low": 10, "middle": 100, "high": 1000}
 def pod_scaffold() -> list[Object]:
     """What pods refer to, beside storage."""
     classes = [
-        named("PriorityClass", name, "scheduling.k8s.io/v1", value=value, preemptionPolicy="Never")
+        make_object("PriorityClass", name, "scheduling.k8s.io/v1", value=value, preemptionPolicy="Never")
         for name, value in PRIORITIES.items()
     ]
-    sandboxed = named(
+    sandboxed = make_object(
         "RuntimeClass", "sandboxed", "node.k8s.io/v1", handler="sandbox", overhead={"podFixed": OVERHEAD}
     )
     return [*classes, sandboxed]
@@ -102,7 +102,7 @@ def _spec(draw: random.Random, cpu: int, *, plain: bool) -> Object:
     if plain:
         return spec
     if chance(draw, 0.1):
-        container["resources"] = _with(container["resources"], {GPU: str(draw.choice((1, 1, 2)))})
+        container["resources"] = _add_extended(container["resources"], {GPU: str(draw.choice((1, 1, 2)))})
     if chance(draw, 0.08):
         rule = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [42]}}
         container |= {"restartPolicy": "Never", "restartPolicyRules": [rule]}
@@ -123,7 +123,7 @@ def _requests(draw: random.Random, cpu: int) -> Object:
     return {"cpu": f"{cpu}m", "memory": f"{draw.choice((64, 256, 1024, 3000))}Mi"}
 
 
-def _with(resources: Object, extended: Object) -> Object:
+def _add_extended(resources: Object, extended: Object) -> Object:
     return {"requests": {**resources["requests"], **extended}, "limits": extended}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from benchmarks.judge.api import Api
 from benchmarks.judge.kubelets import ENDS_AFTER
-from benchmarks.judge.objects import HOSTNAME, OURS, Object, expression, named
+from benchmarks.judge.objects import HOSTNAME, OURS, Object, expression, make_object
 
 NAMESPACE = "red"
 _SECONDS, _POLL_SECONDS = 90.0, 0.2
@@ -29,7 +29,7 @@ def template(app: str, **spec: object) -> Object:
     return {"metadata": {"labels": {"app": app}}, "spec": {**pod, "containers": [container], **spec}}
 
 
-def sized(name: str, level: str, scheduler: str, node: str, many: int, ends: int = 0) -> Object:
+def make_sized_pod(name: str, level: str, scheduler: str, node: str, many: int, ends: int = 0) -> Object:
     """A pod of one in ``many`` parts of a node with 4 cores, and confined to it."""
     pod = dict(template(f"{scheduler}-{many}"), apiVersion="v1", kind="Pod")
     pod["metadata"] |= {
@@ -49,7 +49,7 @@ def sized(name: str, level: str, scheduler: str, node: str, many: int, ends: int
 
 def deployment(app: str, replicas: int, **more: object) -> Object:
     """A Deployment of such pods."""
-    made = named("Deployment", app, "apps/v1")
+    made = make_object("Deployment", app, "apps/v1")
     made["metadata"]["namespace"] = NAMESPACE
     selector = {"matchLabels": {"app": app}}
     made["spec"] = {"replicas": replicas, "selector": selector, "template": template(app), **more}
@@ -71,7 +71,7 @@ def stateful_set(app: str, replicas: int) -> Object:
 
 def disks(nodes: tuple[str, ...]) -> list[Object]:
     """A class of local volumes, and one volume on each of some nodes."""
-    disks = named(
+    disks = make_object(
         "StorageClass",
         "disks",
         "storage.k8s.io/v1",
@@ -80,7 +80,7 @@ def disks(nodes: tuple[str, ...]) -> list[Object]:
     )
     made = [disks]
     for name in nodes:
-        volume = named("PersistentVolume", f"disk-{name}")
+        volume = make_object("PersistentVolume", f"disk-{name}")
         at = {"nodeSelectorTerms": [{"matchExpressions": [expression(HOSTNAME, "In", name)]}]}
         volume["spec"] = {
             "capacity": {"storage": "1Gi"},
@@ -96,7 +96,9 @@ def disks(nodes: tuple[str, ...]) -> list[Object]:
 
 async def pods_of(api: Api, app: str) -> list[Object]:
     """The pods of an application."""
-    return [each for each in await api.listed("Pod") if each["metadata"].get("labels", {}).get("app") == app]
+    return [
+        each for each in await api.list_objects("Pod") if each["metadata"].get("labels", {}).get("app") == app
+    ]
 
 
 async def places_of(api: Api, app: str) -> dict[str, str]:
@@ -126,7 +128,7 @@ async def runs(api: Api, app: str, count: int) -> bool:
     return len(pods) == count and all(map(is_available, pods))
 
 
-async def until(what: str, holds: Callable[[], Awaitable[bool]]) -> None:
+async def wait_until(what: str, holds: Callable[[], Awaitable[bool]]) -> None:
     """Wait for something to hold; raises ``ScenarioError`` if it takes too long."""
     clock = asyncio.get_running_loop().time
     end = clock() + _SECONDS

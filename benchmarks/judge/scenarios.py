@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks.judge.api import Api
 from benchmarks.judge.kubelets import Kubelets
 from benchmarks.judge.moving import rescheduling
-from benchmarks.judge.objects import HOSTNAME, JUDGE, OURS, named
+from benchmarks.judge.objects import HOSTNAME, JUDGE, OURS, make_object
 from benchmarks.judge.scenario_parts import (
     NAMESPACE,
     ScenarioError,
@@ -19,13 +19,13 @@ from benchmarks.judge.scenario_parts import (
     disks,
     is_available,
     is_running,
+    make_sized_pod,
     places_of,
     pods_of,
     reason,
     runs,
-    sized,
     stateful_set,
-    until,
+    wait_until,
 )
 from poseidon.kube.client.errors import ApiError
 
@@ -33,29 +33,29 @@ LEVELS = {"low": 10, "high": 1000}
 _BETWEEN_SECONDS = 0.3
 
 
-async def lost_lease(api: Api, kubelets: Kubelets) -> str:
+async def lose_lease(api: Api, kubelets: Kubelets) -> str:
     """A node stops renewing its lease: its pods are replaced elsewhere; when it is back, it is used again."""
     await api.create([deployment("web", 8)])
-    await until("8 pods run", lambda: runs(api, "web", 8))
+    await wait_until("8 pods run", lambda: runs(api, "web", 8))
     lost = Counter(each["spec"]["nodeName"] for each in await pods_of(api, "web")).most_common(1)[0][0]
     kubelets.silent.add(lost)
 
-    async def moved() -> bool:
+    async def has_moved() -> bool:
         alive = [each for each in await pods_of(api, "web") if "deletionTimestamp" not in each["metadata"]]
         return len(alive) == 8 and all(
             is_running(each) and each["spec"]["nodeName"] != lost for each in alive
         )
 
-    await until(f"8 pods run elsewhere than on {lost}", moved)
+    await wait_until(f"8 pods run elsewhere than on {lost}", has_moved)
     kubelets.silent.discard(lost)
-    await until("8 pods run and none is left over", lambda: runs(api, "web", 8))
+    await wait_until("8 pods run and none is left over", lambda: runs(api, "web", 8))
     await api.patch(deployment("web", 0), {"spec": {"replicas": 40}})
 
-    async def used_again() -> bool:
+    async def is_used_again() -> bool:
         return any(each["spec"].get("nodeName") == lost for each in await pods_of(api, "web"))
 
-    await until(f"{lost} is used again", used_again)
-    await until("40 pods run", lambda: runs(api, "web", 40))
+    await wait_until(f"{lost} is used again", is_used_again)
+    await wait_until("40 pods run", lambda: runs(api, "web", 40))
     return f"the pods of {lost} ran elsewhere, and it took pods again once it was back"
 
 
@@ -63,7 +63,7 @@ async def local_volumes(api: Api, kubelets: Kubelets) -> str:  # noqa: ARG001 - 
     """A StatefulSet on local volumes: one pod per disk, and a pod that is deleted comes back to its own."""
     await api.create(disks(("n0", "n1", "n2")))
     await api.create([stateful_set("db", 3)])
-    await until("3 pods run", lambda: runs(api, "db", 3))
+    await wait_until("3 pods run", lambda: runs(api, "db", 3))
     before = await places_of(api, "db")
     if sorted(before.values()) != ["n0", "n1", "n2"]:
         raise ScenarioError(f"pods are on {before}, not one on each node with a disk")
@@ -77,7 +77,7 @@ async def local_volumes(api: Api, kubelets: Kubelets) -> str:  # noqa: ARG001 - 
             fresh is not None and is_running(fresh) and fresh["metadata"]["uid"] != victim["metadata"]["uid"]
         )
 
-    await until("db-1 runs again", another)
+    await wait_until("db-1 runs again", another)
     after = await places_of(api, "db")
     if after != before:
         raise ScenarioError(f"pods were on {before} and are on {after}")
@@ -87,9 +87,9 @@ async def local_volumes(api: Api, kubelets: Kubelets) -> str:  # noqa: ARG001 - 
         fourth = [each for each in await pods_of(api, "db") if each["metadata"]["name"] == "db-3"]
         return bool(fourth) and "didn't find available persistent volumes" in reason(fourth[0])
 
-    await until("db-3 waits for a disk and says so", waits)
+    await wait_until("db-3 waits for a disk and says so", waits)
     await api.create(disks(("n3",)))
-    await until("4 pods run", lambda: runs(api, "db", 4))
+    await wait_until("4 pods run", lambda: runs(api, "db", 4))
     if (await places_of(api, "db"))["db-3"] != "n3":
         raise ScenarioError("db-3 is not where the new disk is")
     return f"one pod per disk, back to it after a deletion: {after}; a fourth waited for a disk"
@@ -97,13 +97,13 @@ async def local_volumes(api: Api, kubelets: Kubelets) -> str:  # noqa: ARG001 - 
 
 async def drain(api: Api, kubelets: Kubelets) -> str:  # noqa: ARG001 - as the others
     """A node is drained under a budget: it ends empty, and never are fewer pods available than the budget says."""
-    budget = named("PodDisruptionBudget", "shop", "policy/v1")
+    budget = make_object("PodDisruptionBudget", "shop", "policy/v1")
     budget["metadata"]["namespace"] = NAMESPACE
     budget["spec"] = {"minAvailable": 5, "selector": {"matchLabels": {"app": "shop"}}}
     await api.create([deployment("shop", 6), budget])
-    await until("6 pods run", lambda: runs(api, "shop", 6))
+    await wait_until("6 pods run", lambda: runs(api, "shop", 6))
     drained = (await pods_of(api, "shop"))[0]["spec"]["nodeName"]
-    await api.patch(named("Node", drained), {"spec": {"unschedulable": True}})
+    await api.patch(make_object("Node", drained), {"spec": {"unschedulable": True}})
     least = 6
 
     async def empty() -> bool:
@@ -116,7 +116,7 @@ async def drain(api: Api, kubelets: Kubelets) -> str:  # noqa: ARG001 - as the o
                 await api.evict(each)
         return not left and sum(map(is_available, pods)) == 6
 
-    await until(f"{drained} is empty and 6 pods run", empty)
+    await wait_until(f"{drained} is empty and 6 pods run", empty)
     if least < 5:
         raise ScenarioError(f"only {least} pods were available, the budget asks for 5")
     return f"{drained} was emptied with at least {least} of 6 pods available"
@@ -129,20 +129,20 @@ async def rolling_update(api: Api, kubelets: Kubelets) -> str:  # noqa: ARG001 -
     required = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
     web["spec"]["template"]["spec"]["affinity"] = {"podAntiAffinity": required}
     await api.create([web])
-    await until("6 pods run", lambda: runs(api, "front", 6))
+    await wait_until("6 pods run", lambda: runs(api, "front", 6))
     former = {each["metadata"]["uid"] for each in await pods_of(api, "front")}
     label = {"spec": {"template": {"metadata": {"labels": {"app": "front", "version": "2"}}}}}
     await api.patch(web, label)
     least = 6
 
-    async def updated() -> bool:
+    async def is_updated() -> bool:
         nonlocal least
         pods = await pods_of(api, "front")
         least = min(least, sum(map(is_available, pods)))
         fresh = [each for each in pods if each["metadata"]["uid"] not in former]
         return len(pods) == len(fresh) == 6 and all(map(is_running, fresh))
 
-    await until("6 new pods run and no old one is left", updated)
+    await wait_until("6 new pods run and no old one is left", is_updated)
     places = Counter((await places_of(api, "front")).values())
     if max(places.values()) > 1:
         raise ScenarioError(f"two pods that exclude each other share a node: {dict(places)}")
@@ -154,29 +154,31 @@ async def rolling_update(api: Api, kubelets: Kubelets) -> str:  # noqa: ARG001 -
 async def preemptors(api: Api, kubelets: Kubelets) -> str:  # noqa: ARG001 - as the others
     """Important pods come one after another to a full node: each gets its room, and no lesser pod does."""
     levels = [
-        named("PriorityClass", name, "scheduling.k8s.io/v1", value=value) for name, value in LEVELS.items()
+        make_object("PriorityClass", name, "scheduling.k8s.io/v1", value=value)
+        for name, value in LEVELS.items()
     ]
     await api.create(levels)
     told = []
     for many in (2, 6):
-        ours = await _preempted(api, OURS, "n0", many)
-        theirs = await _preempted(api, JUDGE, "n1", many)
+        ours = await _preempt(api, OURS, "n0", many)
+        theirs = await _preempt(api, JUDGE, "n1", many)
         told.append(f"{many} preemptors bound after {ours:.1f} s (kube-scheduler: {theirs:.1f} s)")
     return ", ".join(told)
 
 
-async def _preempted(api: Api, scheduler: str, node: str, many: int) -> float:
+async def _preempt(api: Api, scheduler: str, node: str, many: int) -> float:
     """Seconds from the last preemptor's creation until all are bound; victims end after 1 and 2 s in turn."""
     app = f"{scheduler}-{many}"
     there = [
-        sized(f"{app}-low-{index}", "low", scheduler, node, many, ends=1 + index % 2) for index in range(many)
+        make_sized_pod(f"{app}-low-{index}", "low", scheduler, node, many, ends=1 + index % 2)
+        for index in range(many)
     ]
     await api.create(there)
-    await until(f"{many} pods fill {node}", lambda: runs(api, app, many))
-    lesser = sized(f"{app}-lesser", "low", scheduler, node, many)
+    await wait_until(f"{many} pods fill {node}", lambda: runs(api, app, many))
+    lesser = make_sized_pod(f"{app}-lesser", "low", scheduler, node, many)
     await api.create([lesser])
     for index in range(many):
-        await api.create([sized(f"{app}-high-{index}", "high", scheduler, node, many)])
+        await api.create([make_sized_pod(f"{app}-high-{index}", "high", scheduler, node, many)])
         await asyncio.sleep(_BETWEEN_SECONDS)
     clock = asyncio.get_running_loop().time
     begun, bound_lesser = clock(), False
@@ -187,7 +189,7 @@ async def _preempted(api: Api, scheduler: str, node: str, many: int) -> float:
         bound_lesser |= bool(places.get(lesser["metadata"]["name"]))
         return all(places.get(f"{app}-high-{index}") for index in range(many))
 
-    await until(f"{many} preemptors of {scheduler} are bound", all_bound)
+    await wait_until(f"{many} preemptors of {scheduler} are bound", all_bound)
     seconds = clock() - begun
     left = await places_of(api, app)
     if scheduler == OURS and (bound_lesser or lesser["metadata"]["name"] not in left):
@@ -197,7 +199,7 @@ async def _preempted(api: Api, scheduler: str, node: str, many: int) -> float:
 
 
 SCENARIOS: dict[str, Callable[[Api, Kubelets], Coroutine[Any, Any, str]]] = {
-    "lost-lease": lost_lease,
+    "lost-lease": lose_lease,
     "local-volumes": local_volumes,
     "drain": drain,
     "rolling-update": rolling_update,

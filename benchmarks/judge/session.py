@@ -14,7 +14,7 @@ from pathlib import Path
 from benchmarks.judge.api import Api
 from benchmarks.judge.claims import run_claims
 from benchmarks.judge.control_plane import ControlPlane
-from benchmarks.judge.deciding import by_processes, planned
+from benchmarks.judge.deciding import by_processes, plan
 from benchmarks.judge.generation import random_cluster
 from benchmarks.judge.judging import Judge
 from benchmarks.judge.kubelets import Kubelets
@@ -58,7 +58,7 @@ async def run_judge(options: JudgeOptions, progress: Callable[[SeedResult], None
     folder = Path(tempfile.mkdtemp(prefix="poseidon-judge-"))
     results: list[SeedResult] = []
     try:
-        async with _prepared(options.binaries, folder) as (api, kubeconfig):
+        async with _prepare(options.binaries, folder) as (api, kubeconfig):
             if options.live:
                 config = folder / "configuration.yaml"
                 config.write_text(CONFIGURATION, encoding="utf-8")
@@ -81,7 +81,7 @@ async def run_judge(options: JudgeOptions, progress: Callable[[SeedResult], None
 
 
 @asynccontextmanager
-async def _prepared(binaries: Path, folder: Path) -> AsyncGenerator[tuple[Api, Path]]:
+async def _prepare(binaries: Path, folder: Path) -> AsyncGenerator[tuple[Api, Path]]:
     async with ControlPlane(binaries, folder) as plane:
         settings = load_settings(plane.kubeconfig)
         async with Transport(settings, clock=time.monotonic, user_agent="poseidon-judge") as transport:
@@ -141,7 +141,7 @@ async def _one(api: Api, seed: int, stack: Stack | None) -> SeedResult:
     logged = 0 if stack is None else stack.bridge.log.stat().st_size
     await _load(api, cluster)
     if stack is None:
-        decision = await planned(api)
+        decision = await plan(api)
     else:
         decision = await by_processes(api, stack, cluster.waiting, logged)
     await api.delete(cluster.waiting)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from benchmarks.judge.objects import HOSTNAME, ZONE, Object, chance, expression, key_of, named
+from benchmarks.judge.objects import HOSTNAME, ZONE, Object, chance, expression, key_of, make_object
 
 DRIVER = "disk.csi.example.com"
 POOL = "pool.csi.example.com"
@@ -28,14 +28,14 @@ def storage_scaffold(draw: random.Random, nodes: list[Object]) -> list[Object]:
         _storage_class("pool", POOL, "WaitForFirstConsumer"),
     ]
     made = list(classes)
-    made.append(named("CSIDriver", POOL, "storage.k8s.io/v1", spec={"storageCapacity": True}))
+    made.append(make_object("CSIDriver", POOL, "storage.k8s.io/v1", spec={"storageCapacity": True}))
     made += [_capacity(draw, f"pool-{index}", nodes) for index in range(draw.randint(0, 3))]
     for node in nodes:
         name = node["metadata"]["name"]
         driver: Object = {"name": DRIVER, "nodeID": name, "topologyKeys": []}
         if chance(draw, 0.7):
             driver["allocatable"] = {"count": draw.choice((1, 2, 4))}
-        made.append(named("CSINode", name, "storage.k8s.io/v1", spec={"drivers": [driver]}))
+        made.append(make_object("CSINode", name, "storage.k8s.io/v1", spec={"drivers": [driver]}))
         if chance(draw, 0.3):
             at = expression(HOSTNAME, "In", node["metadata"]["labels"][HOSTNAME])
             size = draw.choice(("5Gi", "20Gi"))
@@ -46,7 +46,7 @@ def storage_scaffold(draw: random.Random, nodes: list[Object]) -> list[Object]:
 def _capacity(draw: random.Random, name: str, nodes: list[Object]) -> Object:
     label = draw.choice((ZONE, HOSTNAME))
     at = expression(label, draw.choice(("In", "In", "NotIn")), draw.choice(_values(nodes, label) or ["a"]))
-    made = named("CSIStorageCapacity", name, "storage.k8s.io/v1", storageClassName="pool")
+    made = make_object("CSIStorageCapacity", name, "storage.k8s.io/v1", storageClassName="pool")
     made["metadata"]["namespace"] = "default"
     made["nodeTopology"] = {"matchExpressions": [at]}
     made["capacity"] = draw.choice(("2Gi", "20Gi"))
@@ -55,14 +55,14 @@ def _capacity(draw: random.Random, name: str, nodes: list[Object]) -> Object:
     return made
 
 
-def with_volumes(draw: random.Random, nodes: list[Object], waiting: list[Object]) -> list[Object]:
+def add_volumes(draw: random.Random, nodes: list[Object], waiting: list[Object]) -> list[Object]:
     """Give some of the waiting pods claims; returns claims and their volumes."""
     made: list[Object] = []
     kinds = (
-        _bound_zonal,
-        _bound_zonal,
-        _bound_local,
-        _labelled,
+        _bind_zonal,
+        _bind_zonal,
+        _bind_local,
+        _draw_labelled,
         _unbound,
         _unbound,
         _unbound,
@@ -81,18 +81,18 @@ def with_volumes(draw: random.Random, nodes: list[Object], waiting: list[Object]
     return made
 
 
-def _bound_zonal(draw: random.Random, nodes: list[Object], pod: Object) -> list[Object]:
+def _bind_zonal(draw: random.Random, nodes: list[Object], pod: Object) -> list[Object]:
     at = expression(ZONE, "In", draw.choice(_values(nodes, ZONE)))
-    return _bound(pod, at, {"csi": {"driver": DRIVER, "volumeHandle": _name(pod)}})
+    return _bind(pod, at, {"csi": {"driver": DRIVER, "volumeHandle": _name(pod)}})
 
 
-def _bound_local(draw: random.Random, nodes: list[Object], pod: Object) -> list[Object]:
+def _bind_local(draw: random.Random, nodes: list[Object], pod: Object) -> list[Object]:
     at = expression(HOSTNAME, "In", draw.choice(_values(nodes, HOSTNAME)))
-    return _bound(pod, at, {"local": {"path": "/data"}})
+    return _bind(pod, at, {"local": {"path": "/data"}})
 
 
-def _labelled(draw: random.Random, nodes: list[Object], pod: Object) -> list[Object]:
-    claim, volume = _bound(pod, None, {"nfs": {"server": "nfs.example", "path": "/"}})
+def _draw_labelled(draw: random.Random, nodes: list[Object], pod: Object) -> list[Object]:
+    claim, volume = _bind(pod, None, {"nfs": {"server": "nfs.example", "path": "/"}})
     zones = _values(nodes, ZONE)
     volume["metadata"]["labels"] = {ZONE: "__".join(sorted({draw.choice(zones), draw.choice(zones)}))}
     return [claim, volume]
@@ -114,7 +114,7 @@ def _exclusive(draw: random.Random, nodes: list[Object], pod: Object) -> list[Ob
     if int(number) % 2:
         _use(pod, f"{stem}-{int(number) - 1}")
         return []
-    claim, volume = _bound_zonal(draw, nodes, pod)
+    claim, volume = _bind_zonal(draw, nodes, pod)
     for each in (claim, volume):
         each["spec"]["accessModes"] = ["ReadWriteOncePod"]
     return [claim, volume]
@@ -128,7 +128,7 @@ def _odd(draw: random.Random, nodes: list[Object], pod: Object) -> list[Object]:
     return []
 
 
-def _bound(pod: Object, at: Object | None, source: Object) -> list[Object]:
+def _bind(pod: Object, at: Object | None, source: Object) -> list[Object]:
     claim = _claim(pod, "disk", "1Gi")
     claim["metadata"]["annotations"] = dict(BOUND)
     claim["spec"]["volumeName"] = name = f"pv-{_name(pod)}"
@@ -143,7 +143,7 @@ def _bound(pod: Object, at: Object | None, source: Object) -> list[Object]:
 def _claim(pod: Object, storage_class: str, size: str) -> Object:
     name = pod["metadata"]["name"]
     _use(pod, name)
-    claim = named("PersistentVolumeClaim", name)
+    claim = make_object("PersistentVolumeClaim", name)
     claim["metadata"]["namespace"] = pod["metadata"]["namespace"]
     claim["spec"] = {
         "accessModes": ["ReadWriteOnce"],
@@ -159,7 +159,7 @@ def _use(pod: Object, claim: str) -> None:
 
 
 def _volume(name: str, storage_class: str, size: str, at: Object | None, source: Object) -> Object:
-    volume = named("PersistentVolume", name)
+    volume = make_object("PersistentVolume", name)
     volume["spec"] = {
         "capacity": {"storage": size},
         "accessModes": ["ReadWriteOnce"],
@@ -174,7 +174,7 @@ def _volume(name: str, storage_class: str, size: str, at: Object | None, source:
 
 
 def _storage_class(name: str, provisioner: str, mode: str, **more: object) -> Object:
-    return named(
+    return make_object(
         "StorageClass", name, "storage.k8s.io/v1", provisioner=provisioner, volumeBindingMode=mode, **more
     )
 

@@ -94,9 +94,9 @@ class AlgorithmTarget:
         """All machines and what is free on them."""
         return self._scheduler.machine_states()
 
-    def broken_rules(self) -> dict[str, int]:
+    def count_broken_rules(self) -> dict[str, int]:
         """How many pods break which rule, by their manifests."""
-        return self._books.broken_rules()
+        return self._books.count_broken_rules()
 
     def _tell(self, begin: float) -> None:
         events = self._books.take_events()

@@ -63,8 +63,8 @@ class Figures:
             "podsPerSecond": self.pods_per_second,
             "parts": self.parts,
             "latencySeconds": {f"p{percent}": percentile(self.latencies, percent) for percent in PERCENTS},
-            "latencyCurve": thinned(self.latencies),
-            "curve": thinned_curve(self.curve),
+            "latencyCurve": thin(self.latencies),
+            "curve": thin_curve(self.curve),
             "rounds": round_summary(self.rounds),
             "timesBareSolve": self._times_bare_solve(),
             **self.extra,
@@ -91,14 +91,14 @@ def round_summary(rounds: Sequence[RoundFigures]) -> dict[str, Any]:
     }
 
 
-def thinned(ordered: Sequence[float], points: int = 101) -> list[float]:
+def thin(ordered: Sequence[float], points: int = 101) -> list[float]:
     """At most ``points`` of sorted values, evenly spaced in rank, the first and the last among them."""
     if len(ordered) <= points:
         return list(ordered)
     return [ordered[round(number * (len(ordered) - 1) / (points - 1))] for number in range(points)]
 
 
-def thinned_curve(curve: Sequence[tuple[float, int]], points: int = 200) -> list[tuple[float, int]]:
+def thin_curve(curve: Sequence[tuple[float, int]], points: int = 200) -> list[tuple[float, int]]:
     """At most ``points`` of a curve, the last among them."""
     if len(curve) <= points:
         return list(curve)

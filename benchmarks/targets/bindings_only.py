@@ -37,7 +37,7 @@ class _BindAll:
         self._nodes = cycle(nodes)
         self._seen: set[str] = set()
 
-    def take(self, changes: Sequence[Change[Pod]]) -> None:
+    def take_changes(self, changes: Sequence[Change[Pod]]) -> None:
         """Bind what is new."""
         for change in changes:
             pod = change.object
@@ -66,7 +66,7 @@ async def _run(kubeconfig: Path) -> None:
             raise click.ClickException("the cluster has no nodes")
         environment = Environment(transport)
         binder = Binder(environment, _ignore)
-        reflector = Reflector(environment, PODS, _BindAll(binder, nodes).take)
+        reflector = Reflector(environment, PODS, _BindAll(binder, nodes).take_changes)
         tasks = [asyncio.create_task(binder.run()), asyncio.create_task(reflector.run())]
         sys.stdout.write("listening on -\n")
         sys.stdout.flush()

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from benchmarks.declarative.templates import Manifest
 from benchmarks.targets.base import TargetError
-from benchmarks.verification import broken_rules
+from benchmarks.verification import count_broken_rules
 from poseidon.bridge.state import BridgeState
 from poseidon.demo.tracker import PodName
 from poseidon.kube.api.collections import (
@@ -94,7 +94,7 @@ class Books:
         """Take objects as if watches had shown them."""
         now = self._timer()
         changes: dict[str, list[Change[Any]]] = {kind: [] for kind in self._take}
-        self._found_namespaces({manifest.namespace for manifest in objects if manifest.namespace})
+        self._add_namespaces({manifest.namespace for manifest in objects if manifest.namespace})
         for manifest in objects:
             if manifest.kind not in changes:
                 raise TargetError(f"{manifest.kind} {manifest.name}: the bridge follows no such objects")
@@ -118,10 +118,10 @@ class Books:
             self._node_of.pop(uid, None)
             self._manifests.pop(("Pod", uid), None)
 
-    def broken_rules(self) -> dict[str, int]:
+    def count_broken_rules(self) -> dict[str, int]:
         """How many of the pods that have been placed break which rule."""
         objects = [msgspec.json.decode(raw) for raw in self._manifests.values()]
-        return broken_rules(objects, self._node_of)
+        return count_broken_rules(objects, self._node_of)
 
     def take_events(self) -> list[pb.Event]:
         """What the solver has to be told, once."""
@@ -144,7 +144,7 @@ class Books:
                 request = BindRequest(pod.uid, pod.namespace, pod.name, node)
                 self._state.binding_ended(BindOutcome(request, BindResult.BOUND))
 
-    def _found_namespaces(self, names: set[str]) -> None:
+    def _add_namespaces(self, names: set[str]) -> None:
         """Namespaces without an object of their own have the label that every namespace has."""
         for name in sorted(names - self._namespaces):
             labels = {"kubernetes.io/metadata.name": name}

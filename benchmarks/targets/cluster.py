@@ -135,7 +135,7 @@ class ClusterTarget:
         try:
             async with asyncio.timeout(self._timeout):
                 while watch.unsettled:
-                    await watch.changed(_TICK_SECONDS)
+                    await watch.wait_for_change(_TICK_SECONDS)
                     self._note()
                     if self._clock() >= self._sample_at:
                         self._scheduler.check()
@@ -173,7 +173,7 @@ class ClusterTarget:
         }
         return figures
 
-    async def verified(self) -> dict[str, object]:
+    async def verify(self) -> dict[str, object]:
         """What the API server says in the end: nodes used, nodes that hold more than they have, Scheduled events.
 
         ``rounds``: how many the scheduler has run in all.

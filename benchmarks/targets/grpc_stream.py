@@ -92,7 +92,7 @@ class GrpcTarget:
 
     async def settle(self) -> None:
         """Wait until everything sent is acknowledged and every pod has been decided about."""
-        await self._until(lambda: self._acknowledged >= self._sequence and not self._books.unsettled)
+        await self._wait_until(lambda: self._acknowledged >= self._sequence and not self._books.unsettled)
 
     def begin(self) -> None:
         """Start to measure."""
@@ -149,7 +149,7 @@ class GrpcTarget:
             self._figures.curve.append((now - self._begun, self._books.placed - self._bound_before))
         await self._send(self._timer())
 
-    async def _until(self, condition: Callable[[], bool]) -> None:
+    async def _wait_until(self, condition: Callable[[], bool]) -> None:
         try:
             async with asyncio.timeout(self._timeout):
                 while not condition():

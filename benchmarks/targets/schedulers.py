@@ -57,7 +57,7 @@ class Ours:
         """Start the bridge and wait until the solver knows the nodes."""
         await self._stack.start_bridge()
         async with SolverClient(self._stack.solver_address, self._cluster_name) as solver:
-            await self._stack.guard(_known(solver, nodes))
+            await self._stack.guard(_wait_until_known(solver, nodes))
 
     def check(self) -> None:
         """Raise ``TargetError`` if a process has ended."""
@@ -74,7 +74,7 @@ class Ours:
         """Nothing: the stack ends its processes."""
 
 
-async def _known(solver: SolverClient, nodes: int) -> None:
+async def _wait_until_known(solver: SolverClient, nodes: int) -> None:
     await solver.wait_for(lambda counts: counts.machines >= nodes)
 
 
@@ -95,7 +95,7 @@ class BindingsOnly:
     async def start(self, nodes: int) -> None:  # noqa: ARG002 - it reads the nodes itself before it announces itself
         """Start and wait until it has read the nodes."""
         await self._child.start()
-        await self._child.announced()
+        await self._child.read_address()
 
     def check(self) -> None:
         """Raise ``TargetError`` if it has ended."""

@@ -57,7 +57,7 @@ class PodWatch:
             self._refused.discard(name)
             self._node_of.pop(name, None)
 
-    def take(self, changes: Sequence[Change[Pod]]) -> None:
+    def take_changes(self, changes: Sequence[Change[Pod]]) -> None:
         """Take pods as they are now."""
         now = self._clock()
         for change in changes:
@@ -93,7 +93,7 @@ class PodWatch:
             self.first_bound = now
         self.last_bound = now
 
-    async def changed(self, at_most: float) -> None:
+    async def wait_for_change(self, at_most: float) -> None:
         """Wait until something has changed since the last call, at most so many seconds."""
         with suppress(TimeoutError):
             async with asyncio.timeout(at_most):
@@ -105,7 +105,7 @@ class PodWatch:
 async def watching(transport: Transport, clock: Callable[[], float]) -> AsyncIterator[PodWatch]:
     """Watch all pods; the watch is up to date on entry."""
     watch = PodWatch(clock)
-    reflector = Reflector(Environment(transport, clock=clock), PODS, watch.take)
+    reflector = Reflector(Environment(transport, clock=clock), PODS, watch.take_changes)
     running = asyncio.create_task(reflector.run())
     try:
         await reflector.wait_synced()

@@ -91,11 +91,11 @@ class Ledger(Protocol):
 
     reason: str
 
-    def ordered(self, shapes: Int64, machines: Int64) -> Bool:
+    def find_ordered(self, shapes: Int64, machines: Int64) -> Bool:
         """bool[A]: the ledger counts on tasks of ``shapes[i]`` reaching ``machines[i]`` in order of admission."""
         ...
 
-    def room(self, shape: int) -> Int64:
+    def count_room(self, shape: int) -> Int64:
         """int64[M]: how many more tasks of a shape each machine takes by themselves; a large number: any."""
         ...
 
@@ -103,7 +103,7 @@ class Ledger(Protocol):
         """int64[A]: how many more tasks of ``shapes[i]`` machine ``machines[i]`` takes by themselves."""
         ...
 
-    def take(self, shapes: Int64, machines: Int64, counts: Int64) -> Int64:
+    def book(self, shapes: Int64, machines: Int64, counts: Int64) -> Int64:
         """Book up to ``counts[i]`` tasks of ``shapes[i]`` on ``machines[i]``, entry by entry and one task after
         another; returns how many of each entry it took: int64[A]. Machines may repeat.
         """
@@ -125,7 +125,7 @@ class SavableLedger(Ledger, Protocol):
 
     model: ClassVar[str]
 
-    def saved(self) -> Arrays:
+    def save(self) -> Arrays:
         """What the ledger says now, as arrays of numbers, truth values or text: no objects."""
         ...
 

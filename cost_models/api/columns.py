@@ -91,12 +91,12 @@ class Residents:
     kinds: Sequence[ShapeRow]
     requests: Int64
 
-    def summed(self, amount: Float64, machines: int) -> Float64:
+    def sum_by_machine(self, amount: Float64, machines: int) -> Float64:
         """Sum of ``amount`` (float64[len(kinds)] per task) over the residents of each machine: float64[machines]."""
         weights = amount[self.kind] * self.count
         return np.bincount(self.machine, weights=weights, minlength=machines).astype(np.float64)
 
-    def take(self, rows: Int64) -> Residents:
+    def select(self, rows: Int64) -> Residents:
         """Return the residents of the machines in ``rows`` (ascending), which are numbered from 0 then; kinds stay."""
         there = np.isin(self.machine, rows)
         place = np.searchsorted(rows, self.machine[there])
@@ -224,7 +224,7 @@ class MachineColumns:
         """M, the number of machines."""
         return len(self.names)
 
-    def requested(self, column: int) -> Int64:
+    def get_requested(self, column: int) -> Int64:
         """What tasks request of a resource, or are assumed to need of it: int64[M]. It may exceed the capacity."""
         taken = self.capacity[:, column] - self.free[:, column]
         return taken if self.unstated is None else taken + self.unstated[:, column]
@@ -236,7 +236,7 @@ class MachineColumns:
         except ValueError:
             return None
 
-    def take(self, rows: Int64) -> MachineColumns:
+    def select(self, rows: Int64) -> MachineColumns:
         """Return the columns of the machines in ``rows`` (int64[C], ascending), without ``load`` and ``arrivals``.
 
         It is what models that are ``per_machine`` are asked about.
@@ -252,7 +252,7 @@ class MachineColumns:
             annotations=Chosen(self.annotations, chosen),
             usage=self.usage[rows],
             usage_time=self.usage_time[rows],
-            residents=None if self.residents is None else self.residents.take(rows),
+            residents=None if self.residents is None else self.residents.select(rows),
             load=None,
             arrivals=None,
             unseen=None if self.unseen is None else self.unseen[rows],
@@ -289,7 +289,7 @@ class ShapeBatch:
         """Mean over all waiting tasks of ``amounts`` per shape: numeric[S, ...]; 0 if none waits."""
         return amounts.astype(np.float64).T @ self.counts / max(1, int(self.counts.sum()))
 
-    def take(self, shapes: Int64, machines: Int64 | None = None) -> ShapeBatch:
+    def select(self, shapes: Int64, machines: Int64 | None = None) -> ShapeBatch:
         """Return the given shapes (int64[A]) alone, with ``allowed`` on the machines in ``machines``; None: on all."""
         chosen = shapes.tolist()
         allowed: Sequence[Bool] | None = None

@@ -75,7 +75,7 @@ class Needs(_Declared):
     arrivals: tuple[str, ...] = ()
 
     @classmethod
-    def merged(cls, every: Iterable[Needs]) -> Needs:
+    def merge(cls, every: Iterable[Needs]) -> Needs:
         """What at least one of ``every`` needs."""
         given = tuple(every)
         values: dict[str, Any] = {}
@@ -109,8 +109,8 @@ class Promises(_Declared):
 
     and so from no other machine, from no other shape, from no count of waiting tasks, nor from ``now``; and the answer
     has neither sparse arcs, joint rows, a ledger nor a growth, and the same reasons each time. The scheduler then keeps
-    answers between rounds, and asks about changed machines and new shapes alone, by ``MachineColumns.take`` and
-    ``ShapeBatch.take``. Whoever needs ``load`` or ``arrivals`` cannot promise that.
+    answers between rounds, and asks about changed machines and new shapes alone, by ``MachineColumns.select`` and
+    ``ShapeBatch.select``. Whoever needs ``load`` or ``arrivals`` cannot promise that.
 
     ``expires``: such answers also change as time goes by, as ``ExpiringModel.lasts_until`` says. ``pairs``: the model
     knows pairs of tasks, see ``pairs.PairModel``. ``groups``: it knows rules for groups, see

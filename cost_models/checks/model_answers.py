@@ -10,20 +10,20 @@ import math
 
 import numpy as np
 
-from cost_models.checks.probing import Check, Probe, described, for_each_answer
+from cost_models.checks.probing import Check, Probe, check_each_answer, describe_value
 from cost_models.interface import Assessment, Bool, JointRows, Returned
 
 SLACK = 1e-9
 """Relative rounding that a figure may exceed its range by."""
 
 
-@for_each_answer
+@check_each_answer
 def check_shapes(probe: Probe, answer: Assessment) -> None:
     """Arrays have the shapes and element types that ``Assessment`` promises."""
     raw, full = answer.raw, (probe.shapes, probe.machines)
     probe.require(
         isinstance(raw, np.ndarray) and raw.dtype.kind in "iuf" and raw.shape in {full, (full[0], 1)},
-        f"raw is {described(raw)}; it must be numeric{list(full)} or numeric[{full[0]}, 1]",
+        f"raw is {describe_value(raw)}; it must be numeric{list(full)} or numeric[{full[0]}, 1]",
     )
     if answer.feasible is not None:
         probe.array("feasible", answer.feasible, np.bool_, full)
@@ -31,7 +31,7 @@ def check_shapes(probe: Probe, answer: Assessment) -> None:
         probe.array("score", answer.score, np.float64, full)
 
 
-@for_each_answer
+@check_each_answer
 def check_figures(probe: Probe, answer: Assessment) -> None:
     """Figures are finite and within ``range``; scores lie between 0 and 100. Refused machines count too."""
     span = probe.model.range
@@ -50,7 +50,7 @@ def check_figures(probe: Probe, answer: Assessment) -> None:
         probe.require(within.all(), "a score lies outside 0 to 100")
 
 
-@for_each_answer
+@check_each_answer
 def check_filter(probe: Probe, answer: Assessment) -> None:
     """A model that refuses a machine says why, in one line; causes point at reasons."""
     if answer.feasible is None or answer.feasible.all():
@@ -64,7 +64,7 @@ def check_filter(probe: Probe, answer: Assessment) -> None:
                 probe.reason("a machine is refused", reason)
 
 
-@for_each_answer
+@check_each_answer
 def check_sparse(probe: Probe, answer: Assessment) -> None:
     """Sparse arcs are parallel arrays; indices are in range, and no pair has two figures."""
     sparse = answer.sparse
@@ -80,7 +80,7 @@ def check_sparse(probe: Probe, answer: Assessment) -> None:
     probe.require(len(np.unique(pairs, axis=0)) == size[0], "a sparse pair has two figures")
 
 
-@for_each_answer
+@check_each_answer
 def check_joint(probe: Probe, answer: Assessment) -> None:
     """Joint rows are well formed: a row per machine or -1, amounts and limits of at least 0, a reason."""
     for rows in answer.joint:
@@ -138,21 +138,21 @@ def _check_returned(probe: Probe, rows: JointRows, returned: Returned) -> None:
         probe.array("joint.returned.barred", returned.barred, np.bool_, rows.amount.shape)
 
 
-@for_each_answer
+@check_each_answer
 def check_crowding(probe: Probe, _: Assessment) -> None:
     """Crowding is float64[M], finite and at least 0, for every request."""
     for growth in probe.crowding_rows():
         probe.figures("crowding", growth, (probe.machines,))
 
 
-@for_each_answer
+@check_each_answer
 def check_growth(probe: Probe, answer: Assessment) -> None:
     """A growth in the answer is what crowding has to be: float64[M], finite and at least 0."""
     if answer.growth is not None:
         probe.figures("growth", answer.growth, (probe.machines,))
 
 
-@for_each_answer
+@check_each_answer
 def check_heights(probe: Probe, answer: Assessment) -> None:
     """Heights are float64 arrays that match each other, finite and at least 0; a growth comes with them."""
     heights = answer.heights
@@ -165,7 +165,7 @@ def check_heights(probe: Probe, answer: Assessment) -> None:
     probe.require(answer.growth is not None, "heights are stated, but no growth")
 
 
-@for_each_answer
+@check_each_answer
 def check_notes(probe: Probe, answer: Assessment) -> None:
     """Notes are single lines of text."""
     for note in answer.notes:

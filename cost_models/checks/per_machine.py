@@ -26,8 +26,8 @@ def check_per_machine(model: CostModel, cases: Sequence[Case]) -> None:
             "verdicts, causes, scores and texts",
         )
         for what, some, machines in _selections(case):
-            seen = case.machines if machines is None else case.machines.take(machines)
-            part = Probe(model, Case(f"{case.name}, {what}", seen, case.shapes.take(some, machines)))
+            seen = case.machines if machines is None else case.machines.select(machines)
+            part = Probe(model, Case(f"{case.name}, {what}", seen, case.shapes.select(some, machines)))
             _require_same(part, whole, part.answer(), some, every if machines is None else machines)
         counts = replace(case.shapes, counts=case.shapes.counts[::-1] * 7 + 1)
         others = Probe(model, Case(f"{case.name}, other counts", case.machines, counts))
@@ -55,7 +55,7 @@ def _check_time(probe: Probe, whole: Assessment) -> None:
         rows, every = np.flatnonzero(lasting), np.arange(probe.shapes)
         answer = later.answer()
         later.require(answer.raw.shape == whole.raw.shape, "raw changes its shape with time")
-        _require_same(later, whole, _of(answer, every, rows), every, rows)
+        _require_same(later, whole, _select(answer, every, rows), every, rows)
 
 
 def _selections(case: Case) -> Iterator[tuple[str, Int64, Int64 | None]]:
@@ -77,7 +77,7 @@ def _require_same(probe: Probe, whole: Assessment, part: Assessment, shapes: Int
         "per_machine is true, but reasons depend on what else is asked about",
     )
     probe.require(part.is_by_machine(len(machines)), "per_machine is true, but the answer is not by machines")
-    expected = _plain(_of(whole, shapes, machines), (len(shapes), len(machines)))
+    expected = _plain(_select(whole, shapes, machines), (len(shapes), len(machines)))
     found = _plain(part, (len(shapes), len(machines)))
     for name in PAIRWISE:
         probe.require(
@@ -93,7 +93,7 @@ def _plain(answer: Assessment, size: tuple[int, int]) -> Assessment:
     return replace(answer, feasible=feasible, causes=causes)
 
 
-def _of(answer: Assessment, shapes: Int64, machines: Int64) -> Assessment:
+def _select(answer: Assessment, shapes: Int64, machines: Int64) -> Assessment:
     """The part of an answer about some shapes and machines."""
     whole = {name: getattr(answer, name) for name in PAIRWISE}
     parts: dict[str, Any] = {

@@ -67,7 +67,7 @@ class Probe:
     def array(self, name: str, array: object, dtype: type[np.generic], shape: tuple[int, ...]) -> None:
         """Require an array of just this element type and shape."""
         right = isinstance(array, np.ndarray) and array.dtype == dtype and array.shape == shape
-        self.require(right, f"{name} is {described(array)}; it must be {dtype.__name__}{list(shape)}")
+        self.require(right, f"{name} is {describe_value(array)}; it must be {dtype.__name__}{list(shape)}")
 
     def figures(self, name: str, array: Float64, shape: tuple[int, ...]) -> None:
         """Require floating point numbers that are finite and at least 0."""
@@ -85,7 +85,7 @@ class Probe:
         self.require(readable, f"{what}, but the reason is {reason!r}; it must be one line of text")
 
 
-def for_each_answer(check: Callable[[Probe, Assessment], None]) -> Check:
+def check_each_answer(check: Callable[[Probe, Assessment], None]) -> Check:
     """The check of all answers that ``check`` is of one."""
 
     @wraps(check)
@@ -97,7 +97,7 @@ def for_each_answer(check: Callable[[Probe, Assessment], None]) -> Check:
     return check_all
 
 
-def described(value: object) -> str:
+def describe_value(value: object) -> str:
     """Element type and shape of an array; of anything else its type."""
     return f"{value.dtype}{list(value.shape)}" if isinstance(value, np.ndarray) else type(value).__name__
 

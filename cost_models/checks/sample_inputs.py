@@ -184,7 +184,7 @@ def tasks_that_state_nothing(case: Case) -> Case:
 
 def of_machines(machines: MachineColumns, rows: Sequence[int]) -> MachineColumns:
     """The given rows of ``machines`` alone; tasks on them, and their use in detail, are left out."""
-    return replace(machines.take(np.array(rows, dtype=np.int64)), residents=None)
+    return replace(machines.select(np.array(rows, dtype=np.int64)), residents=None)
 
 
 def of_resources(case: Case, name: str, columns: Sequence[int]) -> Case:

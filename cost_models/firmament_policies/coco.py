@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from cost_models.arguments import Arguments
-from cost_models.firmament_policies.forecast import expected_tasks
+from cost_models.firmament_policies.forecast import forecast_tasks
 from cost_models.firmament_policies.task_types import LABEL, TYPES, TaskType, resident_counts, types_of
 from cost_models.interface import (
     Assessment,
@@ -79,21 +79,21 @@ class Coco(BaseModel):
         residents = resident_counts(machines)
         penalties = PENALTIES.T @ residents
         alike = PENALTIES.sum(axis=1) @ residents * _fullness(machines) + self._load(machines)
-        waiting = expected_tasks(machines, shapes, types, penalties, PENALTIES)
+        waiting = forecast_tasks(machines, shapes, types, penalties, PENALTIES)
         # Of neighbours of other types alone: the cost of those of its own grows with every task that is placed.
         expected = (PENALTIES * (1.0 - np.eye(TYPES))).T @ waiting
         raw = (penalties + expected + alike)[types]
         # Growth is that for the mean request and the mixture of types of the batch.
-        growth = self._grown(machines, shapes.mean(shapes.demand), shapes.mean(np.eye(TYPES)[types]))
+        growth = self._compute_growth(machines, shapes.mean(shapes.demand), shapes.mean(np.eye(TYPES)[types]))
         return Assessment(raw=raw, growth=growth, notes=notes)
 
     def crowding(self, machines: MachineColumns, request: Int64) -> Float64:
         """Return the growth for sheep, which tasks are by default."""
         mixture = np.zeros(TYPES)
         mixture[TaskType.SHEEP] = 1.0
-        return self._grown(machines, request.astype(np.float64), mixture)
+        return self._compute_growth(machines, request.astype(np.float64), mixture)
 
-    def _grown(self, machines: MachineColumns, request: Float64, mixture: Float64) -> Float64:
+    def _compute_growth(self, machines: MachineColumns, request: Float64, mixture: Float64) -> Float64:
         """What one more task adds for the next of its type: its share of load, its part of S, and its penalty."""
         growth = mixture @ PENALTIES.diagonal() + mixture @ PENALTIES.sum(axis=1) * _fullness(machines)
         for column in self._columns(machines):
@@ -108,7 +108,7 @@ class Coco(BaseModel):
         for column in self._columns(machines):
             capacity = machines.capacity[:, column].astype(np.float64)
             taken = np.fmax(
-                machines.requested(column), machines.usage[:, column]
+                machines.get_requested(column), machines.usage[:, column]
             )  # of a number and NaN, the number
             share = np.divide(taken, capacity, out=np.zeros(machines.count), where=capacity > 0)
             load += OMEGA * np.clip(share, 0.0, 1.0)

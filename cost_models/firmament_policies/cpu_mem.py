@@ -18,7 +18,7 @@ Tasks that state no request are assumed to need something (``ShapeBatch.demand``
 nodes; else hundreds of them would cost nothing, and share one machine.
 
 Fractions are of what the machine offers to tasks (allocatable). What is taken is, with the argument ``availability:
-auto``, the measured use where a fresh report of it exists, and what tasks requested elsewhere (see ``taken``);
+auto``, the measured use where a fresh report of it exists, and what tasks requested elsewhere (see ``compute_taken``);
 the original had a flag that chose one of the two for all machines. Whether a task fits is decided by requests alone.
 """
 
@@ -51,7 +51,7 @@ EXPIRATION_SECONDS = 180.0
 """Reports older than this do not count."""
 
 EARLY = 1e-3
-"""Seconds before a report expires from which ``taken`` is not relied on: far more than times are rounded by."""
+"""Seconds before a report expires from which ``compute_taken`` is not relied on: far more than times are rounded by."""
 
 NEUTRAL_PREFERENCES = 2000
 """(1000 - NA) + (1000 - PA) of a task without preferences."""
@@ -94,8 +94,8 @@ class CpuMem(BaseModel):
         number that it equals; and floor(floor(x) / 250) is floor(x / 250).
         """
         needs = shapes.demand
-        cpus = self._after_each(needs, machines, "cpu")
-        after = zip(cpus, self._after_each(needs, machines, "memory", TWICE_NEUTRAL), strict=True)
+        cpus = self._compute_taken_after(needs, machines, "cpu")
+        after = zip(cpus, self._compute_taken_after(needs, machines, "memory", TWICE_NEUTRAL), strict=True)
         raw = np.empty((shapes.count, machines.count), dtype=np.int16)
         height = max(1, IN_CACHE // max(1, machines.count))
         size = min(height, shapes.count), machines.count
@@ -128,10 +128,10 @@ class CpuMem(BaseModel):
         return np.minimum(growth, LARGEST_L)
 
     def lasts_until(self, machines: MachineColumns) -> Float64:
-        """Return when the last report about each machine will have expired; see ``taken_until``."""
-        return taken_until(machines, self._availability, self._expiration)
+        """Return when the last report about each machine will have expired; see ``find_expiry``."""
+        return find_expiry(machines, self._availability, self._expiration)
 
-    def _after_each(
+    def _compute_taken_after(
         self, needs: Int64, machines: MachineColumns, resource: str, added: int = 0
     ) -> Iterator[tuple[Float64, NDArray[np.uint16]]]:
         """What is taken of a resource on each machine, in thousandths, once a task with each of ``needs`` (int64[S, K])
@@ -146,7 +146,7 @@ class CpuMem(BaseModel):
             amounts = [0] * len(needs)
         else:
             capacity = machines.capacity[:, column]
-            used = taken(machines, column, self._availability, self._expiration)
+            used = compute_taken(machines, column, self._availability, self._expiration)
             before = np.where(capacity > 0, 1000.0 * used, 1000.0)
             offered, amounts = np.maximum(capacity, 1).astype(np.float64), needs[:, column].tolist()
         known: dict[int, tuple[Float64, NDArray[np.uint16]]] = {}
@@ -168,7 +168,7 @@ class CpuMem(BaseModel):
 # --- How much of a machine's resources counts as taken.
 
 
-def taken(
+def compute_taken(
     machines: MachineColumns, column: int, availability: Availability, expiration: float = EXPIRATION_SECONDS
 ) -> Float64:
     """What is taken of one resource on each machine: float64[M].
@@ -181,7 +181,7 @@ def taken(
     elsewhere what tasks requested. ``utilisation``: as ``auto``, but a machine without such a report counts as full.
     """
     capacity = machines.capacity[:, column]
-    reserved = machines.requested(column).astype(np.float64)
+    reserved = machines.get_requested(column).astype(np.float64)
     if availability == "reservation":
         return reserved
     measured = machines.usage[:, column]
@@ -195,10 +195,10 @@ def taken(
     return np.where(fresh, measured + unseen, reserved)
 
 
-def taken_until(
+def find_expiry(
     machines: MachineColumns, availability: Availability, expiration: float = EXPIRATION_SECONDS
 ) -> Float64:
-    """From when on ``taken`` may be another figure although the machine has not changed: float64[M], inf for never."""
+    """Return from when on ``compute_taken`` may differ for an unchanged machine: float64[M], inf for never."""
     never = np.full(machines.count, np.inf)
     if availability == "reservation":
         return never

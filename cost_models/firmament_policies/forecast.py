@@ -22,7 +22,7 @@ GOLDEN_RATIO = 0.6180339887498949
 """Multiples of it, modulo 1, are spread evenly: neighbouring rows, often alike, go to different groups."""
 
 
-def expected_tasks(
+def forecast_tasks(
     machines: MachineColumns, shapes: ShapeBatch, types: Int64, present: Float64, table: Float64
 ) -> Float64:
     """How many of the waiting tasks of each type will go to each machine: float64[TYPES, M].

@@ -81,9 +81,9 @@ class Net(BaseModel):
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
         """Return req - avail + linkBandwidth, cut off at 0 and linkBandwidth, and one joint row per machine."""
         column = machines.column(BANDWIDTH)
-        asked, notes = _asked(shapes.requests, shapes.rows, column)
+        asked, notes = _read_requests(shapes.requests, shapes.rows, column)
         links, more_notes = _links(machines, column)
-        left = links.left()
+        left = links.get_remaining()
         raw = np.clip(asked[:, None] - left[None, :] + self._link, 0, self._link).astype(np.float64)
         joint = links.joint(asked) if asked.any() else ()
         return Assessment(
@@ -99,7 +99,7 @@ class Net(BaseModel):
         return np.full(machines.count, 0.0 if column is None else float(request[column]))
 
 
-def _asked(requests: Int64, rows: Sequence[ShapeRow], column: int | None) -> tuple[Int64, list[str]]:
+def _read_requests(requests: Int64, rows: Sequence[ShapeRow], column: int | None) -> tuple[Int64, list[str]]:
     """Bits per second that one task of each shape asks for, int64[S], and notes on labels that are no number."""
     asked = np.zeros(len(rows), dtype=np.int64) if column is None else requests[:, column].copy()
     notes = []
@@ -126,7 +126,7 @@ class _Links:
     measured: Int64
     by_kind: Int64 | None
 
-    def left(self) -> Int64:
+    def get_remaining(self) -> Int64:
         """int64[M]: what more tasks may ask for, at least 0."""
         return np.maximum(self.capacity - np.maximum(self.booked, self.measured), 0)
 
@@ -164,8 +164,10 @@ def _links(machines: MachineColumns, column: int | None) -> tuple[_Links, list[s
     by_kind = None
     residents = machines.residents
     if residents is not None:
-        by_kind, _ = _asked(residents.requests, residents.kinds, column)  # noted when they were waiting
-        asked = residents.summed(by_kind.astype(np.float64), machines.count)
+        by_kind, _ = _read_requests(
+            residents.requests, residents.kinds, column
+        )  # noted when they were waiting
+        asked = residents.sum_by_machine(by_kind.astype(np.float64), machines.count)
         # What is reserved is among it: a task asks for its request, or for more.
         booked = np.maximum(booked, np.ceil(asked).astype(np.int64))
     measured = none

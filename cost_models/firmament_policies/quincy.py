@@ -97,7 +97,7 @@ class Quincy(BaseModel):
             located = locate(blocks, row_of, racks)
             worst = self._worst_in_racks(located, racks)
             raw[shape, 0] = worst.max()
-            machine, figure = self._preferred(located, racks, worst)
+            machine, figure = self._list_preferred(located, racks, worst)
             arcs.append((np.full(len(machine), shape, dtype=np.int64), machine, figure))
         sparse = SparseArcs(*(np.concatenate(column) for column in zip(*arcs, strict=True)))
         return Assessment(raw=raw, sparse=sparse, notes=tuple(dict.fromkeys(notes)))
@@ -117,7 +117,7 @@ class Quincy(BaseModel):
         least[holders < racks.size] = 0.0  # some machine of the rack holds nothing
         return self._transfer(located.total, in_rack, least)
 
-    def _preferred(self, located: Located, racks: Racks, worst: Float64) -> tuple[Int64, Float64]:
+    def _list_preferred(self, located: Located, racks: Racks, worst: Float64) -> tuple[Int64, Float64]:
         """Machines of preferred racks and preferred machines, each once, and their figures."""
         rack_rows = located.rack[located.rack_bytes >= self._rack_share * located.total]
         members = [

@@ -72,7 +72,7 @@ class RandomPolicy(BaseModel):
         )
         raw = np.empty((shapes.count, machines.count))
         for row, own in zip(raw, of_shape, strict=True):
-            np.add(_mixed(of_machine ^ own) % np.uint64(LARGEST), 1.0, out=row)
+            np.add(_mix(of_machine ^ own) % np.uint64(LARGEST), 1.0, out=row)
         return Assessment(raw=raw)
 
     def _hashes(self, contents: Sequence[bytes]) -> NDArray[np.uint64]:
@@ -90,7 +90,7 @@ def _content(resources: Sequence[str], request: Int64, row: ShapeRow) -> bytes:
     return json.dumps(described).encode()
 
 
-def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Spread every bit of 64 over all others (the finaliser of SplitMix64), elementwise."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -48,7 +48,7 @@ class Sjf(BaseModel):
     needs = Needs(records=(HISTORY,), programs=True)
 
     def __init__(self) -> None:
-        self._history = RecordParser(_parsed)
+        self._history = RecordParser(_parse)
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
         """Return 100 x expected milliseconds + 1 per shape: float64[S, 1].
@@ -69,7 +69,7 @@ class Sjf(BaseModel):
         return Assessment(raw=raw, notes=notes)
 
 
-def _parsed(payload: bytes) -> tuple[float, float]:
+def _parse(payload: bytes) -> tuple[float, float]:
     """Count and mean of a record; raises ``BadRecordError``."""
     try:
         document = json_object(payload)

@@ -56,5 +56,5 @@ def resident_counts(machines: MachineColumns) -> Float64:
     if residents is not None and len(residents.kinds):
         types, _ = types_of(residents.kinds)
         for kind in TaskType:
-            counts[kind] = residents.summed((types == kind).astype(np.float64), machines.count)
+            counts[kind] = residents.sum_by_machine((types == kind).astype(np.float64), machines.count)
     return counts

@@ -39,7 +39,7 @@ from cost_models.firmament_policies.task_types import LABEL, resident_counts, ty
 from cost_models.firmament_policies.whare_samples import (
     RECORD_KIND,
     Program,
-    known_programs,
+    merge_samples,
     parse_sample,
 )
 from cost_models.interface import (
@@ -83,12 +83,12 @@ class WhareMap(BaseModel):
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
         """Return the normalised figure of every machine and its fullness: float64[S, M]."""
         samples = self._samples.read(machines.records.get(RECORD_KIND, {}))
-        programs = known_programs(samples.good)
+        programs = merge_samples(samples.good)
         faults = sorted(samples.faults.items())
         notes = tuple(f"record {RECORD_KIND}/{name!r}: {fault}; it is ignored" for name, fault in faults)
         residents = machines.residents
         notes += types_of(residents.kinds)[1] if residents is not None else ()
-        raw = np.tile(BEST + self._per_task(machines) * machines.running, (shapes.count, 1))
+        raw = np.tile(BEST + self._compute_cores_per_slot(machines) * machines.running, (shapes.count, 1))
         np.minimum(raw, BEST + CORES, out=raw)
         names = [row.annotations.get(PROGRAM_ANNOTATION, "") for row in shapes.rows]
         known = {name: programs[name] for name in names if name in programs}
@@ -101,9 +101,9 @@ class WhareMap(BaseModel):
 
     def crowding(self, machines: MachineColumns, request: Int64) -> Float64:  # noqa: ARG002 - interface
         """Return the cost of the next core."""
-        return self._per_task(machines)
+        return self._compute_cores_per_slot(machines)
 
-    def _per_task(self, machines: MachineColumns) -> Float64:
+    def _compute_cores_per_slot(self, machines: MachineColumns) -> Float64:
         """Cores per slot: float64[M]. Slots are the pods that a machine takes."""
         column = machines.column("pods")
         if column is None:

@@ -59,7 +59,7 @@ class Sample:
     co_runners: CoRunners | None
 
 
-def known_programs(samples: Mapping[str, Sample]) -> dict[str, Program]:
+def merge_samples(samples: Mapping[str, Sample]) -> dict[str, Program]:
     """What is known of each program.
 
     Samples are added in order of name, so that equal records give equal means to the last digit.

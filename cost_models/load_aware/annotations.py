@@ -86,7 +86,7 @@ def pod_annotations(row: ShapeRow) -> PodAnnotations:
     factors = _read(where, row.annotations, FACTORS, scaling_factors, notes) or NONE
     notes += [
         f"{MODEL}: {where}: annotation {FACTORS}: {strange}; it counts as it stands, up to the limit"
-        for strange in _out_of_range(factors, least=1)
+        for strange in _list_out_of_range(factors, least=1)
     ]
     scheduled, initialized = (
         _read(where, row.annotations, key, _seconds, notes) for key in (AFTER_SCHEDULED, AFTER_INITIALIZED)
@@ -210,11 +210,11 @@ def _strange(custom: CustomThresholds) -> Iterator[str]:
         "aggregatedUsage": custom.aggregated,
     }
     for part, percentages in parts.items():
-        for strange in _out_of_range(percentages, least=0):
+        for strange in _list_out_of_range(percentages, least=0):
             yield f"{part}.{strange}; above 100 it counts as it stands, below 0 it is not checked"
 
 
-def _out_of_range(percentages: Percentages, *, least: int) -> Iterator[str]:
+def _list_out_of_range(percentages: Percentages, *, least: int) -> Iterator[str]:
     for resource, value in percentages.items():
         if not least <= value <= 100:
             yield f"{resource} is {value}, not from {least} to 100 percent"

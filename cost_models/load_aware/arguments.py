@@ -162,7 +162,7 @@ def read_settings(args: Mapping[str, Any]) -> Settings:
         )
     thresholds = _percentages(read, "usageThresholds") or DEFAULT_THRESHOLDS
     prod_thresholds = _percentages(read, "prodUsageThresholds")
-    aggregated, filtering, scoring = _aggregated(read.inner("aggregated"))
+    aggregated, filtering, scoring = _read_aggregation(read.inner("aggregated"))
     supported = read.texts("supportedResources", ()) if read.anything("supportedResources") else ()
     read.anything("estimator")  # there is one estimator; upstream takes it for unknown names, too
     known = {"cpu", "memory", *thresholds, *prod_thresholds, *aggregated, *weights, *factors, *supported}
@@ -194,7 +194,7 @@ def read_settings(args: Mapping[str, Any]) -> Settings:
     return settings
 
 
-def _aggregated(read: Arguments) -> tuple[Percentages, Aggregation, Aggregation]:
+def _read_aggregation(read: Arguments) -> tuple[Percentages, Aggregation, Aggregation]:
     """Thresholds and aggregation of the filter (off unless both are given), and the aggregation of the score."""
     thresholds = _percentages(read, "usageThresholds")
     filtering = Aggregation(_kind(read, "usageAggregationType"), _duration(read, "usageAggregatedDuration"))

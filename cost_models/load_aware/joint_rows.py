@@ -127,6 +127,6 @@ class _Leaving:
         known, guessed = (
             (running.prod_use(position, places), running.prod_alone(position, places))
             if self.prod
-            else (running.beyond(position, places), running.alone(position, places))
+            else (running.get_excess(position, places), running.alone(position, places))
         )
         return np.where(self.alone[running.assigned.machine[places]], guessed, known).astype(np.int64)

@@ -39,11 +39,11 @@ from cost_models.interface import (
 from cost_models.load_aware.annotations import NODE_ANNOTATIONS, POD_ANNOTATIONS, node_annotations
 from cost_models.load_aware.arguments import MODEL, read_settings
 from cost_models.load_aware.machine_use import machine_use
-from cost_models.load_aware.risk import with_margins
+from cost_models.load_aware.risk import subtract_margins
 from cost_models.load_aware.room import rooms, verdicts
-from cost_models.load_aware.scores import Weights, percent_per_unit, used_growth
+from cost_models.load_aware.scores import Weights, compute_used_growth, percent_per_unit
 from cost_models.load_aware.scoring import Scorer
-from cost_models.load_aware.task_use import estimates, scaled
+from cost_models.load_aware.task_use import estimates, scale_request
 from cost_models.load_aware.thresholds import allocatable_amounts, thresholds
 
 
@@ -89,7 +89,7 @@ class LoadThreshold(BaseModel):
             prod=settings.score_prod or bool(limits.prod.any()),
             alone=any(each.kind for each in (*limits.aggregations, settings.score_aggregation)),
         )
-        space, charged = with_margins(rooms(use, limits), use, expected.amounts, shapes.counts)
+        space, charged = subtract_margins(rooms(use, limits), use, expected.amounts, shapes.counts)
         daemons = np.array([row.daemon for row in shapes.rows], dtype=np.bool_)
         eligible = _eligible(machines, shapes) if settings.hot == "leastLoaded" else None
         running = None if settings.risk.deviation else use.tasks  # margins do not add up over tasks
@@ -116,8 +116,8 @@ class LoadThreshold(BaseModel):
         if settings.strategy.name != "LeastUsed":
             return np.zeros(machines.count)
         allocatable = allocatable_amounts(machines, settings, {})
-        amounts = scaled(request, machines.resources, settings.factors, settings.known)
-        return used_growth(amounts, percent_per_unit(allocatable.T), Weights.of(settings))
+        amounts = scale_request(request, machines.resources, settings.factors, settings.known)
+        return compute_used_growth(amounts, percent_per_unit(allocatable.T), Weights.from_settings(settings))
 
 
 def _figures(score: Int8, excess: Mapping[int, Float64]) -> NDArray[Any]:

@@ -38,7 +38,7 @@ class Use:
     fresh: Bool
     tasks: RunningTasks
 
-    def aggregated(self, aggregation: Aggregation) -> Int64:
+    def aggregate(self, aggregation: Aggregation) -> Int64:
         """Use of each machine, all tasks together, by an aggregation: int64[M, R].
 
         Where a period was asked for and there are no figures of it, the estimates of all tasks; where any period would
@@ -52,7 +52,7 @@ class Use:
             return otherwise
         window = self.load.windows.usage(aggregation.kind, aggregation.seconds)
         there = any_of_row(~np.isnan(window))
-        figures = whole(_known(there, _chosen(window, self.tasks.columns))) + self.delta
+        figures = whole(_mask_unknown(there, _select_columns(window, self.tasks.columns))) + self.delta
         return np.where(there[:, None], figures, otherwise)
 
 
@@ -63,7 +63,7 @@ def machine_use(
 
     Without ``alone``, so do estimates alone of machines with fresh figures, which stand for them there.
     """
-    tasks = RunningTasks.of(machines, load, settings)
+    tasks = RunningTasks.from_machines(machines, load, settings)
     measured = any_of_row(~np.isnan(machines.usage)) & load.reported
     time = machines.usage_time
     fresh = (time > 0) & (machines.now - time < settings.expiration)
@@ -73,18 +73,20 @@ def machine_use(
         np.zeros((machines.count, len(settings.known)), dtype=np.int64) for _ in range(4)
     )
     for position in range(len(settings.known)):
-        delta[:, position] = tasks.summed(tasks.beyond(position, late), late, machines.count)
-        estimated[:, position] = tasks.summed(tasks.alone(position, guessed), guessed, machines.count)
+        delta[:, position] = tasks.sum_by_machine(tasks.get_excess(position, late), late, machines.count)
+        estimated[:, position] = tasks.sum_by_machine(tasks.alone(position, guessed), guessed, machines.count)
         if prod:
-            prod_use[:, position] = tasks.summed(tasks.prod_use(position, ALL), ALL, machines.count)
-            prod_estimated[:, position] = tasks.summed(tasks.prod_alone(position, ALL), ALL, machines.count)
+            prod_use[:, position] = tasks.sum_by_machine(tasks.prod_use(position, ALL), ALL, machines.count)
+            prod_estimated[:, position] = tasks.sum_by_machine(
+                tasks.prod_alone(position, ALL), ALL, machines.count
+            )
     if prod and settings.prod_includes_system:
-        prod_use += whole(_chosen(load.system, tasks.columns))
+        prod_use += whole(_select_columns(load.system, tasks.columns))
     return Use(
         machines,
         load,
         settings,
-        reported=whole(_known(measured, _chosen(machines.usage, tasks.columns))),
+        reported=whole(_mask_unknown(measured, _select_columns(machines.usage, tasks.columns))),
         delta=delta,
         estimated=estimated,
         prod=prod_use,
@@ -100,12 +102,12 @@ def whole(amounts: Float64) -> Int64:
     return np.ceil(amounts).astype(np.int64)
 
 
-def _known(there: Bool, amounts: Float64) -> Float64:
+def _mask_unknown(there: Bool, amounts: Float64) -> Float64:
     """``amounts`` (float64[M, R]) of the machines that are ``there`` (bool[M]), 0 of others."""
     return amounts if there.all() else np.where(there[:, None], amounts, 0.0)
 
 
-def _chosen(amounts: Float64, columns: Sequence[int | None]) -> Float64:
+def _select_columns(amounts: Float64, columns: Sequence[int | None]) -> Float64:
     """The columns of the resources that count, zeros for those that nobody knows: float64[rows, R]."""
     found = np.zeros((len(amounts), len(columns)))
     for position, column in enumerate(columns):

@@ -46,7 +46,7 @@ def full_deviation(variance: Float64, left: Int64, amounts: Int64, counts: Int64
     return float(np.median(deviation)) if len(deviation) else 0.0
 
 
-def with_margins(space: Rooms, use: Use, amounts: Int64, counts: Int64) -> tuple[Rooms, Int64]:
+def subtract_margins(space: Rooms, use: Use, amounts: Int64, counts: Int64) -> tuple[Rooms, Int64]:
     """The room that is left beside margins, and what a task of each shape takes of it, its part included: int64[S, R].
 
     ``amounts``: int64[S, R], expected use of the waiting tasks, of which ``counts`` (int64[S]) wait. Without a
@@ -93,10 +93,10 @@ def use_variances(space: Rooms, use: Use) -> tuple[Float64, Float64]:
         deviation = settings.risk.deviation.get(name, 0.0)
         if not deviation:
             continue
-        excess = tasks.beyond(position, ALL)
+        excess = tasks.get_excess(position, ALL)
         draws = np.where(assigned.reported & (excess == 0), FIGURE_DRAWS, 1.0)
         guess = (deviation * tasks.alone(position, ALL)) ** 2
-        known = (deviation * (tasks.used(position, ALL) + excess)) ** 2 * draws
+        known = (deviation * (tasks.get_used(position, ALL) + excess)) ** 2 * draws
         known = np.where(assigned.reported, known, guess)
         of_prod = np.where(tasks.active(ALL) & ~prod_alone, known, guess) * tasks.prod[assigned.kind]
         for found, variance in ((whole, np.where(alone, guess, known)), (prod, of_prod)):

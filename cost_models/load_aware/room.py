@@ -43,17 +43,17 @@ class Verdicts:
 def rooms(use: Use, limits: Thresholds) -> Rooms:
     """Hold the use of all machines against their thresholds."""
     kinds = np.array([each.kind != "" for each in limits.aggregations], dtype=np.bool_)
-    used = use.aggregated(limits.aggregations[0])
+    used = use.aggregate(limits.aggregations[0])
     for index, aggregation in enumerate(limits.aggregations[1:], start=1):
         rows = limits.aggregation == index
-        used[rows] = use.aggregated(aggregation)[rows]
-    whole = _room(use, limits.whole, limits.allocatable, (used, use.estimated))
+        used[rows] = use.aggregate(aggregation)[rows]
+    whole = _compute_room(use, limits.whole, limits.allocatable, (used, use.estimated))
     whole = replace(whole, aggregated=kinds[limits.aggregation])
     separate = any_of_row(limits.prod > 0)
     allocatable = np.ascontiguousarray(limits.allocatable.T)
     if not separate.any():
         return Rooms(whole, whole, separate, allocatable)
-    prod = _room(use, limits.prod, limits.allocatable, (use.prod, use.prod_estimated))
+    prod = _compute_room(use, limits.prod, limits.allocatable, (use.prod, use.prod_estimated))
     names = ("left", "refused", "percent", "used", "aggregated")
     merged = {name: np.where(separate, getattr(prod, name), getattr(whole, name)) for name in names}
     return Rooms(whole, replace(prod, **merged), separate, allocatable)
@@ -101,7 +101,7 @@ def verdicts(
     return Verdicts(feasible, causes, refusal_reasons(settings), joint, occupied, excess)
 
 
-def _room(use: Use, percent: Int64, allocatable: Int64, used: tuple[Int64, Int64]) -> UsageRoom:
+def _compute_room(use: Use, percent: Int64, allocatable: Int64, used: tuple[Int64, Int64]) -> UsageRoom:
     """Return the room by ``percent`` of ``allocatable`` beside what is ``used`` by reports, and by estimates alone.
 
     Without any threshold nothing else is looked at. A report that is too old refuses the machine or lets everything

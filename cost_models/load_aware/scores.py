@@ -33,7 +33,7 @@ class Weights:
     worst: int
 
     @classmethod
-    def of(cls, settings: Settings) -> Weights:
+    def from_settings(cls, settings: Settings) -> Weights:
         """Those of the resources that count, in their order."""
         weights = [settings.weights.get(name, 0) for name in settings.known]
         return cls(np.array(weights, dtype=np.int64), settings.dominant_weight)
@@ -72,18 +72,19 @@ class UsedScores:
         # An array: with a single number, numpy takes twice as long to find the larger.
         self._nothing = np.zeros(left.shape[1], dtype=self._type)
 
-    def of(self, amounts: Int64) -> Int8:
+    def compute(self, amounts: Int64) -> Int8:
         """Scores for tasks of ``amounts`` (int64[N, R]): int8[N, M], 0 to 100."""
         machines = self._left.shape[1]
         if not self._counted:
             return np.zeros((len(amounts), machines), dtype=np.int8)
         singles = [self._singles(position, amounts[:, position].tolist()) for position, _ in self._counted]
         columns = [
-            self._weighted(column, weight) for column, (_, weight) in zip(singles, self._counted, strict=True)
+            self._apply_weight(column, weight)
+            for column, (_, weight) in zip(singles, self._counted, strict=True)
         ]
         if self._worst:
             worst = (np.minimum.reduce(parts) for parts in zip(*singles, strict=True))
-            columns.append(self._weighted(worst, self._worst))
+            columns.append(self._apply_weight(worst, self._worst))
         sums = np.empty((len(amounts), machines), dtype=self._sums)
         for row, first, *others in zip(sums, *columns, strict=True):
             row[:] = first
@@ -92,7 +93,7 @@ class UsedScores:
         np.floor_divide(sums, self._total, out=sums)
         return sums.view(np.int8) if sums.itemsize == 1 else sums.astype(np.int8)
 
-    def _weighted(self, scores: Iterable[NDArray[np.uint8]], weight: int) -> Iterable[NDArray[Any]]:
+    def _apply_weight(self, scores: Iterable[NDArray[np.uint8]], weight: int) -> Iterable[NDArray[Any]]:
         """Scores times a weight, in as many bits as sums have where that makes a difference."""
         return scores if weight == 1 else (np.multiply(each, weight, dtype=self._sums) for each in scores)
 
@@ -120,7 +121,7 @@ def percent_per_unit(allocatable: Int64) -> Float64:
     return percent
 
 
-def used_growth(amounts: Float64, per_unit: Float64, weights: Weights) -> Float64:
+def compute_used_growth(amounts: Float64, per_unit: Float64, weights: Weights) -> Float64:
     """By how much ``LeastUsed`` falls per task of ``amounts`` (float64[R]): float64[M]; by ``percent_per_unit``."""
     if weights.total == 0:
         return np.zeros(per_unit.shape[1])

@@ -13,12 +13,12 @@ from cost_models.load_aware.machine_use import Use
 from cost_models.load_aware.scores import (
     UsedScores,
     Weights,
+    compute_used_growth,
     packing_score,
     percent_per_unit,
-    used_growth,
     variation_score,
 )
-from cost_models.load_aware.task_use import Estimates, rounded
+from cost_models.load_aware.task_use import Estimates, round_half_away
 
 BLIND_SECONDS = 60.0
 """Trimaran: tasks that got their machine less than this before the last report are not in it."""
@@ -45,7 +45,7 @@ class Scorer:
         self._allocatable = allocatable
         self._known: Bool = use.measured & use.fresh
         self._scored = np.ones_like(self._known) if use.settings.missing == "estimate" else self._known
-        figures = use.aggregated(use.settings.score_aggregation)
+        figures = use.aggregate(use.settings.score_aggregation)
         # Use of all tasks, by estimates alone where there are no fresh figures: int64[M, R].
         self._estimated: Int64 = np.where(self._known[:, None], figures, use.estimated)
 
@@ -57,24 +57,26 @@ class Scorer:
         elif strategy.name == "LoadVariationRiskBalancing":
             scored = self._variation(shapes, strategy)
         else:
-            scored = self._used(shapes, expected, most=strategy.name == "MostUsed")
+            scored = self._score_used(shapes, expected, most=strategy.name == "MostUsed")
         if not self._scored.all():
             scored.score[:, ~self._scored] = 0
         return scored
 
-    def _used(self, shapes: ShapeBatch, expected: Estimates, *, most: bool) -> Scored:
+    def _score_used(self, shapes: ShapeBatch, expected: Estimates, *, most: bool) -> Scored:
         settings = self._settings
-        weights = Weights.of(settings)
-        score = UsedScores(self._estimated.T, self._allocatable, weights, most=most).of(expected.amounts)
+        weights = Weights.from_settings(settings)
+        score = UsedScores(self._estimated.T, self._allocatable, weights, most=most).compute(expected.amounts)
         if settings.score_prod and expected.prod.any():
             prod_use = np.where(self._known[:, None], self._use.prod, self._use.prod_estimated)
             by_prod = UsedScores(prod_use.T, self._allocatable, weights, most=most)
-            score[expected.prod] = by_prod.of(expected.amounts[expected.prod])
+            score[expected.prod] = by_prod.compute(expected.amounts[expected.prod])
         if most:
             return Scored(score, np.zeros(self._machines.count))
         mean = shapes.mean(expected.amounts)
         per_unit = percent_per_unit(self._allocatable)
-        return Scored(score, used_growth(mean, per_unit, weights), self._heights(expected, per_unit, weights))
+        return Scored(
+            score, compute_used_growth(mean, per_unit, weights), self._heights(expected, per_unit, weights)
+        )
 
     def _heights(self, expected: Estimates, per_unit: Float64, weights: Weights) -> Heights | None:
         """None where the worst resource counts, or prod pods see another use: neither is one sum per machine."""
@@ -100,7 +102,7 @@ class Scorer:
         shown = self._estimated[:, position] - self._use.delta[:, position]
         used = np.where(self._known, shown, 0) + self._unseen(column, strategy)
         added = [
-            predicted_cpu(row, int(request), strategy)
+            predict_cpu(row, int(request), strategy)
             for row, request in zip(shapes.rows, shapes.requests[:, column], strict=True)
         ]
         score = np.empty((shapes.count, count), dtype=np.int8)
@@ -119,7 +121,7 @@ class Scorer:
         unseen = ~(report - assigned.time >= BLIND_SECONDS)
         predicted = np.array(
             [
-                predicted_cpu(row, int(request), strategy)
+                predict_cpu(row, int(request), strategy)
                 for row, request in zip(assigned.kinds, assigned.requests[:, column], strict=True)
             ],
             dtype=np.float64,
@@ -151,7 +153,7 @@ class Scorer:
         return Scored(np.floor(score + 0.5).astype(np.int8), growth)
 
 
-def predicted_cpu(row: ShapeRow, request: int, strategy: Strategy) -> int:
+def predict_cpu(row: ShapeRow, request: int, strategy: Strategy) -> int:
     """Trimaran's prediction of a pod's cpu in milli-cores: per container its limit, else a multiple of its request.
 
     Containers that say nothing count as ``default_cpu``. Of a pod whose containers are not known, the pod as a whole.
@@ -159,16 +161,17 @@ def predicted_cpu(row: ShapeRow, request: int, strategy: Strategy) -> int:
     overhead = dict(row.overhead).get("cpu", 0)
     apps = [each for each in row.containers if each.kind == "app"]
     if not apps:
-        return _predicted(dict(row.limits).get("cpu"), request or None, strategy)
+        return _predict_container_cpu(dict(row.limits).get("cpu"), request or None, strategy)
     return overhead + sum(
-        _predicted(dict(each.limits).get("cpu"), dict(each.requests).get("cpu"), strategy) for each in apps
+        _predict_container_cpu(dict(each.limits).get("cpu"), dict(each.requests).get("cpu"), strategy)
+        for each in apps
     )
 
 
-def _predicted(limit: int | None, request: int | None, strategy: Strategy) -> int:
+def _predict_container_cpu(limit: int | None, request: int | None, strategy: Strategy) -> int:
     if limit is not None:
         return limit
-    return strategy.default_cpu if request is None else rounded(request * strategy.multiplier)
+    return strategy.default_cpu if request is None else round_half_away(request * strategy.multiplier)
 
 
 def _falling_to_full(percent: Float64, step: Float64, target: float) -> Float64:

@@ -95,18 +95,20 @@ def estimate(name: str, request: int, limit: int, factor: int) -> int:
     amount = max(request, limit)
     if amount == 0:
         return _LEAST.get(name, 0)
-    estimated = rounded(float(amount) * float(factor) / 100.0)
+    estimated = round_half_away(float(amount) * float(factor) / 100.0)
     return max(0, min(estimated, limit) if limit > 0 else estimated)
 
 
-def rounded(value: float) -> int:
+def round_half_away(value: float) -> int:
     """Round to the nearest whole number, halves away from zero, as Go's math.Round."""
     whole = int(abs(value))
     whole += abs(value) - whole >= 0.5
     return whole if value >= 0 else -whole
 
 
-def scaled(request: Int64, resources: Sequence[str], factors: Percentages, known: Sequence[str]) -> Float64:
+def scale_request(
+    request: Int64, resources: Sequence[str], factors: Percentages, known: Sequence[str]
+) -> Float64:
     """Expected use of a task with ``request`` (int64[K]) by the factors alone: float64[R]."""
     position = {name: index for index, name in enumerate(resources)}
     return np.array(
@@ -142,7 +144,7 @@ class RunningTasks:
     estimated: Bool
 
     @classmethod
-    def of(cls, machines: MachineColumns, load: Load, settings: Settings) -> RunningTasks:
+    def from_machines(cls, machines: MachineColumns, load: Load, settings: Settings) -> RunningTasks:
         """The tasks on ``machines``."""
         assigned = load.assigned
         kinds = estimates(assigned.kinds, assigned.requests, machines.resources, settings)
@@ -161,16 +163,16 @@ class RunningTasks:
         """Estimates of one resource: float64[N]."""
         return self.expected[position][self.assigned.kind[places]]
 
-    def used(self, position: int, places: Places) -> Float64:
+    def get_used(self, position: int, places: Places) -> Float64:
         """Reported use of one resource, 0 for none: float64[N]."""
         column = self.columns[position]
         if column is None:
             return np.zeros(len(self.assigned.machine[places]))
         return np.ceil(self.assigned.usage[places, column])
 
-    def beyond(self, position: int, places: Places) -> Float64:
+    def get_excess(self, position: int, places: Places) -> Float64:
         """By how much estimates exceed what is reported, where they count beside it: float64[N]."""
-        excess = np.maximum(self.alone(position, places) - self.used(position, places), 0.0)
+        excess = np.maximum(self.alone(position, places) - self.get_used(position, places), 0.0)
         return excess * self.estimated[places]
 
     def prod_alone(self, position: int, places: Places) -> Float64:
@@ -179,7 +181,7 @@ class RunningTasks:
 
     def prod_use(self, position: int, places: Places) -> Float64:
         """What prod tasks are taken to use, 0 of others: float64[N]."""
-        figures = self.used(position, places) + self.beyond(position, places)
+        figures = self.get_used(position, places) + self.get_excess(position, places)
         view = np.where(self.active(places), figures, self.alone(position, places))
         return view * self.prod[self.assigned.kind[places]]
 
@@ -188,7 +190,7 @@ class RunningTasks:
         assigned = self.assigned
         return self.prod[assigned.kind[places]] & assigned.reported[places] & assigned.prod[places]
 
-    def summed(self, amounts: Float64, places: Places, machines: int) -> Int64:
+    def sum_by_machine(self, amounts: Float64, places: Places, machines: int) -> Int64:
         """Sum of ``amounts`` (float64[N]) per machine: int64[machines]."""
         there = self.assigned.machine[places]
         return np.bincount(there, weights=amounts, minlength=machines).astype(np.int64)

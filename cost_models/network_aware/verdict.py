@@ -45,7 +45,7 @@ def judge_against_placed(terms: PairTerms, kind: int, placed: PlacedKinds) -> Pa
         raw=total[None, :],
         feasible=feasible[None, :],
         reason=terms.outvoted,
-        score=normalised(total, feasible)[None, :],
+        score=normalise(total, feasible)[None, :],
     )
     return PairVerdict(assessment, tuple(tuple(lines) for lines in details))
 
@@ -58,7 +58,7 @@ def indifferent(machines: int) -> PairVerdict:
     )
 
 
-def normalised(cost: Float64, feasible: Bool) -> Float64:
+def normalise(cost: Float64, feasible: Bool) -> Float64:
     """Upstream's ``NormalizeScore``; machines that are refused score 0."""
     score = np.zeros(len(cost))
     if feasible.any():

@@ -33,8 +33,9 @@ class ZoneLedger:
     The kubelet sees tasks in the order in which they are bound and gives each the lowest zone that fits, so the order
     of admission has to be that of bindings wherever it aligns.
 
-    ``_answers``: int32[2, S, M], those of ``ZoneRoom.room`` (``EXACT``) and ``ZoneRoom.room_of`` (``ROUGH``) that still
-    hold, ``UNKNOWN`` elsewhere; None: nothing is remembered. A network is built several times between two bookings.
+    ``_answers``: int32[2, S, M], those of ``ZoneRoom.count_room`` (``EXACT``) and ``ZoneRoom.room_of`` (``ROUGH``)
+    that still hold, ``UNKNOWN`` elsewhere; None: nothing is remembered.
+    A network is built several times between two bookings.
     """
 
     zones: ZoneRoom
@@ -42,19 +43,19 @@ class ZoneLedger:
     model: ClassVar[str] = MODEL_NAME
     _answers: Int32 | None = field(default=None, compare=False)
 
-    def ordered(self, shapes: Int64, machines: Int64) -> Bool:
+    def find_ordered(self, shapes: Int64, machines: Int64) -> Bool:
         """bool[A]: the machine's kubelet aligns tasks of ``shapes[i]``."""
         return self.zones.policies(shapes, machines) > 0
 
-    def room(self, shape: int) -> Int64:
+    def count_room(self, shape: int) -> Int64:
         """int64[M]: how many more tasks of a shape each machine takes by themselves."""
         told = self._memory()[ROUGH, shape]
         unknown = np.flatnonzero(told == UNKNOWN)
         if 2 * len(unknown) > len(told):
             told[:] = np.minimum(self.zones.room_of(shape), ANY)
         elif len(unknown):
-            told[unknown] = np.minimum(self.zones.room(np.full(len(unknown), shape), unknown), ANY)
-        return _widened(told)
+            told[unknown] = np.minimum(self.zones.count_room(np.full(len(unknown), shape), unknown), ANY)
+        return _widen(told)
 
     def room_at(self, shapes: Int64, machines: Int64) -> Int64:
         """int64[A]: how many more tasks of ``shapes[i]`` machine ``machines[i]`` takes by themselves."""
@@ -63,15 +64,15 @@ class ZoneLedger:
         unknown = np.flatnonzero(told == UNKNOWN)
         if len(unknown):
             of, at = shapes[unknown], machines[unknown]
-            told[unknown] = np.minimum(self.zones.room(of, at), ANY)
+            told[unknown] = np.minimum(self.zones.count_room(of, at), ANY)
             exact[of, at] = told[unknown]
-        return _widened(told)
+        return _widen(told)
 
-    def take(self, shapes: Int64, machines: Int64, counts: Int64) -> Int64:
+    def book(self, shapes: Int64, machines: Int64, counts: Int64) -> Int64:
         """Book up to ``counts[i]`` tasks of ``shapes[i]`` on ``machines[i]``; int64[A] of how many each took."""
         if self._answers is not None:
             self._answers[:, :, np.unique(machines)] = UNKNOWN
-        return self.zones.take(shapes, machines, counts)
+        return self.zones.book(shapes, machines, counts)
 
     def copy(self) -> ZoneLedger:
         """Return an independent copy."""
@@ -79,7 +80,7 @@ class ZoneLedger:
             self.zones.copy(), self.reason, None if self._answers is None else self._answers.copy()
         )
 
-    def saved(self) -> Arrays:
+    def save(self) -> Arrays:
         """What the zones have and what shapes ask of them; not what is remembered of it."""
         room, requests = self.zones, self.zones.requests
         found = {name: getattr(room, name) for name in _ROOM}
@@ -93,7 +94,7 @@ class ZoneLedger:
         return self._answers
 
 
-def _widened(told: Int32) -> Int64:
+def _widen(told: Int32) -> Int64:
     return np.where(told == ANY, UNLIMITED, told).astype(np.int64)
 
 

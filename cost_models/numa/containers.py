@@ -64,7 +64,7 @@ class Alignment:
     taken: Int64
     init: Int64
 
-    def of(self, tasks: Bool) -> Alignment:
+    def select(self, tasks: Bool) -> Alignment:
         """The alignment of those ``tasks`` (bool[A])."""
         return Alignment(*(each.compress(tasks, axis=2) for each in (self.threshold, self.taken, self.init)))
 
@@ -84,7 +84,7 @@ def admit(left: Int64, alignment: Alignment, limit: Int64) -> tuple[Int64, Int64
         if not going.all():
             if zones is not left:
                 left[:, live[~going]] = zones[:, ~going]
-            zones, live, alignment = zones.compress(going, axis=1), live[going], alignment.of(going)
+            zones, live, alignment = zones.compress(going, axis=1), live[going], alignment.select(going)
         if not len(live):
             return admitted, failing
         failed = _admit_one(zones, alignment)

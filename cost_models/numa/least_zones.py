@@ -42,7 +42,8 @@ def least_zones_scores(table: ZoneTable, available: Int64, requests: Requests, s
     known = np.flatnonzero(table.known & (table.zones > 0))
     zoneless = table.known & (table.zones == 0)
     whole, apart = (
-        _Zones.of(table, available, known[table.pod_scope[known] == pod_scope]) for pod_scope in (True, False)
+        _Zones.from_table(table, available, known[table.pod_scope[known] == pod_scope])
+        for pod_scope in (True, False)
     )
     for shape in range(shapes):
         if not requests.guaranteed[shape]:
@@ -75,7 +76,7 @@ class _Zones:
     local: Int64
 
     @classmethod
-    def of(cls, table: ZoneTable, available: Int64, machines: Int64) -> _Zones:
+    def from_table(cls, table: ZoneTable, available: Int64, machines: Int64) -> _Zones:
         """Those of some machines of a table."""
         listed, distance = table.listed.take(machines, axis=1), table.distance[machines]
         anywhere: Bool = np.any(listed, axis=2)

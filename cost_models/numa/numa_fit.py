@@ -43,7 +43,7 @@ from cost_models.numa.requests import PodRequests, bad_hints, compile_requests, 
 from cost_models.numa.room import SINGLE, ZoneRoom
 from cost_models.numa.room_after_eviction import ZoneOpening
 from cost_models.numa.scores import PERFECT, STRATEGIES, allocation_scores
-from cost_models.numa.zones import ZoneReader, ZoneTable, uncounted, zone_room
+from cost_models.numa.zones import ZoneReader, ZoneTable, find_uncounted, zone_room
 
 LOCAL_DISTANCE = 10
 
@@ -70,15 +70,15 @@ class NumaFit(BaseModel):
         pods = pods_of(shapes.rows, shapes.requests, machines.resources, options)
         notes = (*notes, *bad_hints(shapes, options))
         if table is None:
-            return _without_records(machines, pods, options, notes)
-        arrivals = uncounted(machines.arrivals, table, options)
+            return _assess_unknown_zones(machines, pods, options, notes)
+        arrivals = find_uncounted(machines.arrivals, table, options)
         kinds, described = _kinds(machines.arrivals if options.evicting else arrivals, machines, options)
         every = [*pods, *described]
-        table = table.with_resources(resources_of(every))
+        table = table.add_resources(resources_of(every))
         requests = compile_requests(every, table.resources, options)
         table, invalid = _fresh(table, arrivals, machines.now, options)
         room = zone_room(table, requests, machines, options)
-        available = _replayed(room, table, arrivals, kinds, len(pods))
+        available = _replay(room, table, arrivals, kinds, len(pods))
         verdicts = filter_rows(room, len(pods), table.known, invalid, refuse_unknown=options.refuse_unknown)
         if options.strategy in STRATEGIES:
             score = allocation_scores(table, available, requests, len(pods), options)
@@ -108,7 +108,7 @@ class NumaFit(BaseModel):
         return ZoneLedger(read_room(arrays, shapes, machines))
 
 
-def _without_records(
+def _assess_unknown_zones(
     machines: MachineColumns, pods: list[PodRequests], options: NumaOptions, notes: tuple[str, ...]
 ) -> Assessment:
     """The answer while nothing is known of any zone: upstream scores guaranteed pods 0, and lets all pass."""
@@ -159,11 +159,11 @@ def _fresh(
         if options.stale == "refuse":
             invalid |= stale
         else:
-            table = table.without(stale)
+            table = table.drop_machines(stale)
     return table, invalid
 
 
-def _replayed(room: ZoneRoom, table: ZoneTable, arrivals: Arrivals | None, kinds: Int64, first: int) -> Int64:
+def _replay(room: ZoneRoom, table: ZoneTable, arrivals: Arrivals | None, kinds: Int64, first: int) -> Int64:
     """Book tasks that the records do not count yet; what is left in the zones that list it: int64[R, M, Z].
 
     ``first``: the shape in ``room`` of the first of ``kinds``.
@@ -172,7 +172,7 @@ def _replayed(room: ZoneRoom, table: ZoneTable, arrivals: Arrivals | None, kinds
         return table.amounts[0]
     before = room.left.copy()
     shapes = np.searchsorted(kinds, arrivals.kind) + first
-    room.take(shapes, arrivals.machine, np.ones(len(arrivals.kind), dtype=np.int64))
+    room.book(shapes, arrivals.machine, np.ones(len(arrivals.kind), dtype=np.int64))
     return np.maximum(table.amounts[0] - (before - room.left), 0)
 
 

@@ -121,12 +121,12 @@ def compile_requests(
 ) -> Requests:
     """Put what pods ask for into columns over ``resources``, which must name all that they ask for."""
     units = [_units(pod, options) for pod in pods]
-    amounts = _stacked([each for each, _ in units], resources)
-    init_amounts = _stacked([init for _, init in units], resources)
+    amounts = _stack([each for each, _ in units], resources)
+    init_amounts = _stack([init for _, init in units], resources)
     guaranteed = np.array([pod.guaranteed for pod in pods], dtype=np.bool_)
     native = np.array([is_native(name) for name in resources], dtype=np.bool_)
     enforced = (guaranteed[:, None] | ~native)[:, None, :]
-    counted = ~_skipped(resources, guaranteed, options)[:, None, :]
+    counted = ~_find_skipped(resources, guaranteed, options)[:, None, :]
     taken = np.where(counted & enforced, amounts, 0)
     threshold = np.where(counted & (amounts > 0), taken, NOT_ASKED)
     init_threshold = np.where(
@@ -217,7 +217,7 @@ def _units(pod: PodRequests, options: NumaOptions) -> tuple[list[_Named], list[_
     return units, [(f"{words[each.kind]}: {each.name}", dict(each.requests)) for each in checked]
 
 
-def _stacked(units: Sequence[Sequence[_Named]], resources: tuple[str, ...]) -> Int64:
+def _stack(units: Sequence[Sequence[_Named]], resources: tuple[str, ...]) -> Int64:
     """Amounts of each shape's units, padded with units that ask for nothing: int64[S, U, R]."""
     column = {name: index for index, name in enumerate(resources)}
     width = max((len(each) for each in units), default=0)
@@ -230,7 +230,7 @@ def _stacked(units: Sequence[Sequence[_Named]], resources: tuple[str, ...]) -> I
     return amounts
 
 
-def _skipped(resources: Sequence[str], guaranteed: Bool, options: NumaOptions) -> Bool:
+def _find_skipped(resources: Sequence[str], guaranteed: Bool, options: NumaOptions) -> Bool:
     """bool[S, R]: what the proposal lets pass: memory, huge pages, and cpu of pods that are not guaranteed."""
     skipped = np.zeros((len(guaranteed), len(resources)), dtype=np.bool_)
     if options.proposal:

@@ -51,7 +51,7 @@ class ZoneRoom:
 
     # --- how many ------------------------------------------------------------------------------------------------
 
-    def room(self, shapes: Int64, machines: Int64) -> Int64:
+    def count_room(self, shapes: Int64, machines: Int64) -> Int64:
         """How many more tasks of ``shapes[i]`` fit ``machines[i]`` by themselves: int64[A].
 
         Exact up to ``SIMULATED``; larger figures are too low where a pod's containers are aligned one by one.
@@ -69,7 +69,7 @@ class ZoneRoom:
         return np.minimum(room, UNLIMITED)
 
     def room_of(self, shape: int) -> Int64:
-        """As ``room``, for one shape on every machine; only 1 where a pod's containers are aligned one by one."""
+        """As ``count_room``, for one shape on every machine; only 1 where a pod's containers are aligned one by one."""
         machines = np.arange(len(self.policy))
         shapes = np.full(len(machines), shape)
         policy = self.policies(shapes, machines)
@@ -111,7 +111,7 @@ class ZoneRoom:
 
     # --- booking -------------------------------------------------------------------------------------------------
 
-    def take(self, shapes: Int64, machines: Int64, counts: Int64) -> Int64:
+    def book(self, shapes: Int64, machines: Int64, counts: Int64) -> Int64:
         """Book up to ``counts[i]`` tasks of ``shapes[i]`` on ``machines[i]``, entry by entry: int64[A] of how many."""
         taken = counts.copy()
         relevant = np.flatnonzero((self.policies(shapes, machines) > 0) & (counts > 0))
@@ -122,7 +122,7 @@ class ZoneRoom:
         return taken
 
     def _take_distinct(self, shapes: Int64, machines: Int64, counts: Int64) -> Int64:
-        """As ``take``, where no machine repeats."""
+        """As ``book``, where no machine repeats."""
         taken = np.zeros(len(shapes), dtype=np.int64)
         simple = self._one_unit(shapes, machines) & (self.policies(shapes, machines) == SINGLE)
         where = np.flatnonzero(simple)

@@ -61,12 +61,12 @@ class ZoneOpening:
         self._exclusive = exclusive_amounts(self.residing)
         # Resources of which zones have given away at least what all tasks there take: bool[R, M].
         every = np.ones(len(self.task), dtype=np.bool_)
-        self._understood = self.given.sum(axis=2) >= self._taken_by(every)
+        self._understood = self.given.sum(axis=2) >= self._sum_taken(every)
 
     def promising(self, shape: int, tasks: Int64) -> Bool:
         """bool[M]: machines that could open if all of ``tasks`` went; where it is False they do not."""
         gone = np.isin(self.task, tasks)
-        back = self._taken_by(gone) * self._understood
+        back = self._sum_taken(gone) * self._understood
         threshold = self.requests.threshold[shape, 0]
         fits: Bool = np.ones(self.left.shape[1:], dtype=np.bool_)
         for row in np.flatnonzero(threshold >= 0).tolist():
@@ -98,7 +98,7 @@ class ZoneOpening:
         units = slice(0, 1) if self.pod_scope[machine] else slice(1, None)
         return self._exclusive[shapes, units].reshape(-1, self._exclusive.shape[2])
 
-    def _taken_by(self, tasks: Bool) -> Int64:
+    def _sum_taken(self, tasks: Bool) -> Int64:
         """int64[R, M]: what some of the residing tasks (bool[A]) take exclusively."""
         machine, amounts = self.machine[tasks], self._exclusive[self.shape[tasks]]
         each = np.where(self.pod_scope[machine][:, None], amounts[:, 0], amounts[:, 1:].sum(axis=1))
@@ -128,9 +128,9 @@ def _world_without_room(lacking: Int64, given: Int64, parts: Int64) -> bool:
     order = np.lexsort(parts.T)[::-1] if len(parts) else np.empty(0, dtype=np.int64)
     ordered = [tuple(part) for part in parts[order].tolist()]
     hopeless = np.full(lacking.shape, NEVER)
-    if not _Worlds(hopeless.tolist(), given.tolist(), ordered).without_room(0, 0):
+    if not _Worlds(hopeless.tolist(), given.tolist(), ordered).lacks_room(0, 0):
         return True  # there is no world at all: what the record says and who is there contradict each other
-    return _Worlds(lacking.tolist(), given.tolist(), ordered).without_room(0, 0)
+    return _Worlds(lacking.tolist(), given.tolist(), ordered).lacks_room(0, 0)
 
 
 class _Worlds:
@@ -144,7 +144,7 @@ class _Worlds:
         self._parts = [part for part in parts if any(_all_at_most(part, zone) for zone in given)]
         self._steps = 0
 
-    def without_room(self, index: int, begin: int) -> bool:
+    def lacks_room(self, index: int, begin: int) -> bool:
         """Whether the parts from ``index`` on can go somewhere, equal ones from zone ``begin`` on."""
         self._steps += 1
         if index == len(self._parts) or self._steps > MOST_WORLDS:
@@ -155,7 +155,7 @@ class _Worlds:
             if not _all_at_most(part, self._given[zone]):
                 continue
             self._move(zone, part, 1)
-            found = any(each > 0 for each in self._lacking[zone]) and self.without_room(
+            found = any(each > 0 for each in self._lacking[zone]) and self.lacks_room(
                 index + 1, zone if same else 0
             )
             self._move(zone, part, -1)

@@ -85,7 +85,7 @@ def allocation_scores(
     return scores
 
 
-def _balanced(held: Int64, _: Int64, request: Int64) -> Int64:
+def _score_balance(held: Int64, _: Int64, request: Int64) -> Int64:
     rows = np.flatnonzero(request > 0)
     available = held[rows].astype(np.float64)
     fractions = np.ones_like(available)
@@ -96,7 +96,7 @@ def _balanced(held: Int64, _: Int64, request: Int64) -> Int64:
     return np.clip(scores, 0, PERFECT).astype(np.int64)
 
 
-def _weighted(share: Callable[[Int64, int], Int64], held: Int64, weights: Int64, request: Int64) -> Int64:
+def _weigh(share: Callable[[Int64, int], Int64], held: Int64, weights: Int64, request: Int64) -> Int64:
     total, rows = np.zeros(held.shape[1:], dtype=np.int64), np.flatnonzero(request > 0)
     for row in rows.tolist():
         available, wanted = held[row], int(request[row])
@@ -106,10 +106,8 @@ def _weighted(share: Callable[[Int64, int], Int64], held: Int64, weights: Int64,
 
 
 STRATEGIES: dict[str, Strategy] = {
-    "LeastAllocated": partial(
-        _weighted, lambda available, wanted: (available - wanted) * PERFECT // available
-    ),
-    "MostAllocated": partial(_weighted, lambda available, wanted: wanted * PERFECT // available),
-    "BalancedAllocation": _balanced,
+    "LeastAllocated": partial(_weigh, lambda available, wanted: (available - wanted) * PERFECT // available),
+    "MostAllocated": partial(_weigh, lambda available, wanted: wanted * PERFECT // available),
+    "BalancedAllocation": _score_balance,
 }
 """By the names that upstream gives them. LeastNUMANodes works otherwise."""

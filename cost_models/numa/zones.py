@@ -56,7 +56,7 @@ class ZoneTable:
         """bool[M]: machines that have a record."""
         return self.policy != NO_RECORD
 
-    def with_resources(self, names: Sequence[str]) -> ZoneTable:
+    def add_resources(self, names: Sequence[str]) -> ZoneTable:
         """The table with rows for ``names`` as well; no zone lists what was not there before."""
         new = tuple(name for name in names if name not in self.resources)
         if not new:
@@ -69,7 +69,7 @@ class ZoneTable:
             amounts=np.concatenate([self.amounts, np.zeros((3, *shape), dtype=np.int64)], axis=1),
         )
 
-    def without(self, machines: Bool) -> ZoneTable:
+    def drop_machines(self, machines: Bool) -> ZoneTable:
         """The table as if ``machines`` (bool[M]) had no record."""
         return replace(
             self,
@@ -176,7 +176,7 @@ def zone_room(
 # ``missing``.
 
 
-def uncounted(arrivals: Arrivals | None, table: ZoneTable, options: NumaOptions) -> Arrivals | None:
+def find_uncounted(arrivals: Arrivals | None, table: ZoneTable, options: NumaOptions) -> Arrivals | None:
     """The tasks to replay, in the order in which they came to their machines; None if there are none."""
     if arrivals is None or len(arrivals.machine) == 0:
         return None

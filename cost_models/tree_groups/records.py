@@ -38,7 +38,7 @@ class TreeRecord:
     depth: int
     resources: tuple[str, ...] = ()
 
-    def named(self) -> tuple[str, ...]:
+    def list_level_names(self) -> tuple[str, ...]:
         """A name for each level, the lowest named first; those above have none."""
         return ("",) * (self.depth - len(self.levels)) + self.levels
 

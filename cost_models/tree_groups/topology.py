@@ -98,7 +98,7 @@ class Topology(BaseModel):
 
     def _levels(self, tree: TreeRecord | None, machines: MachineColumns) -> tuple[str, ...]:
         if tree is not None:
-            return tree.named()
+            return tree.list_level_names()
         return (*level_names(self._labels), NODE_LEVEL) if self._labels else by_default(machines).levels
 
 

@@ -26,7 +26,7 @@ class TreePositions:
 
 def by_record(record: TreeRecord, machines: MachineColumns) -> TreePositions:
     """Place machines as a record says. Levels are named from the bottom; those above the names have none."""
-    levels = record.named()
+    levels = record.list_level_names()
     paths: list[tuple[str, ...] | None] = []
     for name in machines.names:
         path = record.paths.get(name)

@@ -108,14 +108,14 @@ def _storable(problem: PlacementProblem) -> PlacementProblem:
     changes["joint"] = tuple(replace(rows, returned=None) for rows in problem.joint)
     sizes = len(problem.requests), problem.machines
     changes["ledgers"] = tuple(
-        SavedByModel(ledger.model, sizes, ledger.saved(), ledger.reason)
+        SavedByModel(ledger.model, sizes, ledger.save(), ledger.reason)
         if isinstance(ledger, SavableLedger)
         else SavedByModel("", sizes, reason=ledger.reason)
         for ledger in problem.ledgers
     )
     if problem.rules is not None and problem.rules.modelled:
         saved: list[Any] = [
-            SavedByModel(each.model, size, each.constraint.saved())
+            SavedByModel(each.model, size, each.constraint.save())
             for each, size in zip(
                 problem.rules.modelled, _constraint_sizes(problem.rules, problem.machines), strict=True
             )

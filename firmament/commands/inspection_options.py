@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from protos.conventions.tls import TlsError, chosen_tls, tls_options
+from protos.conventions.tls import TlsError, read_chosen_tls, tls_options
 
 if TYPE_CHECKING:
     from firmament.inspection.client import SolverClient
@@ -59,7 +59,7 @@ def asking(target: str, timeout: float) -> Iterator[SolverClient]:
 
     try:
         parse_address("--target", target, any_port=False)
-        with solver_client(target, timeout, chosen_tls()) as client:
+        with solver_client(target, timeout, read_chosen_tls()) as client:
             yield client
     except (QuestionError, AddressError, TlsError) as error:
         click.echo(str(error), err=True)

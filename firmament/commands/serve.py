@@ -14,7 +14,7 @@ from firmament.server.address import AddressError, parse_address
 from firmament.server.saving import ROUNDS_KEPT, ArtefactFolder, ArtefactFolderError
 from protos.conventions.configuration_file import ConfigurationError
 from protos.conventions.logs import configure, logging_options
-from protos.conventions.tls import TlsError, chosen_tls, tls_options
+from protos.conventions.tls import TlsError, read_chosen_tls, tls_options
 from protos.conventions.tracing import TracingError, tracer_of, tracing_option
 
 
@@ -76,7 +76,7 @@ def serve(
             click.echo(configuration.effective_yaml(), nl=False)
             return
         configure(log_level, log_format)
-        tls = chosen_tls()
+        tls = read_chosen_tls()
         if bool(tls_clients) != (tls is not None):
             text = "--tls-client and --tls-cert go together: say which certificates may drive which cluster"
             click.echo(text, err=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from firmament.commands.inspection_options import echo_json, output_option, target_options
-from protos.conventions.tls import TlsError, chosen_tls
+from protos.conventions.tls import TlsError, read_chosen_tls
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -113,7 +113,7 @@ def submit(
             connect_seconds=connect_timeout,
             timeout=timeout,
             seed=workload.seed,
-            tls=chosen_tls(),
+            tls=read_chosen_tls(),
         )
         report = asyncio.run(_run(workload, settings, Console(stderr=True)))
     except (TargetError, AddressError, TlsError) as error:

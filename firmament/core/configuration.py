@@ -124,7 +124,7 @@ class CoreConfiguration:
         models = (self.policy, *self.overlays, *(() if self.scarce is None else (self.scarce,)))
         derived = {
             "models": models,
-            "needs": Needs.merged(each.model.needs for each in models),
+            "needs": Needs.merge(each.model.needs for each in models),
             "pair_models": tuple((each, each.model) for each in models if knows_pairs(each.model)),
             "constraining_models": tuple(each.model for each in models if constrains(each.model)),
             "group_model": next((each.model for each in models if plans_groups(each.model)), None),

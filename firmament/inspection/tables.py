@@ -11,7 +11,7 @@ from rich.table import Table
 
 from firmament.inspection.client import liveness
 from firmament.inspection.documents import COUNTS, amounts
-from protos.conventions.command_line import counted_feasible
+from protos.conventions.command_line import format_feasible
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 _UNWRAPPED = 10_000
@@ -70,7 +70,7 @@ def print_explanation(explanation: pb.Explanation) -> None:
     feasible = sum(each.feasible for each in explanation.machines)
     click.echo(
         f"Task {explanation.name or explanation.task} is {explanation.state}{where}; "
-        f"{counted_feasible(feasible, len(explanation.machines), 'machine')}."
+        f"{format_feasible(feasible, len(explanation.machines), 'machine')}."
     )
     if not explanation.machines:
         return

@@ -45,11 +45,11 @@ class AppGroups(GoodStates[AppGroup, AppGroupSpec]):
         order = topology_order(kept.spec) if kept.spec is not None else None
         findings = [validity(kept.defects, in_force=kept.spec is not None)]
         if order is not None:
-            findings.append(_ordered(order))
+            findings.append(_check_order(order))
         return propose(kept, findings, _status(kept, order, members, now), now)
 
 
-def _ordered(order: TopologyOrder) -> Finding:
+def _check_order(order: TopologyOrder) -> Finding:
     if not order.problem:
         return Finding(
             ConditionType.ORDERED, True, "Sorted", f"the workloads are ordered by {order.algorithm}"

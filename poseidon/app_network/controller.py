@@ -118,7 +118,7 @@ class NetworkController:
         self._backoff = Backoff(environment.random)
         self._taken: dict[ObjectKey, tuple[str, bytes]] = {}
         self._config_maps = ConfigMapFollower(self._config_map_changed, environment)
-        self._app_groups = Reflector(environment, APP_GROUPS, book.app_groups_changed, self._followed)
+        self._app_groups = Reflector(environment, APP_GROUPS, book.app_groups_changed, self._follow)
         self._topologies = Reflector(
             environment, NETWORK_TOPOLOGIES, book.topologies_changed, self._topologies_followed
         )
@@ -154,17 +154,17 @@ class NetworkController:
 
     # --- following -----------------------------------------------------------------------------------------
 
-    def _followed(self) -> None:
+    def _follow(self) -> None:
         self._fresh.set()
         self._changed()
 
     def _topologies_followed(self) -> None:
-        self._config_maps.want(self._book.topologies.wanted_config_maps())
-        self._followed()
+        self._config_maps.want(self._book.topologies.list_config_maps())
+        self._follow()
 
     def _config_map_changed(self, name: MapName, data: Mapping[str, str] | None) -> None:
         self._book.config_map_changed(name, data)
-        self._followed()
+        self._follow()
 
     # --- writing -------------------------------------------------------------------------------------------
 
@@ -226,5 +226,5 @@ class NetworkController:
             return  # gone, or another one of its name: the watch says so
         if not outcome.conflict:
             self._taken[proposal.key] = (found.metadata.resource_version, proposal.wanted)
-        self._book.seen(found)
+        self._book.note_object(found)
         self._fresh.set()

@@ -73,7 +73,7 @@ class GoodStates(Generic[K, S]):
         kept = self._kept.get(key)
         return kept.spec if kept is not None else None
 
-    def named(self, name: str) -> Iterable[ObjectKey]:
+    def list_named(self, name: str) -> Iterable[ObjectKey]:
         """Return the objects of this name, of all namespaces."""
         return self._alike.get(name, ())
 

@@ -83,7 +83,7 @@ class BandwidthLedger:
             del self._counts[member.app_group]
         self._changed.add(member.app_group)
 
-    def allocated(self) -> Levels:
+    def sum_allocated(self) -> Levels:
         """Return the bits per second that are taken from each domain to each other one."""
         for app_group in self._changed:
             share = Counter[_Link]()
@@ -209,9 +209,9 @@ class Members:
         """Whether an application has a pod that has not ended."""
         return app_group in self._present
 
-    def allocated(self) -> Levels:
+    def sum_allocated(self) -> Levels:
         """Return the bandwidth that is taken between regions and between zones."""
-        return self._ledger.allocated()
+        return self._ledger.sum_allocated()
 
     def take_changed(self) -> set[str]:
         """Return the applications whose pods have changed."""

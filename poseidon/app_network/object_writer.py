@@ -64,10 +64,10 @@ class ObjectWriter:
 
     async def _patch(self, path: str, key: ObjectKey, body: dict[str, Any]) -> Written:
         raw = await self._transport.patch(path, msgspec.json.encode(body), MERGE_PATCH)
-        return _decoded(raw, key, path)
+        return _decode(raw, key, path)
 
     async def _read(self, path: str, key: ObjectKey) -> Written:
-        return _decoded(await self._transport.get(path), key, path)
+        return _decode(await self._transport.get(path), key, path)
 
 
 async def _if_there(asked: Awaitable[Written], otherwise: T) -> Written | T:
@@ -103,7 +103,7 @@ def _says(found: Written, status: Any) -> bool:
     return all(given.get(name) == value for name, value in status.items())
 
 
-def _decoded(raw: bytes, key: ObjectKey, path: str) -> Written:
+def _decode(raw: bytes, key: ObjectKey, path: str) -> Written:
     try:
         return decode_object(raw, _RESOURCES[key.kind].kind)
     except MalformedObjectError as error:

@@ -63,7 +63,7 @@ class NetworkBook:
         for key in self.topologies.config_map_changed(name, data):
             self._mark(key)
 
-    def seen(self, found: AppGroup | NetworkTopology) -> None:
+    def note_object(self, found: AppGroup | NetworkTopology) -> None:
         """Take an object that was read or written just now."""
         if isinstance(found, AppGroup):
             self._mark(self._app_groups.put(found))
@@ -114,7 +114,7 @@ class NetworkBook:
     def _spread(self) -> None:
         """Mark what follows from pods and nodes."""
         for changed in self.members.take_changed():
-            self._dirty.update(self._app_groups.named(changed))
+            self._dirty.update(self._app_groups.list_named(changed))
         if self.members.take_moved():
             self._dirty.update(self.topologies)
         if self.members.version != self._version:

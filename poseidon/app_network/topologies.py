@@ -37,7 +37,7 @@ class Topologies(GoodStates[NetworkTopology, TopologySpec]):
             self._config_maps[name] = data
         return (key for key in self if self._config_map_of(key) == name)
 
-    def wanted_config_maps(self) -> frozenset[MapName]:
+    def list_config_maps(self) -> frozenset[MapName]:
         """Return the ConfigMaps that NetworkTopologies refer to."""
         wanted = (self._config_map_of(key) for key in self)
         return frozenset(name for name in wanted if name is not None)
@@ -63,7 +63,7 @@ class Topologies(GoodStates[NetworkTopology, TopologySpec]):
             return None
         in_force = kept.spec is not None
         findings = [validity(kept.defects, in_force=in_force), self._measure(kept, members)]
-        allocated = members.allocated()
+        allocated = members.sum_allocated()
         costs = self._costs(kept)
         status: dict[str, Any] = {"nodeCount": len(members.domains)}
         if kept.spec is not None:
@@ -74,7 +74,7 @@ class Topologies(GoodStates[NetworkTopology, TopologySpec]):
             written = kept.spec.weights.get(NETPERF_COSTS)
             former = kept.status.get("weightCalculationTime")
             status["weightCalculationTime"] = former if former and written == costs else now
-            spec = {"weights": _with_costs(kept.object.spec, costs, kept.spec.capacity, allocated)}
+            spec = {"weights": _merge_costs(kept.object.spec, costs, kept.spec.capacity, allocated)}
         return propose(kept, findings, status, now, spec)
 
     def _config_map_of(self, key: ObjectKey) -> MapName | None:
@@ -143,7 +143,7 @@ def _links(capacity: Levels, allocated: Levels) -> list[dict[str, Any]]:
     return links
 
 
-def _with_costs(spec: Any, costs: Levels, capacity: Levels, allocated: Levels) -> list[Any]:
+def _merge_costs(spec: Any, costs: Levels, capacity: Levels, allocated: Levels) -> list[Any]:
     """Return the lists of weights with the computed one as it should be; the others stay as they were written."""
     computed = {"name": NETPERF_COSTS, "topologyList": _topology_list(costs, capacity, allocated)}
     given = spec.get("weights") if isinstance(spec, dict) else None

@@ -13,12 +13,12 @@ from typing import Any
 import click
 
 from protos.conventions.logs import one_line
-from protos.conventions.secrets import cut_credentials
+from protos.conventions.secrets import redact_credentials
 
 
 def fault(message: str, status: int = 2) -> SystemExit:
     """Print a line to standard error, without credentials, and return what ends the command."""
-    click.echo(cut_credentials(message), err=True)
+    click.echo(redact_credentials(message), err=True)
     return SystemExit(status)
 
 
@@ -30,7 +30,7 @@ def bad_input(lines: Iterable[str]) -> SystemExit:
 def warn(lines: Iterable[str]) -> None:
     """Print lines to standard error."""
     for line in lines:
-        click.echo(f"warning: {one_line(cut_credentials(line))}", err=True)
+        click.echo(f"warning: {one_line(redact_credentials(line))}", err=True)
 
 
 def print_json(value: Any) -> None:

@@ -20,7 +20,7 @@ from poseidon.commands.endings import bad_input, fault, print_json, warn, write_
 from poseidon.commands.offline_input import Source, offline_options
 from poseidon.commands.options import page_option
 from protos.conventions.logs import one_line
-from protos.conventions.tls import chosen_tls, tls_options
+from protos.conventions.tls import read_chosen_tls, tls_options
 
 if TYPE_CHECKING:
     from poseidon.explanations import PodExplanation
@@ -107,7 +107,7 @@ def _of_cluster(name: str, seconds: float) -> PodExplanation:
 
     async def asked() -> PodExplanation:
         async with transport:
-            return await explain_live(transport, *chosen_solvers(), name, seconds, chosen_tls())
+            return await explain_live(transport, *chosen_solvers(), name, seconds, read_chosen_tls())
 
     try:
         with live_faults(transport):

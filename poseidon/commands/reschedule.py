@@ -25,7 +25,7 @@ from poseidon.commands.options import (
     seconds_option,
     with_names,
 )
-from protos.conventions.command_line import counted, counted_are
+from protos.conventions.command_line import format_count, format_count_with_verb
 
 if TYPE_CHECKING:
     from poseidon.kube.api.metadata import PodRef
@@ -180,7 +180,9 @@ def _tell(planned: PlannedMoves) -> None:
         for number, wave in enumerate(waves, 1)
         for each in wave
     ]
-    click.echo(f"{counted_are(planned.released, 'pod')} released; {counted(len(rows), 'move')}.")
+    click.echo(
+        f"{format_count_with_verb(planned.released, 'pod')} released; {format_count(len(rows), 'move')}."
+    )
     print_rows(("WAVE", "POD", "FROM", "TO", "WHY"), rows)
     print_rows(("NODE TO BE FREED",), [(name,) for name in planned.freed])
     if planned.waves.left:

@@ -31,7 +31,7 @@ from poseidon.commands.endings import fault, stop_event
 from poseidon.commands.options import HostPort, config_option, scheduler_names_option, with_names
 from protos.conventions import event_loop
 from protos.conventions.logs import configure, logging_options
-from protos.conventions.tls import TlsFiles, chosen_tls, tls_options
+from protos.conventions.tls import TlsFiles, read_chosen_tls, tls_options
 from protos.conventions.tracing import tracer_of, tracing_option
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def run(
         prometheus = configuration.utilisation.prometheus
         if prometheus is not None:
             connection(prometheus)  # files that cannot be used are told before anything runs
-        options = _options(configuration, chosen_solvers(), dry_run=dry_run, tls=chosen_tls())
+        options = _options(configuration, chosen_solvers(), dry_run=dry_run, tls=read_chosen_tls())
         tracer = tracer_of(traces, "poseidon", poseidon.__version__)
     except (ValueError, SettingsError) as error:
         raise fault(str(error)) from None
@@ -116,7 +116,7 @@ def bridge_options(config: Path | None, leader_elect: bool | None) -> BridgeOpti
     from poseidon.configuration.document import load
 
     configuration = _with_election(load(config), leader_elect)
-    return _options(configuration, chosen_solvers(), dry_run=False, tls=chosen_tls())
+    return _options(configuration, chosen_solvers(), dry_run=False, tls=read_chosen_tls())
 
 
 def _with_election(configuration: BridgeConfiguration, leader_elect: bool | None) -> BridgeConfiguration:

@@ -16,8 +16,8 @@ from poseidon.commands.connection import (
 )
 from poseidon.commands.endings import print_json, stop_event
 from poseidon.commands.options import output_option, seconds_option
-from protos.conventions.command_line import counted
-from protos.conventions.tls import chosen_tls, tls_options
+from protos.conventions.command_line import format_count
+from protos.conventions.tls import read_chosen_tls, tls_options
 
 if TYPE_CHECKING:
     from poseidon.kube.client.transport import Transport
@@ -61,7 +61,7 @@ def shadow(*, scheduler_name: tuple[str, ...], period: float | None, rate: float
     transport = connect()
 
     async def watched() -> Report:
-        found = Shadow(*chosen_solvers(), frozenset(scheduler_name), rate, chosen_tls(), _told)
+        found = Shadow(*chosen_solvers(), frozenset(scheduler_name), rate, read_chosen_tls(), _told)
         await _watch(transport, found, period)
         return found.report
 
@@ -113,7 +113,7 @@ def _print(report: Report) -> None:
     from poseidon.offline.tables import print_rows
 
     figures = report.as_json()
-    click.echo(f"{counted(figures['bound'], 'pod')} bound, {figures['asked']:,} of them asked about.")
+    click.echo(f"{format_count(figures['bound'], 'pod')} bound, {figures['asked']:,} of them asked about.")
     if not report.observed:
         return
     click.echo(f"as good where they are    {figures['asGood']}")

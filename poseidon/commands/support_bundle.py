@@ -14,7 +14,7 @@ from poseidon.commands.doctor import examined
 from poseidon.commands.endings import fault, warn
 from poseidon.commands.options import config_option
 from poseidon.commands.run import bridge_options
-from protos.conventions.command_line import counted
+from protos.conventions.command_line import format_count
 from protos.conventions.tls import tls_options
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def support_bundle(
         file.chmod(0o600)
     except OSError as error:
         raise fault(f"{file}: {error.strerror}") from None
-    click.echo(f"wrote {file}: {counted(sum(not part.problem for part in parts), 'file')}")
+    click.echo(f"wrote {file}: {format_count(sum(not part.problem for part in parts), 'file')}")
 
 
 async def _gather(

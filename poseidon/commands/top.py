@@ -13,7 +13,7 @@ import click
 
 from poseidon.commands.endings import fault
 from poseidon.commands.options import output_option, seconds_option
-from protos.conventions.secrets import cut_address
+from protos.conventions.secrets import redact_address
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +50,7 @@ def top(*, bridge: str, solver: str, interval: float, once: bool, output: str) -
     for name, url in (("--bridge", bridge), ("--solver", solver)):
         if not url.startswith(("http://", "https://")):
             raise click.UsageError(
-                f"{name}: {cut_address(url)!r} is no address; write for example http://127.0.0.1:9092/metrics"
+                f"{name}: {redact_address(url)!r} is no address; write for example http://127.0.0.1:9092/metrics"
             )
     looks = _looks(bridge, solver, interval)
     if output == "json":

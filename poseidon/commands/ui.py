@@ -31,8 +31,8 @@ from poseidon.ui.work.inputs import ClusterInput
 from poseidon.ui.work.process import Worker
 from protos.conventions import event_loop
 from protos.conventions.logs import configure, one_line
-from protos.conventions.secrets import cut_address
-from protos.conventions.tls import chosen_tls, tls_options
+from protos.conventions.secrets import redact_address
+from protos.conventions.tls import read_chosen_tls, tls_options
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -191,10 +191,10 @@ def _refuse_mixture() -> None:
 def _read_files(paths: tuple[str, ...], config: Path | None, now: float | None, folder: Path) -> FileInput:
     """Read what was named; what cannot be used ends the command with status 2."""
     from poseidon.ui.sources.files import FileInput
-    from poseidon.ui.sources.snapshots import SnapshotError, sorted_out
+    from poseidon.ui.sources.snapshots import SnapshotError, find_snapshots
 
     try:
-        found = sorted_out(paths, folder)
+        found = find_snapshots(paths, folder)
     except SnapshotError as error:
         raise fault(one_line(str(error))) from None
     manifests = configuration = None
@@ -227,7 +227,7 @@ def _live_options(bridge: str, solver: str, config: Path | None) -> LiveOptions:
     for name, url in (("--bridge", bridge), ("--solver", solver)):
         if not url.startswith(("http://", "https://")):
             raise click.UsageError(
-                f"{name}: {cut_address(url)!r} is no address; write for example http://127.0.0.1:9092/metrics"
+                f"{name}: {redact_address(url)!r} is no address; write for example http://127.0.0.1:9092/metrics"
             )
     return LiveOptions(
         targets=chosen_solvers().targets,
@@ -235,7 +235,7 @@ def _live_options(bridge: str, solver: str, config: Path | None) -> LiveOptions:
         bridge_url=bridge,
         solver_url=solver,
         configuration=None if config is None else _bridge_configuration(config),
-        tls=chosen_tls(),
+        tls=read_chosen_tls(),
         cures=find_spec("ortools") is not None,
     )
 

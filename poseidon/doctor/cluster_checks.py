@@ -16,7 +16,7 @@ from poseidon.kube.api.nodes import Node
 from poseidon.kube.client.errors import KubeError
 from poseidon.kube.client.transport import Transport
 from poseidon.leadership.options import LeaderElectionOptions
-from protos.conventions.secrets import cut_credentials, cut_value
+from protos.conventions.secrets import redact_credentials, redact_value
 
 MOST_SKEW = 5.0
 """Seconds by which clocks may differ: the API server's clock is told to the second, and answers take time."""
@@ -123,7 +123,7 @@ async def served(transport: Transport, check: str, group: str, absent: str, verd
 
 
 async def _prometheus(url: str) -> Finding:
-    check, shown = "measured use prometheus", cut_value(url)
+    check, shown = "measured use prometheus", redact_value(url)
     timeout = aiohttp.ClientTimeout(total=_PROMETHEUS_SECONDS)
     try:
         async with (
@@ -132,7 +132,7 @@ async def _prometheus(url: str) -> Finding:
         ):
             status = answer.status
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
-        text = f"{shown}: {cut_credentials(str(error)) or 'no answer'}; correct utilisation.prometheus.url"
+        text = f"{shown}: {redact_credentials(str(error)) or 'no answer'}; correct utilisation.prometheus.url"
         return Finding(check, Verdict.WARNING, text)
     # Whether the bridge may ask, its token decides; that somebody answers is seen here.
     if status in (200, 401, 403):

@@ -30,7 +30,7 @@ from poseidon.live.solver import NoAnswerError, state_of
 from poseidon.manifests.documents import HELD_LIST
 from poseidon.metrics_sources.koordinator import NODE_METRICS
 from protos.conventions.logs import one_line
-from protos.conventions.secrets import cut_credentials, cut_urls
+from protos.conventions.secrets import redact_credentials, redact_urls
 from protos.conventions.tls import TlsError, TlsFiles
 
 COLLECTIONS: tuple[Resource[Any], ...] = (
@@ -90,7 +90,7 @@ async def collections_held(transport: Transport, annotations: Sequence[str] = ()
         try:
             yield await _held(transport, resource, frozenset(annotations))
         except (KubeError, MalformedObjectError) as error:
-            yield Held(resource.name, problem=cut_credentials(str(error)))
+            yield Held(resource.name, problem=redact_credentials(str(error)))
 
 
 async def _held(transport: Transport, resource: Resource[Any], annotations: frozenset[str]) -> Held:
@@ -179,7 +179,7 @@ async def page_parts(program: str, url: str) -> AsyncIterator[Part]:
             async def read(page: str = page) -> bytes:
                 async with session.get(f"{url.rstrip('/')}/{page}") as answer:
                     text = (await answer.content.read(_MOST_BYTES)).decode("utf-8", "replace")
-                    return cut_credentials(text).encode()
+                    return redact_credentials(text).encode()
 
             yield await _attempt(f"{program}/{page}.txt", read)
 
@@ -192,7 +192,7 @@ def round_parts(folder: Path, most: int = MOST_ROUNDS) -> Iterator[Part]:
         for file in files:
             content = file.read_bytes()
             if file.suffix == ".json":
-                content = cut_credentials(content.decode("utf-8", "replace")).encode()
+                content = redact_credentials(content.decode("utf-8", "replace")).encode()
             yield Part(f"rounds/{file.parent.name}/{file.name}", content)
     except OSError as error:
         yield Part("rounds", b"", f"{error.filename or folder}: {error.strerror}")
@@ -214,7 +214,7 @@ async def _attempt(name: str, make: Callable[[], Awaitable[bytes]]) -> Part:
         TimeoutError,
         msgspec.DecodeError,
     ) as error:
-        return Part(name, b"", cut_credentials(str(error)) or type(error).__name__)
+        return Part(name, b"", redact_credentials(str(error)) or type(error).__name__)
 
 
 def archive(parts: Sequence[Part], moment: float) -> bytes:
@@ -251,4 +251,4 @@ def _lines_about(part: Part) -> Iterator[str]:
 
 
 def _json(value: Any) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(cut_urls(value)), indent=1)
+    return msgspec.json.format(msgspec.json.encode(redact_urls(value)), indent=1)

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from poseidon.live.figures import Figures
-from protos.conventions.command_line import counted
+from protos.conventions.command_line import format_count
 
 _WAITING: Mapping[str, str] = {
     "active": "for the next round",
@@ -32,11 +32,11 @@ def _line(found: Figures) -> Text:
     bridge = "leads" if found.leads else "stands by"
     solver = "refuses this bridge" if found.refused else "connected" if found.connected else "not connected"
     good = found.connected or not found.leads
-    text = Text(f"{counted(found.nodes, 'node')}   bridge {bridge}   solver ")
+    text = Text(f"{format_count(found.nodes, 'node')}   bridge {bridge}   solver ")
     text.append(solver, style="" if good else "bold red")
     text.append(f"   {found.bound:,.1f} pods bound per second, {found.bound_in_all:,} in all")
     if found.failures:
-        text.append(f"   {counted(found.failures, 'round')} failed", style="bold red")
+        text.append(f"   {format_count(found.failures, 'round')} failed", style="bold red")
     return text
 
 

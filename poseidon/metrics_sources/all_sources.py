@@ -63,7 +63,7 @@ class Utilisation:
             first_looks: list[Awaitable[None]] = []
             if self._options.node_metric == "auto":
                 taker = NodeMetricTaker(self._intake(NODE_METRIC), self._environment.wall)
-                reflector = Reflector(self._environment, NODE_METRICS, taker.take)
+                reflector = Reflector(self._environment, NODE_METRICS, taker.take_changes)
                 group.create_task(reflector.run(), name="nodemetrics")
                 first_looks.append(reflector.wait_synced())
             for poller in await self._pollers(stack):

@@ -88,7 +88,7 @@ class Intake:
         self._count = metrics.readings.labels(source)
         self._changed = changed
 
-    def take(self, reading: NodeReading, faults: Sequence[Fault] = ()) -> None:
+    def add_reading(self, reading: NodeReading, faults: Sequence[Fault] = ()) -> None:
         """Take the latest reading of a node; ``faults`` are what was wrong with it."""
         self.report(reading.node, faults)
         self._count.inc()
@@ -115,7 +115,7 @@ class Intake:
             len(new) - 1,
         )
 
-    def gone(self, node: str) -> None:
+    def forget_node(self, node: str) -> None:
         """The source says nothing of a node any more."""
         self._told.pop(node, None)
         self._book.remove(self._source, node)
@@ -128,4 +128,4 @@ class Intake:
         """
         for node in self._book.nodes_of(self._source):
             if not self.view.knows_node(node):
-                self.gone(node)
+                self.forget_node(node)

@@ -29,16 +29,16 @@ class NodeMetricTaker:
         self._wall = wall
         self._names = NameIndex()
 
-    def take(self, changes: Sequence[Change[NodeMetric]]) -> None:
+    def take_changes(self, changes: Sequence[Change[NodeMetric]]) -> None:
         """Take objects as they are now."""
         now = self._wall()
         for change in changes:
             if change.object is None:
                 if name := self._names.remove(change.uid):
-                    self._intake.gone(name)
+                    self._intake.forget_node(name)
             elif name := change.object.metadata.name:
                 self._names.put(change.uid, name)
-                self._intake.take(*reading(change.object, now))
+                self._intake.add_reading(*reading(change.object, now))
 
 
 def reading(metric: NodeMetric, now: float) -> tuple[NodeReading, tuple[Fault, ...]]:
@@ -52,7 +52,7 @@ def reading(metric: NodeMetric, now: float) -> tuple[NodeReading, tuple[Fault, .
     measured = status.node_metric
     taken = NodeReading(
         node=metric.metadata.name,
-        time=measured_at(status.update_time, "status.updateTime", now, faults),
+        time=parse_time(status.update_time, "status.updateTime", now, faults),
         interval=_interval(metric, faults),
         usage=None
         if measured is None
@@ -67,7 +67,7 @@ def reading(metric: NodeMetric, now: float) -> tuple[NodeReading, tuple[Fault, .
     return taken, tuple(faults)
 
 
-def measured_at(text: str | None, field: str, now: float, faults: list[Fault]) -> float:
+def parse_time(text: str | None, field: str, now: float, faults: list[Fault]) -> float:
     """Return a time in seconds since the epoch; 0, which is long ago, for none and for one that makes no sense."""
     if text is None:
         return 0.0

@@ -14,7 +14,7 @@ from poseidon.kube.api.metrics import MetricsList, NodeMetrics, PodMetrics
 from poseidon.kube.client.errors import UnreachableError
 from poseidon.metrics_sources.amounts import add_amounts, amounts_in_use, go_duration
 from poseidon.metrics_sources.intake import Fault, Intake
-from poseidon.metrics_sources.koordinator import measured_at
+from poseidon.metrics_sources.koordinator import parse_time
 from poseidon.metrics_sources.readings import Amounts, NodeReading, PodReading
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class MetricsServerSource:
             name = node_metrics.metadata.name
             there = tuple(pods.get(name, ())) if self._options.pods else None
             if name:
-                self._intake.take(
+                self._intake.add_reading(
                     *node_reading(node_metrics, now, interval=self._options.interval, pods=there)
                 )
         self._intake.forget_gone_nodes()
@@ -94,7 +94,7 @@ def node_reading(
     window = go_duration(metrics.window) or 0.0
     taken = NodeReading(
         node=metrics.metadata.name,
-        time=measured_at(metrics.timestamp, "timestamp", now, faults),
+        time=parse_time(metrics.timestamp, "timestamp", now, faults),
         interval=max(interval, window),
         usage=amounts_in_use(metrics.usage, "usage", faults),
         pods=pods,

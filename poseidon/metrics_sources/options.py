@@ -16,7 +16,7 @@ from pydantic import (
 )
 
 from protos.conventions.configuration import PositiveDuration, Section
-from protos.conventions.secrets import cut_address
+from protos.conventions.secrets import redact_address
 
 Statistic: TypeAlias = Literal["avg", "p50", "p90", "p95", "p99", "std"]
 
@@ -30,7 +30,7 @@ def _url(value: str) -> str:
     parts = urlsplit(value)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
         raise ValueError(
-            f"{cut_address(value)!r} is not an http(s) URL; write one such as http://prometheus:9090"
+            f"{redact_address(value)!r} is not an http(s) URL; write one such as http://prometheus:9090"
         )
     return value
 

@@ -70,16 +70,18 @@ class Poller:
                 pause = (
                     self._not_served(error)
                     if error.status in _ABSENT
-                    else self._failed(error, error.retry_after)
+                    else self._note_failure(error, error.retry_after)
                 )
             except Exception as error:  # noqa: BLE001 - what a source answers is anybody's guess
-                pause = self._failed(error if isinstance(error, KubeError) else KubeError(repr(error)), None)
+                pause = self._note_failure(
+                    error if isinstance(error, KubeError) else KubeError(repr(error)), None
+                )
             else:
-                pause = self._answered(self._clock() - started)
+                pause = self._note_success(self._clock() - started)
             self._asked.set()
             await self._sleep(pause)
 
-    def _answered(self, spent: float) -> float:
+    def _note_success(self, spent: float) -> float:
         if self._backoff.failures or self._absent:
             _log.info("source of utilisation answers again source=%s", self._source)
         self._backoff.reset()
@@ -99,7 +101,7 @@ class Poller:
         self._metrics.polls.labels(self._source, "absent").inc()
         return self._options.absent_seconds * (0.75 + 0.5 * self._random.random())
 
-    def _failed(self, error: KubeError, retry_after: float | None) -> float:
+    def _note_failure(self, error: KubeError, retry_after: float | None) -> float:
         first = self._backoff.failures == 0
         pause = max(self._backoff.next(), retry_after or 0.0)
         self._metrics.polls.labels(self._source, "failed").inc()

@@ -42,7 +42,7 @@ class PrometheusSource:
         for query, answer in zip(queries, answers, strict=True):
             gathering.add(query, answer)
         for reading in gathering.readings():
-            self._intake.take(reading, gathering.faults.pop(reading.node, ()))
+            self._intake.add_reading(reading, gathering.faults.pop(reading.node, ()))
         for name, faults in gathering.faults.items():
             self._intake.report(name, faults)
         self._intake.forget_gone_nodes()

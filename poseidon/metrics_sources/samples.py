@@ -59,11 +59,11 @@ class SampleBook:
         chosen: pb.MachineSample | None = None
         for samples in self._by_source.values():
             found = samples.get(node)
-            if found is not None and (chosen is None or _overruled(chosen, found)):
+            if found is not None and (chosen is None or _is_overruled(chosen, found)):
                 chosen = found
         return chosen
 
-    def take(self, is_known: Callable[[str], bool]) -> list[pb.Event]:
+    def take_events(self, is_known: Callable[[str], bool]) -> list[pb.Event]:
         """Return what the solver has to be told of the machines that it knows, as ``is_known`` says; once.
 
         A solver ignores what is older than what it knows. So a sample that counts although it is older, because a
@@ -83,6 +83,6 @@ class SampleBook:
         return events
 
 
-def _overruled(former: pb.MachineSample, later: pb.MachineSample) -> bool:
+def _is_overruled(former: pb.MachineSample, later: pb.MachineSample) -> bool:
     """Whether ``former``, of the preferred source, is so old beside ``later`` that its source has evidently stopped."""
     return later.time - former.time > MISSED_REPORTS * max(former.report_interval, later.report_interval)

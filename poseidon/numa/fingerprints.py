@@ -48,41 +48,41 @@ def xxhash64(data: bytes, seed: int = 0) -> int:
             for lane in range(4):
                 lanes[lane] = _round(lanes[lane], _word(data, at + 8 * lane, 8))
             at += 32
-        total = sum(_rotated(lane, turn) for lane, turn in zip(lanes, (1, 7, 12, 18), strict=True)) & _MASK
+        total = sum(_rotate(lane, turn) for lane, turn in zip(lanes, (1, 7, 12, 18), strict=True)) & _MASK
         for lane in lanes:
             total = ((total ^ _round(0, lane)) * _PRIME_1 + _PRIME_4) & _MASK
     else:
         total = (seed + _PRIME_5) & _MASK
-    return _mixed(_with_rest((total + length) & _MASK, data, at))
+    return _mix(_mix_rest((total + length) & _MASK, data, at))
 
 
-def _with_rest(total: int, data: bytes, at: int) -> int:
+def _mix_rest(total: int, data: bytes, at: int) -> int:
     """Take in the last bytes, fewer than 32."""
     while at + 8 <= len(data):
         total ^= _round(0, _word(data, at, 8))
-        total = (_rotated(total, 27) * _PRIME_1 + _PRIME_4) & _MASK
+        total = (_rotate(total, 27) * _PRIME_1 + _PRIME_4) & _MASK
         at += 8
     if at + 4 <= len(data):
         total ^= (_word(data, at, 4) * _PRIME_1) & _MASK
-        total = (_rotated(total, 23) * _PRIME_2 + _PRIME_3) & _MASK
+        total = (_rotate(total, 23) * _PRIME_2 + _PRIME_3) & _MASK
         at += 4
     for byte in data[at:]:
         total ^= (byte * _PRIME_5) & _MASK
-        total = (_rotated(total, 11) * _PRIME_1) & _MASK
+        total = (_rotate(total, 11) * _PRIME_1) & _MASK
     return total
 
 
-def _mixed(total: int) -> int:
+def _mix(total: int) -> int:
     total = ((total ^ (total >> 33)) * _PRIME_2) & _MASK
     total = ((total ^ (total >> 29)) * _PRIME_3) & _MASK
     return total ^ (total >> 32)
 
 
 def _round(lane: int, word: int) -> int:
-    return (_rotated((lane + word * _PRIME_2) & _MASK, 31) * _PRIME_1) & _MASK
+    return (_rotate((lane + word * _PRIME_2) & _MASK, 31) * _PRIME_1) & _MASK
 
 
-def _rotated(value: int, turn: int) -> int:
+def _rotate(value: int, turn: int) -> int:
     return ((value << turn) | (value >> (64 - turn))) & _MASK
 
 

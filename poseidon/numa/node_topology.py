@@ -71,7 +71,7 @@ class CountedPod(NamedTuple):
     task_class: pb.TaskClass
 
 
-def described(
+def describe(
     found: NodeResourceTopology, on_node: Callable[[], Sequence[CountedPod]]
 ) -> tuple[bytes, tuple[Defect, ...]]:
     """Return the payload of an object's record, and what is wrong with the object.
@@ -251,6 +251,6 @@ def node_topology_resource(
 
     def read(found: NodeResourceTopology) -> Reading:
         name = found.metadata.name
-        return Reading(name, *described(found, lambda: pods(name)))
+        return Reading(name, *describe(found, lambda: pods(name)))
 
     return CustomResource(RECORD_KIND, (NODE_TOPOLOGIES, NODE_TOPOLOGIES_ALPHA1), read)

@@ -20,7 +20,7 @@ from poseidon.offline.movable import WORTH_MOVING, find_migrations
 from poseidon.offline.plan import Plan, plan_of
 from poseidon.offline.planned_groups import PlannedGroup
 from poseidon.pods.tasks import Disposition, disposition, gates_text
-from protos.conventions.command_line import counted
+from protos.conventions.command_line import format_count
 
 
 def explain_pod(
@@ -120,5 +120,7 @@ def _outlook(plan: Plan, pod: str) -> Iterator[str]:
     for group in plan.groups:
         if pod in group.members:
             message = f": {group.message.rstrip('.')}" if group.message else ""
-            state = f"{group.status}, {_placed(group)} of {counted(len(group.members), 'pod')} have a node"
+            state = (
+                f"{group.status}, {_placed(group)} of {format_count(len(group.members), 'pod')} have a node"
+            )
             yield f"Its group {group.group} is {state}{message}."

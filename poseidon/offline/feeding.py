@@ -102,7 +102,7 @@ def _feed_applications(objects: Sequence[KubeStruct], state: BridgeState) -> Non
     tell = state.quarantine.deliver
     tell("applications", book.app_groups_changed, _of(objects, AppGroup))
     tell("network topologies", book.topologies_changed, _of(objects, NetworkTopology))
-    wanted = book.topologies.wanted_config_maps()
+    wanted = book.topologies.list_config_maps()
     for each in objects:
         if isinstance(each, ConfigMap):
             name = (each.metadata.namespace, each.metadata.name)

@@ -17,7 +17,7 @@ from poseidon.group_trees.status.placement import Placement, pods_of
 from poseidon.offline.plan import NodeUse, Plan, Round
 from poseidon.offline.planned_groups import PlannedGroup
 from poseidon.offline.waiting_workloads import waiting_workloads
-from protos.conventions.command_line import counted
+from protos.conventions.command_line import format_count
 
 _MOST_TEXTS = 10
 _UNWRAPPED = 10_000
@@ -149,10 +149,10 @@ def _summary(plan: Plan) -> str:
     used = len({each.node for each in placed})
     milliseconds = 1000 * sum(figures.seconds.values())
     proof = _proof(figures)
-    parts = [f"{counted(len(placed), 'pod')} bound to {counted(used, 'node')} of {len(plan.nodes)}"]
+    parts = [f"{format_count(len(placed), 'pod')} bound to {format_count(used, 'node')} of {len(plan.nodes)}"]
     if waiting:
         verb = "waits" if len(waiting) == 1 else "wait"
-        parts.append(f"{len(waiting)} {verb} for {counted(len(plan.preemptions), 'pod')} to make way")
+        parts.append(f"{len(waiting)} {verb} for {format_count(len(plan.preemptions), 'pod')} to make way")
     parts.append(f"{len(plan.pending)} pending")
     return (
         ", ".join(parts)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from poseidon.offline.plan import Pending
-from protos.conventions.command_line import counted
+from protos.conventions.command_line import format_count
 
 _AVAILABLE = re.compile(r"0/(\d+) nodes are available: ")
 _END = re.compile(r"\. (?:preemption|no new claims)|\.(?= |\s*$)")
@@ -37,7 +37,9 @@ class WaitingWorkload(NamedTuple):
     def text(self) -> str:
         """The cause, for people."""
         return (
-            f"{self.cause} ({counted(self.others, 'pod')} for other reasons)" if self.others else self.cause
+            f"{self.cause} ({format_count(self.others, 'pod')} for other reasons)"
+            if self.others
+            else self.cause
         )
 
 
@@ -73,9 +75,12 @@ def main_cause(message: str) -> str:
     causes.sort(key=lambda each: (-_nearness(each[0]), -each[1], each[0]))
     total = int(found[1])
     (text, count), *others = causes[:_MOST_CAUSES]
-    told = [f"{text} ({count} of {counted(total, 'node')})", *(f"{name} ({many})" for name, many in others)]
+    told = [
+        f"{text} ({count} of {format_count(total, 'node')})",
+        *(f"{name} ({many})" for name, many in others),
+    ]
     more = len(causes) - len(told)
-    return ", ".join(told) + (f" and {counted(more, 'more cause')}" if more > 0 else "") + after
+    return ", ".join(told) + (f" and {format_count(more, 'more cause')}" if more > 0 else "") + after
 
 
 def _nearness(cause: str) -> int:

@@ -25,10 +25,10 @@ from poseidon.kube.parsing.label_syntax import key_fault
 from poseidon.kube.parsing.quantities import MAX_AMOUNT
 from poseidon.pod_groups.koordinator import (
     GangTerms,
-    bundled_gangs,
     gang_terms,
-    ignored_terms,
     least_members,
+    list_bundled_gangs,
+    list_ignored_terms,
     waiting_seconds,
 )
 from poseidon.pod_groups.membership import Membership
@@ -100,25 +100,27 @@ def of_sigs_pod_group(found: SigsPodGroup) -> Demand:
     """Read a PodGroup of ``scheduling.sigs.k8s.io``, with the annotations that Koordinator gives it."""
     demand = _of_plugins(found.spec, ())
     terms = gang_terms(found.metadata)
-    _, problem = bundled_gangs(terms, qualified_name(found.metadata))
+    _, problem = list_bundled_gangs(terms, qualified_name(found.metadata))
     if problem or demand.problem:
         return Demand(problem=demand.problem or problem)
     return replace(
         demand,
         seconds=demand.seconds or waiting_seconds([terms]),
-        ignored=ignored_terms([terms]),
+        ignored=list_ignored_terms([terms]),
     )
 
 
 def of_terms(stated: Collection[GangTerms]) -> Demand | None:
     """Read what the pods of a gang state of it themselves; None where none of them says how many go together."""
     count, problem = least_members(stated)
-    problem = problem or next(filter(None, (bundled_gangs(each, "")[1] for each in sorted(set(stated)))), "")
+    problem = problem or next(
+        filter(None, (list_bundled_gangs(each, "")[1] for each in sorted(set(stated)))), ""
+    )
     if problem:
         return Demand(problem=problem)
     if count is None:
         return None
-    return Demand(count, waiting_seconds(stated), ignored=ignored_terms(stated))
+    return Demand(count, waiting_seconds(stated), ignored=list_ignored_terms(stated))
 
 
 def of_bundle(gangs: Mapping[str, Demand | None]) -> Demand:
@@ -166,7 +168,7 @@ def of_volcano_pod_group(found: VolcanoPodGroup) -> Demand:
     elastic = spec.min_member < sum(by_task.values())
     return Demand(
         spec.min_member,
-        ignored=_ignored_by_volcano(spec, elastic=elastic),
+        ignored=_list_ignored_by_volcano(spec, elastic=elastic),
         by_role={} if elastic else by_task,
         roles="task",
         least_room=least_room,
@@ -174,7 +176,7 @@ def of_volcano_pod_group(found: VolcanoPodGroup) -> Demand:
     )
 
 
-def _ignored_by_volcano(spec: VolcanoPodGroupSpec, *, elastic: bool) -> str:
+def _list_ignored_by_volcano(spec: VolcanoPodGroupSpec, *, elastic: bool) -> str:
     asked = (
         (
             elastic,
@@ -249,7 +251,7 @@ def of_native_pod_group(found: NativePodGroup) -> Demand:
         return Demand(problem=problem)
     return replace(
         demand,
-        ignored=ignored_by_native(found),
+        ignored=list_ignored_by_native(found),
         topology_keys=keys,
         disrupted_whole=_is_disrupted_whole(found.spec.disruption_mode),
         priority=found.spec.priority,
@@ -257,7 +259,7 @@ def of_native_pod_group(found: NativePodGroup) -> Demand:
     )
 
 
-def ignored_by_native(found: NativePodGroup) -> str:
+def list_ignored_by_native(found: NativePodGroup) -> str:
     """Return what a PodGroup of Kubernetes itself asks for and does not get, in words for people, "" for nothing."""
     if found.spec.scheduling_policy.gang is None and _is_disrupted_whole(found.spec.disruption_mode):
         return (
@@ -314,13 +316,13 @@ def _size(found: ScaledOwner) -> int:
     """Return how many pods an owner is to have now. A Job's pods that have succeeded are not replaced."""
     spec = found.spec
     if spec.replicas is not None:
-        return _bounded(spec.replicas)
-    size = 1 if spec.parallelism is None else _bounded(spec.parallelism)
+        return _clamp(spec.replicas)
+    size = 1 if spec.parallelism is None else _clamp(spec.parallelism)
     if spec.completions is not None:
-        size = min(size, _bounded(spec.completions - found.status.succeeded))
+        size = min(size, _clamp(spec.completions - found.status.succeeded))
     return size
 
 
-def _bounded(count: int) -> int:
+def _clamp(count: int) -> int:
     """Return a count as the objects' fields hold it."""
     return min(max(count, 0), MAX_MEMBERS)

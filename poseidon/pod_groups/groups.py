@@ -65,7 +65,7 @@ class Groups(GroupMembers):
 
     def _lacking(self, group: Group) -> str:
         """Return which pods a group lacks, as far as the solver does not see it, "" for none."""
-        foreign = self._foreign.of(group.key)
+        foreign = self._foreign.iter_members(group.key)
         demand = self.demand(group)
         if demand is None or not (foreign or group.schedulers or demand.by_role):
             return ""
@@ -111,7 +111,7 @@ class Groups(GroupMembers):
         self._settle(group.key)
         return {uid: each for uid, each in group.members.items() if uid in group.admitted}
 
-    def beyond(self, uid: str) -> str:
+    def explain_surplus(self, uid: str) -> str:
         """Return why a pod is more than its group needs, "" if it is not."""
         group = self._of_pod.get(uid)
         spec = self.topology(group) if group is not None else None
@@ -146,10 +146,10 @@ class Groups(GroupMembers):
 
     def _change(self, group: Group) -> GroupChange:
         waits_for = self.waits_for(group)
-        waits = {uid: waits_for or self.beyond(uid) for uid in group.progress}
+        waits = {uid: waits_for or self.explain_surplus(uid) for uid in group.progress}
         return GroupChange(group, self.job(group), waits)
 
-    def ranked(self, group: Group, task: Task) -> Task:
+    def set_priority(self, group: Group, task: Task) -> Task:
         """Return a task of a group with the priority by which the group stands among others.
 
         It is what the group states, else the task's own; only groups that are placed by a tree have one, and those of

@@ -81,7 +81,7 @@ def gang_terms(metadata: ObjectMeta) -> GangTerms:
     )
 
 
-def bundled_gangs(terms: GangTerms, own: str) -> tuple[tuple[str, ...], str]:
+def list_bundled_gangs(terms: GangTerms, own: str) -> tuple[tuple[str, ...], str]:
     """Return the gangs (``namespace/name``, sorted) that go together with ``own``, none if it goes alone.
 
     The second value says what is wrong with the annotation, "" for nothing.
@@ -126,7 +126,7 @@ def waiting_seconds(stated: Iterable[GangTerms]) -> float:
     return max((_seconds(terms.waiting_time) or 0.0 for terms in set(stated)), default=0.0)
 
 
-def ignored_terms(stated: Iterable[GangTerms]) -> str:
+def list_ignored_terms(stated: Iterable[GangTerms]) -> str:
     """Return what is stated of a gang and not honoured, in words for people, "" for nothing."""
     found: dict[str, None] = {}
     for terms in sorted(set(stated)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from poseidon.group_trees.spec.groups import GroupSpec
-from poseidon.group_trees.status.members import admitted, member_of
+from poseidon.group_trees.status.members import choose_members, member_of
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.quarantine import Quarantine
 from poseidon.pod_groups.demands import Demand, Described, Known, Source
@@ -21,10 +21,10 @@ from poseidon.pod_groups.membership import (
     ObjectKey,
     Progress,
     gang_key,
+    get_placement_time,
     is_mirror,
     membership,
     part_in,
-    placed_since,
     progress_of,
 )
 from poseidon.pod_groups.roles import Offered, choose_offered
@@ -92,7 +92,7 @@ class GroupMembers:
         return [*regrouped.items()]
 
     def _regroup(self, key: ObjectKey) -> None:
-        gangs = self._sources.bundled(Membership(key)).gangs
+        gangs = self._sources.join_bundle(Membership(key)).gangs
         if gangs == self._bundled.get(key, ()):
             return
         self._bundled[key] = gangs
@@ -102,7 +102,7 @@ class GroupMembers:
 
     def source(self, group: Group) -> tuple[str, Known] | None:
         """Return uid and content of what describes a group, None if nothing does."""
-        return self._sources.of(group.member)
+        return self._sources.find(group.member)
 
     def _mark(self, key: ObjectKey) -> None:
         for place in places(key):
@@ -117,7 +117,7 @@ class GroupMembers:
         """Take a pod of ours as it is now, whatever has become of it; return its group, None for a pod by itself."""
         member = None if is_mirror(pod) else membership(pod)
         if member is not None and member.source.kind == SIGS_POD_GROUP:
-            member = self._sources.bundled(member)
+            member = self._sources.join_bundle(member)
         self._drop_foreign(uid)
         group = self._of_pod.get(uid)
         if group is not None and (member is None or group_key(member) != group.key):
@@ -140,7 +140,7 @@ class GroupMembers:
                 self._unsettled.add(group.key)
         progress = progress_of(pod)
         if progress in (Progress.PLACED, Progress.RUNNING) and group.progress.get(uid) is not progress:
-            group.first_placed = min(group.first_placed, placed_since(pod))
+            group.first_placed = min(group.first_placed, get_placement_time(pod))
         self._note_scheduler(uid, group, pod, progress)
         self._count(group, uid, progress)
         return group
@@ -151,8 +151,8 @@ class GroupMembers:
         if member is None or member.share:
             self._drop_foreign(uid)
             return
-        key = group_key(self._sources.bundled(member))
-        if self._foreign.put(uid, key, _named(pod)) and key in self._groups:
+        key = group_key(self._sources.join_bundle(member))
+        if self._foreign.put(uid, key, _find_name(pod)) and key in self._groups:
             self._changed[key] = None
 
     def _drop_foreign(self, uid: str) -> None:
@@ -183,7 +183,7 @@ class GroupMembers:
 
     def _note_scheduler(self, uid: str, group: Group, pod: Pod, progress: Progress) -> None:
         if not self.one_scheduler and progress is Progress.WAITING:
-            group.schedulers[uid] = _named(pod)
+            group.schedulers[uid] = _find_name(pod)
         else:
             group.schedulers.pop(uid, None)
 
@@ -253,7 +253,7 @@ class GroupMembers:
                 self._changed[key] = None
             beyond = offered.beyond
         else:
-            group.admitted = admitted(group.members, spec.size, group.admitted)
+            group.admitted = choose_members(group.members, spec.size, group.admitted)
             beyond = frozenset(group.members.keys() - group.admitted)
         if beyond != group.beyond:
             group.beyond = beyond
@@ -269,7 +269,7 @@ class GroupMembers:
             if progress is not None:
                 group.counts[progress] += step
         self._moved[group.key] = None
-        if Progress.SUCCEEDED in (before, now) or group.schedulers or self._foreign.of(group.key):
+        if Progress.SUCCEEDED in (before, now) or group.schedulers or self._foreign.iter_members(group.key):
             self._changed[group.key] = None
 
     @property
@@ -288,5 +288,5 @@ class GroupMembers:
         return self._sources.topology(group.member)
 
 
-def _named(pod: Pod) -> Named:
+def _find_name(pod: Pod) -> Named:
     return Named(pod_translation.qualified_name(pod.metadata), pod_translation.scheduler_of(pod))

@@ -14,9 +14,9 @@ from poseidon.pod_groups.koordinator import (
     LABELS,
     NO_TERMS,
     GangTerms,
-    bundled_gangs,
     gang_name,
     gang_terms,
+    list_bundled_gangs,
 )
 from poseidon.pods.tasks import identity
 
@@ -186,7 +186,7 @@ def _of_others(metadata: ObjectMeta, namespace: str) -> Membership | None:
     labels, annotations = metadata.labels, metadata.annotations
     name = gang_name(metadata)
     if name:
-        gangs, _ = bundled_gangs(gang_terms(metadata), f"{namespace}/{name}")
+        gangs, _ = list_bundled_gangs(gang_terms(metadata), f"{namespace}/{name}")
         return bundle(gangs) if gangs else Membership(ObjectKey(SIGS_POD_GROUP, namespace, name))
     for key in VOLCANO_KEYS:
         name = annotations.get(key) or labels.get(key, "")
@@ -206,7 +206,7 @@ class Progress(Enum):
     FAILED = "failed"
 
 
-def placed_since(pod: Pod) -> float:
+def get_placement_time(pod: Pod) -> float:
     """Return since when a pod has had its node, in seconds since the epoch; infinite if it does not say."""
     condition = pod.condition("PodScheduled")
     if condition is None or condition.status != "True":

@@ -48,7 +48,7 @@ class ForeignMembers(Generic[K]):
             del self._of_group[key]
         return key
 
-    def of(self, key: K) -> Iterable[Named]:
+    def iter_members(self, key: K) -> Iterable[Named]:
         """Return the pods of a group."""
         return self._of_group.get(key, {}).values()
 
@@ -59,7 +59,7 @@ def foreign_words(needed: int, own: int, foreign: Iterable[Named]) -> str:
     if needed <= 1 or own >= needed or not others:
         return ""
     return (
-        f"waits for members: {own} of {needed} are for this scheduler, and {_listed(others)} "
+        f"waits for members: {own} of {needed} are for this scheduler, and {_format_pods(others)} "
         f"{'is' if len(others) == 1 else 'are'} for another; {_REMEDY}"
     )
 
@@ -72,11 +72,11 @@ def split_words(needed: int, placed: int, waiting: Iterable[Named]) -> str:
         return ""
     first = {name: next(each for each in pods if each.scheduler == name) for name in sorted(counts)}
     return (
-        f"its pods are for several schedulers ({_listed(list(first.values()))}), none of which can place "
+        f"its pods are for several schedulers ({_format_pods(list(first.values()))}), none of which can place "
         f"{needed} of them together; {_REMEDY}"
     )
 
 
-def _listed(pods: list[Named]) -> str:
+def _format_pods(pods: list[Named]) -> str:
     shown = ", ".join(f"{each.pod} ({shortened(each.scheduler)})" for each in pods[:_MOST_NAMED])
     return shown if len(pods) <= _MOST_NAMED else f"{shown} and {len(pods) - _MOST_NAMED} more"

@@ -33,7 +33,7 @@ from poseidon.pod_groups.demands import (
     of_workload,
     share_problem,
 )
-from poseidon.pod_groups.koordinator import bundled_gangs, gang_terms
+from poseidon.pod_groups.koordinator import gang_terms, list_bundled_gangs
 from poseidon.pod_groups.membership import (
     BUNDLE,
     POD_GROUP,
@@ -102,7 +102,7 @@ class Sources:
         del self._entries[key]
         return key
 
-    def of(self, member: Membership) -> tuple[str, Known] | None:
+    def find(self, member: Membership) -> tuple[str, Known] | None:
         """Return uid and content of what describes a group, None if nothing does."""
         entry = self._entry(member)
         return (entry.uid, entry.found) if entry is not None else None
@@ -120,13 +120,13 @@ class Sources:
         named = member.source.kind == TOPOLOGY_GROUP
         return entry.spec if named or CONSTRAINTS_ANNOTATION in entry.found.metadata.annotations else None
 
-    def bundled(self, member: Membership) -> Membership:
+    def join_bundle(self, member: Membership) -> Membership:
         """Return the group in which a pod's own goes together with others, if the object that describes it says so."""
         entry = self._entries.get(member.source) if member.source.kind == SIGS_POD_GROUP else None
         if entry is None or not isinstance(entry.found, SigsPodGroup):
             return member
         own = f"{member.source.namespace}/{member.source.name}"
-        gangs, _ = bundled_gangs(gang_terms(entry.found.metadata), own)
+        gangs, _ = list_bundled_gangs(gang_terms(entry.found.metadata), own)
         return bundle(gangs) if gangs else member
 
     def demand(self, member: Membership, stated: Collection[MemberPart] = ()) -> Demand | None:

@@ -38,15 +38,15 @@ class PodGroupStatuses:
         self._told: dict[str, PodGroupStatus] = {}
         self._late: dict[str, GroupStatusWrite] = {}
 
-    def take(self, moved: list[Group]) -> list[GroupStatusWrite]:
+    def take_writes(self, moved: list[Group]) -> list[GroupStatusWrite]:
         """Return what is to be written at once for groups that have changed."""
         writes: list[GroupStatusWrite] = []
         for group in moved:
             with self._quarantine.attempt("statuses of groups", group.job.id, name=group.member.name):
-                writes.extend(self._take(group))
+                writes.extend(self._take_group_writes(group))
         return writes
 
-    def _take(self, group: Group) -> Iterator[GroupStatusWrite]:
+    def _take_group_writes(self, group: Group) -> Iterator[GroupStatusWrite]:
         known = self._groups.source(group)
         if known is None:
             return
@@ -133,7 +133,7 @@ class FormerWholeness:
         if self._phases is not None and isinstance(found, PodGroup):
             self._phases[uid] = found.status.phase
 
-    def take(self) -> list[str]:
+    def take_jobs(self) -> list[str]:
         """Return the jobs of gangs that have been whole, once all objects and pods are known; later, none."""
         if self._phases is None:
             return []

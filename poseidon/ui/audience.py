@@ -18,7 +18,7 @@ class Audience:
         self._came = asyncio.Event()
         self.streams = 0
 
-    def asked(self, subject: str = "") -> None:
+    def note_request(self, subject: str = "") -> None:
         """A request has come, about a subject."""
         self._asked_at[""] = self._asked_at[subject] = self._clock()
         self._came.set()

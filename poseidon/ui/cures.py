@@ -10,7 +10,7 @@ from functools import partial
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
-from poseidon.ui.work.curing import cured
+from poseidon.ui.work.curing import propose_cures
 from poseidon.ui.work.process import BusyError, JobError
 
 if TYPE_CHECKING:
@@ -88,11 +88,13 @@ class Cures:
         return None if job is None else job.as_json()
 
     async def _work(self, job: _Job) -> None:
-        def begun() -> None:
+        def mark_begun() -> None:
             job.state = WORKING
 
         try:
-            job.found = await self._worker.do(partial(cured, self._given, job.pod), SECONDS, begun)
+            job.found = await self._worker.do(
+                partial(propose_cures, self._given, job.pod), SECONDS, mark_begun
+            )
             job.state = DONE
         except JobError as error:
             job.state, job.error = FAILED, str(error)

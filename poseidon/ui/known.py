@@ -80,7 +80,7 @@ class LeaderStanding:
     leads: bool | None = None
     others: deque[str] = field(default_factory=lambda: deque(maxlen=5))
 
-    def held_by(self, holder: str | None) -> bool:
+    def set_holder(self, holder: str | None) -> bool:
         """Take who holds it now; returns whether that is another one."""
         if holder == self.holder:
             return False

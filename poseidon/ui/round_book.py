@@ -35,7 +35,7 @@ class RoundBook:
         """The number of the newest round whose flow is known."""
         return max(self._flows, default=0)
 
-    def ended(self, number: int) -> float:
+    def get_end(self, number: int) -> float:
         """Return when a round ended, 0 for one that is not known."""
         found = self._summaries.get(number)
         return 0.0 if found is None else float(found["ended"])
@@ -75,7 +75,7 @@ class RoundBook:
         """Return the flow of a round, of the newest for 0; None if it is not known."""
         return self._flows.get(number or self.latest_flow)
 
-    def shown(self) -> list[int]:
+    def list_rounds(self) -> list[int]:
         """Return the numbers of the rounds whose flows can be shown."""
         return sorted({*self._flows, *self.offered})
 

@@ -77,7 +77,7 @@ def _module(path: Path) -> str:
     """Return a module as an address, with what it imports by the names of the import map."""
     folder = PurePosixPath(path.relative_to(ASSETS).parent.as_posix())
 
-    def named(found: re.Match[str]) -> str:
+    def embed_name(found: re.Match[str]) -> str:
         parts: list[str] = []
         for part in (folder / found[3]).parts:
             if part == "..":
@@ -86,7 +86,7 @@ def _module(path: Path) -> str:
                 parts.append(part)
         return f"{found[1]}{found[2]}{_PREFIX}{'/'.join(parts)}{found[2]}"
 
-    code = _IMPORTED.sub(named, path.read_text(encoding="utf-8"))
+    code = _IMPORTED.sub(embed_name, path.read_text(encoding="utf-8"))
     return f"data:text/javascript;base64,{b64encode(code.encode()).decode()}"
 
 

@@ -19,7 +19,7 @@ class Versions:
         """Something about these has changed."""
         self._changed.update(subjects)
 
-    def of(self, subject: str) -> int:
+    def get(self, subject: str) -> int:
         """Return the number of a subject."""
         return self._numbers[subject]
 

@@ -10,25 +10,25 @@ from typing import Any
 
 import click
 
-from protos.conventions.secrets import cut_credentials
+from protos.conventions.secrets import redact_credentials
 
 _UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 """What writing to standard output fails with where the place behind it is full or broken."""
 
 
-def counted(number: int, noun: str) -> str:
+def format_count(number: int, noun: str) -> str:
     """Return a number with its noun: ``1 node``, ``1,200 nodes``."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def counted_are(number: int, noun: str) -> str:
+def format_count_with_verb(number: int, noun: str) -> str:
     """Return the same with its verb: ``1 node is``, ``2 nodes are``."""
-    return f"{counted(number, noun)} {'is' if number == 1 else 'are'}"
+    return f"{format_count(number, noun)} {'is' if number == 1 else 'are'}"
 
 
-def counted_feasible(number: int, total: int, noun: str) -> str:
+def format_feasible(number: int, total: int, noun: str) -> str:
     """Return ``1 of 4 nodes is feasible``, ``0 of 1 node is feasible``."""
-    return f"{number:,} of {counted(total, noun)} {'is' if 1 in (number, total) else 'are'} feasible"
+    return f"{number:,} of {format_count(total, noun)} {'is' if 1 in (number, total) else 'are'} feasible"
 
 
 class OneLineCommand(click.Command):
@@ -48,7 +48,9 @@ class OneLineCommand(click.Command):
                 error, click.exceptions.NoArgsIsHelpError
             ):
                 path = error.ctx.command_path if error.ctx else self.name
-                click.echo(cut_credentials(f"{path}: {' '.join(error.format_message().split())}"), err=True)
+                click.echo(
+                    redact_credentials(f"{path}: {' '.join(error.format_message().split())}"), err=True
+                )
             else:
                 error.show()
             sys.exit(error.exit_code)

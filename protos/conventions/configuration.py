@@ -17,7 +17,7 @@ import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
-from protos.conventions.secrets import cut_configuration
+from protos.conventions.secrets import redact_configuration
 
 API_VERSION: Final = "firmament.io/v1alpha1"
 KIND: Final = "SchedulerConfiguration"
@@ -86,9 +86,7 @@ class Document(Section):
     def others_of(cls, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the sections of a document that are not of this part, with their defaults filled in."""
         own = {field.alias for field in cls.model_fields.values()}
-        return {
-            key: _filled(each, given.get(key, each)) for key, each in defaults().items() if key not in own
-        }
+        return {key: _fill(each, given.get(key, each)) for key, each in defaults().items() if key not in own}
 
     @classmethod
     def part_of(cls, given: Mapping[str, Any]) -> Self:
@@ -104,7 +102,7 @@ class Document(Section):
         Credentials are cut (``protos.conventions.secrets``): the text is shown to people, and put into archives.
         """
         known = {**self._others, **self.model_dump(by_alias=True, mode="json")}
-        whole = cut_configuration({key: known[key] for key in defaults()})
+        whole = redact_configuration({key: known[key] for key in defaults()})
         return yaml.safe_dump(whole, sort_keys=False, default_flow_style=False, allow_unicode=True)
 
 
@@ -115,10 +113,10 @@ def defaults() -> Mapping[str, Any]:
     return found
 
 
-def _filled(default: object, given: object) -> object:
+def _fill(default: object, given: object) -> object:
     """Return what is given, or what it means if it is written in another way than the default."""
     if isinstance(default, dict) and isinstance(given, dict):
-        return {key: _filled(default.get(key, each), each) for key, each in {**default, **given}.items()}
+        return {key: _fill(default.get(key, each), each) for key, each in {**default, **given}.items()}
     if isinstance(default, list) and isinstance(given, str):
         return [given]
     if isinstance(default, str) and given is False:

@@ -10,7 +10,7 @@ from typing import Any, get_args
 from pydantic import BaseModel
 
 from protos.conventions.configuration import Document, defaults
-from protos.conventions.secrets import cut_urls
+from protos.conventions.secrets import redact_urls
 
 _WANTED = MappingProxyType(
     {
@@ -41,24 +41,24 @@ def schema_fault(detail: Mapping[str, Any], document: type[BaseModel]) -> str:
     field = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
     field = field or "the document"
     if kind == "extra_forbidden":
-        return f"{field}: is not a known key; {_remedy(str(path[-1]), _known_keys(document, path[:-1]))}"
+        return f"{field}: is not a known key; {_remedy(str(path[-1]), _list_keys(document, path[:-1]))}"
     if kind == "missing":
         return f"{field}: is missing; add it"
     if kind == "literal_error":
-        return f"{field}: must be {detail['ctx']['expected']}, not {_shown(given)}"
+        return f"{field}: must be {detail['ctx']['expected']}, not {_format_value(given)}"
     if kind == "value_error":
         return f"{field}: {str(detail['msg']).removeprefix('Value error, ')}"  # our own, complete
     wanted = _WANTED.get(kind) or str(detail["msg"]).replace("Input should", "must")
-    return f"{field}: {wanted}" if kind in _EMPTY else f"{field}: {wanted}, not {_shown(given)}"
+    return f"{field}: {wanted}" if kind in _EMPTY else f"{field}: {wanted}, not {_format_value(given)}"
 
 
-def _shown(given: object) -> str:
+def _format_value(given: object) -> str:
     """A value as YAML has it; of maps and lists only that."""
     if given is None or isinstance(given, bool):
         return {None: "null", True: "true", False: "false"}[given]
     if isinstance(given, Mapping):
         return "a map"
-    return "a list" if isinstance(given, (list, tuple)) else repr(cut_urls(given))
+    return "a list" if isinstance(given, (list, tuple)) else repr(redact_urls(given))
 
 
 def _remedy(key: str, known: Sequence[str]) -> str:
@@ -67,7 +67,7 @@ def _remedy(key: str, known: Sequence[str]) -> str:
     return f"did you mean {by_letters[close[0]]}?" if close else "remove it or correct its spelling"
 
 
-def _known_keys(document: type[BaseModel], path: Sequence[str | int]) -> list[str]:
+def _list_keys(document: type[BaseModel], path: Sequence[str | int]) -> list[str]:
     """Keys of the section at a path of the document; of one that is a part, those of the whole."""
     if not path and issubclass(document, Document):
         return list(defaults())

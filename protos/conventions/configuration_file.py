@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from protos.conventions.configuration import API_VERSION, KIND, Document, defaults
 from protos.conventions.configuration_faults import schema_fault
-from protos.conventions.secrets import cut_credentials
+from protos.conventions.secrets import redact_credentials
 from protos.conventions.yaml_size import CountedDocuments
 
 Part = TypeVar("Part", bound=Document)
@@ -63,7 +63,7 @@ def load_part(
 
 
 def _one_line(text: str) -> str:
-    text = "".join(each if each.isprintable() else repr(each)[1:-1] for each in cut_credentials(text))
+    text = "".join(each if each.isprintable() else repr(each)[1:-1] for each in redact_credentials(text))
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 

@@ -17,7 +17,7 @@ from typing import Any, TextIO, TypeVar
 
 import click
 
-from protos.conventions.secrets import cut_credentials
+from protos.conventions.secrets import redact_credentials
 
 LEVELS = ("debug", "info", "warning", "error")
 
@@ -46,13 +46,15 @@ class TextFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return one line; a traceback follows on lines of its own."""
         words, pairs = _parts(record)
-        shown = "".join(f" {key}={_quoted(text, always=always)}" for key, text, always in pairs)
+        shown = "".join(f" {key}={_quote(text, always=always)}" for key, text, always in pairs)
         line = (
             f"time={_time(record)} level={record.levelname.lower()} "
-            f'logger={_logger(record)} msg="{escaped(words)}"{shown}'
+            f'logger={_logger(record)} msg="{escape(words)}"{shown}'
         )
         return (
-            f"{line}\n{cut_credentials(self.formatException(record.exc_info))}" if record.exc_info else line
+            f"{line}\n{redact_credentials(self.formatException(record.exc_info))}"
+            if record.exc_info
+            else line
         )
 
 
@@ -70,7 +72,7 @@ class JsonFormatter(logging.Formatter):
         }
         members = {key: text for key, text, _ in pairs if key not in said}
         if record.exc_info:
-            members["traceback"] = cut_credentials(self.formatException(record.exc_info))
+            members["traceback"] = redact_credentials(self.formatException(record.exc_info))
         return json.dumps(said | members)
 
 
@@ -89,8 +91,8 @@ def _logger(record: logging.LogRecord) -> str:
     return record.name.removeprefix("poseidon.").removeprefix("firmament.")
 
 
-def _quoted(text: str, *, always: bool) -> str:
-    return f'"{escaped(text)}"' if always or _UNSAFE.search(text) else text
+def _quote(text: str, *, always: bool) -> str:
+    return f'"{escape(text)}"' if always or _UNSAFE.search(text) else text
 
 
 def _parts(record: logging.LogRecord) -> tuple[str, list[tuple[str, str, bool]]]:
@@ -104,25 +106,27 @@ def _parts(record: logging.LogRecord) -> tuple[str, list[tuple[str, str, bool]]]
         template, values = record.getMessage().replace("%", "%%"), ()
     left = list(values)
     found = list(_PAIR.finditer(template))
-    words = _filled(template[: found[0].start()] if found else template, left)
+    words = _fill_template(template[: found[0].start()] if found else template, left)
     pairs = []
     for index, pair in enumerate(found):
         key, value = pair.groups()
         end = found[index + 1].start() if index + 1 < len(found) else len(template)
         quoted = value[:1] == '"'
-        text = _filled(value[1:-1] if quoted else value, left) + _filled(template[pair.end() : end], left)
-        pairs.append((key, cut_credentials(text), quoted))
-    return cut_credentials(words), pairs
+        text = _fill_template(value[1:-1] if quoted else value, left) + _fill_template(
+            template[pair.end() : end], left
+        )
+        pairs.append((key, redact_credentials(text), quoted))
+    return redact_credentials(words), pairs
 
 
-def _filled(template: str, left: list[Any]) -> str:
+def _fill_template(template: str, left: list[Any]) -> str:
     """Fill in the first of the values that are left."""
     count = sum(1 for place in _PLACE.findall(template) if place != "%%")
     values, left[:count] = tuple(left[:count]), []
     return template % values
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     """Return a text that may stand in quotes on one line."""
     return _ESCAPED.sub(_escape, text)
 

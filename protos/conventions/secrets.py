@@ -33,32 +33,32 @@ _SECRET = re.compile(
 )
 
 
-def cut_credentials(text: str) -> str:
+def redact_credentials(text: str) -> str:
     """Return a text without the credentials of the URLs in it: user, password, and parameters such as ``token=``."""
-    return _cut(text, *_IN_TEXTS)
+    return _redact(text, *_IN_TEXTS)
 
 
-def cut_value(value: str) -> str:
+def redact_value(value: str) -> str:
     """Return one value, which may be a URL, without credentials.
 
     In one that begins as a URL, quotes and brackets count as parts of a password.
     """
-    return _cut(value, *(_IN_VALUES if _SCHEME.match(value) else _IN_TEXTS))
+    return _redact(value, *(_IN_VALUES if _SCHEME.match(value) else _IN_TEXTS))
 
 
-def cut_address(value: str) -> str:
+def redact_address(value: str) -> str:
     """Return what somebody has given for a URL without credentials, although it may be none: ``user:password@host``."""
-    cut = cut_value(value)
+    cut = redact_value(value)
     user, separator, rest = cut.rpartition("@")
     return f"{CUT}@{rest}" if separator and user and not _SCHEME.match(cut) else cut
 
 
-def cut_urls(value: Any) -> Any:
+def redact_urls(value: Any) -> Any:
     """Return a value made of maps, lists and texts, with the credentials of all URLs in its texts cut."""
     return _in_all(value, names=False)
 
 
-def cut_configuration(value: Any) -> Any:
+def redact_configuration(value: Any) -> Any:
     """Return the same, and texts cut as well that stand under a name such as ``password`` or ``apiToken``.
 
     Names of files, as ``tokenFile``, are no secrets.
@@ -68,7 +68,7 @@ def cut_configuration(value: Any) -> Any:
 
 def _in_all(value: Any, *, names: bool) -> Any:
     if isinstance(value, str):
-        return cut_value(value)
+        return redact_value(value)
     if isinstance(value, Mapping):
         return {
             key: CUT if names and _is_secret(key, each) else _in_all(each, names=names)
@@ -81,7 +81,7 @@ def _is_secret(key: object, value: object) -> bool:
     return isinstance(key, str) and isinstance(value, str) and value != "" and bool(_SECRET.search(key))
 
 
-def _cut(text: str, user: re.Pattern[str], parameter: re.Pattern[str]) -> str:
+def _redact(text: str, user: re.Pattern[str], parameter: re.Pattern[str]) -> str:
     if "://" in text and "@" in text:
         text = user.sub(f"{CUT}@", text)
     return (

@@ -70,7 +70,7 @@ class TlsFiles:
 
 
 def tls_options(command: F) -> F:
-    """Add --tls-cert, --tls-key and --tls-ca; ``chosen_tls`` tells what was given."""
+    """Add --tls-cert, --tls-key and --tls-ca; ``read_chosen_tls`` tells what was given."""
     for name, text in reversed(_OPTIONS):
         command = click.option(
             f"--tls-{name}",
@@ -87,7 +87,7 @@ def _remember(context: click.Context, parameter: click.Parameter, value: Path | 
     context.meta.setdefault(_META, {})[parameter.name] = value
 
 
-def chosen_tls() -> TlsFiles | None:
+def read_chosen_tls() -> TlsFiles | None:
     """Return the files that the command was given, None if none. Raises ``TlsError`` unless they can be read."""
     given = click.get_current_context().meta.get(_META, {})
     files = [given.get(f"tls_{name}") for name, _ in _OPTIONS]

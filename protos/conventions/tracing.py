@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from protos.conventions.secrets import cut_address
+from protos.conventions.secrets import redact_address
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
@@ -47,7 +47,7 @@ def tracer_of(url: str | None, service: str, version: str) -> Tracer | None:
     scheme, separator, host = url.partition("://")
     if scheme not in ("http", "https") or not separator or not host:
         raise TracingError(
-            f"--traces: {cut_address(url)!r} is no address of a collector; write http://HOST:4317"
+            f"--traces: {redact_address(url)!r} is no address of a collector; write http://HOST:4317"
         )
     try:
         from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter

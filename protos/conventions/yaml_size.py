@@ -24,7 +24,7 @@ class SizeGuard:
             raise yaml.constructor.ConstructorError(
                 None,
                 None,
-                f"aliases and merge keys (<<) make {_shown(total)} values of {written:,}; write fewer of them",
+                f"aliases and merge keys (<<) make {_format_count(total)} values of {written:,}; write fewer of them",
                 document.start_mark,
             )
 
@@ -72,5 +72,5 @@ def _parts(node: yaml.Node) -> list[yaml.Node]:
     return list(node.value) if isinstance(node, yaml.SequenceNode) else []
 
 
-def _shown(count: int) -> str:
+def _format_count(count: int) -> str:
     return f"{count:,}" if count < 10**15 else "countless"

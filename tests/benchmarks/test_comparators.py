@@ -12,8 +12,8 @@ from click.testing import CliRunner
 
 from benchmarks.__main__ import main
 from benchmarks.comparators.base import Contest, NotMeasuredError
-from benchmarks.comparators.exact import most_tasks, overloaded_instance
-from benchmarks.comparators.networks import network_comparators, per_task
+from benchmarks.comparators.exact import draw_overloaded_instance, most_tasks
+from benchmarks.comparators.networks import network_comparators, solve_per_task
 from benchmarks.comparators.pod_by_pod import machines_to_find
 from benchmarks.comparing import LargestRound, comparators, compare
 from benchmarks.declarative.loading import load_workload
@@ -107,7 +107,7 @@ def enumerated(small):
 @pytest.mark.parametrize("family", ["typical", "coarse"])
 def test_instances_for_the_optimum_are_small_and_have_too_much_work(family):
     rng = np.random.default_rng(1)
-    made = [overloaded_instance(rng, family) for _ in range(50)]
+    made = [draw_overloaded_instance(rng, family) for _ in range(50)]
     for each in made:
         assert 2 <= each.machines <= 8
         assert 8 <= each.counts.sum() <= 60
@@ -151,7 +151,7 @@ async def _per_task_with_limit(workload):
     largest = LargestRound()
     await Runner(workload, AlgorithmTarget(CoreConfiguration(), observer=largest)).run()
     assert largest.snapshot is not None
-    per_task(Contest(largest.snapshot, ()), OrToolsSolver(), limit=10)
+    solve_per_task(Contest(largest.snapshot, ()), OrToolsSolver(), limit=10)
 
 
 def test_the_command_shows_every_comparator(tmp_path):

@@ -60,7 +60,7 @@ def test_violations_and_links() -> None:
 
 def test_the_plugin_sees_what_is_placed_alone() -> None:
     on = np.array([[0, 0, 0, 0], [1, 0, 1, 0]])
-    cost, allowed = network_cost(site(), site().between(), pair(limit=4), 0, on)
+    cost, allowed = network_cost(site(), site().get_zone_costs(), pair(limit=4), 0, on)
     assert cost.tolist() == [0 + 5, 1 + 5, 5 + 0, 40]
     assert allowed.tolist() == [True, True, True, False]
 

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks.__main__ import main
-from benchmarks.policies import installed, policy_events
+from benchmarks.policies import list_installed, policy_events
 from benchmarks.scenario import Scenario
 from firmament.core.events import ClassDefined, MachineUpserted
 
@@ -21,7 +21,7 @@ def test_every_policy_is_measured_on_the_same_tasks():
     scenarios = json.loads(done.stdout)["scenarios"]
     assert [scenario["scenario"]["fill"] for scenario in scenarios] == ["0.5", "empty"]
     for scenario in scenarios:
-        assert [result["policy"] for result in scenario["policies"]] == installed()
+        assert [result["policy"] for result in scenario["policies"]] == list_installed()
         for result in scenario["policies"]:
             assert (result["placed"], result["pending"]) == (80, 0)
             assert result["tasks_per_second"] == pytest.approx(80 / result["seconds"])

@@ -15,7 +15,7 @@ from benchmarks.commands.options import emit
 from benchmarks.memory import drift
 from benchmarks.report import ResultError, load_results, render
 from benchmarks.sheets import Sheet, markdown, markdown_table, print_sheets
-from benchmarks.targets.base import thinned, thinned_curve
+from benchmarks.targets.base import thin, thin_curve
 
 ENVIRONMENT = {
     "processor": "cpu",
@@ -186,6 +186,6 @@ def test_drift_compares_ends_after_the_warm_up():
 
 
 def test_thinning_keeps_both_ends():
-    assert thinned(list(range(1000)), 5) == [0, 250, 500, 749, 999]
-    assert thinned([1.0, 2.0], 5) == [1.0, 2.0]
-    assert thinned_curve([(float(each), each) for each in range(10)], 2) == [(0.0, 0), (9.0, 9)]
+    assert thin(list(range(1000)), 5) == [0, 250, 500, 749, 999]
+    assert thin([1.0, 2.0], 5) == [1.0, 2.0]
+    assert thin_curve([(float(each), each) for each in range(10)], 2) == [(0.0, 0), (9.0, 9)]

@@ -68,7 +68,7 @@ def test_networks_are_recorded_whole_and_at_their_true_costs():
     asked = Asked()
     recorder = RecordingSolver(asked)
     (run,) = run_bursts(machine_events(SCENARIO), [task_events(SCENARIO)], recorder, of_few_columns())
-    networks, _ = recorder.take()
+    networks, _ = recorder.take_networks()
     (stats,) = run.rounds
     assert run.placed == SCENARIO.tasks
     assert 1 < len(networks) <= stats.solves
@@ -93,10 +93,10 @@ def test_a_network_in_two_forms_counts_once():
     recorder.solve(whole)
     other = small_problem()
     recorder.solve(other)
-    networks, seconds = recorder.take()
+    networks, seconds = recorder.take_networks()
     assert [id(network) for network in networks] == [id(whole), id(other)]
     assert seconds == 3.0
-    assert recorder.take() == ([], 0.0)
+    assert recorder.take_networks() == ([], 0.0)
 
 
 def test_time_of_a_solve_that_fails_counts():
@@ -107,7 +107,7 @@ def test_time_of_a_solve_that_fails_counts():
     recorder = RecordingSolver(Failing(), Ticks())
     with pytest.raises(SolverError):
         recorder.solve(small_problem())
-    assert recorder.take()[1] == 1.0
+    assert recorder.take_networks()[1] == 1.0
 
 
 def test_bare_seconds_are_those_of_all_networks():

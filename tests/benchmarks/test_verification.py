@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.verification import broken_rules
+from benchmarks.verification import count_broken_rules
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 
@@ -65,15 +65,15 @@ NEW_DISK = on_nodes(key="disk", operator="NotIn", values=["ssd"])
 )
 def test_rules_between_pods_and_nodes(spec, label, where, expected):
     pods = [pod(f"p{index}", spec, app=label) for index in range(len(where))]
-    assert broken_rules([*NODES, *pods], {f"ns/p{i}": name for i, name in enumerate(where)}) == expected
+    assert count_broken_rules([*NODES, *pods], {f"ns/p{i}": name for i, name in enumerate(where)}) == expected
 
 
 def test_a_daemon_sets_pod_belongs_to_its_node():
     term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["a2"]}]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
     pods = [pod("p", {"affinity": {"nodeAffinity": required}})]
-    assert broken_rules([*NODES, *pods], {"ns/p": "a2"}) == {}
-    assert broken_rules([*NODES, *pods], {"ns/p": "a1"}) == {"node affinity": 1}
+    assert count_broken_rules([*NODES, *pods], {"ns/p": "a2"}) == {}
+    assert count_broken_rules([*NODES, *pods], {"ns/p": "a1"}) == {"node affinity": 1}
 
 
 def test_volumes_stay_in_their_zone():
@@ -93,5 +93,5 @@ def test_volumes_stay_in_their_zone():
         },
     ]
     one = pod("p", {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "c"}}]})
-    assert broken_rules([*NODES, *storage, one], {"ns/p": "b1"}) == {}
-    assert broken_rules([*NODES, *storage, one], {"ns/p": "a1"}) == {"volume": 1}
+    assert count_broken_rules([*NODES, *storage, one], {"ns/p": "b1"}) == {}
+    assert count_broken_rules([*NODES, *storage, one], {"ns/p": "a1"}) == {"volume": 1}

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cost_models.firmament_policies.coco import PENALTIES
-from cost_models.firmament_policies.forecast import best_grouping, expected_tasks
+from cost_models.firmament_policies.forecast import best_grouping, forecast_tasks
 from cost_models.firmament_policies.input_locations import ANNOTATION
 from cost_models.firmament_policies.quincy import Quincy
 from cost_models.firmament_policies.task_types import TYPES
@@ -111,6 +111,6 @@ def test_the_forecast_expects_each_task_once(waiting: list[int], machines: int):
     columns = machine_columns([f"m{index}" for index in range(machines)])
     batch = shape_batch(*[ShapeRow()] * TYPES, counts=waiting)
     nobody = np.zeros((TYPES, machines))
-    expected = expected_tasks(columns, batch, np.arange(TYPES), nobody, PENALTIES)
+    expected = forecast_tasks(columns, batch, np.arange(TYPES), nobody, PENALTIES)
     apart = np.count_nonzero(waiting) > 1
     assert expected.sum(axis=1).tolist() == pytest.approx(waiting if apart else [0.0] * TYPES)

@@ -25,15 +25,15 @@ def test_needs_of_several_models_are_merged():
     one = Needs(labels=("b", "a"), load=True, records=("k",))
     other = Needs(labels=("b", "c"), namespaces=True, records=("k",), arrivals=("k",))
     merged = Needs(labels=("a", "b", "c"), namespaces=True, load=True, records=("k",), arrivals=("k",))
-    assert Needs.merged([one, other]) == Needs.merged(iter([other, one])) == merged
-    assert Needs.merged([]) == Needs()
-    assert Needs.merged([EVERYTHING, Needs()]) == EVERYTHING
+    assert Needs.merge([one, other]) == Needs.merge(iter([other, one])) == merged
+    assert Needs.merge([]) == Needs()
+    assert Needs.merge([EVERYTHING, Needs()]) == EVERYTHING
 
 
 def test_a_configuration_needs_what_its_models_need():
     overlays = (WeightedModel(Stated(indifferent)), WeightedModel(load_model("whare_map", {})))
     needs = CoreConfiguration(overlays=overlays).needs
-    assert needs == Needs.merged([NEEDS, *(each.model.needs for each in overlays), Needs(unseen=True)])
+    assert needs == Needs.merge([NEEDS, *(each.model.needs for each in overlays), Needs(unseen=True)])
     assert replace(CoreConfiguration(), overlays=overlays).needs == needs
 
 
@@ -83,7 +83,7 @@ def test_all_words_are_understood():
 
 
 def test_a_solver_that_does_not_say_gets_what_any_known_model_needs():
-    needs = Needs.merged(load_model(name, {}).needs for name in available())
+    needs = Needs.merge(load_model(name, {}).needs for name in available())
     shown, untold = (
         visible_to(needs.words()),
         visible_to({*WHEN_UNTOLD, *(f"records:{each}" for each in needs.records)}),

@@ -213,7 +213,7 @@ def test_a_time_that_is_none_is_found():
     [("auto", [NOW + 175, np.inf]), ("utilisation", [NOW + 175, np.inf]), ("reservation", [np.inf, np.inf])],
 )
 def test_reports_last_until_they_expire(availability: str, expected: list[float]):
-    machines = ordinary_machines().take(np.array([1, 2]))  # reported 5 seconds ago, and the day before
+    machines = ordinary_machines().select(np.array([1, 2]))  # reported 5 seconds ago, and the day before
     model = load_model("cpu_mem", {"availability": availability})
     assert answers_expire(model)
     until = model.lasts_until(machines)
@@ -233,7 +233,7 @@ kinds = [ShapeRow(labels={"taskType": name}) for name in ("Devil", "Sheep", "Rab
 def test_residents_of_some_machines(pairs: list[tuple[int, int]], rows: list[int]):
     residents = [(machine, kinds[kind], 1 + machine) for machine, kind in sorted(pairs)]
     columns = machine_columns("abcdefg", residents=residents)
-    part = columns.take(np.array(rows, dtype=np.int64))
+    part = columns.select(np.array(rows, dtype=np.int64))
     assert part.residents is not None
     found = list(
         zip(
@@ -250,7 +250,7 @@ def test_residents_of_some_machines(pairs: list[tuple[int, int]], rows: list[int
 
 def test_some_machines_are_described_as_among_all():
     columns = rich_case().machines
-    part = columns.take(np.array([1, 4]))
+    part = columns.select(np.array([1, 4]))
     assert part.unseen is not None
     assert columns.unseen is not None
     assert part.count == 2
@@ -263,7 +263,7 @@ def test_some_machines_are_described_as_among_all():
 
 def test_some_shapes_have_their_own_rows():
     batch = rich_case().shapes
-    part = batch.take(np.array([2, 0]), np.array([1, 2, 3]))
+    part = batch.select(np.array([2, 0]), np.array([1, 2, 3]))
     assert part.allowed is not None
     assert part.counts.tolist() == [3, 500]
     assert list(part.rows) == [batch.rows[2], batch.rows[0]]

@@ -38,7 +38,7 @@ async def test_its_account_may_do_what_it_does_and_nothing_more(tmp_path):
         page = Child("poseidon ui", "poseidon", words, tmp_path / "page.log", preloaded.fork)
         await page.start()
         try:
-            base = await page.announced()
+            base = await page.read_address()
             await asyncio.wait_for(_knows_all(base), stretch(60))
             found = await asyncio.to_thread(ask_for_cures, base, "default/huge")
             assert found["state"] == "done", found

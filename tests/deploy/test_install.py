@@ -153,7 +153,7 @@ class Administrator:
             await child.start()
             self._running.append(child)
             if name == "firmament":
-                await child.announced()
+                await child.read_address()
 
     def _write_account(self, token: str) -> None:
         """Write how the bridge reaches the API server: as the administrator does, by another token."""

@@ -9,7 +9,7 @@ from benchmarks.__main__ import main as benchmarks
 from firmament.cli import main as firmament
 from poseidon.cli import main as poseidon
 from poseidon.testbed.kubeconfig import write_kubeconfig
-from protos.conventions.command_line import counted
+from protos.conventions.command_line import format_count
 
 NOBODY = "127.0.0.1:1"
 LIVE = ("--kubeconfig", "KUBECONFIG")
@@ -60,7 +60,7 @@ def test_help_is_there_by_both_names(program, option):
 
 
 def test_numbers_and_nouns():
-    assert [counted(each, "node") for each in (0, 1, 2, 1200)] == [
+    assert [format_count(each, "node") for each in (0, 1, 2, 1200)] == [
         "0 nodes",
         "1 node",
         "2 nodes",

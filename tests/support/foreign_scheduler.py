@@ -10,7 +10,7 @@ import random
 from typing import TYPE_CHECKING, Any
 
 from poseidon.testbed.controllers.driving import Follower
-from poseidon.testbed.controllers.node_rules import Amounts, amounts, requested
+from poseidon.testbed.controllers.node_rules import Amounts, amounts, sum_requests
 from poseidon.testbed.objects.binding import Binding, bind, decode_binding
 from poseidon.testbed.objects.errors import ApiError
 from poseidon.testbed.objects.store import Store, decode
@@ -55,7 +55,7 @@ class ForeignScheduler:
         return self._next
 
     def _look(self) -> None:
-        anew, changes = self._followed.take()
+        anew, changes = self._followed.take_changes()
         if anew:
             self._waiting.clear()
             self._charged.clear()
@@ -69,14 +69,14 @@ class ForeignScheduler:
                 continue
             node = fields["spec.nodeName"]
             if node:
-                self._charged[record.uid] = (node, requested(decode(record)["spec"]))
+                self._charged[record.uid] = (node, sum_requests(decode(record)["spec"]))
             elif fields["spec.schedulerName"] == self.name:
                 self._waiting[record.key] = record
 
     def _schedule(self) -> None:
         free = self._free()
         for key, record in list(self._waiting.items())[: self._pace]:
-            needs = requested(decode(record)["spec"])
+            needs = sum_requests(decode(record)["spec"])
             candidates = sorted(
                 name
                 for name, left in free.items()

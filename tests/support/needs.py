@@ -9,7 +9,7 @@ from poseidon.pods.visibility import Visibility, visible_to
 
 def words_of(*models: str) -> frozenset[str]:
     """Return the words of models with their default arguments."""
-    return frozenset(Needs.merged(load_model(name, {}).needs for name in models).words())
+    return frozenset(Needs.merge(load_model(name, {}).needs for name in models).words())
 
 
 def visible(*models: str, bandwidth: bool = False) -> Visibility:

@@ -178,7 +178,7 @@ def keeps_order(snapshot: Snapshot, cls: Int64, row: Int64) -> Bool:
     kept: Bool = np.zeros(len(cls), dtype=np.bool_)
     shapes = snapshot.problem.known_as(snapshot.problem.shape[cls])
     for ledger in snapshot.problem.ledgers:
-        kept |= ledger.ordered(shapes, row)
+        kept |= ledger.find_ordered(shapes, row)
     return kept
 
 

@@ -102,7 +102,7 @@ class ModelLimits:
             joint.close_full(open_to, shape)
             found.append((by_limit(joint.rows.reason), ~(open_to if at is None else open_to[at])))
         for ledger in self._ledgers:
-            room = ledger.room(shape)
+            room = ledger.count_room(shape)
             found.append((by_limit(ledger.reason), (room if at is None else room[at]) <= 0))
         return found
 
@@ -129,7 +129,7 @@ class ModelLimits:
         for joint in self._joint:
             joint.take(shape, machine, count)
         for ledger in self._ledgers:
-            ledger.take(shape, machine, count)
+            ledger.book(shape, machine, count)
 
     def crowded(self, cls: Int64, machine: Int64) -> Bool:
         """bool[N]: tasks, one of each entry, that get in each other's way if all came in their order."""
@@ -142,7 +142,7 @@ class ModelLimits:
             after.take(shape, machine, np.ones_like(shape))
             crowded[on_row] |= (after.left < 0)[row[on_row]]
         for ledger in self._ledgers:
-            lost = ledger.copy().take(shape, machine, np.ones_like(shape)) == 0
+            lost = ledger.copy().book(shape, machine, np.ones_like(shape)) == 0
             crowded |= np.isin(machine, machine[lost])
         return crowded
 

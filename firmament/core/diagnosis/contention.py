@@ -236,7 +236,7 @@ class _OneMachine:
         here = np.array([self._machine])
         for ledger in self._ledgers:
             booked = ledger.copy()
-            booked.take(shapes[classes], np.repeat(here, len(classes)), counts)
+            booked.book(shapes[classes], np.repeat(here, len(classes)), counts)
             if booked.room_at(shapes[[self._index]], here)[0] <= 0:
                 return False
         return True

@@ -270,7 +270,7 @@ class Residual:
         if self.ledgers:
             known_as = int(self.problem.known_as(np.array([shape]))[0])
             for ledger in self.ledgers:
-                room &= ledger.room(known_as) > 0
+                room &= ledger.count_room(known_as) > 0
         return room
 
     def units(self, shapes: Int64, machines: Int64) -> Int64:
@@ -351,7 +351,7 @@ class Residual:
         for joint in self.joint:
             joint.take(shapes, machines, counts)
         for ledger in self.ledgers:
-            ledger.take(self.problem.known_as(shapes), machines, counts)
+            ledger.book(self.problem.known_as(shapes), machines, counts)
 
 
 def take_oldest(waiting: Int64, assigned: Assignments) -> None:

@@ -134,7 +134,7 @@ def movable(problem: PlacementProblem) -> Bool:
         shapes = np.unique(problem.shape[free])
         kept = np.zeros(len(problem.requests), dtype=np.bool_)
         for shape, known_as in zip(shapes.tolist(), problem.known_as(shapes).tolist(), strict=True):
-            kept[shape] = any((ledger.room(known_as) < UNBOUNDED).any() for ledger in problem.ledgers)
+            kept[shape] = any((ledger.count_room(known_as) < UNBOUNDED).any() for ledger in problem.ledgers)
         free &= ~kept[problem.shape]
     return free
 

@@ -78,7 +78,7 @@ class KeptRooms:
     def keepers(self, cls: int, machine: int) -> list[bool]:
         """Per ledger, whether it counts on the order in which tasks of a class reach a machine."""
         at, of = np.array([machine]), self._known_as(cls)
-        return [bool(ledger.ordered(of, at)[0]) for ledger in self._problem.ledgers]
+        return [bool(ledger.find_ordered(of, at)[0]) for ledger in self._problem.ledgers]
 
     def keeps(self, cls: int, machine: int) -> bool:
         """Whether some ledger does."""
@@ -125,13 +125,13 @@ class KeptRooms:
             found |= problem.held[problem.shape[cls]]
         kept: Bool = np.zeros(problem.machines, dtype=np.bool_)
         for ledger, opening in zip(problem.ledgers, problem.openings, strict=True):
-            ordered = ledger.ordered(np.full(problem.machines, shape), everywhere)
+            ordered = ledger.find_ordered(np.full(problem.machines, shape), everywhere)
             kept |= ordered
             if ordered.any():
                 opens = opening.promising(shape, rows) if opening is not None else ~ordered
                 found &= ~ordered | opens
             if not ordered.all():
-                found &= ordered | (ledger.room(shape) > 0)
+                found &= ordered | (ledger.count_room(shape) > 0)
         return found & kept
 
     def _known_as(self, cls: int) -> Int64:

@@ -118,8 +118,8 @@ class Prospect:
         usable = self._allowed(cls, feasible.copy() if occupied is None else feasible | occupied[shape])
         known_as = problem.known_as(np.full(problem.machines, shape))
         for ledger in self.ledgers:
-            usable &= ledger.room(int(known_as[0])) > 0
-            usable &= ~ledger.ordered(known_as, np.arange(problem.machines))
+            usable &= ledger.count_room(int(known_as[0])) > 0
+            usable &= ~ledger.find_ordered(known_as, np.arange(problem.machines))
         return usable
 
     def openable(self, cls: int) -> Bool:
@@ -254,7 +254,7 @@ class Prospect:
         elif self.ledgers:
             shapes = self.problem.known_as(self.problem.shape[cls : cls + 1])
             for ledger in self.ledgers:
-                ledger.take(shapes, np.array([machine]), np.ones(1, dtype=np.int64))
+                ledger.book(shapes, np.array([machine]), np.ones(1, dtype=np.int64))
 
     def take_up(self, cls: int, machine: int) -> None:
         """Take a place back that was given in this stage; not with ledgers, which give nothing back."""

@@ -138,9 +138,9 @@ def _ask(
         return model.assess(columns, batch)
     fresh = changed = None
     if len(recall.fresh):
-        fresh = model.assess(columns, batch.take(recall.fresh))
+        fresh = model.assess(columns, batch.select(recall.fresh))
     if len(recall.changed):
-        changed = model.assess(columns.take(recall.changed), batch.take(recall.known, recall.changed))
+        changed = model.assess(columns.select(recall.changed), batch.select(recall.known, recall.changed))
     parts = _Parts(kept, fresh, changed)
     if not parts.go_together(columns.count, len(recall.changed)):
         return model.assess(columns, batch)

@@ -81,7 +81,7 @@ def read_app_group(spec: Any) -> tuple[AppGroupSpec, tuple[Defect, ...]]:
     # A name goes before a selector that reads alike.
     known = {each.selector: each for each, _, _ in declared} | {each.name: each for each, _, _ in declared}
     workloads = tuple(
-        _with_dependencies(reader, workload, each, where, known) for workload, each, where in declared
+        _add_dependencies(reader, workload, each, where, known) for workload, each, where in declared
     )
     return AppGroupSpec(algorithm, workloads), tuple(reader.defects)
 
@@ -103,7 +103,7 @@ def _workload(reader: Reader, parent: Object, path: str) -> Workload | None:
     )
 
 
-def _with_dependencies(
+def _add_dependencies(
     reader: Reader, workload: Workload, given: Object, path: str, known: Mapping[str, Workload]
 ) -> Workload:
     dependencies = []

@@ -64,7 +64,7 @@ def read_measurements(
             continue
         if match["unit"] == "milliseconds":
             whole.add(pair)
-        found[pair] = rounded_up(Fraction(value) / _PER_MILLISECOND[match["unit"]])
+        found[pair] = round_up(Fraction(value) / _PER_MILLISECOND[match["unit"]])
     return found, tuple(defects)
 
 
@@ -88,7 +88,7 @@ def mean_rounded_up(values: Iterable[int]) -> int:
     return -(-sum(listed) // len(listed))
 
 
-def rounded_up(value: Fraction) -> int:
+def round_up(value: Fraction) -> int:
     """Return the smallest whole number that is not below ``value``."""
     return -(-value.numerator // value.denominator)
 
@@ -120,7 +120,8 @@ def domain_costs(measured: Mapping[NodePair, int], domains: Mapping[str, Domain]
     found = {level: _edges(each) for level, each in samples.items()}
     # The length of the shortest path between any two vertices that are joined by one.
     return {
-        level: {origin: _from(origin, edges) for origin in sorted(edges)} for level, edges in found.items()
+        level: {origin: _find_distances(origin, edges) for origin in sorted(edges)}
+        for level, edges in found.items()
     }
 
 
@@ -131,7 +132,7 @@ def _edges(samples: Mapping[tuple[str, str], list[int]]) -> Edges:
     return edges
 
 
-def _from(origin: str, edges: Edges) -> dict[str, int]:
+def _find_distances(origin: str, edges: Edges) -> dict[str, int]:
     lengths: dict[str, int] = {}
     frontier = [(0, origin)]
     while frontier:

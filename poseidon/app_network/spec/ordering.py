@@ -90,7 +90,7 @@ def find_cycle(graph: Graph) -> tuple[str, ...]:
     return ()
 
 
-def alternated(order: Sequence[str]) -> list[str]:
+def alternate(order: Sequence[str]) -> list[str]:
     """Return first, last, second, last but one, and so on."""
     count = len(order)
     return [order[index // 2] if index % 2 == 0 else order[count - 1 - index // 2] for index in range(count)]
@@ -99,10 +99,10 @@ def alternated(order: Sequence[str]) -> list[str]:
 ALGORITHMS: Mapping[str, Callable[[Graph], list[str]]] = MappingProxyType(
     {
         KAHN_SORT: kahn_sort,
-        "AlternateKahn": lambda graph: alternated(kahn_sort(graph)),
+        "AlternateKahn": lambda graph: alternate(kahn_sort(graph)),
         "ReverseKahn": lambda graph: kahn_sort(graph)[::-1],
         "TarjanSort": tarjan_sort,
-        "AlternateTarjan": lambda graph: alternated(tarjan_sort(graph)),
+        "AlternateTarjan": lambda graph: alternate(tarjan_sort(graph)),
         "ReverseTarjan": lambda graph: tarjan_sort(graph)[::-1],
     }
 )

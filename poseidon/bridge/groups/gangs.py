@@ -87,7 +87,7 @@ class Gangs:
 
     def begin(self) -> None:
         """All objects and pods are known now: whatever a former bridge has decided can be told from them."""
-        for job in self._former.take():
+        for job in self._former.take_jobs():
             self._jobs.note_whole(job, was_whole=True)
         self.topology.begin()
 
@@ -128,7 +128,7 @@ class Gangs:
             self.wanted_kinds.add(group.member.source.kind)
         if task.job != group.job.id:
             task = replace(task, job=group.job.id)
-        return self._asked(group, task), self.groups.waits_for(group) or self.groups.beyond(task.uid)
+        return self._asked(group, task), self.groups.waits_for(group) or self.groups.explain_surplus(task.uid)
 
     # --- what follows --------------------------------------------------------------------------------------
 
@@ -143,7 +143,7 @@ class Gangs:
         for group in moved:
             with self._quarantine.attempt("problems of groups", group.job.id, name=group.member.name):
                 self._tell_problem(group)
-        self._actions += self._statuses.take(moved)
+        self._actions += self._statuses.take_writes(moved)
         self.topology.follow(moved)
 
     def _apply(self, change: GroupChange) -> None:
@@ -159,7 +159,7 @@ class Gangs:
 
     def _asked(self, group: Group, task: Task) -> Task:
         """Return a task with what its group asks for."""
-        task = self.groups.ranked(group, task)
+        task = self.groups.set_priority(group, task)
         traits = self._classes.with_colocation(task.traits, self.groups.colocation(group))
         return task if traits is task.traits else replace(task, traits=traits)
 

@@ -19,7 +19,7 @@ from poseidon.kube.api.told_reasons import ConditionType, EventReason
 from poseidon.kube.write.patch_writer import GroupConditionWrite
 from poseidon.lifecycle.actions import Action, AnnounceGroup
 from poseidon.lifecycle.pending_reasons import reasons_of
-from poseidon.pod_groups.demands import Known, ignored_by_native
+from poseidon.pod_groups.demands import Known, list_ignored_by_native
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 COUNTS_SECONDS = 60.0
@@ -152,7 +152,7 @@ class GroupConditions:
             return None
         waits = state in _WAITS
         status, message = ("False", message) if waits else ("True", "")
-        message = " ".join(filter(None, (message, ignored_by_native(found))))
+        message = " ".join(filter(None, (message, list_ignored_by_native(found))))
         told = self._told.get(uid) or _as_found(found)
         if (told.status, told.gist) == (status, reasons_of(message)):
             self._told[uid] = told

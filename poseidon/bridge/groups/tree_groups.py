@@ -155,7 +155,7 @@ class TopologyGroups:
             described = self._maps.get(name)
             if described is not None:
                 said.append((described, described.problem or "; ".join(described.reading.remarks)))
-            said.extend(self._maps.ignored(name))
+            said.extend(self._maps.list_ignored(name))
         return ((described, text) for described, text in said if text)
 
     # --- what follows --------------------------------------------------------------------------------------
@@ -240,7 +240,7 @@ class TopologyGroups:
         """Write what is new of the groups that ConfigMaps describe, and into those that are ignored."""
         for name in sorted(names):
             self._look(self._job_of(name))
-            for described, text in self._maps.ignored(name):
+            for described, text in self._maps.list_ignored(name):
                 if self._begun:
                     self._note(described, text, EventReason.INVALID_GROUP, warns=True)
 

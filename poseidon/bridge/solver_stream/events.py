@@ -81,7 +81,9 @@ class EventStream:
             self._tell_applications()
         yield from self._events("records", stores.custom_records.take)
         if stores.samples.changed:
-            yield from self._events("samples", lambda: stores.samples.take(stores.machines.__contains__))
+            yield from self._events(
+                "samples", lambda: stores.samples.take_events(stores.machines.__contains__)
+            )
         ended = stores.jobs.take_ended() if stores.jobs.ended else []
         yield from self._events("ended jobs", lambda: (pb.Event(job_removed=job_id) for job_id in ended))
         yield from self._events("ended classes", self._ended_classes)

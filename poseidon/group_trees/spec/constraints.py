@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from poseidon.group_trees.spec.json_text import Reading, parsed, shown
+from poseidon.group_trees.spec.json_text import Reading, format_json, parse_json
 from poseidon.kube.parsing.defects import Defect
 
 PACK, SPREAD = "pack", "spread"
@@ -54,7 +54,7 @@ def read_constraints(text: str, path: str) -> Reading[Constraints]:
     """
     defects: list[Defect] = []
     remarks: list[str] = []
-    given = parsed(text, path, dict, defects) if text.strip() else {}
+    given = parse_json(text, path, dict, defects) if text.strip() else {}
     rules = {level: _rule(rule, f"{path}.{level}", defects, remarks) for level, rule in (given or {}).items()}
     return Reading(rules, tuple(defects), tuple(remarks))
 
@@ -83,7 +83,9 @@ def size_defects(constraints: Constraints, size: int, path: str) -> tuple[Defect
 
 def _rule(given: Any, path: str, defects: list[Defect], remarks: list[str]) -> LevelRule:
     if not isinstance(given, dict):
-        defects.append(Defect(path, f'{shown(given)} is no rule; write a map such as {{"type": "pack"}}'))
+        defects.append(
+            Defect(path, f'{format_json(given)} is no rule; write a map such as {{"type": "pack"}}')
+        )
         return LevelRule()
     unknown = sorted(given.keys() - _FIELDS)
     if unknown:
@@ -92,12 +94,12 @@ def _rule(given: Any, path: str, defects: list[Defect], remarks: list[str]) -> L
         )
     kind = given.get("type", PACK)
     if not isinstance(kind, str):
-        defects.append(Defect(f"{path}.type", f"{shown(kind)} is no type; write pack or spread"))
+        defects.append(Defect(f"{path}.type", f"{format_json(kind)} is no type; write pack or spread"))
     elif kind not in (PACK, SPREAD):
         remarks.append(f"{path}.type: {kind!r} is neither pack nor spread, and counts as pack")
     hard = given.get("hard", False)
     if not isinstance(hard, bool):
-        defects.append(Defect(f"{path}.hard", f"{shown(hard)} is neither true nor false"))
+        defects.append(Defect(f"{path}.hard", f"{format_json(hard)} is neither true nor false"))
         hard = False
     partitions = _count(given, "partitions", path, defects)
     least, most = _count(given, "min", path, defects), _count(given, "max", path, defects)
@@ -123,7 +125,7 @@ def _count(given: Mapping[str, Any], key: str, path: str, defects: list[Defect])
         return 0
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _LARGEST:
         defects.append(
-            Defect(f"{path}.{key}", f"{shown(value)} is out of range; write a whole number from 1 on")
+            Defect(f"{path}.{key}", f"{format_json(value)} is out of range; write a whole number from 1 on")
         )
         return 0
     return value

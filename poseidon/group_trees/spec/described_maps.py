@@ -81,7 +81,7 @@ class DescribedMaps(Generic[K, S]):
         maps = self._by_subject.get(subject)
         return min(maps.values(), key=_age) if maps else None
 
-    def ignored(self, subject: K) -> list[tuple[DescribedMap[S], str]]:
+    def list_ignored(self, subject: K) -> list[tuple[DescribedMap[S], str]]:
         """Return the other ConfigMaps that describe the subject, each with what is to be said of it."""
         maps = sorted(self._by_subject.get(subject, {}).values(), key=_age)
         text = "ConfigMap {} describes {} already, and this one is ignored; delete one of them"

@@ -26,28 +26,28 @@ class Reading(Generic[S_co]):
     remarks: tuple[str, ...] = ()
 
 
-def parsed(text: str, path: str, kind: type, defects: list[Defect]) -> Any:
+def parse_json(text: str, path: str, kind: type, defects: list[Defect]) -> Any:
     """Return the value of a text at ``path``; None, with a defect, if it is no JSON or not a ``kind``."""
     try:
-        value = loads(text, _without_duplicates)
+        value = loads(text, _refuse_duplicates)
     except JsonError as error:
         defects.append(Defect(path, str(error)))
         return None
     if isinstance(value, kind):
         return value
     wanted = "a list, such as [...]" if kind is list else "a map, such as {...}"
-    defects.append(Defect(path, f"{shown(value)} is not what is expected here; write {wanted}"))
+    defects.append(Defect(path, f"{format_json(value)} is not what is expected here; write {wanted}"))
     return None
 
 
 def names(text: str, path: str, defects: list[Defect]) -> tuple[str, ...]:
     """Return a list of distinct names; (), with a defect, for anything else."""
-    given = parsed(text, path, list, defects)
+    given = parse_json(text, path, list, defects)
     if given is None:
         return ()
     for each in given:
         if not isinstance(each, str) or not each:
-            defects.append(Defect(path, f"{shown(each)} is not a name; write names in quotes"))
+            defects.append(Defect(path, f"{format_json(each)} is not a name; write names in quotes"))
             return ()
     twice = next((each for each, times in Counter(given).items() if times > 1), None)
     if twice is not None or not given:
@@ -59,13 +59,13 @@ def names(text: str, path: str, defects: list[Defect]) -> tuple[str, ...]:
     return tuple(given)
 
 
-def shown(value: Any) -> str:
+def format_json(value: Any) -> str:
     """Return a value as JSON, cut short."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."
 
 
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         given = [name for name, _ in pairs]

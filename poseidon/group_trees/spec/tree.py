@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from poseidon.group_trees.spec.json_text import Reading, names, parsed, shown
+from poseidon.group_trees.spec.json_text import Reading, format_json, names, parse_json
 from poseidon.group_trees.spec.keys import NODE_LEVEL, RACK_LEVEL
 from poseidon.kube.parsing.defects import Defect
 from poseidon.kube.parsing.strict_json import compact
@@ -64,24 +64,24 @@ def read_tree(data: Mapping[str, str]) -> Reading[TreeSpec]:
     Names of levels are given to the lowest levels of the tree, the last one to nodes.
     """
     defects: list[Defect] = []
-    levels = _listed(data, "level-names", DEFAULT_LEVELS, defects)
-    resources = _listed(data, "resource-names", DEFAULT_RESOURCES, defects)
+    levels = _read_list(data, "level-names", DEFAULT_LEVELS, defects)
+    resources = _read_list(data, "resource-names", DEFAULT_RESOURCES, defects)
     text = data.get("tree", "")
     if not text.strip():
         defects.append(Defect("data.tree", "missing; write units within units, nodes as {}"))
-    given = parsed(text, "data.tree", dict, defects) if text.strip() else None
+    given = parse_json(text, "data.tree", dict, defects) if text.strip() else None
     remarks: list[str] = []
     leaves: dict[str, Path] = {}
     if given is not None and _is_shallow(given, defects):
         leaves = _unique(list(_leaves(given, defects)), defects)
-        levels = _named(levels, max(map(len, leaves.values()), default=len(levels)), remarks)
+        levels = _name_levels(levels, max(map(len, leaves.values()), default=len(levels)), remarks)
         if not given:
             defects.append(Defect("data.tree", "is empty; write units within units, nodes as {}"))
     name = data.get("name", "").strip() or DEFAULT_TREE_NAME
     return Reading(TreeSpec(name, levels, resources, leaves), tuple(defects), tuple(remarks))
 
 
-def _listed(
+def _read_list(
     data: Mapping[str, str], key: str, default: tuple[str, ...], defects: list[Defect]
 ) -> tuple[str, ...]:
     text = data.get(key, "")
@@ -103,17 +103,19 @@ def _leaves(tree: Mapping[str, Any], defects: list[Defect], above: Path = ()) ->
     for unit in sorted(tree):
         below, path = tree[unit], (*above, unit)
         if not unit:
-            defects.append(Defect("data.tree", f"a unit below {_shown(above)} has no name; give it one"))
+            defects.append(
+                Defect("data.tree", f"a unit below {_format_path(above)} has no name; give it one")
+            )
         elif not isinstance(below, dict):
-            problem = f"{_shown(path)}: {shown(below)} is no map; write what is below it, or {{}} for a node"
-            defects.append(Defect("data.tree", problem))
+            problem = f"{format_json(below)} is no map; write what is below it, or {{}} for a node"
+            defects.append(Defect("data.tree", f"{_format_path(path)}: {problem}"))
         elif below:
             yield from _leaves(below, defects, path)
         else:
             yield path
 
 
-def _named(levels: tuple[str, ...], depth: int, remarks: list[str]) -> tuple[str, ...]:
+def _name_levels(levels: tuple[str, ...], depth: int, remarks: list[str]) -> tuple[str, ...]:
     """Return one name for each level, from the bottom up."""
     if depth < len(levels):
         unused = ", ".join(levels[: len(levels) - depth])
@@ -131,11 +133,11 @@ def _unique(leaves: list[Path], defects: list[Defect]) -> dict[str, Path]:
     """Return paths by node; a node that stands in two places is a defect."""
     for node, times in Counter(path[-1] for path in leaves).items():
         if times > 1:
-            where = [_shown(path[:-1]) for path in leaves if path[-1] == node]
+            where = [_format_path(path[:-1]) for path in leaves if path[-1] == node]
             problem = f"node {node!r} stands below {' and below '.join(where)}; a node is in one place"
             defects.append(Defect("data.tree", problem))
     return {path[-1]: path for path in leaves}
 
 
-def _shown(path: Path) -> str:
+def _format_path(path: Path) -> str:
     return "/".join(path) or "the root"

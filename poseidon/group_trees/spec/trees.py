@@ -136,7 +136,7 @@ class Trees:
         if described is None:
             return []
         found = [(described, described.problem or "; ".join(described.reading.remarks))]
-        return [*found, *self._maps.ignored(_TREE)]
+        return [*found, *self._maps.list_ignored(_TREE)]
 
     def _subject(self, found: ConfigMap) -> str | None:
         """What does not describe this cluster's tree is none of ours."""

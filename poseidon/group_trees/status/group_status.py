@@ -138,7 +138,7 @@ class GroupLife:
         if former in (None, *_AT_REST) and self.state not in _AT_REST:
             self._release(members)
         if self.state is State.BOUND:
-            self._bound(members, tree, now)
+            self._note_bound(members, tree, now)
         elif self.state in (State.PREEMPTED, State.FAILED) or not self._timed:
             self._timed = False
             self._results.clear()
@@ -181,7 +181,7 @@ class GroupLife:
             if not each.node or uid not in self._retries:
                 self._retries[uid] = self._retries.get(uid, 0) + 1
 
-    def _bound(self, members: Mapping[str, Member], tree: ClusterTree, now: float) -> None:
+    def _note_bound(self, members: Mapping[str, Member], tree: ClusterTree, now: float) -> None:
         # All members count, also those that have succeeded and so need no place any more.
         placed = {each.name: tree.path(each.node) for each in members.values() if each.placed}
         self._ranks = ranks(placed, self._ranks)

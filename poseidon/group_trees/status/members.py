@@ -75,7 +75,7 @@ def member_of(uid: str, pod: Pod) -> Member:
     )
 
 
-def admitted(members: Mapping[str, Member], size: int, former: Collection[str]) -> frozenset[str]:
+def choose_members(members: Mapping[str, Member], size: int, former: Collection[str]) -> frozenset[str]:
     """Return the uids of the members that make up a group of ``size``; the others are beyond it.
 
     Pods that have a node come first, then those that were among them before (``former``), then the older ones. One

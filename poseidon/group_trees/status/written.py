@@ -25,22 +25,22 @@ class Told:
 
     def of_map(self, described: DescribedMap[Any]) -> Mapping[str, str]:
         """Return what a ConfigMap says."""
-        return self._known(described.uid, described.found.data)
+        return self._read_known(described.uid, described.found.data)
 
     def news_of_map(self, described: DescribedMap[Any], wanted: Values) -> MapWrite | None:
         """Return what is left to be written, None if the ConfigMap says all that is wanted; it counts as told."""
-        known = self._known(described.uid, described.found.data)
-        data = _take(known, wanted)
+        known = self._read_known(described.uid, described.found.data)
+        data = _diff_data(known, wanted)
         metadata = described.found.metadata
-        noted = self._known(f"{described.uid} annotations", metadata.annotations)
-        annotations = _take(noted, {LAST_GOOD: described.annotation()})
+        noted = self._read_known(f"{described.uid} annotations", metadata.annotations)
+        annotations = _diff_data(noted, {LAST_GOOD: described.annotation()})
         if not data and not annotations:
             return None
         return MapWrite(described.uid, metadata.namespace or "default", metadata.name, data, annotations)
 
     def news_of_pod(self, member: Member, wanted: Values) -> LabelWrite | None:
         """Return the labels that are left to be written, None if there are none; they count as told."""
-        labels = _take(self._known(member.ref.uid, member.labels), wanted)
+        labels = _diff_data(self._read_known(member.ref.uid, member.labels), wanted)
         return LabelWrite(member.ref, labels) if labels else None
 
     def forget(self, uid: str) -> None:
@@ -48,14 +48,14 @@ class Told:
         self._texts.pop(uid, None)
         self._texts.pop(f"{uid} annotations", None)
 
-    def _known(self, key: str, came_with: Mapping[str, str]) -> dict[str, str]:
+    def _read_known(self, key: str, came_with: Mapping[str, str]) -> dict[str, str]:
         known = self._texts.get(key)
         if known is None:
             known = self._texts[key] = dict(came_with)
         return known
 
 
-def _take(known: dict[str, str], wanted: Values) -> dict[str, str | None]:
+def _diff_data(known: dict[str, str], wanted: Values) -> dict[str, str | None]:
     news = {key: value for key, value in wanted.items() if known.get(key) != value}
     for key, value in news.items():
         if value is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from http import HTTPStatus
 
-from protos.conventions.secrets import cut_credentials
+from protos.conventions.secrets import redact_credentials
 
 _LONGEST_SHOWN = 200
 _REPLACED = re.compile(r"UID in (the )?precondition")
@@ -110,7 +110,7 @@ class UnreachableError(KubeError):
 
 def one_line(error: BaseException) -> str:
     """Return what an error says, in one line without credentials; its kind if it says nothing."""
-    return cut_credentials(" ".join(str(error).split())) or type(error).__name__
+    return redact_credentials(" ".join(str(error).split())) or type(error).__name__
 
 
 class SettingsError(Exception):

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from poseidon.kube.client.credentials import Credentials, FollowedCredentials, Loaded
 from poseidon.kube.client.errors import SettingsError, one_line
 from poseidon.kube.client.proxies import bypasses_proxy
-from protos.conventions.secrets import cut_address
+from protos.conventions.secrets import redact_address
 
 if TYPE_CHECKING:
     from kubernetes.client import Configuration
@@ -116,7 +116,7 @@ def _load(source: str | None, context: str | None, where: str) -> tuple[Configur
     parts = urlsplit(server)
     if parts.scheme not in _PORTS or not parts.hostname:
         raise SettingsError(
-            f"{where}: cluster.server: {cut_address(server)!r} is not an http(s) URL; correct it"
+            f"{where}: cluster.server: {redact_address(server)!r} is not an http(s) URL; correct it"
         )
     tls, tls_files = None, []
     if parts.scheme == "https":

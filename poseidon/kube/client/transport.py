@@ -33,7 +33,7 @@ from poseidon.kube.client.connections import (
 from poseidon.kube.client.errors import ApiError, NotLeaderError, UnreachableError, UnsendableError, one_line
 from poseidon.kube.client.media_types import JSON, STRATEGIC_MERGE_PATCH
 from poseidon.kube.client.replies import MalformedReplyError, Reply
-from protos.conventions.secrets import cut_value
+from protos.conventions.secrets import redact_value
 
 if TYPE_CHECKING:
     from poseidon.kube.client.credentials import Credentials
@@ -99,7 +99,7 @@ class Transport:
     @property
     def server(self) -> str:
         """The URL of the server, for messages: without credentials."""
-        return cut_value(self._settings.server)
+        return redact_value(self._settings.server)
 
     async def __aenter__(self) -> Self:
         return self

@@ -8,7 +8,7 @@ from typing import Any
 
 from poseidon.embedding import EmbeddedTrials
 from poseidon.offline.movable import PaidMove
-from protos.conventions.command_line import counted
+from protos.conventions.command_line import format_count
 
 _POINTS = 20
 """Of the frontier."""
@@ -48,7 +48,7 @@ class Costs:
     def summary(self) -> str:
         """One sentence for people."""
         paying = (
-            f"{counted(len(self.moves), 'move')} would bring that to {self.after:,.0f}"
+            f"{format_count(len(self.moves), 'move')} would bring that to {self.after:,.0f}"
             if self.moves
             else "no move pays"
         )

@@ -8,7 +8,7 @@ from dataclasses import replace
 from poseidon.embedding import EmbeddedTrials
 from poseidon.offline.audit.findings import Cure, CureStep, Move, quantity
 from poseidon.offline.audit.on_objects import Objects
-from protos.conventions.command_line import counted
+from protos.conventions.command_line import format_count
 
 _TRIES = 40
 """Changes that are tried for each class of pods that wait."""
@@ -80,10 +80,10 @@ def _text(step: CureStep) -> str:
             more = quantity(subject, int(step.after or 0) - int(step.before or 0))
             text = f"{more} more of {subject} on node {node}"
         case "fewer-replicas" if subject:
-            left = counted(int(step.after or 0), "replica")
+            left = format_count(int(step.after or 0), "replica")
             text = f"{left} of {subject} instead of {step.before}; then none waits"
         case "fewer-replicas":
-            fewer = counted(int(step.after or 0), "pod")
+            fewer = format_count(int(step.after or 0), "pod")
             text = f"a gang of {fewer} instead of {step.before}, and so many less as its minimum"
         case _:
             count = int(step.after or 1)

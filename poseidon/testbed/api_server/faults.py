@@ -59,7 +59,7 @@ class Fault:
         """Let requests go on that are held, and those that come."""
         self._released.set()
 
-    async def before(self) -> None:
+    async def delay_request(self) -> None:
         """Let the time pass that the request has to wait, which may be for ever."""
         if self.delay:
             await asyncio.sleep(self.delay)

@@ -66,14 +66,14 @@ class FlowControl:
             raise errors.ApiError(429, "TooManyRequests", message, details)
         self._in_flight += 1
         try:
-            wait = self._queued() + limits.latency
+            wait = self._take_turn() + limits.latency
             if wait > 0:
                 await self._sleep(wait)
             yield
         finally:
             self._in_flight -= 1
 
-    def _queued(self) -> float:
+    def _take_turn(self) -> float:
         """Take the next place in the queue; return the seconds until this write has been served."""
         if not self._limits.rate:
             return 0.0

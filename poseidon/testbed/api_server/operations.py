@@ -25,7 +25,7 @@ from poseidon.testbed.objects.resources import (
     ResourceRegistry,
     ResourceType,
     collection_spec,
-    from_storage,
+    convert_from_storage,
     to_storage,
 )
 from poseidon.testbed.objects.selectors import Selection
@@ -150,11 +150,11 @@ class Operations:
         """
         accepted = [m for m in _PATCHES if not (resource.custom and m == STRATEGIC_MERGE_PATCH)]
         if media_type not in accepted:
-            raise errors.unsupported_media_type(media_type, accepted)
+            raise errors.media_type_error(media_type, accepted)
         current = self.get(resource, namespace, name)
         # A patch is written against the version of its URL, not against the stored one.
         collection = self.store.collection(resource.collection)
-        target = msgspec.json.decode(from_storage(resource, collection, current))
+        target = msgspec.json.decode(convert_from_storage(resource, collection, current))
         patched = strategies.check_patched(resource, _PATCHES[media_type](target, body))
         return self._write(resource, current, to_storage(resource, patched), status=status, dry_run=dry_run)
 

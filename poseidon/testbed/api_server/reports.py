@@ -193,7 +193,7 @@ class MetricsServer:
         """Return what nodes and their pods use at ``time``, by node."""
         stamp = datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
-        def measured(metadata: Object, **use: Any) -> Object:
+        def measure(metadata: Object, **use: Any) -> Object:
             return {"metadata": metadata, "timestamp": stamp, "window": _WINDOW, **use}
 
         found: dict[str, Object] = {}
@@ -201,13 +201,13 @@ class MetricsServer:
             if node in self._options.missing:
                 continue
             pods = {
-                f"{pod.namespace}/{pod.name}": measured(
+                f"{pod.namespace}/{pod.name}": measure(
                     {"name": pod.name, "namespace": pod.namespace},
                     containers=[{"name": "all", "usage": _usage(pod.use_at(time))}],
                 )
                 for pod in self._use.pods_on(node)
             }
-            use = measured({"name": node}, usage=_usage(self._use.of_node(node, time)))
+            use = measure({"name": node}, usage=_usage(self._use.of_node(node, time)))
             found[node] = {"nodes": {node: use}, "pods": pods}
         return found
 

@@ -67,10 +67,12 @@ def attributes_of(method: str, target: Target, query: Mapping[str, str]) -> Attr
     else:
         verb = _VERBS.get(method, method.lower())
     resource = f"{target.plural}/{target.subresource}" if target.subresource else target.plural
-    return Attributes(verb, target.group, resource, target.namespace, target.name or _selected_name(query))
+    return Attributes(
+        verb, target.group, resource, target.namespace, target.name or _find_selected_name(query)
+    )
 
 
-def _selected_name(query: Mapping[str, str]) -> str:
+def _find_selected_name(query: Mapping[str, str]) -> str:
     """Return the one name that a field selector is about; a list or watch of it counts as one of that object."""
     field, _, name = query.get("fieldSelector", "").partition("=")
     return name.lstrip("=") if field == "metadata.name" else ""

@@ -22,7 +22,7 @@ from poseidon.testbed.api_server.watching import WatchCursor, stream
 from poseidon.testbed.objects import errors
 from poseidon.testbed.objects.binding import bind, decode_binding
 from poseidon.testbed.objects.history import Record
-from poseidon.testbed.objects.resources import ResourceType, from_storage
+from poseidon.testbed.objects.resources import ResourceType, convert_from_storage
 from poseidon.testbed.objects.selectors import Selection, select
 
 _JSON = {"Content-Type": "application/json", "Cache-Control": "no-cache, private"}
@@ -212,7 +212,7 @@ class Router:
         if resource.is_storage_version:
             return _json(record.raw, code)
         collection = self._operations.store.collection(resource.collection)
-        return _json(from_storage(resource, collection, record), code)
+        return _json(convert_from_storage(resource, collection, record), code)
 
     def _document(self, request: web.BaseRequest, path: str) -> web.Response:
         if request.method != "GET":
@@ -236,7 +236,7 @@ def _json(body: bytes, code: int = 200) -> web.Response:
 def _insist_on_json(request: web.BaseRequest) -> None:
     """Refuse a body that says that it is something else, such as protobuf. Raises ``ApiError`` 415."""
     if request.content_type not in ("application/json", "application/octet-stream"):
-        raise errors.unsupported_media_type(request.content_type, ["application/json"])
+        raise errors.media_type_error(request.content_type, ["application/json"])
 
 
 def _decode(body: bytes, request: web.BaseRequest | None = None) -> Any:

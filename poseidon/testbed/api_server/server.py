@@ -149,7 +149,7 @@ class SimulatedCluster:
 
     async def _suffer(self, request: web.BaseRequest, user: str, fault: Fault) -> web.StreamResponse:
         """Answer a request that a fault hits."""
-        await fault.before()
+        await fault.delay_request()
         response = await self._answer(request, user) if fault.after or not (fault.cut or fault.code) else None
         if fault.cut and request.transport is not None:
             request.transport.abort()
@@ -162,7 +162,7 @@ class SimulatedCluster:
     def _authorize(self, request: web.BaseRequest, user: str) -> None:
         """Let pass what roles allow ``user``. Raises ``ApiError`` 401 or 403."""
         if not user and request.path not in _OPEN_PATHS:
-            raise errors.unauthorized()
+            raise errors.unauthorized_error()
         target = requests.parse_path(request.path)
         if target is None or request.path == ACCESS_PATH:
             return  # documents, and questions about oneself, are for all

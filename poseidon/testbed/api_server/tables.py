@@ -80,7 +80,7 @@ def _field(*path: str, default: Any = _NONE) -> Reader:
     return lambda obj, _now: _get(obj, *path, default=default)
 
 
-def _elapsed(timestamp: Any, now: float) -> str:
+def _format_age(timestamp: Any, now: float) -> str:
     try:
         seconds = int(now - datetime.fromisoformat(timestamp).timestamp())
     except (TypeError, ValueError):
@@ -123,11 +123,11 @@ def _event_object(event: Object, _now: float) -> str:
 
 def _last_seen(event: Object, now: float) -> str:
     seen = _get(event, "series", "lastObservedTime") or event.get("lastTimestamp") or event.get("eventTime")
-    return _elapsed(seen or event["metadata"].get("creationTimestamp"), now)
+    return _format_age(seen or event["metadata"].get("creationTimestamp"), now)
 
 
 _NAME = Column("Name", lambda obj, _now: obj["metadata"]["name"])
-_AGE = Column("Age", lambda obj, now: _elapsed(obj["metadata"].get("creationTimestamp"), now))
+_AGE = Column("Age", lambda obj, now: _format_age(obj["metadata"].get("creationTimestamp"), now))
 _DEFAULT = (_NAME, _AGE)
 _WORKLOAD = (_NAME, Column("Ready", _replicas), _AGE)
 

@@ -15,7 +15,7 @@ import msgspec
 from poseidon.testbed.objects import errors
 from poseidon.testbed.objects.collection import Collection
 from poseidon.testbed.objects.history import Change, ExpiredRevisionError, Record
-from poseidon.testbed.objects.resources import ResourceType, from_storage
+from poseidon.testbed.objects.resources import ResourceType, convert_from_storage
 from poseidon.testbed.objects.selectors import Selection
 from poseidon.testbed.objects.store import Store, decode, make_record
 
@@ -56,7 +56,7 @@ class WatchCursor:
         self._store = store
         self._resource = resource
         self._selection = selection
-        self._encode = encode or (lambda record: from_storage(resource, collection, record))
+        self._encode = encode or (lambda record: convert_from_storage(resource, collection, record))
         self._position = collection.history.end
         self._after = 0
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from poseidon.testbed.controllers.node_rules import Amounts, amounts, requested, suits
+from poseidon.testbed.controllers.node_rules import Amounts, amounts, suits, sum_requests
 from poseidon.testbed.objects.store import Store, decode
 
 Object = dict[str, Any]
@@ -47,7 +47,7 @@ class KubeletAdmission:
             return None
         spec = pod["spec"]
         name = spec["nodeName"]
-        needs = requested(spec)
+        needs = sum_requests(spec)
         node = self._node(name)
         refusal = None if runs or node is None else self._judge(name, node, spec, needs)
         if refusal is None:

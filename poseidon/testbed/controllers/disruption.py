@@ -86,7 +86,7 @@ class DisruptionController:
         return [record for record in records if record is not None]
 
     def _take_pods(self) -> set[str]:
-        anew, changes = self._followed_pods.take()
+        anew, changes = self._followed_pods.take_changes()
         dirty: set[str] = set()
         if anew:
             for uid in self._pods.keys() - {record.uid for _, record in changes}:
@@ -112,7 +112,7 @@ class DisruptionController:
         return concerned
 
     def _take_budgets(self) -> set[str]:
-        anew, changes = self._followed_budgets.take()
+        anew, changes = self._followed_budgets.take_changes()
         if anew:
             self._budgets.clear()
         dirty = set()
@@ -132,7 +132,7 @@ class DisruptionController:
 
     def _status(self, budget: _Budget, before: Object) -> Object:
         healthy = sum(pod.healthy for pod in budget.pods.values())
-        expected, desired = self._wanted(budget)
+        expected, desired = self._count_wanted(budget)
         allowed = max(0, healthy - desired) if expected else 0
         enough = "True" if allowed > 0 else "False"
         since = [c["lastTransitionTime"] for c in before.get("conditions") or () if c["status"] == enough]
@@ -153,7 +153,7 @@ class DisruptionController:
             "conditions": [condition],
         }
 
-    def _wanted(self, budget: _Budget) -> tuple[int, int]:
+    def _count_wanted(self, budget: _Budget) -> tuple[int, int]:
         """Return how many pods there should be, and how many of them healthy."""
         least, most_away = budget.spec.get("minAvailable"), budget.spec.get("maxUnavailable")
         if isinstance(least, int):

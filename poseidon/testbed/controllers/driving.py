@@ -22,7 +22,7 @@ class Follower:
         self._collection = collection
         self._position = 0
 
-    def take(self) -> tuple[bool, list[tuple[bool, Record]]]:
+    def take_changes(self) -> tuple[bool, list[tuple[bool, Record]]]:
         """Return what has changed since the last call: whether all is told anew, and (is gone, record) in order.
 
         All is told anew when more changed than is remembered; what is not among it is gone.

@@ -65,7 +65,7 @@ class KubeletSimulation:
         return self._agenda.next
 
     def _take_in(self, now: float) -> None:
-        anew, changes = self._changes.take()
+        anew, changes = self._changes.take_changes()
         if anew:
             present = {record.uid for _, record in changes}
             self._admission.retain(present)

@@ -181,15 +181,15 @@ def amounts(resources: Mapping[str, Any] | None) -> Amounts:
     return {name: amount(name, str(value)) for name, value in (resources or {}).items()}
 
 
-def requested(spec: Object) -> Amounts:
+def sum_requests(spec: Object) -> Amounts:
     """Return what a pod takes on its node, itself counted as one of ``pods``; zeros are left out."""
     total: Amounts = {}
     for container in spec.get("containers") or ():
-        _add(total, _of(container))
+        _add(total, _read_amounts(container))
     sidecars: Amounts = {}
     peak: Amounts = {}
     for container in spec.get("initContainers") or ():
-        needs = _of(container)
+        needs = _read_amounts(container)
         if container.get("restartPolicy") == "Always":
             _add(total, needs)
             _add(sidecars, needs)
@@ -198,13 +198,13 @@ def requested(spec: Object) -> Amounts:
             _add(needs, sidecars)
             _raise(peak, needs)
     _raise(total, peak)
-    total.update(_of(spec))
+    total.update(_read_amounts(spec))
     _add(total, amounts(spec.get("overhead")))
     total["pods"] = 1
     return {name: value for name, value in total.items() if value > 0}
 
 
-def _of(holder: Object) -> Amounts:
+def _read_amounts(holder: Object) -> Amounts:
     return amounts((holder.get("resources") or {}).get("requests"))
 
 

@@ -27,13 +27,13 @@ class PodReplacement:
         self._create = create
         self.follows = (store.collection(PODS.collection),)
         self._changes = Follower(*self.follows)
-        self._changes.take()
+        self._changes.take_changes()
         self._created = 0
         self._replaced: set[str] = set()
 
     def advance(self, now: float) -> None:  # noqa: ARG002 - driven as what has to wait is
         """Replace what has gone since the last call."""
-        _, changes = self._changes.take()
+        _, changes = self._changes.take_changes()
         for gone, record in changes:
             pod: Object = decode(record)
             owners = [each for each in pod["metadata"].get("ownerReferences", ()) if each.get("controller")]

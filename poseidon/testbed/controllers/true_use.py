@@ -91,7 +91,7 @@ class TrueUse:
 
     def refresh(self) -> None:
         """Take in what has changed in the store."""
-        anew, changes = self._nodes.take()
+        anew, changes = self._nodes.take_changes()
         if anew:
             self._own.clear()
         for gone, record in changes:
@@ -99,7 +99,7 @@ class TrueUse:
                 self._own.pop(record.name, None)
             else:
                 self._own[record.name] = _profile(decode(record), requests=Use()).mean
-        anew, changes = self._pods.take()
+        anew, changes = self._pods.take_changes()
         if anew:
             self._running.clear()
             self._on_node.clear()

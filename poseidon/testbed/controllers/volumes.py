@@ -94,9 +94,9 @@ class VolumeSimulation:
 
     def _take_in(self, now: float) -> bool:
         """React to changes. Returns whether there were any, since reactions are changes too."""
-        _, claims = self._claim_changes.take()
-        _, volumes = self._volume_changes.take()
-        _, classes = self._class_changes.take()
+        _, claims = self._claim_changes.take_changes()
+        _, volumes = self._volume_changes.take_changes()
+        _, classes = self._class_changes.take_changes()
         for gone, record in claims:
             if gone:
                 self._unbound.discard(record.key)
@@ -146,7 +146,7 @@ class VolumeSimulation:
             return
         match self._provisioner(claim, node):
             case Provisioning.PROVIDE:
-                volume = self._made_for(claim, node)
+                volume = self._create_volume(claim, node)
                 created = self._store.create(self._volumes, volume)
                 self._bind(record, created)
             case Provisioning.REFUSE:
@@ -174,7 +174,7 @@ class VolumeSimulation:
         claim["status"] = {"phase": "Bound", "accessModes": modes, "capacity": capacity}
         self._store.replace(self._claims, claim_record, claim)
 
-    def _made_for(self, claim: Object, node: str) -> Object:
+    def _create_volume(self, claim: Object, node: str) -> Object:
         """Return a new volume: of the node's zone, else of the node, else reached from everywhere."""
         storage_class = self._class_of(claim)
         name = f"pvc-{claim['metadata']['uid']}"

@@ -103,7 +103,7 @@ class Child:
         with self.log.open("ab") as log:
             self._process = await self._launch(self._command, log, environment)
 
-    async def announced(self) -> str:
+    async def read_address(self) -> str:
         """Wait for its "listening on ADDRESS" and return the address. Raises ``ChildDiedError``."""
         while True:
             with self.log.open("rb") as log:

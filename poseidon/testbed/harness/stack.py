@@ -76,19 +76,19 @@ class Stack:
             await self.cluster.start()
         await self.start_solver()
         if own_cluster:
-            await self.cluster.announced()
+            await self.cluster.read_address()
 
     async def start_cluster(self) -> None:
         """Start the cluster alone, unless there is one already. Raises ``ChildDiedError``."""
         if self._options.kubeconfig is None:
             await self.cluster.start()
-            await self.cluster.announced()
+            await self.cluster.read_address()
 
     async def start_solver(self) -> None:
         """Start the solver and wait until it listens: where it did before, at first anywhere."""
         self.solver = self._child(_SOLVER, "firmament", self._solver_arguments())
         await self.solver.start()
-        self.solver_address = await self.solver.announced()
+        self.solver_address = await self.solver.read_address()
 
     async def start_bridge(self) -> None:
         """Start the bridge; it may take a moment until it has read the cluster."""
@@ -107,7 +107,7 @@ class Stack:
         ]
         self.page = self._child(_PAGE, "poseidon", arguments, "page")
         await self.page.start()
-        return await self.page.announced()
+        return await self.page.read_address()
 
     async def guard(self, work: Coroutine[Any, Any, T]) -> T:
         """Do ``work``; raise ``ChildDiedError`` as soon as a process ends that has been started."""

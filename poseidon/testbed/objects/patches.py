@@ -92,7 +92,7 @@ def json_patch(target: Json, operations: Json) -> Json:
     if not isinstance(operations, list):
         raise bad_request("a JSON patch is a list of operations; wrap the operation in [ ]")
     try:
-        return _checked(operations).apply(target)
+        return _parse_operations(operations).apply(target)
     except jsonpatch.InvalidJsonPatch as error:
         raise bad_request(f"not a JSON patch: {error}") from None
     except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException) as error:
@@ -100,7 +100,7 @@ def json_patch(target: Json, operations: Json) -> Json:
         raise ApiError(422, "Invalid", message) from None
 
 
-def _checked(operations: list[Json]) -> jsonpatch.JsonPatch:
+def _parse_operations(operations: list[Json]) -> jsonpatch.JsonPatch:
     """The patch of some operations. Raises ``InvalidJsonPatch``, for bad pointers too."""
     try:
         return jsonpatch.JsonPatch(operations)

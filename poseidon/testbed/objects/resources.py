@@ -220,7 +220,7 @@ def to_storage(resource: ResourceType, obj: dict[str, Any]) -> dict[str, Any]:
     return obj
 
 
-def from_storage(resource: ResourceType, collection: Collection, record: Record) -> bytes:
+def convert_from_storage(resource: ResourceType, collection: Collection, record: Record) -> bytes:
     """Return the JSON text of ``record`` in the version of ``resource``."""
     if resource.is_storage_version:
         return record.raw
@@ -234,7 +234,7 @@ def from_storage(resource: ResourceType, collection: Collection, record: Record)
 
 def list_item(resource: ResourceType, collection: Collection, record: Record) -> bytes:
     """Return ``record`` as an item of a list: built-in kinds leave out kind and apiVersion, as the real server does."""
-    raw = from_storage(resource, collection, record)
+    raw = convert_from_storage(resource, collection, record)
     if resource.custom:
         return raw
     return b"{" + raw[len(resource.header) + 1 :]

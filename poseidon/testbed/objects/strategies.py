@@ -118,7 +118,7 @@ def prepare_create(resource: ResourceType, obj: Object, store: Store, *, keep_st
         obj["status"] = {"phase": "Active"}
     elif resource.collection == "customresourcedefinitions.apiextensions.k8s.io":
         custom_resources.validate(obj)
-        obj["status"] = custom_resources.established_status(obj, store.now())
+        obj["status"] = custom_resources.build_established_status(obj, store.now())
     elif resource.has_status and not resource.custom:
         obj["status"] = {}
     if keep_status and given_status is not None:
@@ -143,7 +143,7 @@ def prepare_update(resource: ResourceType, obj: Object, before: Object) -> None:
         _carry(obj, before, "spec")
     elif resource.collection == "customresourcedefinitions.apiextensions.k8s.io":
         custom_resources.validate(obj)
-    if "generation" in before["metadata"] and _desired(obj) != _desired(before):
+    if "generation" in before["metadata"] and _get_desired_state(obj) != _get_desired_state(before):
         obj["metadata"]["generation"] = before["metadata"]["generation"] + 1
 
 
@@ -154,7 +154,7 @@ def prepare_status_update(obj: Object, before: Object) -> Object:
     return result
 
 
-def _desired(obj: Object) -> Object:
+def _get_desired_state(obj: Object) -> Object:
     return {
         name: value for name, value in obj.items() if name not in ("metadata", "status", "kind", "apiVersion")
     }
@@ -245,7 +245,7 @@ def _budget(spec: Object) -> list[errors.Cause]:
             )
     policy = spec.get("unhealthyPodEvictionPolicy")
     if policy is not None and policy not in _POLICIES:
-        causes.append(errors.unsupported_value("spec.unhealthyPodEvictionPolicy", policy, *_POLICIES))
+        causes.append(errors.unsupported_value_cause("spec.unhealthyPodEvictionPolicy", policy, *_POLICIES))
     return causes
 
 

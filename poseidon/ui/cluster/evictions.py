@@ -62,7 +62,7 @@ class EvictionLog:
         if len(self._found) > MOST:
             self._found.popitem(last=False)
 
-    def gone(self, uid: str) -> None:
+    def note_gone(self, uid: str) -> None:
         """A pod is gone."""
         if uid in self._found:
             self._found[uid].gone = True

@@ -99,15 +99,15 @@ class NodeEntry:
     def columns(self, thresholds: Mapping[str, float]) -> Columns:
         """Return its columns. ``thresholds``: percent of use by resource that are not to be exceeded."""
         if self._columns is None:
-            self._columns = self._computed(thresholds)
+            self._columns = self._compute_columns(thresholds)
         return self._columns
 
-    def _computed(self, thresholds: Mapping[str, float]) -> Columns:
+    def _compute_columns(self, thresholds: Mapping[str, float]) -> Columns:
         facts = self.facts or NodeFacts()
         offered, used = facts.allocatable, self.used or {}
         requested = {**self.requested, "pods": len(self.pods)}
         parts = {
-            name: per_mille(requested.get(name, 0), offered.get(name))
+            name: compute_per_mille(requested.get(name, 0), offered.get(name))
             for name in requested.keys() | set(MAIN)
         }
         others = [part for name, part in parts.items() if name not in MAIN and part is not None]
@@ -124,14 +124,14 @@ class NodeEntry:
             parts["cpu"],
             parts["memory"],
             parts["pods"],
-            per_mille(used.get("cpu"), offered.get("cpu")),
-            per_mille(used.get("memory"), offered.get("memory")),
+            compute_per_mille(used.get("cpu"), offered.get("cpu")),
+            compute_per_mille(used.get("memory"), offered.get("memory")),
             max(others, default=None),
             flags,
         )
 
 
-def per_mille(amount: int | None, whole: int | None) -> int | None:
+def compute_per_mille(amount: int | None, whole: int | None) -> int | None:
     """Return a share, None where it is not known, or nothing is offered; what is absurd counts as a thousandfold."""
     if amount is None or not whole:
         return None

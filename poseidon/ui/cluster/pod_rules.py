@@ -37,10 +37,10 @@ def pod_rules(spec: PodSpec) -> PodRules:
     """Return what a spec says."""
     if not (spec.node_selector or spec.affinity or spec.topology_spread_constraints or spec.tolerations):
         return NO_RULES
-    return PodRules(_bounded(_selectors(spec)), _bounded(map(_toleration, spec.tolerations)))
+    return PodRules(_limit_lines(_selectors(spec)), _limit_lines(map(_toleration, spec.tolerations)))
 
 
-def _bounded(lines: Iterable[str]) -> tuple[str, ...]:
+def _limit_lines(lines: Iterable[str]) -> tuple[str, ...]:
     return tuple(line[:_MOST_TEXT] for line in islice(lines, _MOST_LINES))
 
 

@@ -168,8 +168,8 @@ class Recorder:
             priority=spec.priority or 0,
             task_class=self._word(workload_of(pod)[:_MOST_NAME]),
             scheduler=self._word(scheduler_of(pod)[:_MOST_NAME]),
-            requests=self._shared(pod),
-            rules=self._shared_rules(pod),
+            requests=self._share_amounts(pod),
+            rules=self._share_rules(pod),
             reason=self._word(reason),
             nominated="" if spec.node_name else pod.status.nominated_node_name,
             group=(group := _group(pod)),
@@ -177,14 +177,14 @@ class Recorder:
             app_group=self._word(labels.get(APP_GROUP_LABEL, "")),
             workload=self._word(labels.get(WORKLOAD_LABEL, "")),
             scheduled=scheduled,
-            started=_started(pod),
+            started=_read_start(pod),
             deleted=seconds(metadata.deletion_timestamp) or 0.0,
             disruption=_disruption(pod),
             moves_to=move_to[:_MOST_NAME],
             rank=_rank(labels.get(RANK_LABEL, "")),
         )
 
-    def _shared(self, pod: Pod) -> Mapping[str, int]:
+    def _share_amounts(self, pod: Pod) -> Mapping[str, int]:
         defects: list[Defect] = []  # the bridge tells them
         found = effective_requests(as_counted(pod).spec, defects)
         key = tuple(sorted(found.items()))
@@ -192,7 +192,7 @@ class Recorder:
             self._requests.clear()
         return self._requests.setdefault(key, found)
 
-    def _shared_rules(self, pod: Pod) -> PodRules:
+    def _share_rules(self, pod: Pod) -> PodRules:
         found = pod_rules(pod.spec)
         if len(self._rules) > _MOST_SHAPES:
             self._rules.clear()
@@ -240,7 +240,7 @@ def _since(phase: str, pod: Pod, created: float, scheduled: float) -> float:
     return created
 
 
-def _started(pod: Pod) -> float:
+def _read_start(pod: Pod) -> float:
     states = (each.state for each in pod.status.container_statuses)
     begun = (each.running or each.terminated for each in states)
     times = (seconds(each.started_at) for each in begun if each is not None)

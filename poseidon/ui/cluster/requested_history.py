@@ -19,13 +19,13 @@ class _Sample(NamedTuple):
 
 
 class RequestedHistory:
-    """Samples by slot of nodes; the last 120. A slot whose node came later has nothing before, see ``of``."""
+    """Samples by slot of nodes; the last 120. A slot whose node came later has nothing before, see ``read_slot``."""
 
     def __init__(self) -> None:
         self._samples: deque[_Sample] = deque(maxlen=SAMPLES)
         self.taken = 0
 
-    def take(self, at: float, slots: int, rows: Iterable[tuple[int, int | None, int | None]]) -> None:
+    def add_sample(self, at: float, slots: int, rows: Iterable[tuple[int, int | None, int | None]]) -> None:
         """Take a sample: slot, and per mille of cpu and of memory; ``slots``: how many there are."""
         cpu, memory = array("H", [_UNKNOWN]) * slots, array("H", [_UNKNOWN]) * slots
         for slot, of_cpu, of_memory in rows:
@@ -34,7 +34,7 @@ class RequestedHistory:
         self._samples.append(_Sample(at, cpu, memory))
         self.taken += 1
 
-    def of(self, slot: int, since: int) -> dict[str, list[float | int | None]]:
+    def read_slot(self, slot: int, since: int) -> dict[str, list[float | int | None]]:
         """Return what is known of a slot from the sample with the number ``since`` on."""
         first = max(0, since - (self.taken - len(self._samples)))
         found = [
@@ -42,10 +42,10 @@ class RequestedHistory:
         ]
         return {
             "at": [each.at for each in found],
-            "cpu": [_known(each.cpu[slot]) for each in found],
-            "memory": [_known(each.memory[slot]) for each in found],
+            "cpu": [_drop_unknown(each.cpu[slot]) for each in found],
+            "memory": [_drop_unknown(each.memory[slot]) for each in found],
         }
 
 
-def _known(value: int) -> int | None:
+def _drop_unknown(value: int) -> int | None:
     return None if value == _UNKNOWN else value

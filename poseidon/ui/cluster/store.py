@@ -95,7 +95,7 @@ class ClusterStore:
                 entry.nominated.add(record.uid)
                 entry.touch()
         elif former is not None and former.phase == BOUND:
-            self._left(former, now)
+            self._note_departure(former, now)
         if record.disruption is not None and self.evictions.note(record, self._nominee(record.node), now):
             self._entry(record.node).history.append(Happening(now, "evicted", record.name))
 
@@ -120,13 +120,13 @@ class ClusterStore:
         if self._names.get(record.name) == record.uid:
             del self._names[record.name]
         if record.phase == BOUND:
-            self._left(record, now)
-        self.evictions.gone(record.uid)
+            self._note_departure(record, now)
+        self.evictions.note_gone(record.uid)
         record.gone = now
         self.gone[record.uid] = record
         self.forget_old(now)
 
-    def _left(self, record: PodRecord, now: float) -> None:
+    def _note_departure(self, record: PodRecord, now: float) -> None:
         entry = self.nodes.get(record.node)
         if entry is not None and self.live:
             entry.history.append(Happening(now, "gone", record.name))
@@ -151,7 +151,7 @@ class ClusterStore:
             return self.pods[uid]
         return next((each for each in reversed(self.gone.values()) if each.name == name), None)
 
-    def ordered(self) -> list[PodRecord]:
+    def list_pods(self) -> list[PodRecord]:
         """Return all pods that exist, by name."""
         return self._order.records(self.pods)
 
@@ -189,7 +189,7 @@ class ClusterStore:
             self.nodes[name].touch()
             self._drop_unneeded(name)
 
-    def known_nodes(self) -> Iterator[NodeEntry]:
+    def iter_nodes(self) -> Iterator[NodeEntry]:
         """Yield the nodes that exist."""
         return (each for each in self.nodes.values() if each.facts is not None)
 
@@ -201,7 +201,7 @@ class ClusterStore:
             )
         return self._groupings
 
-    def used(self, uses: Iterable[tuple[str, Mapping[str, int] | None, float]]) -> None:
+    def set_usage(self, uses: Iterable[tuple[str, Mapping[str, int] | None, float]]) -> None:
         """Take what is in use on nodes: name, amounts (None: nothing is known any more), and when it was measured."""
         for name, amounts, at in uses:
             entry = self.nodes.get(name)
@@ -220,7 +220,7 @@ class ClusterStore:
     def sample(self, now: float) -> None:
         """Note how much of each node is requested."""
         rows = ((each.slot, each.columns(self.thresholds)) for each in self.nodes.values())
-        self.requested.take(now, self._slots, ((slot, row.cpu, row.memory) for slot, row in rows))
+        self.requested.add_sample(now, self._slots, ((slot, row.cpu, row.memory) for slot, row in rows))
 
     def _entry(self, name: str) -> NodeEntry:
         entry = self.nodes.get(name)

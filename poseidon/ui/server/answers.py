@@ -51,21 +51,21 @@ class Answers:
         self, request: web.Request, subject: str, key: tuple[Any, ...], make: Callable[[], Mapping[str, Any]]
     ) -> web.Response:
         """Answer with what ``make`` returns, or returned for the same key and version."""
-        version = self._versions.of(subject)
+        version = self._versions.get(subject)
         tag = f'"{self._start}-{version}"'
         if request.headers.get("If-None-Match") == tag:
             return web.Response(status=304, headers={"ETag": tag})
         kept = self._kept.get(key)
         if kept is None or kept.version != version:
-            kept = self._keep(key, self._encoded(make(), version))
+            kept = self._keep(key, self._encode(make(), version))
         self._kept.move_to_end(key)
         return _response(request, kept, {"ETag": tag})
 
     def fresh(self, request: web.Request, value: Mapping[str, Any], version: int = 0) -> web.Response:
         """Answer with a value that nobody else will ask for."""
-        return _response(request, self._encoded(value, version), {})
+        return _response(request, self._encode(value, version), {})
 
-    def _encoded(self, value: Mapping[str, Any], version: int) -> _Kept:
+    def _encode(self, value: Mapping[str, Any], version: int) -> _Kept:
         plain = msgspec.json.encode({"at": round(self._wall(), 3), "version": version, **value})
         packed = gzip.compress(plain, _LEVEL, mtime=0) if len(plain) > _COMPRESSED_FROM else None
         return _Kept(version, plain, packed)

@@ -81,19 +81,19 @@ class Server:
         """Return what aiohttp runs."""
 
         @web.middleware
-        async def through(request: web.Request, handler: Handler) -> web.StreamResponse:
+        async def pass_request(request: web.Request, handler: Handler) -> web.StreamResponse:
             begun = self._clock()
-            self.connections.begun(request.transport)
+            self.connections.note_request(request.transport)
             try:
-                response = await answered(request, handler)
+                response = await answer(request, handler)
             finally:
-                self.connections.answered(request.transport)
-            self._metrics.answered(request, response.status, self._clock() - begun)
+                self.connections.note_answer(request.transport)
+            self._metrics.count_answer(request, response.status, self._clock() - begun)
             return response
 
-        async def answered(request: web.Request, handler: Handler) -> web.StreamResponse:
+        async def answer(request: web.Request, handler: Handler) -> web.StreamResponse:
             try:
-                return self._refused(request) or await self._handled(request, handler)
+                return self._refuse(request) or await self._handle(request, handler)
             except ClientError as error:
                 return error_response(error.status, str(error))
             except BusyError as error:
@@ -106,14 +106,14 @@ class Server:
                 _log.exception("request failed path=%r", request.path)
                 return error_response(500, "the request failed; the log says why")
 
-        app = web.Application(middlewares=[through], client_max_size=_LARGEST_BODY)
+        app = web.Application(middlewares=[pass_request], client_max_size=_LARGEST_BODY)
         app.router.add_get(HEALTH, _healthy)
         app.router.add_get(PATH, self._metrics.handle)
         app.router.add_get(_EVENTS, self.events.handle)
         for routes in self._routes:
             routes.add_to(app.router)
         app.router.add_get("/{path:(?!api/).*}", self._assets.handle)
-        app.on_response_prepare.append(_with_headers)
+        app.on_response_prepare.append(_add_headers)
         app.on_shutdown.append(self._close)
         return app
 
@@ -126,12 +126,12 @@ class Server:
     async def _close(self, _: web.Application) -> None:
         self.events.close()
 
-    def _refused(self, request: web.Request) -> web.Response | None:
+    def _refuse(self, request: web.Request) -> web.Response | None:
         """Answer a request of somebody who may not make it, and of whoever comes with the token in the address."""
         refusal = self._access.origin_refusal(request.headers)
         if refusal is None and request.path != HEALTH:
             if request.method == "GET" and request.path == "/" and "token" in request.query:
-                return self._entered(request)
+                return self._enter(request)
             cookie = request.cookies.get(COOKIE, "")
             refusal = self._access.refusal(request.headers, cookie, request.remote or "")
             if refusal is not None and (given := self._access.bearer(request.headers)):
@@ -149,7 +149,7 @@ class Server:
         self._guesses.wrong(peer)
         return error_response(401, "this is not the token")
 
-    async def _handled(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+    async def _handle(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Answer a request that may be made. Streams are counted by themselves, and probes always answered."""
         if request.path in (_EVENTS, HEALTH):
             return await handler(request)
@@ -157,12 +157,12 @@ class Server:
             return _busy("too many requests at a time")
         try:
             if request.path != PATH:
-                self._audience.asked("overview" if request.path == _OVERVIEW else "")
+                self._audience.note_request("overview" if request.path == _OVERVIEW else "")
             return await handler(request)
         finally:
             self._gate.leave()
 
-    def _entered(self, request: web.Request) -> web.Response:
+    def _enter(self, request: web.Request) -> web.Response:
         """Answer whoever comes with the token in the address: with a cookie, and the address without it."""
         rest = urlencode([(key, value) for key, value in request.query.items() if key != "token"])
         response = web.Response(status=303, headers={"Location": f"/?{rest}" if rest else "/"})
@@ -220,6 +220,6 @@ async def _healthy(_: web.Request) -> web.Response:
     return web.Response(text="ok\n")
 
 
-async def _with_headers(_: web.Request, response: web.StreamResponse) -> None:
+async def _add_headers(_: web.Request, response: web.StreamResponse) -> None:
     for name, value in HEADERS.items():
         response.headers[name] = value

@@ -29,26 +29,26 @@ class Connections:
     def __len__(self) -> int:
         return len(self._waiting) + len(self._busy)
 
-    def opened(self, transport: asyncio.Transport) -> bool:
+    def add(self, transport: asyncio.Transport) -> bool:
         """Take a new connection; returns whether there is room. Another one may be closed for it."""
         if len(self) >= self._most:
             if not self._waiting:
                 return False
-            self._cut(next(iter(self._waiting)))
+            self._abort(next(iter(self._waiting)))
         self._waiting[transport] = self._clock() + self._head
         return True
 
-    def closed(self, transport: asyncio.Transport) -> None:
+    def remove(self, transport: asyncio.Transport) -> None:
         """Forget a connection."""
         self._waiting.pop(transport, None)
         self._busy.discard(transport)
 
-    def begun(self, transport: asyncio.Transport | None) -> None:
+    def note_request(self, transport: asyncio.Transport | None) -> None:
         """A whole request has come, and is being answered."""
         if transport is not None and self._waiting.pop(transport, None) is not None:
             self._busy.add(transport)
 
-    def answered(self, transport: asyncio.Transport | None) -> None:
+    def note_answer(self, transport: asyncio.Transport | None) -> None:
         """The answer is ready; what is left is to take it, and to ask again."""
         if transport is not None and transport in self._busy:
             self._busy.discard(transport)
@@ -58,7 +58,7 @@ class Connections:
         """Cut those that have waited for too long."""
         now = self._clock()
         for transport in [each for each, until in self._waiting.items() if until <= now]:
-            self._cut(transport)
+            self._abort(transport)
 
     async def watch(self) -> None:
         """Sweep for ever."""
@@ -66,8 +66,8 @@ class Connections:
             await asyncio.sleep(SWEEP_SECONDS)
             self.sweep()
 
-    def _cut(self, transport: asyncio.Transport) -> None:
-        self.closed(transport)
+    def _abort(self, transport: asyncio.Transport) -> None:
+        self.remove(transport)
         transport.abort()  # whatever waits to be sent: it is not taken
 
 
@@ -81,7 +81,7 @@ class Counted(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Let it in, or close it at once."""
         stream = cast("asyncio.Transport", transport)
-        if self._connections.opened(stream):
+        if self._connections.add(stream):
             self._transport = stream
             self._inner.connection_made(stream)
         else:
@@ -90,7 +90,7 @@ class Counted(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Pass on that it has ended."""
         if self._transport is not None:
-            self._connections.closed(self._transport)
+            self._connections.remove(self._transport)
             self._inner.connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:

@@ -50,7 +50,7 @@ class CureRoutes:
             pod = msgspec.json.decode(body, type=_Asked).pod
         except msgspec.DecodeError as error:
             raise ClientError(400, f"the body is no question: {error}") from None
-        cures = self._served()
+        cures = self._get_cures()
         record = self._known.store.pod(pod)
         if record is None or not record.waits:
             raise ClientError(404, "there is no pod of this name that waits")
@@ -60,12 +60,12 @@ class CureRoutes:
 
     async def state(self, request: web.Request) -> web.Response:
         """How far it is, and what was found."""
-        found = self._served().state(request.match_info["id"])
+        found = self._get_cures().state(request.match_info["id"])
         if found is None:
             raise ClientError(404, "nothing was asked under this number lately")
         return self._answers.fresh(request, found)
 
-    def _served(self) -> Cures:
+    def _get_cures(self) -> Cures:
         if self._cures is None or not self._known.about.capabilities.cures:
             raise ClientError(
                 404, "what would make pods fit cannot be tried here: the solver is not installed beside this"

@@ -40,43 +40,43 @@ class FlowRoutes:
 
     async def flow(self, request: web.Request) -> web.Response:
         """The picture."""
-        flow = await self._asked(request)
+        flow = await self._fetch_flow(request)
         group_by = self._group_by(request)
         classes = parameters.whole(request, "classes", 30, _MOST_DRAWN)
         groups = parameters.whole(request, "groups", 20, _MOST_DRAWN)
         known = self._known
 
-        def drawn() -> dict[str, Any]:
+        def draw() -> dict[str, Any]:
             levels, labels = known.store.groupings(), self._labels(group_by)
-            return sankey(flow, known.rounds.shown(), group_by, levels, labels, classes, groups)
+            return sankey(flow, known.rounds.list_rounds(), group_by, levels, labels, classes, groups)
 
         key = ("flow", flow.round, group_by, classes, groups)
-        return self._answers.view(request, "flow", key, drawn)
+        return self._answers.view(request, "flow", key, draw)
 
     async def cls(self, request: web.Request) -> web.Response:
         """One class."""
-        flow, labels = await self._asked(request), self._labels(self._group_by(request))
+        flow, labels = await self._fetch_flow(request), self._labels(self._group_by(request))
         page = parameters.page(request, 50)
-        return self._found(request, class_detail(flow, request.match_info["id"], labels, *page))
+        return self._answer_found(request, class_detail(flow, request.match_info["id"], labels, *page))
 
     async def constraint(self, request: web.Request) -> web.Response:
         """One constraint."""
-        flow = await self._asked(request)
-        return self._found(request, constraint_detail(flow, request.match_info["id"]))
+        flow = await self._fetch_flow(request)
+        return self._answer_found(request, constraint_detail(flow, request.match_info["id"]))
 
     async def machines(self, request: web.Request) -> web.Response:
         """One group of machines."""
-        flow, group_by = await self._asked(request), self._group_by(request)
+        flow, group_by = await self._fetch_flow(request), self._group_by(request)
         page = parameters.page(request, 50)
         name, labels = request.match_info["id"], self._labels(group_by)
-        return self._found(request, machines_detail(flow, name, labels, group_by, *page))
+        return self._answer_found(request, machines_detail(flow, name, labels, group_by, *page))
 
-    def _found(self, request: web.Request, found: dict[str, Any] | None) -> web.Response:
+    def _answer_found(self, request: web.Request, found: dict[str, Any] | None) -> web.Response:
         if found is None:
             raise ClientError(404, f"the round has no {request.match_info['id'][:50]}")
-        return self._answers.fresh(request, found, self._known.versions.of("flow"))
+        return self._answers.fresh(request, found, self._known.versions.get("flow"))
 
-    async def _asked(self, request: web.Request) -> pb.RoundFlow:
+    async def _fetch_flow(self, request: web.Request) -> pb.RoundFlow:
         number = parameters.whole(request, "round", 0, _LARGEST_ROUND)
         if not self._known.about.capabilities.flow:
             raise ClientError(

@@ -35,7 +35,7 @@ class PageMetrics:
         )
         self.streams = Gauge("poseidon_ui_streams", "Pages that are told of changes.", registry=self.registry)
 
-    def answered(self, request: web.Request, status: int, seconds: float) -> None:
+    def count_answer(self, request: web.Request, status: int, seconds: float) -> None:
         """Count an answer."""
         route = route_of(request)
         self.requests.labels(route, str(status)).inc()

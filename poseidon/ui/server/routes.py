@@ -52,7 +52,7 @@ class Routes:
     async def session(self, request: web.Request) -> web.Response:
         """What is looked at."""
         value = {**self._known.session(), "poseidon": poseidon.__version__}
-        return self._answers.fresh(request, value, self._known.versions.of("session"))
+        return self._answers.fresh(request, value, self._known.versions.get("session"))
 
     async def overview(self, request: web.Request) -> web.Response:
         """How things stand."""
@@ -71,7 +71,7 @@ class Routes:
         found = node(self._known, name, offset, limit)
         if found is None:
             raise ClientError(404, f"there is no node {name}")
-        return self._answers.fresh(request, found, self._known.versions.of("cluster"))
+        return self._answers.fresh(request, found, self._known.versions.get("cluster"))
 
     async def pending(self, request: web.Request) -> web.Response:
         """Who waits, and why."""
@@ -94,7 +94,7 @@ class Routes:
         query = PodQuery(phase, *(parameters.text(request, name) for name in names))
         offset, limit = parameters.page(request, 100, parameters.MOST_PODS)
         found = pods(self._known.store, query, offset, limit)
-        return self._answers.fresh(request, found, self._known.versions.of("cluster"))
+        return self._answers.fresh(request, found, self._known.versions.get("cluster"))
 
     async def pod(self, request: web.Request) -> web.Response:
         """One pod: what became of it, and what is said of it on each node."""
@@ -111,7 +111,7 @@ class Routes:
             except NotExplainedError as error:
                 problem = str(error)
         value = pod(self._known, record, found, problem)
-        return self._answers.fresh(request, value, self._known.versions.of("pending"))
+        return self._answers.fresh(request, value, self._known.versions.get("pending"))
 
     async def groups(self, request: web.Request) -> web.Response:
         """Pods that belong together."""

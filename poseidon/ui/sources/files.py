@@ -26,10 +26,10 @@ from poseidon.ui.sources.measured import MeasuredUse
 from poseidon.ui.sources.source import NotExplainedError
 from poseidon.ui.sources.thresholds import thresholds_in
 from poseidon.ui.versions import Versions
-from poseidon.ui.work.planning import PlannedCluster, explained, planned
+from poseidon.ui.work.planning import PlannedCluster, explain_pod, plan_cluster
 from poseidon.ui.work.process import BusyError, JobError
-from poseidon.ui.work.saved import SavedRound, saved_flow
-from protos.conventions.command_line import counted
+from poseidon.ui.work.saved import SavedRound, replay_flow
+from protos.conventions.command_line import format_count
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class FileSource:
             await self._show(self._files.manifests, None)
             self.known.versions.mark("overview", "cluster", "pending", "groups", "flow")
             try:
-                found = await self._worker.do(partial(planned, self._files.given), _PLAN_SECONDS)
+                found = await self._worker.do(partial(plan_cluster, self._files.given), _PLAN_SECONDS)
             except JobError as error:
                 warnings.append(f"no plan could be made: {error}")
             else:
@@ -114,7 +114,7 @@ class FileSource:
         """Have a saved round decided again; one with which that fails is told once, and not tried again."""
         saved = self._saved[number]
         try:
-            content = await self._worker.do(partial(saved_flow, str(saved.folder)), _FLOW_SECONDS)
+            content = await self._worker.do(partial(replay_flow, str(saved.folder)), _FLOW_SECONDS)
         except BusyError:
             raise
         except JobError as error:
@@ -130,7 +130,9 @@ class FileSource:
     async def verdicts(self, pod: PodRecord) -> Mapping[str, Verdict]:
         """Ask a solver in a process beside this one. Raises ``NotExplainedError``."""
         try:
-            content = await self._worker.do(partial(explained, self._files.given, pod.uid), _EXPLAIN_SECONDS)
+            content = await self._worker.do(
+                partial(explain_pod, self._files.given, pod.uid), _EXPLAIN_SECONDS
+            )
         except JobError as error:
             raise NotExplainedError(str(error)) from None
         if content is None:
@@ -147,17 +149,17 @@ class FileSource:
         known.store.nodes_changed(nodes)
         groups.nodes_changed(nodes)
         for kind in GROUP_KINDS:
-            groups.groups_changed(kind.name, _of(objects, kind.struct, kind.name))
-        maps = _of(objects, ConfigMap)
+            groups.groups_changed(kind.name, _list_changes(objects, kind.struct, kind.name))
+        maps = _list_changes(objects, ConfigMap)
         groups.maps_changed(maps)
         groups.tree_maps_changed(maps)
-        groups.app_groups_changed(_of(objects, AppGroup))
-        groups.topologies_changed(_of(objects, NetworkTopology))
-        zones_taker(known)(_of(objects, NodeResourceTopology))
+        groups.app_groups_changed(_list_changes(objects, AppGroup))
+        groups.topologies_changed(_list_changes(objects, NetworkTopology))
+        zones_taker(known)(_list_changes(objects, NodeResourceTopology))
         for first in range(0, len(manifests.pods), _AT_ONCE):
             pods = [as_created(each, now) for each in manifests.pods[first : first + _AT_ONCE]]
             if plan is not None:
-                pods = [_after(each, plan) for each in pods]
+                pods = [_apply_plan(each, plan) for each in pods]
             known.store.pods_changed([Change(each.metadata.uid, each) for each in pods])
             await asyncio.sleep(0)  # answers come in between
         MeasuredUse(known.store, self._wall).take_listed(objects)
@@ -181,13 +183,13 @@ class FileSource:
                 known.rounds.put_flow(flow)
         known.about.warnings += plan.warnings
         known.about.warnings.append(
-            f"Pods stand as after a plan: it binds {counted(len(plan.bindings), 'pod')}, "
+            f"Pods stand as after a plan: it binds {format_count(len(plan.bindings), 'pod')}, "
             f"and leaves {len(plan.pending)} waiting."
         )
         known.versions.mark("overview", "cluster", "pending", "groups", "flow")
 
 
-def _after(pod: Pod, plan: PlannedCluster) -> Pod:
+def _apply_plan(pod: Pod, plan: PlannedCluster) -> Pod:
     """Return a pod as it is after a plan."""
     uid = pod.metadata.uid
     if uid in plan.bindings:
@@ -204,7 +206,7 @@ def _others(pod: Pod) -> tuple[Condition, ...]:
     return tuple(each for each in pod.status.conditions if each.type != "PodScheduled")
 
 
-def _of(objects: Sequence[Any], struct: type[T], kind: str = "") -> list[Change[T]]:
+def _list_changes(objects: Sequence[Any], struct: type[T], kind: str = "") -> list[Change[T]]:
     found = [each for each in objects if isinstance(each, struct)]
     return [Change(_name(kind, each), each) for each in found]
 

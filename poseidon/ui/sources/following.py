@@ -54,7 +54,7 @@ def zones_taker(known: Known) -> Callable[[Sequence[Change[NodeResourceTopology]
     """Return what takes NodeResourceTopologies, which bear their nodes' names."""
     names: dict[str, str] = {}
 
-    def take(changes: Sequence[Change[NodeResourceTopology]]) -> None:
+    def take_changes(changes: Sequence[Change[NodeResourceTopology]]) -> None:
         for uid, found in changes:
             if found is not None:
                 names[uid] = found.metadata.name
@@ -62,4 +62,4 @@ def zones_taker(known: Known) -> Callable[[Sequence[Change[NodeResourceTopology]
             elif uid in names:
                 known.zones.pop(names.pop(uid), None)
 
-    return take
+    return take_changes

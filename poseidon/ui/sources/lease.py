@@ -36,5 +36,5 @@ class LeasePoll:
             found = decode_object(await self._transport.get(self._path), Lease)
         except (KubeError, MalformedObjectError):
             return
-        if self._known.leader.held_by(found.spec.holder_identity or None):
+        if self._known.leader.set_holder(found.spec.holder_identity or None):
             self._known.versions.mark("overview")

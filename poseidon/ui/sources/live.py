@@ -101,7 +101,7 @@ class LiveSource:
 
     async def flow(self, number: int) -> pb.RoundFlow | None:
         """Return the flow of a round, of the newest for 0; None if there is none."""
-        self._audience.asked("flow")
+        self._audience.note_request("flow")
         if not number and self._solver.flow_is_old:
             await self._solver.step(flows=True)
         return self.known.rounds.flow(number)

@@ -33,8 +33,8 @@ class MeasuredUse:
         now = self._wall()
         gone = [self._names.pop(uid) for uid, found in changes if found is None and uid in self._names]
         self._names.update((uid, found.metadata.name) for uid, found in changes if found is not None)
-        self._store.used((name, None, now) for name in gone)
-        self._take(reading(found, now)[0] for _, found in changes if found is not None)
+        self._store.set_usage((name, None, now) for name in gone)
+        self._take_readings(reading(found, now)[0] for _, found in changes if found is not None)
 
     async def ask(self, transport: Transport) -> None:
         """Ask metrics.k8s.io, unless there are NodeMetric objects; it need not be served."""
@@ -46,18 +46,18 @@ class MeasuredUse:
         except (KubeError, MalformedObjectError):
             return
         now = self._wall()
-        self._take(node_reading(each, now, interval=_INTERVAL, pods=None)[0] for each in found)
+        self._take_readings(node_reading(each, now, interval=_INTERVAL, pods=None)[0] for each in found)
 
     def take_listed(self, objects: Iterable[object]) -> None:
         """Take what is among some objects."""
         now = self._wall()
         given = list(objects)
-        self._take(
+        self._take_readings(
             node_reading(each, now, interval=_INTERVAL, pods=None)[0]
             for each in given
             if isinstance(each, NodeMetrics)
         )
-        self._take(reading(each, now)[0] for each in given if isinstance(each, NodeMetric))
+        self._take_readings(reading(each, now)[0] for each in given if isinstance(each, NodeMetric))
 
-    def _take(self, readings: Iterable[NodeReading]) -> None:
-        self._store.used((each.node, each.usage, each.time) for each in readings)
+    def _take_readings(self, readings: Iterable[NodeReading]) -> None:
+        self._store.set_usage((each.node, each.usage, each.time) for each in readings)

@@ -28,7 +28,7 @@ class Snapshots:
     warnings: list[str] = field(default_factory=list)
 
 
-def sorted_out(paths: Iterable[str], unpacked: Path) -> Snapshots:
+def find_snapshots(paths: Iterable[str], unpacked: Path) -> Snapshots:
     """Return what some paths hold. Archives are unpacked below the folder ``unpacked``. Raises ``SnapshotError``."""
     found = Snapshots()
     for number, name in enumerate(paths):
@@ -39,7 +39,7 @@ def sorted_out(paths: Iterable[str], unpacked: Path) -> Snapshots:
                 folder.mkdir()
                 unpack(path, folder)
                 path = folder
-            _take(path, found)
+            _add_path(path, found)
         except OSError as error:
             raise SnapshotError(f"{name}: {error.strerror or error}") from None
         except (tarfile.TarError, EOFError) as error:
@@ -47,7 +47,7 @@ def sorted_out(paths: Iterable[str], unpacked: Path) -> Snapshots:
     return found
 
 
-def _take(path: Path, found: Snapshots) -> None:
+def _add_path(path: Path, found: Snapshots) -> None:
     if not path.exists():
         raise SnapshotError(f"{path}: no such file or folder")
     if not path.is_dir():

@@ -103,7 +103,7 @@ class SolverPoll:
         book, last = self._known.rounds, self._known.rounds.latest
         request = pb.ListRoundsRequest(cluster=self._cluster, after=max(last - 1, 0))
         listed = (await stub.ListRounds(request, timeout=_PATIENCE)).rounds
-        if last and not (listed and listed[0].round == last and listed[0].ended == book.ended(last)):
+        if last and not (listed and listed[0].round == last and listed[0].ended == book.get_end(last)):
             book.clear()
             self._flow_of = 0
             listed = (

@@ -46,7 +46,7 @@ def audit_report(audit: Audit) -> PageReport:
     )
     sections = [
         *([] if audit.costs is None else [_savings(audit.costs)]),
-        _counted("Why pods wait", (reason_key(each.reason) for each in audit.pending)),
+        _draw_counts("Why pods wait", (reason_key(each.reason) for each in audit.pending)),
         *(
             Section(
                 title,
@@ -78,7 +78,7 @@ def _savings(costs: Costs) -> Section:
     )
 
 
-def _counted(title: str, texts: Iterable[str]) -> Section:
+def _draw_counts(title: str, texts: Iterable[str]) -> Section:
     """Draw how often each text occurs, the most frequent first."""
     counted = sorted(Counter(texts).items(), key=lambda item: (-item[1], item[0]))[:_MOST_BARS]
     return Section(

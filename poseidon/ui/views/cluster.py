@@ -23,7 +23,7 @@ def cluster(store: ClusterStore, level: str | None) -> dict[str, Any]:
     """Return the documented JSON object. ``level`` None: the most useful label."""
     levels = store.groupings()
     chosen = levels[0] if level is None else level
-    entries = sorted(store.known_nodes(), key=lambda each: (group_of(each, chosen), each.name))
+    entries = sorted(store.iter_nodes(), key=lambda each: (group_of(each, chosen), each.name))
     names = [group_of(each, chosen) for each in entries]
     groups = sorted(set(names))
     index = {name: number for number, name in enumerate(groups)}

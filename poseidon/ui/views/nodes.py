@@ -41,7 +41,7 @@ def node(known: Known, name: str, offset: int, limit: int) -> dict[str, Any] | N
         "pods": [_pod(each) for each in pods[offset : offset + limit]],
         "totalPods": len(pods),
         "history": [each._asdict() for each in _history(entry, pods)],
-        "requestedHistory": store.requested.of(entry.slot, entry.since),
+        "requestedHistory": store.requested.read_slot(entry.slot, entry.since),
     }
 
 

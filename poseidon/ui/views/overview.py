@@ -22,7 +22,7 @@ _MOST_RESOURCES = 50
 def overview(known: Known) -> dict[str, Any]:
     """Return the documented JSON object. All counts in it are of one moment: that of the last figures, if any."""
     latest = known.history.latest
-    shown = set(known.rounds.shown())
+    shown = set(known.rounds.list_rounds())
     return {
         **(known.standing or standing(known.store)),
         "figures": None if latest is None else latest.as_json(),
@@ -46,7 +46,7 @@ def standing(store: ClusterStore) -> dict[str, Any]:
     bound, pending, others = store.counts()
     reasons = sorted(by_reason(store.waiting.values()).items(), key=lambda item: (-len(item[1]), item[0]))
     return {
-        "nodes": sum(1 for _ in store.known_nodes()),
+        "nodes": sum(1 for _ in store.iter_nodes()),
         "pods": {"bound": bound, "pending": pending, "others": others},
         "waiting": _waiting(store),
         "utilisation": utilisation(store),
@@ -72,7 +72,7 @@ def utilisation(store: ClusterStore) -> list[dict[str, Any]]:
     """
     offered, requested, used = (Counter[str]() for _ in range(3))
     silent: set[str] = set()
-    for entry in store.known_nodes():
+    for entry in store.iter_nodes():
         allocatable: Mapping[str, int] = entry.facts.allocatable if entry.facts is not None else {}
         offered.update(allocatable)
         requested.update(entry.requested)

@@ -40,7 +40,7 @@ class PodQuery(NamedTuple):
 
 def pods(store: ClusterStore, query: PodQuery, offset: int, limit: int) -> dict[str, Any]:
     """Return the documented JSON object, in order of names; of those that are gone the last first."""
-    found = _chosen(_candidates(store, query), query)
+    found = _filter_pods(_candidates(store, query), query)
     return {"total": len(found), "items": [_item(each) for each in found[offset : offset + limit]]}
 
 
@@ -52,10 +52,10 @@ def _candidates(store: ClusterStore, query: PodQuery) -> list[PodRecord]:
     if query.node:
         entry = store.nodes.get(query.node)
         return sorted(store.on_node(entry), key=lambda each: each.name) if entry is not None else []
-    return store.ordered()
+    return store.list_pods()
 
 
-def _chosen(found: list[PodRecord], query: PodQuery) -> list[PodRecord]:
+def _filter_pods(found: list[PodRecord], query: PodQuery) -> list[PodRecord]:
     """Return those that a query is about; each part of it is one pass, as there may be very many."""
     if query.phase == BOUND:
         found = [each for each in found if each.phase == BOUND]
@@ -155,7 +155,7 @@ def _outlook(record: PodRecord) -> Iterable[str]:
         yield "Nobody schedules it before its scheduling gates are gone."
 
 
-def explained(explanation: PodExplanation, at: float) -> dict[str, Any]:
+def draw_explanation(explanation: PodExplanation, at: float) -> dict[str, Any]:
     """Return the same of what ``poseidon explain`` says: verdicts, and nothing of what has become of the pod."""
     return {
         "at": at,
@@ -187,7 +187,9 @@ def single_page(explanation: PodExplanation, at: float) -> str:
     """Return the same as a web page of its own, to be kept or sent."""
     path = "/".join(quote(each, safe="") for each in ("pods", *explanation.pod.split("/", 1)))
     session = file_session("manifests", "explain", at, explanation.warnings)
-    return single_file(explanation.pod, f"#/{path}", {"session": session, path: explained(explanation, at)})
+    return single_file(
+        explanation.pod, f"#/{path}", {"session": session, path: draw_explanation(explanation, at)}
+    )
 
 
 def _verdicts(found: Mapping[str, Verdict], chosen: str) -> dict[str, Any]:

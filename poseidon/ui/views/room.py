@@ -44,7 +44,7 @@ def takers(
     """
     wanted = {**record.requests, "pods": 1}
     full = [name for name, each in found.items() if not each.feasible and each.lacks_only_room]
-    placed = _placed_lately(flow, set(full)) if flow is not None else {}
+    placed = _list_recent_placements(flow, set(full)) if flow is not None else {}
     sets = []
     for name in sorted(full, key=lambda name: (name not in placed, name))[:_LOOKED_AT]:
         fewest = _fewest_on(known, name, wanted, placed.get(name, {}))
@@ -66,7 +66,7 @@ def _rows(node: str, those: Sequence[Taker]) -> Iterator[dict[str, Any]]:
         yield {"class": label, "tasks": classes.count(label), "node": node}
 
 
-def _placed_lately(flow: pb.RoundFlow, full: set[str]) -> dict[str, dict[str, Taker]]:
+def _list_recent_placements(flow: pb.RoundFlow, full: set[str]) -> dict[str, dict[str, Taker]]:
     """Return by node, and uid or number, what the last round placed on these nodes."""
     found: dict[str, dict[str, Taker]] = {}
     before = 0

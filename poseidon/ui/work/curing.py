@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 from poseidon.offline.audit.looking import cures_of
 from poseidon.offline.evictability import running_pods
 from poseidon.offline.plan import plan_of
-from poseidon.ui.work.inputs import ClusterInput, UnreadableInputError, built, read
+from poseidon.ui.work.inputs import ClusterInput, UnreadableInputError, build_cluster, read
 
 if TYPE_CHECKING:
     from poseidon.offline.audit.findings import Cure
     from poseidon.offline.plan import Plan
 
 
-def cured(given: ClusterInput, pod: str) -> dict[str, Any]:
+def propose_cures(given: ClusterInput, pod: str) -> dict[str, Any]:
     """Return ``asOf``, ``cures`` and a ``note`` of the pod ``namespace/name``. Raises ``UnreadableInputError``."""
     found = read(given)
-    cluster = built(found)
+    cluster = build_cluster(found)
     if pod not in cluster.pods:
         raise UnreadableInputError(f"pod {pod} is not in the cluster any more")
     known = tuple(cluster.state.snapshot())

@@ -56,7 +56,7 @@ def read(given: ClusterInput) -> Read:
 
 @lru_cache(maxsize=1)
 def _read_files(given: ClusterInput) -> Read:
-    return _loaded(given.paths, given)
+    return _load(given.paths, given)
 
 
 def _read_live(given: ClusterInput) -> Read:
@@ -102,7 +102,7 @@ async def _ask(given: ClusterInput) -> tuple[Manifests, str | None]:
     return manifests, None
 
 
-def built(found: Read) -> OfflineCluster:
+def build_cluster(found: Read) -> OfflineCluster:
     """Return a cluster that a scheduler knows. Raises ``UnreadableInputError``."""
     from poseidon.manifests.loader import ManifestError
     from poseidon.offline.cluster import build
@@ -123,7 +123,7 @@ def _configuration(path: Path | None) -> BridgeConfiguration:
         raise UnreadableInputError("; ".join(error.lines)) from None
 
 
-def _loaded(paths: tuple[str, ...], given: ClusterInput) -> Read:
+def _load(paths: tuple[str, ...], given: ClusterInput) -> Read:
     from poseidon.manifests.loader import ManifestError, load_manifests
 
     configuration = _configuration(Path(given.config) if given.config else None)

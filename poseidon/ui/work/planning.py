@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from poseidon.offline.cluster import OfflineCluster
 from poseidon.offline.plan import Plan, plan_of
-from poseidon.ui.work.inputs import ClusterInput, built, read
+from poseidon.ui.work.inputs import ClusterInput, build_cluster, read
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
@@ -46,9 +46,9 @@ class _Recorded(OfflineCluster):
         return result
 
 
-def planned(given: ClusterInput) -> PlannedCluster:
+def plan_cluster(given: ClusterInput) -> PlannedCluster:
     """Plan a cluster."""
-    cluster, plan = _after_plan(given)
+    cluster, plan = _run_plan(given)
     return PlannedCluster(
         bindings={each.pod: each.node for each in plan.bindings},
         pending={each.pod: each.reason for each in plan.pending},
@@ -58,9 +58,9 @@ def planned(given: ClusterInput) -> PlannedCluster:
     )
 
 
-def explained(given: ClusterInput, uid: str) -> bytes | None:
+def explain_pod(given: ClusterInput, uid: str) -> bytes | None:
     """Return what is said of a pod once all that is planned has happened, as a message; None: it takes no part."""
-    scheduler: EmbeddedScheduler = _after_plan(given)[0].scheduler
+    scheduler: EmbeddedScheduler = _run_plan(given)[0].scheduler
     try:
         return scheduler.explain(uid).SerializeToString()
     except KeyError:
@@ -68,9 +68,9 @@ def explained(given: ClusterInput, uid: str) -> bytes | None:
 
 
 @lru_cache(maxsize=1)
-def _after_plan(given: ClusterInput) -> tuple[_Recorded, Plan]:
+def _run_plan(given: ClusterInput) -> tuple[_Recorded, Plan]:
     found = read(given)
-    plain = built(found)
+    plain = build_cluster(found)
     parts: dict[str, Any] = {each.name: getattr(plain, each.name) for each in fields(plain) if each.init}
     cluster = _Recorded(**parts)
     return cluster, plan_of(cluster, found.manifests)

@@ -57,11 +57,11 @@ class Worker:
         try:
             async with self._turn:
                 begun()
-                return await self._done(job, seconds)
+                return await self._run_job(job, seconds)
         finally:
             self._waiting -= 1
 
-    async def _done(self, job: Callable[[], T], seconds: float) -> T:
+    async def _run_job(self, job: Callable[[], T], seconds: float) -> T:
         exchange = asyncio.create_task(asyncio.to_thread(self._exchange, job, seconds))
         try:
             succeeded, result = await asyncio.shield(exchange)
@@ -76,7 +76,7 @@ class Worker:
 
     def _exchange(self, job: Callable[[], Any], seconds: float) -> tuple[bool, Any]:
         """Have the process do a job; in a thread, as it waits."""
-        connection = self._started()
+        connection = self._start()
         try:
             connection.send(job)
             if not connection.poll(seconds):
@@ -88,7 +88,7 @@ class Worker:
             raise JobError("the process that works on it has ended") from None
         return answer
 
-    def _started(self) -> Connection:
+    def _start(self) -> Connection:
         if self._process is not None and self._process.is_alive() and self._connection is not None:
             return self._connection
         context = multiprocessing.get_context("spawn")

@@ -71,7 +71,7 @@ def describe(folder: Path) -> SavedRound:
     return SavedRound(folder, found.cluster, found.round, found.stats, file.stat().st_mtime)
 
 
-def saved_flow(folder: str) -> bytes:
+def replay_flow(folder: str) -> bytes:
     """Decide a saved round again, and return its flow as a message. Raises ``OSError`` or ``ValueError``."""
     files = [each for each in Path(folder).iterdir() if each.is_file()]
     if sum(each.stat().st_size for each in files) > MOST_BYTES:

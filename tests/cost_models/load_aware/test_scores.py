@@ -43,7 +43,7 @@ def test_scores_are_those_of_the_formula(data: st.DataObject):
         Weights(np.array(weights, dtype=np.int64), worst),
         most=most,
     )
-    found = scores.of(np.array(wanted))
+    found = scores.compute(np.array(wanted))
     assert found.dtype == np.int8
     assert found.tolist() == [
         [
@@ -57,4 +57,4 @@ def test_scores_are_those_of_the_formula(data: st.DataObject):
 def test_three_resources_of_weight_one_add_up_to_more_than_a_byte_holds():
     empty = np.zeros((3, 1), dtype=np.int64)
     scores = UsedScores(empty, np.full((3, 1), 1_000), Weights(np.ones(3, dtype=np.int64), 0), most=False)
-    assert scores.of(np.array([[10, 20, 30]])).tolist() == [[98]]
+    assert scores.compute(np.array([[10, 20, 30]])).tolist() == [[98]]

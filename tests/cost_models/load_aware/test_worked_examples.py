@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cost_models.interface import ContainerRow, Int64, ShapeRow
 from cost_models.load_aware.arguments import Strategy
 from cost_models.load_aware.scores import packing_score, variation_score
-from cost_models.load_aware.scoring import predicted_cpu
+from cost_models.load_aware.scoring import predict_cpu
 from cost_models.load_aware.task_use import estimate
 from cost_models.load_aware.thresholds import NO_LIMIT, headroom
 from firmament.core.events import MachineSampled, MachineUpserted
@@ -181,7 +181,7 @@ def test_predicted_cpu_counts_container_by_container(
     containers: list[ContainerRow], overhead: int, expected: int
 ):
     row = ShapeRow(containers=tuple(containers), overhead=(("cpu", overhead),) if overhead else ())
-    assert predicted_cpu(row, 0, Strategy()) == expected
+    assert predict_cpu(row, 0, Strategy()) == expected
 
 
 def test_packing_prefers_the_machine_nearest_to_its_target():

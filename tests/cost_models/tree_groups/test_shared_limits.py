@@ -51,16 +51,16 @@ class OneOf:
     def __init__(self, room: Int64) -> None:
         self._left = room.copy()
 
-    def ordered(self, shapes: Int64, machines: Int64) -> Bool:
+    def find_ordered(self, shapes: Int64, machines: Int64) -> Bool:
         return np.zeros(len(shapes), dtype=np.bool_)
 
-    def room(self, shape: int) -> Int64:
+    def count_room(self, shape: int) -> Int64:
         return self._left.copy()
 
     def room_at(self, shapes: Int64, machines: Int64) -> Int64:
         return self._left[machines]
 
-    def take(self, shapes: Int64, machines: Int64, counts: Int64) -> Int64:
+    def book(self, shapes: Int64, machines: Int64, counts: Int64) -> Int64:
         took = np.minimum(counts, self._left[machines])
         np.subtract.at(self._left, machines, took)
         return took

@@ -88,13 +88,13 @@ def test_a_ledger_answers_as_it_did():
         grid.ravel() for grid in np.indices((len(problem.requests), problem.machines), dtype=np.int64)
     )
     for _ in range(4):
-        np.testing.assert_array_equal(mine.ordered(shape, machine), theirs.ordered(shape, machine))
+        np.testing.assert_array_equal(mine.find_ordered(shape, machine), theirs.find_ordered(shape, machine))
         np.testing.assert_array_equal(mine.room_at(shape, machine), theirs.room_at(shape, machine))
         for each in range(len(problem.requests)):
-            np.testing.assert_array_equal(mine.room(each), theirs.room(each))
+            np.testing.assert_array_equal(mine.count_room(each), theirs.count_room(each))
         mine, theirs = mine.copy(), theirs.copy()
         ones = np.ones(len(shape), dtype=np.int64)
-        np.testing.assert_array_equal(mine.take(shape, machine, ones), theirs.take(shape, machine, ones))
+        np.testing.assert_array_equal(mine.book(shape, machine, ones), theirs.book(shape, machine, ones))
 
 
 # --- what cannot be read ---------------------------------------------------------------------------------------------
@@ -105,8 +105,8 @@ class Changed(ZoneLedger):
 
     changes: ClassVar[dict[str, Any]] = {}
 
-    def saved(self) -> Arrays:
-        found = {**super().saved(), **self.changes}
+    def save(self) -> Arrays:
+        found = {**super().save(), **self.changes}
         return {name: array for name, array in found.items() if array is not None}
 
 

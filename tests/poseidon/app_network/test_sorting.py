@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from poseidon.app_network.spec.ordering import (
     ALGORITHMS,
     CycleError,
-    alternated,
+    alternate,
     find_cycle,
     kahn_sort,
     tarjan_sort,
@@ -40,7 +40,7 @@ def test_of_several_sources_the_last_declared_comes_first():
     ("order", "expected"), [("", ""), ("a", "a"), ("ab", "ab"), ("abc", "acb"), ("abcdef", "afbecd")]
 )
 def test_alternation(order, expected):
-    assert "".join(alternated(order)) == expected
+    assert "".join(alternate(order)) == expected
 
 
 @st.composite

@@ -49,12 +49,12 @@ def test_of_two_maps_for_one_group_the_older_counts():
     maps.put(group_map(size=5, own="late", created="2026-01-02T00:00:00Z"))
     maps.put(group_map(size=4, own="early"))
     assert train(maps).spec.size == 4
-    [(ignored, text)] = maps.ignored(TRAIN)
+    [(ignored, text)] = maps.list_ignored(TRAIN)
     assert ignored.uid == "map-late"
     assert text.startswith("ConfigMap early describes group default/train already")
     maps.remove("map-early")
     assert train(maps).spec.size == 5
-    assert maps.ignored(TRAIN) == []
+    assert maps.list_ignored(TRAIN) == []
 
 
 def test_what_was_said_last_without_faults_stays_in_force():

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from poseidon.group_trees.spec.groups import GroupMaps, GroupName
-from poseidon.group_trees.status.members import admitted, member_of
+from poseidon.group_trees.status.members import choose_members, member_of
 from poseidon.kube.api.pod_groups import PodGroup
 from poseidon.pod_groups.groups import Groups
 from poseidon.pod_groups.membership import POD_GROUP
@@ -38,7 +38,7 @@ def test_the_size_is_kept_and_those_with_a_node_come_first(given_pods, size, bef
         )
         members[f"u{number}"] = member_of(f"u{number}", made)
     former = {f"u{number}" for number in before}
-    found = admitted(members, size, former)
+    found = choose_members(members, size, former)
     able = {uid for uid, each in members.items() if not each.failed and (each.node or not each.leaving)}
     assert found <= able
     assert len(found) == min(size, len(able))
@@ -48,7 +48,7 @@ def test_the_size_is_kept_and_those_with_a_node_come_first(given_pods, size, bef
             assert all(members[other].node for other in found)
         elif uid in former:
             assert all(members[other].node or other in former for other in found)
-    assert admitted(members, size, found) == found, "who has a part keeps it"
+    assert choose_members(members, size, found) == found, "who has a part keeps it"
 
 
 def groups(*pods, size=2, described=True, **more):

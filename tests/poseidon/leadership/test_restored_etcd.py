@@ -69,7 +69,7 @@ class Cluster:
     async def bound(self) -> dict[str, str]:
         """The node of each pod that has one, by the pod's name."""
         async with self._transport() as transport:
-            pods = await Api(transport).listed("Pod")
+            pods = await Api(transport).list_objects("Pod")
         return {each["metadata"]["name"]: node for each in pods if (node := each["spec"].get("nodeName"))}
 
     async def until_bound(self, names: set[str], within: float = 60.0) -> dict[str, str]:

@@ -25,7 +25,7 @@ from poseidon.kube.write.pod_recovery import _LAST_APPLIED
 from poseidon.leadership.election import FENCING
 from poseidon.live.bundle import COLLECTIONS, cut_object
 from poseidon.live.kept import ANNOTATIONS, is_kept, keep
-from protos.conventions.secrets import cut_urls
+from protos.conventions.secrets import redact_urls
 from tests.programs.hostile.objects import Mallory, fields
 from tests.support.effort import examples
 
@@ -188,5 +188,5 @@ def test_no_secret_of_hostile_objects_is_in_a_bundle():
         except MalformedObjectError:
             continue  # left out
         kept[resource.name] += 1
-        assert SECRET not in json.dumps(cut_urls(cut)), resource.name
+        assert SECRET not in json.dumps(redact_urls(cut)), resource.name
     assert kept.keys() == {each.name for each in COLLECTIONS}

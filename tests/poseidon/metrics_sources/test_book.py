@@ -27,44 +27,44 @@ def test_samples_are_told_once_and_on_every_new_stream():
     book = SampleBook(SOURCES)
     book.put("first", sample("n1", 100.0))
     book.put("first", sample("n1", 160.0))
-    assert told(book.take(lambda _: True)) == [("n1", 160.0)]
-    assert book.take(lambda _: True) == []
+    assert told(book.take_events(lambda _: True)) == [("n1", 160.0)]
+    assert book.take_events(lambda _: True) == []
     book.forget_told()
-    assert told(book.take(lambda _: True)) == [("n1", 160.0)]
+    assert told(book.take_events(lambda _: True)) == [("n1", 160.0)]
 
 
 def test_samples_wait_for_their_node():
     book = SampleBook(SOURCES)
     book.put("first", sample("n1", 100.0))
-    assert book.take(lambda _: False) == []
+    assert book.take_events(lambda _: False) == []
     book.mark("n1")
-    assert told(book.take(lambda _: True)) == [("n1", 100.0)]
+    assert told(book.take_events(lambda _: True)) == [("n1", 100.0)]
 
 
 def test_a_sample_that_is_gone_is_taken_back():
     book = SampleBook(SOURCES)
     book.put("first", sample("n1", 100.0))
-    book.take(lambda _: True)
+    book.take_events(lambda _: True)
     book.remove("first", "n1")
-    assert [event.machine_sample_removed for event in book.take(lambda _: True)] == ["n1"]
+    assert [event.machine_sample_removed for event in book.take_events(lambda _: True)] == ["n1"]
     book.remove("first", "n1")
-    assert book.take(lambda _: True) == []
+    assert book.take_events(lambda _: True) == []
 
 
 def test_the_preferred_source_counts_until_it_has_evidently_stopped():
     book = SampleBook(SOURCES)
     book.put("second", sample("n1", 100.0, interval=15.0))
-    assert told(book.take(lambda _: True)) == [("n1", 100.0)]
+    assert told(book.take_events(lambda _: True)) == [("n1", 100.0)]
     book.put("first", sample("n1", 40.0))
-    assert told(book.take(lambda _: True)) == [("n1", 40.0)], "older, but within what it is late by"
+    assert told(book.take_events(lambda _: True)) == [("n1", 40.0)], "older, but within what it is late by"
     book.put("second", sample("n1", 220.0, interval=15.0))
-    assert told(book.take(lambda _: True)) == [("n1", 40.0)]
+    assert told(book.take_events(lambda _: True)) == [("n1", 40.0)]
     book.put("second", sample("n1", 221.0, interval=15.0))
-    assert told(book.take(lambda _: True)) == [("n1", 221.0)], "three reports were missed"
+    assert told(book.take_events(lambda _: True)) == [("n1", 221.0)], "three reports were missed"
     book.put("first", sample("n1", 230.0))
-    assert told(book.take(lambda _: True)) == [("n1", 230.0)]
+    assert told(book.take_events(lambda _: True)) == [("n1", 230.0)]
     book.remove("first", "n1")
-    assert told(book.take(lambda _: True)) == [("n1", 221.0)]
+    assert told(book.take_events(lambda _: True)) == [("n1", 221.0)]
 
 
 class Telling(RuleBasedStateMachine):
@@ -107,7 +107,7 @@ class Telling(RuleBasedStateMachine):
 
     @invariant()
     def the_solver_knows_what_counts(self) -> None:
-        for event in self.book.take(self.machines.__contains__):
+        for event in self.book.take_events(self.machines.__contains__):
             if event.HasField("machine_sample"):
                 found = event.machine_sample
                 known = self.solver.setdefault(found.machine, found)

@@ -64,7 +64,7 @@ class Stores:
 
     def report(self, name: str, *pods: str) -> None:
         readings = tuple(PodReading("default", each, {"cpu": 1}) for each in pods)
-        self.intake.take(NodeReading(name, 1000.0, 60.0, {"cpu": 7}, pods=readings))
+        self.intake.add_reading(NodeReading(name, 1000.0, 60.0, {"cpu": 7}, pods=readings))
 
 
 def test_samples_follow_their_nodes():

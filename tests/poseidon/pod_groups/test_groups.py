@@ -133,4 +133,4 @@ def test_no_group_states_a_priority_beyond_what_priorities_are(stated, counts):
     made = native("n", 2)
     groups.put_source(NATIVE_POD_GROUP, "1", replace(made, spec=replace(made.spec, priority=stated)))
     task = Task("pod-a", "a", None, "", 0, 0.0)  # type: ignore[arg-type]  # nobody looks at its traits
-    assert groups.ranked(groups.group_of("pod-a"), task).group_priority == counts
+    assert groups.set_priority(groups.group_of("pod-a"), task).group_priority == counts

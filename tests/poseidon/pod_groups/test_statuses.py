@@ -20,7 +20,7 @@ class Scene:
         return self.written()
 
     def written(self):
-        return [each.status for each in self.statuses.take(self.groups.take_moved())]
+        return [each.status for each in self.statuses.take_writes(self.groups.take_moved())]
 
     def late(self):
         return [each.status for each in self.statuses.take_late()]

@@ -8,7 +8,7 @@ import pytest
 
 from poseidon.testbed.api_server.operations import MERGE_PATCH, Operations
 from poseidon.testbed.controllers.kubelet import KubeletSimulation
-from poseidon.testbed.controllers.node_rules import amount, requested
+from poseidon.testbed.controllers.node_rules import amount, sum_requests
 from poseidon.testbed.objects.binding import bind, decode_binding
 from poseidon.testbed.objects.resources import NODES, PODS
 from poseidon.testbed.objects.store import decode
@@ -137,9 +137,9 @@ def test_requests_follow_init_containers_sidecars_and_overhead() -> None:
         "initContainers": [container("50m", restartPolicy="Always"), container("400m")],
         "overhead": {"cpu": "10m"},
     }
-    assert requested(spec) == {"cpu": 460, "pods": 1}
+    assert sum_requests(spec) == {"cpu": 460, "pods": 1}
     spec["resources"] = {"requests": {"cpu": "1"}}
-    assert requested(spec) == {"cpu": 1010, "pods": 1}
+    assert sum_requests(spec) == {"cpu": 1010, "pods": 1}
 
 
 @pytest.mark.parametrize(

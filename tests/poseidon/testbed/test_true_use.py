@@ -154,11 +154,11 @@ def test_a_follower_tells_each_change_once():
     operations = new_operations()
     follower = Follower(operations.store.collection("nodes"))
     operations.create(NODES, "", node("n1", NodeShape()))
-    anew, changes = follower.take()
+    anew, changes = follower.take_changes()
     assert (anew, [(gone, record.name) for gone, record in changes]) == (False, [(False, "n1")])
     operations.delete(NODES, "", "n1")
-    assert [gone for gone, _ in follower.take()[1]] == [True]
-    assert follower.take() == (False, [])
+    assert [gone for gone, _ in follower.take_changes()[1]] == [True]
+    assert follower.take_changes() == (False, [])
 
 
 class TestKoordlets:

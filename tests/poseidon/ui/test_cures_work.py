@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from poseidon.ui.work.curing import cured
+from poseidon.ui.work.curing import propose_cures
 from poseidon.ui.work.inputs import ClusterInput
-from poseidon.ui.work.planning import planned
+from poseidon.ui.work.planning import plan_cluster
 from tests.poseidon.ui.cured_manifests import cured_manifests, placed
 from tests.programs.equivalence.clusters import NOW, small_cluster
 from tests.support.effort import examples
@@ -37,14 +37,14 @@ def test_nineteen_of_twenty_cures_work(block: int, tmp_path: Path):
     asked, told, failed = 0, Counter[str](), list[str]()
     seed = block
     while asked < PODS // BLOCKS:
-        first = planned(given(tmp_path, small_cluster(seed)))
+        first = plan_cluster(given(tmp_path, small_cluster(seed)))
         objects = placed(small_cluster(seed), first.bindings)
         now = given(tmp_path, objects)
-        for pod in sorted(planned(now).pending)[:_MOST_OF_A_CLUSTER]:
+        for pod in sorted(plan_cluster(now).pending)[:_MOST_OF_A_CLUSTER]:
             asked += 1
-            for cure in cured(now, pod)["cures"]:
+            for cure in propose_cures(now, pod)["cures"]:
                 told[cure["kind"]] += 1
-                after = planned(given(tmp_path, cured_manifests(objects, pod, cure)))
+                after = plan_cluster(given(tmp_path, cured_manifests(objects, pod, cure)))
                 if any(step["kind"] == "fewer-replicas" for step in cure["changes"]):
                     continue  # the pod itself is the one that goes
                 if pod not in after.bindings:

@@ -264,7 +264,7 @@ def test_rounds_are_kept_in_bounds():
     assert not book.add([pb.RoundSummary(round=300)])
     for number in range(1, 31):
         book.put_flow(pb.RoundFlow(round=number))
-    assert book.shown() == list(range(11, 31))
+    assert book.list_rounds() == list(range(11, 31))
     newest = book.flow(0)
     assert newest is not None
     assert newest.round == 30

@@ -155,7 +155,7 @@ async def test_it_follows_the_cluster_and_asks_the_solver():
     async with following(solver) as (cluster, found):
         known = found.known
         await until(lambda: known.store.live, within=20)
-        assert len(list(known.store.known_nodes())) == 2
+        assert len(list(known.store.iter_nodes())) == 2
         create_object(cluster.operations, pod("p"))
         await until(lambda: known.store.counts() == (0, 1, 0), within=20)
         await until(lambda: known.rounds.latest == 4, within=20)
@@ -213,18 +213,18 @@ async def test_whoever_looks_at_a_flow_for_long_is_told_of_the_next(monkeypatch)
         assert (await found.source.flow(0)).round == 1
         found.now += PATIENCE + 1  # the page is open, and asks for nothing while nothing happens
         found.known.versions.publish()
-        before = found.known.versions.of("flow")
+        before = found.known.versions.get("flow")
         solver.ran(2)
         await until(lambda: found.known.rounds.latest == 2, within=20)
         found.known.versions.publish()
-        assert found.known.versions.of("flow") > before
+        assert found.known.versions.get("flow") > before
         assert (await found.source.flow(0)).round == 2
         assert (await found.source.flow(1)).round == 1
 
 
 def newer_session(known, before):
     known.versions.publish()
-    return known.versions.of("session") > before
+    return known.versions.get("session") > before
 
 
 async def test_a_solver_or_bridge_that_goes_is_told_to_every_view():
@@ -241,7 +241,7 @@ async def test_a_solver_or_bridge_that_goes_is_told_to_every_view():
             assert since > 0
             for part, gone in ((solver, "solver"), (bridge, "bridge")):
                 known.versions.publish()
-                before = known.versions.of("session")
+                before = known.versions.get("session")
                 await part.aclose()
                 await until(partial(newer_session, known, before), within=20)
                 assert known.session()[gone]["since"] >= since
@@ -268,8 +268,8 @@ async def test_flows_are_there_for_whoever_looks_at_the_overview(monkeypatch):
     solver = FakeSolver()
     solver.ran(3)
     async with following(solver) as (_, found):
-        found.audience.asked("overview")
-        await until(lambda: found.known.rounds.shown() == [3], within=20)
+        found.audience.note_request("overview")
+        await until(lambda: found.known.rounds.list_rounds() == [3], within=20)
 
 
 async def test_an_old_solver_knows_no_flows():
@@ -326,7 +326,7 @@ async def test_a_page_that_nobody_looks_at_asks_the_solver_nothing_and_goes_on_t
         at_rest = len(solver.asked)
         await asyncio.sleep(0.3)
         assert len(solver.asked) == at_rest
-        found.audience.asked()
+        found.audience.note_request()
         await until(lambda: len(solver.asked) > at_rest + 2, within=20)
         found.now += PATIENCE + 1
         await asyncio.sleep(0.2)
@@ -341,9 +341,9 @@ async def test_nodes_change_and_go():
     async with following() as (cluster, found):
         store = found.known.store
         await until(lambda: store.live, within=20)
-        name = next(store.known_nodes()).name
+        name = next(store.iter_nodes()).name
         cluster.operations.delete(NODES, "", name)
-        await until(lambda: name not in {each.name for each in store.known_nodes()}, within=20)
+        await until(lambda: name not in {each.name for each in store.iter_nodes()}, within=20)
 
 
 @pytest.mark.parametrize(

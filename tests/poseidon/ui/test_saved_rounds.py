@@ -12,7 +12,7 @@ from poseidon.manifests.loader import load_manifests
 from poseidon.testbed.api_server.bulk import create_object
 from poseidon.testbed.seeding import NodeShape
 from poseidon.ui.sources.files import FileInput, FileSource
-from poseidon.ui.sources.snapshots import sorted_out
+from poseidon.ui.sources.snapshots import find_snapshots
 from poseidon.ui.work.inputs import ClusterInput
 from tests.poseidon.ui.objects import Wall
 from tests.poseidon.ui.served import served
@@ -50,7 +50,7 @@ async def test_a_bundle_of_a_cluster_with_its_rounds(tmp_path):
         assert outcome.exit_code == 0, outcome.output
     unpacked = tmp_path / "unpacked"
     unpacked.mkdir()
-    found = sorted_out([str(file)], unpacked)
+    found = find_snapshots([str(file)], unpacked)
     assert len(found.rounds) >= 1
     assert found.rounds[0].cluster == tmp_path.name
     given = ClusterInput(tuple(found.manifests))

@@ -288,7 +288,7 @@ async def test_a_slow_client_is_dropped_and_meanwhile_gets_the_newest_alone():
     for _ in range(10):
         await asyncio.sleep(0)
     assert len(written) == 2
-    assert json.loads(written[1].split(b"data: ")[1])["overview"] == versions.of("overview")
+    assert json.loads(written[1].split(b"data: ")[1])["overview"] == versions.get("overview")
     patient.close()
     assert await asyncio.wait_for(following, stretch(5)) is True
 

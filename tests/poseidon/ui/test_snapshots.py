@@ -15,9 +15,9 @@ from poseidon.cli import main
 from poseidon.manifests.loader import load_manifests
 from poseidon.ui.sources import snapshots
 from poseidon.ui.sources.files import FileInput, FileSource
-from poseidon.ui.sources.snapshots import SnapshotError, sorted_out, unpack
+from poseidon.ui.sources.snapshots import SnapshotError, find_snapshots, unpack
 from poseidon.ui.work.inputs import ClusterInput
-from poseidon.ui.work.planning import planned
+from poseidon.ui.work.planning import plan_cluster
 from poseidon.ui.work.process import BusyError, JobError
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.ui.objects import Wall
@@ -61,7 +61,7 @@ async def test_manifests_stand_as_after_a_plan(manifests):  # noqa: F811 - the f
             assert not any("is being made" in each for each in session["warnings"])
             flow = await (await client.get("/api/v1/flow")).json()
             assert (flow["tasks"], flow["placed"]) == (2, 1)
-            (waits,) = planned(manifests).pending
+            (waits,) = plan_cluster(manifests).pending
             pod = await (await client.get(f"/api/v1/pods/{waits}")).json()
             assert pod["verdicts"]["refused"] == 2
             assert pod["reason"].startswith("0/2 nodes are available")
@@ -100,7 +100,7 @@ def test_what_paths_hold(tmp_path):
     (bundle / "README.txt").write_text("")
     save_round(bundle / "rounds" / "round-00000001", 5)
     paths = [tmp_path / "saved", tmp_path / "plain", bundle]
-    found = sorted_out(map(str, paths), tmp_path / "unpacked")
+    found = find_snapshots(map(str, paths), tmp_path / "unpacked")
     assert found.manifests == [str(tmp_path / "plain"), str(bundle / "cluster")]
     assert [(each.number, each.cluster, each.stats.placed) for each in found.rounds] == [
         (12, "c", 3),
@@ -109,7 +109,7 @@ def test_what_paths_hold(tmp_path):
     ]
     assert len(found.warnings) == 1
     with pytest.raises(SnapshotError, match="no such file"):
-        sorted_out([str(tmp_path / "nowhere")], tmp_path)
+        find_snapshots([str(tmp_path / "nowhere")], tmp_path)
 
 
 def archive(path, *members):
@@ -129,7 +129,7 @@ def test_a_bundle_is_unpacked(tmp_path):
     )
     into = tmp_path / "into"
     into.mkdir()
-    found = sorted_out([str(file)], into)
+    found = find_snapshots([str(file)], into)
     assert found.manifests == [str(into / "0" / "support-bundle" / "cluster")]
 
 
@@ -168,15 +168,15 @@ def test_archives_are_bounded(tmp_path, monkeypatch):
     into = tmp_path / "into"
     into.mkdir()
     with pytest.raises(SnapshotError, match="no archive"):
-        sorted_out([str(broken)], into)
+        find_snapshots([str(broken)], into)
 
 
 async def test_saved_rounds(tmp_path, monkeypatch):
     for number in (3, 4):
         save_round(tmp_path / f"round-0000000{number}", number, tasks=number, cost=7)
-    found = sorted_out([str(tmp_path)], tmp_path)
+    found = find_snapshots([str(tmp_path)], tmp_path)
     content = pb.RoundFlow(round=4, stats=pb.RoundStats(cost=7)).SerializeToString()
-    monkeypatch.setattr("poseidon.ui.sources.files.saved_flow", lambda _: content)
+    monkeypatch.setattr("poseidon.ui.sources.files.replay_flow", lambda _: content)
     worker = InProcess()
     source = FileSource(FileInput("x", ClusterInput(), rounds=found.rounds), worker, Wall())
     async with served(source) as (client, _):
@@ -199,7 +199,7 @@ async def test_saved_rounds(tmp_path, monkeypatch):
 async def test_a_saved_round_that_cannot_be_decided_is_told_once(tmp_path):
     for number in (3, 4):
         save_round(tmp_path / f"round-0000000{number}", number)
-    found = sorted_out([str(tmp_path)], tmp_path)
+    found = find_snapshots([str(tmp_path)], tmp_path)
     worker = InProcess()
     source = FileSource(FileInput("x", ClusterInput(), rounds=found.rounds), Failing(worker), Wall())
     async with served(source) as (client, _):
@@ -218,7 +218,7 @@ async def test_too_much_is_worked_on(tmp_path):
         async def do(self, job, seconds, begun=lambda: None):
             raise BusyError("too much")
 
-    found = sorted_out([str(tmp_path)], tmp_path)
+    found = find_snapshots([str(tmp_path)], tmp_path)
     source = FileSource(FileInput("x", ClusterInput(), rounds=found.rounds), Busy(), Wall())
     async with served(source) as (client, _):
         for _ in range(2):

@@ -53,7 +53,7 @@ def test_columns_by_hand():
     # 3 of 4 cores, 3 of 8 GiB, 2 of 10 pods, and nothing of the devices is asked for
     row = found.nodes["n"].columns({})
     assert (row.cpu, row.memory, row.pods, row.cpu_used, row.hot, row.flags) == (750, 375, 200, None, None, 0)
-    found.used([("n", {"cpu": 3000, "memory": 4 * 2**30}, NOW)])
+    found.set_usage([("n", {"cpu": 3000, "memory": 4 * 2**30}, NOW)])
     row = found.nodes["n"].columns({"cpu": 80.0})
     assert (row.cpu_used, row.memory_used, row.flags) == (750, 500, 0)
     found.set_thresholds({"cpu": 70.0})
@@ -128,7 +128,7 @@ def test_a_namesake_takes_over():
     tell(found, make_pod("a/x", uid="2"))
     gone(found, "1")
     assert record(found, "a/x").uid == "2"
-    assert [each.uid for each in found.ordered()] == ["2"]
+    assert [each.uid for each in found.list_pods()] == ["2"]
 
 
 def test_pods_come_in_order_whatever_comes_and_goes():
@@ -144,7 +144,7 @@ def test_pods_come_in_order_whatever_comes_and_goes():
             tell(found, make_pod(name, node=rng.choice(["", "n", "m"])))
             names.add(name)
         if rng.random() < 0.3:
-            assert [each.name for each in found.ordered()] == sorted(names)
+            assert [each.name for each in found.list_pods()] == sorted(names)
     bound = [each for each in found.pods.values() if each.phase == BOUND]
     assert found.bound == len(bound)
     for entry in found.nodes.values():
@@ -154,7 +154,7 @@ def test_pods_come_in_order_whatever_comes_and_goes():
 def test_a_node_that_is_gone_leaves_its_pods_and_then_no_trace():
     found = store(make_node("n"), make_pod("a/x", node="n"))
     found.nodes_changed([Change("node-n", None)])
-    assert [each.name for each in found.known_nodes()] == []
+    assert [each.name for each in found.iter_nodes()] == []
     assert found.nodes["n"].pods == {"uid-a/x"}
     gone(found, "uid-a/x")
     assert found.nodes == {}
@@ -166,7 +166,7 @@ def test_the_late_end_of_an_earlier_node_does_not_remove_its_namesake():
     found = store(make_node("n"))
     found.nodes_changed([Change("another", make_node("n"))])
     found.nodes_changed([Change("node-n", None)])
-    assert [each.name for each in found.known_nodes()] == ["n"]
+    assert [each.name for each in found.iter_nodes()] == ["n"]
 
 
 def test_samples_of_what_is_requested():
@@ -176,16 +176,16 @@ def test_samples_of_what_is_requested():
     tell(found, make_pod("a/y", node="n"))
     found.sample(NOW + 10)
     entry = found.nodes["n"]
-    assert found.requested.of(entry.slot, entry.since) == {
+    assert found.requested.read_slot(entry.slot, entry.since) == {
         "at": [NOW, NOW + 10],
         "cpu": [250, 500],
         "memory": [125, 250],
     }
     late = found.nodes["m"]
-    assert found.requested.of(late.slot, late.since) == {"at": [NOW + 10], "cpu": [0], "memory": [0]}
+    assert found.requested.read_slot(late.slot, late.since) == {"at": [NOW + 10], "cpu": [0], "memory": [0]}
     for step in range(200):
         found.sample(NOW + 20 + step)
-    assert len(found.requested.of(entry.slot, entry.since)["at"]) == 120
+    assert len(found.requested.read_slot(entry.slot, entry.since)["at"]) == 120
 
 
 def target(reason, message=""):

@@ -109,8 +109,8 @@ def test_overview(small):
         machines=3, tasks=4, classes=2, arcs=7, placed=1, pending=3, certified=True, cost=12
     )
     everything.rounds.add([pb.RoundSummary(round=5, ended=NOW, stats=stats, evictions=1)])
-    everything.leader.held_by("one")
-    everything.leader.held_by("two")
+    everything.leader.set_holder("one")
+    everything.leader.set_holder("two")
     found = overview(everything)
     assert (found["nodes"], found["pods"]) == (3, {"bound": 3, "pending": 4, "others": 0})
     assert found["waiting"] == {"unschedulable": 3, "new": 1, "gated": 0}
@@ -159,9 +159,9 @@ def test_utilisation_of_the_cluster_by_resource():
     }
     assert (rows["pods"]["requested"], rows["pods"]["allocatable"]) == (1, 20)
     assert (rows["nvidia.com/gpu"]["requested"], rows["nvidia.com/gpu"]["allocatable"]) == (0, 4)
-    found.used([("n1", {"cpu": 700}, NOW)])
+    found.set_usage([("n1", {"cpu": 700}, NOW)])
     assert utilisation(found)[0]["used"] is None  # n2 does not say
-    found.used([("n2", {"cpu": 300}, NOW)])
+    found.set_usage([("n2", {"cpu": 300}, NOW)])
     assert utilisation(found)[0]["used"] == 1000
 
 
@@ -207,7 +207,7 @@ def test_one_node(small):
         ],
     }
     everything.zones["n1"] = msgspec.convert(raw, NodeResourceTopology)
-    small.used([("n1", {"cpu": 700}, NOW)])
+    small.set_usage([("n1", {"cpu": 700}, NOW)])
     found = node(everything, "n1", 0, 1)
     assert found is not None
     assert found["requested"] == {"cpu": 1500, "memory": 2 * GI, "pods": 2}

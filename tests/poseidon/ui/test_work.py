@@ -15,9 +15,9 @@ from aiohttp.test_utils import TestServer
 from poseidon.testbed.kubeconfig import write_kubeconfig
 from poseidon.ui.cures import Cures
 from poseidon.ui.program_pages import configz
-from poseidon.ui.work.curing import cured
+from poseidon.ui.work.curing import propose_cures
 from poseidon.ui.work.inputs import ClusterInput, UnreadableInputError, read
-from poseidon.ui.work.planning import explained, planned
+from poseidon.ui.work.planning import explain_pod, plan_cluster
 from poseidon.ui.work.process import BusyError, JobError, Worker
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.programs.end_to_end.scene import free_port
@@ -62,42 +62,42 @@ def manifests(tmp_path):
 
 
 def test_a_plan(manifests):
-    found = planned(manifests)
+    found = plan_cluster(manifests)
     assert set(found.bindings.values()) == {"n1"}
     assert found.bindings.keys() | found.pending.keys() == {"a/fits", "a/waits"}
     (waits,) = found.pending
     assert found.pending[waits].startswith("0/2 nodes are available")
     flow = pb.RoundFlow.FromString(found.flows[0])
     assert (sum(cls.tasks for cls in flow.classes), sum(cls.placed for cls in flow.classes)) == (2, 1)
-    told = explained(manifests, waits)
+    told = explain_pod(manifests, waits)
     assert told is not None
     assert {each.machine: each.feasible for each in pb.Explanation.FromString(told).machines} == {
         "n1": False,
         "n2": False,
     }
-    assert explained(manifests, "a/nobody") is None
+    assert explain_pod(manifests, "a/nobody") is None
 
 
 def test_cures(manifests):
-    (waits,) = planned(manifests).pending
-    found = cured(manifests, waits)
+    (waits,) = plan_cluster(manifests).pending
+    found = propose_cures(manifests, waits)
     assert found["asOf"] == 1_800_000_000.0
     kinds = {each["kind"]: each for each in found["cures"]}
     assert kinds["uncordon-node"]["text"] == "uncordon node n2"
     assert kinds["uncordon-node"]["others"] == "no pod that runs is touched"
-    (bound,) = planned(manifests).bindings
-    assert cured(manifests, bound)["note"] == "A round now gives it node n1."
+    (bound,) = plan_cluster(manifests).bindings
+    assert propose_cures(manifests, bound)["note"] == "A round now gives it node n1."
     with pytest.raises(UnreadableInputError, match="not in the cluster any more"):
-        cured(manifests, "a/nobody")
+        propose_cures(manifests, "a/nobody")
 
 
 def test_what_cannot_be_read(tmp_path):
     file = tmp_path / "bad.yaml"
     file.write_text("kind: Pod\nmetadata: []\n")
     with pytest.raises(UnreadableInputError):
-        planned(ClusterInput((str(file),)))
+        plan_cluster(ClusterInput((str(file),)))
     with pytest.raises(UnreadableInputError, match="cannot be read"):
-        cured(ClusterInput(kubeconfig=str(tmp_path / "nowhere")), "a/b")
+        propose_cures(ClusterInput(kubeconfig=str(tmp_path / "nowhere")), "a/b")
 
 
 def failing():

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.judge.generation import random_cluster
-from benchmarks.judge.objects import NAMESPACES, OURS, Object, named
+from benchmarks.judge.objects import NAMESPACES, OURS, Object, make_object
 from firmament.core.results import Delta, DeltaKind
 from poseidon.embedding import load_configuration
 from poseidon.manifests.loader import load_manifests
@@ -53,7 +53,7 @@ def _as_read(each: Object) -> Object:
 
 
 def _namespaces() -> list[Object]:
-    made = [named("Namespace", name) for name in NAMESPACES]
+    made = [make_object("Namespace", name) for name in NAMESPACES]
     for each in made:
         each["metadata"]["labels"] = NAMESPACES[each["metadata"]["name"]]
     return made

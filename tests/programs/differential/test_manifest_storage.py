@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.judge.objects import HOSTNAME, OURS, REGION, ZONE, Object, expression, named
+from benchmarks.judge.objects import HOSTNAME, OURS, REGION, ZONE, Object, expression, make_object
 from firmament.core.results import Delta, DeltaKind
 from tests.programs.differential.checker import Rule, accepting_nodes
 from tests.programs.differential.manifest_plans import planned_objects
@@ -18,7 +18,7 @@ def nodes(*zones: str) -> list[Object]:
     """Nodes n0, n1 ... in these zones; "" is none."""
     made = []
     for index, zone in enumerate(zones):
-        each = named("Node", f"n{index}", spec={})
+        each = make_object("Node", f"n{index}", spec={})
         each["metadata"]["labels"] = {
             HOSTNAME: f"n{index}",
             **({ZONE: zone, REGION: "north"} if zone else {}),
@@ -34,7 +34,7 @@ def pods(*claims: str) -> list[Object]:
     made = []
     for index, claim in enumerate(claims):
         volume = {"name": "data", "persistentVolumeClaim": {"claimName": claim}}
-        pod = named("Pod", f"p{index}")
+        pod = make_object("Pod", f"p{index}")
         pod["metadata"] |= {"namespace": "red"}
         pod["spec"] = {"containers": [{"name": "main"}], "volumes": [volume], "schedulerName": OURS}
         made.append(pod)
@@ -42,7 +42,7 @@ def pods(*claims: str) -> list[Object]:
 
 
 def claim(name: str, of: str, size: str = "1Gi", mode: str = "ReadWriteOnce", volume: str = "") -> Object:
-    made = named("PersistentVolumeClaim", name)
+    made = make_object("PersistentVolumeClaim", name)
     made["metadata"] |= {"namespace": "red"}
     resources = {"requests": {"storage": size}}
     made["spec"] = {"accessModes": [mode], "storageClassName": of, "resources": resources}
@@ -55,7 +55,7 @@ def claim(name: str, of: str, size: str = "1Gi", mode: str = "ReadWriteOnce", vo
 
 def volume(name: str, of: str, size: str, mode: str = "ReadWriteOnce", **more: object) -> Object:
     spec = {"capacity": {"storage": size}, "accessModes": [mode], "storageClassName": of, **more}
-    made = named("PersistentVolume", name, spec=spec, status={"phase": "Available"})
+    made = make_object("PersistentVolume", name, spec=spec, status={"phase": "Available"})
     if "claimRef" in more:
         made["status"] = {"phase": "Bound"}
     return made
@@ -75,12 +75,12 @@ def at(key: str, *values: str) -> Object:
 
 def storage_class(name: str, provisioner: str, mode: str = "WaitForFirstConsumer", **more: object) -> Object:
     version = "storage.k8s.io/v1"
-    return named("StorageClass", name, version, provisioner=provisioner, volumeBindingMode=mode, **more)
+    return make_object("StorageClass", name, version, provisioner=provisioner, volumeBindingMode=mode, **more)
 
 
 def one_per_node(name: str) -> Object:
     driver = {"name": DRIVER, "nodeID": name, "topologyKeys": [], "allocatable": {"count": 1}}
-    return named("CSINode", name, "storage.k8s.io/v1", spec={"drivers": [driver]})
+    return make_object("CSINode", name, "storage.k8s.io/v1", spec={"drivers": [driver]})
 
 
 CSI: Object = {"csi": {"driver": DRIVER, "volumeHandle": "h"}}

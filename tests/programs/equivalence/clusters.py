@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from zlib import crc32
 
 from benchmarks.judge.generation import random_cluster
-from benchmarks.judge.objects import NAMESPACES, Object, chance, named
+from benchmarks.judge.objects import NAMESPACES, Object, chance, make_object
 
 MOST_NODES, MOST_RUNNING, MOST_WAITING = 8, 8, 16
 NOW = 1_800_000_000.0
@@ -37,7 +37,7 @@ def small_cluster(seed: int) -> list[Object]:
 def _namespaces(draw: random.Random) -> Iterable[Object]:
     for name, labels in NAMESPACES.items():
         if chance(draw, 0.9):
-            made = named("Namespace", name)
+            made = make_object("Namespace", name)
             made["metadata"]["labels"] = labels
             yield made
 
@@ -80,27 +80,30 @@ def _vary(draw: random.Random, pod: Object) -> None:
 
 def _around(draw: random.Random, nodes: list[Object]) -> Iterable[Object]:
     """What stands around pods and nodes: groups, budgets, services, owners, measurements."""
-    yield named("PriorityClass", "urgent", "scheduling.k8s.io/v1", value=5000)
+    yield make_object("PriorityClass", "urgent", "scheduling.k8s.io/v1", value=5000)
     if chance(draw, 0.3):
-        yield named("PriorityClass", "usual", "scheduling.k8s.io/v1", value=7, globalDefault=True)
+        yield make_object("PriorityClass", "usual", "scheduling.k8s.io/v1", value=7, globalDefault=True)
     for space in NAMESPACES:
         for name, least in (("gang", 2), ("large", 40)):
             if chance(draw, 0.7):
                 yield _in(
-                    space, named("PodGroup", name, "scheduling.x-k8s.io/v1alpha1", spec={"minMember": least})
+                    space,
+                    make_object("PodGroup", name, "scheduling.x-k8s.io/v1alpha1", spec={"minMember": least}),
                 )
         spec = {"minMember": 2, "minTaskMember": {"a": 1}, "minResources": {"cpu": 1}}
-        yield _in(space, named("PodGroup", "v", "scheduling.volcano.sh/v1beta1", spec=spec))
+        yield _in(space, make_object("PodGroup", "v", "scheduling.volcano.sh/v1beta1", spec=spec))
         if chance(draw, 0.3):
             selector = {"matchLabels": {"app": draw.choice(("web", "db"))}}
             status = {"disruptionsAllowed": draw.choice((0, 1)), "observedGeneration": 1}
-            budget = named(
+            budget = make_object(
                 "PodDisruptionBudget", "b", "policy/v1", spec={"selector": selector}, status=status
             )
             budget["metadata"]["generation"] = 1
             yield _in(space, budget)
         if chance(draw, 0.3):
-            yield _in(space, named("Service", "s", spec={"selector": {"app": draw.choice(("web", "cache"))}}))
+            yield _in(
+                space, make_object("Service", "s", spec={"selector": {"app": draw.choice(("web", "cache"))}})
+            )
         if chance(draw, 0.5):
             yield _in(space, _owner("DaemonSet", "a", {"template": {"metadata": {}, "spec": _NOWHERE}}))
         if chance(draw, 0.3):
@@ -110,7 +113,7 @@ def _around(draw: random.Random, nodes: list[Object]) -> Iterable[Object]:
             name = node["metadata"]["name"]
             usage = {"nodeUsage": {"resources": {"cpu": "1500m", "memory": "1Gi"}}}
             report = {"updateTime": BEFORE, "nodeMetric": usage}
-            yield named("NodeMetric", name, "slo.koordinator.sh/v1alpha1", status=report)
+            yield make_object("NodeMetric", name, "slo.koordinator.sh/v1alpha1", status=report)
 
 
 _GANG = "gang.scheduling.koordinator.sh/"
@@ -127,7 +130,7 @@ _NOWHERE = {"nodeSelector": {"there-is": "none"}, "containers": [{"name": "main"
 
 
 def _owner(kind: str, name: str, spec: Object) -> Object:
-    return named(kind, name, "apps/v1", spec=spec)
+    return make_object(kind, name, "apps/v1", spec=spec)
 
 
 def _in(namespace: str, made: Object) -> Object:

@@ -103,7 +103,7 @@ class WatchedCluster:
         for resource, take in takers:
             yield resource.name, self._reflector(resource, take)
         handler = NodeMetricTaker(self._intake(NODE_METRIC), lambda: self._now)
-        yield NODE_METRICS.name, self._reflector(NODE_METRICS, handler.take)
+        yield NODE_METRICS.name, self._reflector(NODE_METRICS, handler.take_changes)
 
     def _intake(self, source: str) -> Intake:
         metrics = SourceMetrics(CollectorRegistry())
@@ -136,7 +136,7 @@ class WatchedCluster:
     async def look_elsewhere(self) -> None:
         """Read what is not followed by a reflector of its own from the start: wanted ConfigMaps, and metrics.k8s.io."""
         book = self.state.applications
-        for namespace, name in book.topologies.wanted_config_maps() if book is not None else ():
+        for namespace, name in book.topologies.list_config_maps() if book is not None else ():
 
             def take(changes: Any, name: tuple[str, str] = (namespace, name)) -> None:
                 for change in changes:

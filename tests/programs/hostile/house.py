@@ -119,7 +119,7 @@ class House:
             metrics=SourceMetrics(CollectorRegistry()),
             changed=lambda: None,
         )
-        takers.append((NODE_METRICS, NodeMetricTaker(intake, lambda: self.now).take))
+        takers.append((NODE_METRICS, NodeMetricTaker(intake, lambda: self.now).take_changes))
         found: dict[type, list[Reflector[Any]]] = {}
         environment = Environment(
             self,  # type: ignore[arg-type]  # lines are handed in, and lists answered, by hand

@@ -36,7 +36,7 @@ from poseidon.offline.audit.looking import make_audit
 from poseidon.offline.refusals import tell
 from poseidon.rescheduling.objectives import Objective, ObjectiveOptions
 from poseidon.rescheduling.planning import plan_moves
-from poseidon.ui.work.curing import cured
+from poseidon.ui.work.curing import propose_cures
 from poseidon.ui.work.inputs import ClusterInput
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.firmament.server.driving import running_server
@@ -135,7 +135,7 @@ async def test_so_do_the_cures_of_the_page(tmp_path):
     async with serving(OLD) as url:
         file = tmp_path / "kubeconfig"
         file.write_text(kubeconfig(url))
-        answer = await asyncio.to_thread(cured, ClusterInput(kubeconfig=str(file)), "decent/large")
+        answer = await asyncio.to_thread(propose_cures, ClusterInput(kubeconfig=str(file)), "decent/large")
     assert "Pod mallory/spaced: " in answer["note"]
     assert "Pod mallory/greater: " in answer["note"]
 

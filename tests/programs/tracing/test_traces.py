@@ -32,10 +32,10 @@ async def test_a_round_its_stages_and_its_bindings_are_one_trace(tmp_path, monke
         await s.pods(names("p", PODS), cpu="10m")
         await s.start(own_solver=True)
         await s.until_bound(PODS)
-        await until(lambda: len(collector.named("binding")) >= MOST_OF_A_ROUND)
-        await until(lambda: collector.named("round"))
+        await until(lambda: len(collector.list_named("binding")) >= MOST_OF_A_ROUND)
+        await until(lambda: collector.list_named("round"))
 
-        (first, *_) = [each for each in collector.named("round") if attributes(each)["firmament.placed"]]
+        (first, *_) = [each for each in collector.list_named("round") if attributes(each)["firmament.placed"]]
         assert attributes(first)["firmament.cluster"] == tmp_path.name
         stages = [span for _, span in collector.spans if span.parent_span_id == first.span_id]
         assert [each.name for each in stages if each.name != "binding"] == [
@@ -50,11 +50,11 @@ async def test_a_round_its_stages_and_its_bindings_are_one_trace(tmp_path, monke
         for each in (each for each in stages if each.name != "binding"):
             assert first.start_time_unix_nano <= each.start_time_unix_nano
             assert each.end_time_unix_nano <= first.end_time_unix_nano
-        bound = {attributes(each)["k8s.pod.name"]: each for each in collector.named("binding")}
+        bound = {attributes(each)["k8s.pod.name"]: each for each in collector.list_named("binding")}
         assert all(attributes(each)["poseidon.result"] == "bound" for each in bound.values())
         placed = s.placed()
         assert all(attributes(each)["k8s.node.name"] == placed[name] for name, each in bound.items())
-        rounds = {each.span_id for each in collector.named("round")}
+        rounds = {each.span_id for each in collector.list_named("round")}
         assert {each.parent_span_id for each in bound.values()} <= rounds
         assert {service for service, _ in collector.spans} == {"firmament", "poseidon"}
 

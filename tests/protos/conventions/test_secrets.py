@@ -20,7 +20,7 @@ from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from protos.conventions.configuration_file import ConfigurationError
 from protos.conventions.logs import FORMATTERS
-from protos.conventions.secrets import cut_configuration, cut_credentials, cut_value
+from protos.conventions.secrets import redact_configuration, redact_credentials, redact_value
 from tests.support.effort import examples
 
 SECRET = "hunter2"
@@ -54,9 +54,9 @@ costModels:
     ],
 )
 def test_credentials_of_urls_are_cut_and_nothing_else(text, shown):
-    assert cut_credentials(text) == shown
-    assert cut_value(text) == shown
-    assert cut_credentials(shown) == shown
+    assert redact_credentials(text) == shown
+    assert redact_value(text) == shown
+    assert redact_credentials(shown) == shown
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,8 @@ def test_credentials_of_urls_are_cut_and_nothing_else(text, shown):
     ],
 )
 def test_other_texts_stay(text):
-    assert cut_credentials(text) == text
-    assert cut_value(text) == text
+    assert redact_credentials(text) == text
+    assert redact_value(text) == text
 
 
 @given(
@@ -84,17 +84,17 @@ def test_other_texts_stay(text):
 @settings(max_examples=examples(200))
 def test_no_userinfo_is_left_whatever_characters_it_has(user, before, after):
     text = f"{before}http://{user}{SECRET}@host{after}"
-    shown = cut_credentials(text)
+    shown = redact_credentials(text)
     assert SECRET not in shown
     assert shown.startswith(f"{before}http://***@")
-    assert cut_credentials(shown) == shown
+    assert redact_credentials(shown) == shown
 
 
 @given(st.text(max_size=12).filter(lambda each: not set(each) & set("/\\#?[] \t\n")))
 @settings(max_examples=examples(100))
 def test_a_url_that_is_a_value_of_its_own_may_hold_any_password(password):
     value = f"http://u:{SECRET}{password}@host:9090"
-    shown = cut_value(value) if not any(each.isspace() for each in password) else ""
+    shown = redact_value(value) if not any(each.isspace() for each in password) else ""
     assert SECRET not in shown
     if shown:
         assert urlsplit(shown).hostname == "host"
@@ -108,7 +108,7 @@ def test_texts_by_names_of_secrets_are_cut_in_configurations():
         "a": [{"client_secret": SECRET}],
         "token": "",
     }
-    assert cut_configuration(given) == {
+    assert redact_configuration(given) == {
         "password": "***",
         "apiKey": "***",
         "tokenFile": "f",

@@ -34,16 +34,16 @@ class SeatLedger:
     seated: Bool
     reason: str = FULL
 
-    def ordered(self, shapes: Int64, machines: Int64) -> Bool:
+    def find_ordered(self, shapes: Int64, machines: Int64) -> Bool:
         return np.zeros(len(shapes), dtype=np.bool_)
 
-    def room(self, shape: int) -> Int64:
+    def count_room(self, shape: int) -> Int64:
         return np.maximum(self.seats, 0) if self.seated[shape] else np.full(len(self.seats), 10**6)
 
     def room_at(self, shapes: Int64, machines: Int64) -> Int64:
         return np.where(self.seated[shapes], np.maximum(self.seats[machines], 0), 10**6)
 
-    def take(self, shapes: Int64, machines: Int64, counts: Int64) -> Int64:
+    def book(self, shapes: Int64, machines: Int64, counts: Int64) -> Int64:
         taken = np.zeros(len(shapes), dtype=np.int64)
         for index, (shape, machine, count) in enumerate(zip(shapes, machines, counts, strict=True)):
             taken[index] = min(count, self.room_at(shapes[[index]], machines[[index]])[0])
@@ -102,8 +102,8 @@ class Holding(BaseModel):
         assert residents is not None
         weight = np.array([_weight(row) for row in residents.kinds], dtype=np.float64)
         seated = np.array([SEATED in row.labels for row in residents.kinds], dtype=np.float64)
-        held = residents.summed(weight, machines.count).astype(np.int64)
-        return held, residents.summed(seated, machines.count).astype(np.int64)
+        held = residents.sum_by_machine(weight, machines.count).astype(np.int64)
+        return held, residents.sum_by_machine(seated, machines.count).astype(np.int64)
 
 
 def _index(racks: list[str], rack: str | None) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from poseidon.explanations import plain
 from poseidon.ui.views.amounts import amount_text
 from poseidon.ui.views.flow.arcs import Arc, arcs_of, class_label, class_price, models_of
-from poseidon.ui.views.flow.grouping import grouped, kept_back
+from poseidon.ui.views.flow.grouping import group_flow, list_rejections
 
 if TYPE_CHECKING:
     from protos.firmament.v1 import scheduler_pb2 as pb
@@ -38,7 +38,7 @@ def class_detail(
         "price": class_price(cls),
         "requests": {each.resource: amount_text(each.resource, each.amount) for each in cls.requests},
         "refusals": _counts(_refusals(cls)),
-        "keptBack": _counts(kept_back(cls)),
+        "keptBack": _counts(list_rejections(cls)),
         "open": cls.open,
         "arcs": [_arc(flow, arc, label_of) for arc in arcs[offset : offset + limit]],
         "total": len(arcs),
@@ -47,7 +47,7 @@ def class_detail(
 
 def constraint_detail(flow: pb.RoundFlow, name: str) -> dict[str, Any] | None:
     """Return the documented JSON object of a constraint, None for an unknown one."""
-    parts = grouped(flow, lambda _: "")
+    parts = group_flow(flow, lambda _: "")
     number = _number(name, "k", len(parts.constraints))
     if number is None:
         return None
@@ -55,7 +55,7 @@ def constraint_detail(flow: pb.RoundFlow, name: str) -> dict[str, Any] | None:
     members.sort(key=lambda cls: (-flow.classes[cls].tasks, cls))
     refused: dict[str, int] = {}
     for cls in members:
-        for each in kept_back(flow.classes[cls]):
+        for each in list_rejections(flow.classes[cls]):
             refused[each.reason] = max(refused.get(each.reason, 0), each.machines)
     label = parts.constraints[number]
     ordered = sorted(refused.items(), key=lambda item: (item[0] != label, -item[1], item[0]))
@@ -71,7 +71,7 @@ def machines_detail(
     flow: pb.RoundFlow, name: str, label_of: Callable[[str], str], group_by: str, offset: int, limit: int
 ) -> dict[str, Any] | None:
     """Return the documented JSON object of a group of machines, None for an unknown one; the dearest first."""
-    parts = grouped(flow, label_of)
+    parts = group_flow(flow, label_of)
     number = _number(name, "g", len(parts.groups))
     if number is None:
         return None

@@ -25,7 +25,7 @@ class Grouped:
     group_of: tuple[int, ...]
 
 
-def grouped(flow: pb.RoundFlow, label_of: Callable[[str], str]) -> Grouped:
+def group_flow(flow: pb.RoundFlow, label_of: Callable[[str], str]) -> Grouped:
     """Return how a flow is drawn. ``label_of``: the group of a machine by its name, "" for none."""
     reasons = [constraint_of(cls) for cls in flow.classes]
     constraints = sorted({each for each in reasons if each})
@@ -45,10 +45,10 @@ def constraint_of(cls: pb.FlowClass) -> str:
     """Return what keeps those of a class that wait from a place, "" where none waits."""
     if cls.tasks <= cls.placed:
         return ""
-    return next((each.reason for each in kept_back(cls)), NOT_KNOWN)
+    return next((each.reason for each in list_rejections(cls)), NOT_KNOWN)
 
 
-def kept_back(cls: pb.FlowClass) -> list[pb.ReasonCount]:
+def list_rejections(cls: pb.FlowClass) -> list[pb.ReasonCount]:
     """Return machines by what kept off those that wait, what matters most first.
 
     Solvers of older releases tell only of the beginning of the round; of that, what most machines said comes first.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from poseidon.ui.views.amounts import requests_text
 from poseidon.ui.views.flow.arcs import Arc, arcs_of, class_label, class_price
-from poseidon.ui.views.flow.grouping import Grouped, grouped
+from poseidon.ui.views.flow.grouping import Grouped, group_flow
 
 if TYPE_CHECKING:
     from protos.firmament.v1 import scheduler_pb2 as pb
@@ -65,7 +65,7 @@ def sankey(
     groups: int,
 ) -> dict[str, Any]:
     """Return the documented JSON object; ``classes`` and ``groups``: how many are shown, the others are summed up."""
-    drawn = _Drawing(flow, grouped(flow, label_of), group_by, classes, groups)
+    drawn = _Drawing(flow, group_flow(flow, label_of), group_by, classes, groups)
     links, nodes = drawn.links(), drawn.nodes()
     stats = flow.stats
     return {
@@ -186,10 +186,10 @@ class _Drawing:
             found.append(self._group_node(OTHER_GROUPS, f"{self.other_groups:,} other groups", rest))
         for number, label in enumerate(self._parts.constraints):
             cause = _node(
-                f"k{number}", "constraints", label, self._into(f"k{number}"), self._classes_text(number)
+                f"k{number}", "constraints", label, self._get_sum(f"k{number}"), self._classes_text(number)
             )
             found.append({**cause, "saturated": True})
-        found += [_node(name, "outcome", name, self._into(name), "") for name in (USED, WAITING)]
+        found += [_node(name, "outcome", name, self._get_sum(name), "") for name in (USED, WAITING)]
         found[-1]["saturated"] = bool(found[-1]["tasks"])
         return [each for each in found if each["tasks"] or each["layer"] == "machines"]
 
@@ -198,11 +198,11 @@ class _Drawing:
         machines, used = sum(each.machines for each in found), sum(len(each.used) for each in found)
         room = sum(each.room for each in found)
         sub = f"{used:,} of {machines:,} machines used, room for {room:,} more"
-        node = _node(name, "machines", label, self._into(name), sub)
+        node = _node(name, "machines", label, self._get_sum(name), sub)
         node["saturated"] = all(each.full for each in found)
         return node
 
-    def _into(self, target: str) -> _Sum:
+    def _get_sum(self, target: str) -> _Sum:
         return _total(each for (_, end), each in self._links.items() if end == target)
 
     def _class_id(self, cls: int) -> str:

@@ -18,7 +18,7 @@ def groups(known: Known) -> dict[str, Any]:
     members: Members = {}
     for each in known.store.pods.values():
         if each.group is not None:
-            members.setdefault(known.groups.sources.bundled(each.group), []).append(each)
+            members.setdefault(known.groups.sources.join_bundle(each.group), []).append(each)
     return {
         "gangs": gangs(known, members),
         "trees": trees(known, members),

@@ -39,7 +39,7 @@ def applications(known: Known) -> list[dict[str, Any]]:
     """Return all applications, in order of names."""
     if not known.groups.app_groups:
         return []
-    placed = _placed(known)
+    placed = _collect_placed(known)
     costs = _costs(known)
     domains = {
         each.name: domain_of(each.facts.labels)
@@ -78,7 +78,7 @@ def applications(known: Known) -> list[dict[str, Any]]:
     return found
 
 
-def _placed(known: Known) -> dict[tuple[str, str], _Placed]:
+def _collect_placed(known: Known) -> dict[tuple[str, str], _Placed]:
     found: dict[tuple[str, str], _Placed] = {}
     for each in known.store.pods.values():
         if each.app_group:

@@ -48,7 +48,7 @@ def is_tree_group(known: Known, member: Membership) -> bool:
 def _gang(known: Known, member: Membership, pods: list[PodRecord]) -> dict[str, Any]:
     bound = sum(each.phase == BOUND for each in pods)
     pending = sum(each.waits for each in pods)
-    wanted = _wanted(known, member, pods)
+    wanted = _count_wanted(known, member, pods)
     return {
         "name": member.name,
         "kind": member.source.kind,
@@ -66,7 +66,7 @@ def _tree(known: Known, member: Membership, pods: list[PodRecord]) -> dict[str, 
     placed = {each.own_name: each for each in pods if each.phase == BOUND}
     paths = {name: tree.path(each.node) for name, each in placed.items()}
     kept = {name: each.rank for name, each in placed.items() if each.rank is not None}
-    whole = len(placed) >= max(_wanted(known, member, pods), 1)
+    whole = len(placed) >= max(_count_wanted(known, member, pods), 1)
     described = known.groups.maps.get(GroupName(member.source.namespace, member.source.name))
     written = described.found.data if described is not None else {}
     return {
@@ -79,8 +79,8 @@ def _tree(known: Known, member: Membership, pods: list[PodRecord]) -> dict[str, 
     }
 
 
-def _wanted(known: Known, member: Membership, pods: list[PodRecord]) -> int:
-    demand = known.groups.sources.demand(member, _stated(pods))
+def _count_wanted(known: Known, member: Membership, pods: list[PodRecord]) -> int:
+    demand = known.groups.sources.demand(member, _collect_parts(pods))
     return 0 if demand is None else demand.min_members
 
 
@@ -89,10 +89,10 @@ def _message(known: Known, member: Membership, pods: list[PodRecord]) -> str:
     if not any(each.waits for each in pods):
         return ""
     said = [each.reason for each in pods if each.waits]
-    return reason_key(min(said)) or known.groups.sources.waits_for(member, _stated(pods))
+    return reason_key(min(said)) or known.groups.sources.waits_for(member, _collect_parts(pods))
 
 
-def _stated(pods: list[PodRecord]) -> set[MemberPart]:
+def _collect_parts(pods: list[PodRecord]) -> set[MemberPart]:
     """Return what a group's pods state of it."""
     return {each.part for each in pods}
 

@@ -49,7 +49,7 @@ class Teams:
     def copy(self) -> Teams:
         return Teams(self.rack, self.count.copy(), self.limit)
 
-    def saved(self) -> dict[str, NDArray[Any]]:
+    def save(self) -> dict[str, NDArray[Any]]:
         return {"rack": self.rack, "count": self.count, "limit": np.array([self.limit])}
 
 

@@ -148,16 +148,16 @@ class Books:
     def __init__(self, room: int) -> None:
         self._room = {SMALL: 2**60, LARGE: room}
 
-    def ordered(self, shapes: Int64, machines: Int64) -> Bool:
+    def find_ordered(self, shapes: Int64, machines: Int64) -> Bool:
         return np.zeros(len(shapes), dtype=np.bool_)
 
-    def room(self, shape: int) -> Int64:
+    def count_room(self, shape: int) -> Int64:
         return np.full(2, self._room[shape])
 
     def room_at(self, shapes: Int64, machines: Int64) -> Int64:
         return np.array([self._room[shape] for shape in shapes.tolist()], dtype=np.int64)
 
-    def take(self, shapes: Int64, machines: Int64, counts: Int64) -> Int64:
+    def book(self, shapes: Int64, machines: Int64, counts: Int64) -> Int64:
         return counts
 
     def copy(self) -> Books:

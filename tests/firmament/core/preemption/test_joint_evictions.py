@@ -166,7 +166,7 @@ def seats(machines: int, limit: int, *, returns: bool, strict: bool = False) -> 
     def assess(columns: MachineColumns, shapes: ShapeBatch) -> Assessment:
         assert columns.residents is not None
         by_kind = weights(list(columns.residents.kinds))
-        taken = columns.residents.summed(by_kind.astype(np.float64), machines).astype(np.int64)
+        taken = columns.residents.sum_by_machine(by_kind.astype(np.float64), machines).astype(np.int64)
         barred = np.ones(shapes.count, dtype=np.bool_) if strict else None
         returned = Returned(np.maximum(taken - limit, 0), by_kind=by_kind, barred=barred) if returns else None
         rows = JointRows(

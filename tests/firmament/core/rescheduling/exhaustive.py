@@ -13,7 +13,7 @@ def exhaustively(running: Running) -> tuple[int, int]:
     names = sorted(running.machines)
     for count in range(len(names) - 1, 0, -1):
         moves = [
-            sum(len(running.on(name)) for name in chosen)
+            sum(len(running.list_tasks(name)) for name in chosen)
             for chosen in combinations(names, count)
             if _packs(running, chosen)
         ]

@@ -7,35 +7,35 @@ from statistics import median
 
 import pytest
 
-from benchmarks.consolidation import Running, by_prefix, random_cluster, searched, trials_of
+from benchmarks.consolidation import Running, by_prefix, random_cluster, search, trials_of
 from tests.firmament.core.rescheduling.exhaustive import exhaustively
 from tests.support.effort import examples
 
 
 def test_three_half_full_machines_become_two():
     tasks = {f"{name}-{index}": (name, (2, 2)) for name in "abc" for index in range(2)}
-    found = searched(Running(dict.fromkeys("abc", (6, 6)), tasks))
+    found = search(Running(dict.fromkeys("abc", (6, 6)), tasks))
     assert (len(found.machines), len(found.moves), found.most) == (1, 2, 1)
 
 
 def test_machines_that_are_full_stay():
-    found = searched(Running(dict.fromkeys("ab", (4, 4)), {"x": ("a", (4, 1)), "y": ("b", (1, 4))}))
+    found = search(Running(dict.fromkeys("ab", (4, 4)), {"x": ("a", (4, 1)), "y": ("b", (1, 4))}))
     assert (found.machines, dict(found.moves), found.most) == ((), {}, 0)
 
 
 def test_empty_machines_go_without_moves():
-    found = searched(Running(dict.fromkeys("abc", (4, 4)), {"x": ("a", (1, 1))}))
+    found = search(Running(dict.fromkeys("abc", (4, 4)), {"x": ("a", (1, 1))}))
     assert (found.machines, dict(found.moves)) == (("b", "c"), {})
 
 
 @pytest.mark.parametrize("seed", range(examples(60)))
 def test_what_is_found_holds_and_the_bound_is_one(seed):
     running = random_cluster(Random(seed), Random(seed).randint(2, 6), fill=0.45, most=3)
-    found = searched(running)
+    found = search(running)
     machines, _ = exhaustively(running)
     assert running.holds(found.moves, found.machines)
-    assert len(found.moves) == sum(len(running.on(name)) for name in found.machines)
-    assert set(found.moves) == {uid for name in found.machines for uid in running.on(name)}
+    assert len(found.moves) == sum(len(running.list_tasks(name)) for name in found.machines)
+    assert set(found.moves) == {uid for name in found.machines for uid in running.list_tasks(name)}
     assert len(found.machines) <= machines <= found.most
 
 
@@ -43,7 +43,7 @@ def test_as_many_are_emptied_as_can_be_with_hardly_more_moves():
     compared = []
     for seed in range(examples(60)):
         running = random_cluster(Random(1000 + seed), Random(seed).randint(2, 6), fill=0.45, most=3)
-        found = searched(running)
+        found = search(running)
         compared.append((len(found.machines), len(found.moves), *exhaustively(running)))
     equal = [(moves, best) for machines, moves, most, best in compared if machines == most]
     assert len(equal) >= 0.95 * len(compared)
@@ -57,7 +57,7 @@ def test_with_as_many_moves_never_fewer_than_by_prefixes(seed, pools):
     random = Random(seed)
     running = random_cluster(random, 40, fill=0.5, pools=pools)
     prefix = by_prefix(running, {name: random.random() for name in running.machines})
-    found = searched(running, budget=sum(len(running.on(name)) for name in prefix))
+    found = search(running, budget=sum(len(running.list_tasks(name)) for name in prefix))
     assert running.holds(found.moves, found.machines)
     assert len(found.machines) >= len(prefix)
 

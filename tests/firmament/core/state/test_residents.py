@@ -90,7 +90,7 @@ def test_kinds_carry_what_models_may_see_and_their_requests():
     assert [(kind.namespace, dict(kind.labels)) for kind in found.kinds] == [("ns", {"taskType": "devil"})]
     assert found.requests[:, relevant].tolist() == [[30, 1]]
     assert found.requests.shape[1] == len(columns.resources)
-    assert found.summed(np.array([7.0]), columns.count).tolist() == [7.0]
+    assert found.sum_by_machine(np.array([7.0]), columns.count).tolist() == [7.0]
 
 
 def test_classes_that_differ_in_their_pin_alone_are_one_kind():
@@ -113,7 +113,7 @@ def test_an_empty_cluster_has_none():
     scheduler(tasks(1, "t"), overlays=[WeightedModel(model)]).run_round()
     found = shown(model)
     assert len(found.machine) == len(found.kinds) == 0
-    assert found.summed(np.zeros(0), 0).tolist() == []
+    assert found.sum_by_machine(np.zeros(0), 0).tolist() == []
 
 
 @pytest.mark.parametrize("accepted", [True, False])
