@@ -39,7 +39,7 @@ async def test_it_is_a_child_of_this_process_and_can_be_killed(tmp_path):
     await child.start()
     assert psutil.Process(child.pid).ppid() == os.getpid()
     assert os.getsid(child.pid) == child.pid
-    await child.announced()
+    await child.read_address()
     assert await child.stop(60) == 0
     await child.start()
     child.signal(signal.SIGKILL)
@@ -53,7 +53,7 @@ async def test_several_are_apart(tmp_path):
     ]
     for child in children:
         await child.start()
-    addresses = {await child.announced() for child in children}
+    addresses = {await child.read_address() for child in children}
     assert len(addresses) == 2
     children[0].signal(signal.SIGKILL)
     await until(lambda: not children[0].alive)
