@@ -19,6 +19,7 @@ import numpy as np
 from cost_models.interface import Int64
 from firmament.core.preemption.bundles import Bundles
 from firmament.core.preemption.problem import LOWEST_WEIGHT
+from firmament.core.shortest_paths import ArcBlock, shorten
 from firmament.solvers.base import Arcs, FlowProblem, Solver
 
 LARGEST_TOTAL = 2**61
@@ -175,7 +176,7 @@ class _Network:
 
 
 def _prices(nodes: int, tails: Int64, heads: Int64, capacities: Int64, cost: Int64, flows: Int64) -> Int64:
-    """int64[N]: node prices that prove a flow optimal, by Bellman-Ford over the arcs that can carry more or less.
+    """int64[N]: node prices that prove a flow optimal: shortest paths over the arcs that can carry more or less.
 
     Ends, as an optimal flow leaves no cycle of negative cost; paths pass each class once, so there are few rounds.
     """
@@ -184,9 +185,5 @@ def _prices(nodes: int, tails: Int64, heads: Int64, capacities: Int64, cost: Int
     end = np.concatenate([heads[more], tails[less]])
     length = np.concatenate([cost[more], -cost[less]])
     price = np.zeros(nodes, dtype=np.int64)
-    for _ in range(nodes):
-        before = price.copy()
-        np.minimum.at(price, end, before[begin] + length)
-        if np.array_equal(price, before):
-            break
+    shorten(price, [ArcBlock.sorted_by_end(end, begin, length, nodes)], nodes)
     return price

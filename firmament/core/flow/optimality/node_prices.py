@@ -5,7 +5,7 @@ flow there are many valid sets, between two extremes: the length of the shortest
 minus the length of the shortest path from the sink to it, both in the residual network. Prices at the middle are valid
 too, and much less often contradicted by arcs that are not part of the network; they are what column generation uses.
 
-Shortest paths are found by Bellman-Ford over whole blocks of arcs: a sweep relaxes all arcs at classes, then all at
+Shortest paths are found by sweeps (`firmament.core.shortest_paths`): each relaxes all arcs at classes, then all at
 machines. No negative cycle exists, because the flow is optimal.
 """
 
@@ -19,6 +19,7 @@ from cost_models.interface import Bool, Int64
 from firmament.core.flow.network.network import Network
 from firmament.core.flow.problem import WAIT_BUCKETS
 from firmament.core.ranks import order_of
+from firmament.core.shortest_paths import ArcBlock
 
 UNREACHABLE = np.int64(2**59)
 """Price of a machine that has no room left and carries nothing."""
@@ -103,41 +104,33 @@ class _Residual:
 
         Raises ``NotOptimalError`` if they are not valid; then no prices are.
         """
-        per_class = np.bincount(self.column_class, minlength=len(self.leave))
         back = self.by_machine
-        back_class, back_cost = self.column_class[back], self.cost[back]
-        per_machine = np.bincount(self.column_machine[back], minlength=len(self.next_step))
-        machine = self.next_step
+        ahead = ArcBlock(self.column_class, self.column_machine, self.forward)
+        backward = ArcBlock(self.column_machine[back], self.column_class[back], -self.cost[back])
+        cls, machine = self.leave.copy(), self.next_step.copy()
         for _ in range(MOST_SWEEPS):
-            through = self.forward + machine[self.column_machine]
-            cls = np.minimum(self.leave, _segment_min(through, per_class))
-            relaxed = np.minimum(self.next_step, _segment_min(cls[back_class] - back_cost, per_machine))
+            ahead.relax(cls, machine)
+            shorter = backward.relax(machine, cls)
             # Prices only fall here. Once below what the arcs in use allow, a cycle through the sink saves cost.
-            if (relaxed < self.last_step).any() or (cls < self.stay).any():
+            if (machine < self.last_step).any() or (cls < self.stay).any():
                 raise NotOptimalError(
                     "the flow has a cheaper alternative: its residual network has a negative cycle"
                 )
-            if np.array_equal(relaxed, machine):
+            if not shorter:
                 return cls, machine
-            machine = relaxed
         raise NotOptimalError("prices do not settle: the residual network has a negative cycle")
 
     def from_sink(self) -> tuple[Int64, Int64]:
         """The least valid prices: minus the shortest paths from the sink, for classes and (used) machines."""
         order = order_of(self.column_machine, len(self.next_step))
-        open_class, open_cost = self.column_class[order], self.forward[order]
-        per_machine = np.bincount(self.column_machine, minlength=len(self.next_step))
-        back_machine, back_cost = self.column_machine[self.carrying], self.cost[self.carrying]
-        per_class = np.bincount(self.column_class[self.carrying], minlength=len(self.leave))
-        machine = self.last_step
+        ahead = ArcBlock(self.column_machine[order], self.column_class[order], self.forward[order])
+        back = self.carrying
+        backward = ArcBlock(self.column_class[back], self.column_machine[back], -self.cost[back])
+        cls, machine = -self.stay, -self.last_step
         for _ in range(MOST_SWEEPS):
-            through = back_cost + machine[back_machine]
-            cls = np.maximum(self.stay, -_segment_min(-through, per_class))
-            gained = -_segment_min(open_cost - cls[open_class], per_machine)
-            relaxed = np.maximum(self.last_step, gained)
-            if np.array_equal(relaxed, machine):
-                return cls, machine
-            machine = relaxed
+            backward.relax(cls, machine)
+            if not ahead.relax(machine, cls):
+                return -cls, -machine
         raise NotOptimalError("prices do not settle: the residual network has a negative cycle")
 
 

@@ -22,7 +22,8 @@ from firmament.core.flow.network.network import Network
 from firmament.core.flow.optimality.node_prices import Prices
 from firmament.core.flow.optimality.pricing import FullPrices
 from firmament.core.flow.tuning import RepairTuning
-from firmament.core.ranks import order_of, places_in, runs
+from firmament.core.ranks import order_of, places_in
+from firmament.core.shortest_paths import ArcBlock, shorten
 from firmament.solvers.base import Int32
 
 _FAR = 2**30 - 1
@@ -148,11 +149,9 @@ class _Graph:
         # Paths alternate between classes and other nodes: relaxed in turn, each sweep takes two steps of them.
         middle = int(np.searchsorted(tail, self._classes))
         blocks = [
-            _Block(tail[some], head[some], length[some]) for some in (slice(middle), slice(middle, None))
+            ArcBlock(tail[some], head[some], length[some]) for some in (slice(middle), slice(middle, None))
         ]
-        shorter = True
-        while shorter:
-            shorter = sum(block.relax(distance) for block in blocks) > 0
+        shorten(distance, blocks, len(distance))
         return distance
 
     def _push(self, sources: Int64, shortest: Int64) -> None:
@@ -187,23 +186,3 @@ class _Graph:
                     following[node] += 1
                 else:
                     break
-
-
-class _Block:
-    """Half arcs of some nodes, sorted by tail, that are relaxed together: ``nodes`` are their tails, each once."""
-
-    def __init__(self, tail: Int64, head: Int64, length: Int32) -> None:
-        self.first, _ = runs(tail)
-        self.nodes, self.head, self.length = tail[self.first], head, length
-        self.through = np.empty(len(head), dtype=np.int32)
-
-    def relax(self, distance: Int32) -> bool:
-        """Shorten ``distance`` of the tails by what their heads have; False if nothing became shorter."""
-        if not len(self.first):
-            return False
-        distance.take(self.head, out=self.through, mode="clip")
-        np.add(self.through, self.length, out=self.through)
-        before = distance[self.nodes]
-        after = np.minimum(before, np.minimum.reduceat(self.through, self.first))
-        distance[self.nodes] = after
-        return not np.array_equal(before, after)

@@ -21,6 +21,7 @@ import numpy as np
 from cost_models.interface import Int64
 from firmament.core.flow.network.network import StepArcs, Steps
 from firmament.core.rescheduling.move_network.problem import MoveColumns, MoveProblem, Moves
+from firmament.core.shortest_paths import ArcBlock, shorten
 from firmament.solvers.base import Arcs, FlowProblem
 
 
@@ -129,7 +130,7 @@ def _units(rows: Int64, machines: Int64, flows: Int64) -> tuple[Int64, Int64]:
 
 # --- Prices of machines that an optimal set of moves implies: what one more task there would cost.
 #
-# They are shortest paths from and to the rest of the world in the residual network, found by Bellman-Ford over all arcs
+# They are shortest paths from and to the rest of the world in the residual network, found by relaxing all arcs
 # at once. There is no negative cycle, because the flow is optimal.
 
 
@@ -158,16 +159,7 @@ def machine_prices(network: MoveNetwork, flows: Int64) -> tuple[Int64, Int64]:
 
 def _shortest(tails: Int64, heads: Int64, costs: Int64, nodes: int, source: int) -> Int64:
     """int64[N]: length of the shortest path from ``source`` to each node, ``FAR`` if there is none."""
-    order = np.argsort(heads, kind="stable")
-    tails, heads, costs = tails[order], heads[order], costs[order]
-    starts = np.flatnonzero(np.r_[True, heads[1:] != heads[:-1]][: len(heads)])
-    reached = heads[starts]
     length = np.full(nodes, FAR)
     length[source] = 0
-    for _ in range(_MOST_SWEEPS if len(starts) else 0):
-        through = np.minimum.reduceat(length[tails] + costs, starts)
-        better = through < length[reached]
-        if not better.any():
-            break
-        length[reached] = np.where(better, through, length[reached])
+    shorten(length, [ArcBlock.sorted_by_end(heads, tails, costs, nodes)], _MOST_SWEEPS)
     return np.where(length > FAR // 2, FAR, length)
