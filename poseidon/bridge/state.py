@@ -17,6 +17,8 @@ from poseidon.bridge.watched_pods import Pods
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.custom_records import CustomResource
 from poseidon.disruption_budgets.records import budget_resource
+from poseidon.kube.api import kinds
+from poseidon.kube.api.kinds import WatchedKind
 from poseidon.kube.api.metadata import KubeStruct
 from poseidon.kube.api.resource import Change
 from poseidon.kube.quarantine import Quarantine
@@ -24,6 +26,7 @@ from poseidon.kube.write.binder import BindOutcome
 from poseidon.lifecycle.actions import Action
 from poseidon.lifecycle.phases import Phase, PodRecord, Stories
 from poseidon.numa.node_topology import RECORD_KIND, node_topology_resource
+from poseidon.pod_groups.kinds import GROUP_KINDS
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 T = TypeVar("T", bound=KubeStruct)
@@ -57,6 +60,7 @@ class BridgeState(Stores):
             configuration = BridgeConfiguration()
         if quarantine is None:
             quarantine = Quarantine()
+        self._services_matter = configuration.pod_topology_spread.enabled
         super().__init__(configuration, needs, clock, wall, quarantine, stories or Stories(clock))
         self.custom_resources = self._custom_resources()
         """What is to be followed for ``custom_records``: what some overlay reads."""
@@ -82,6 +86,24 @@ class BridgeState(Stores):
         self.refusal = self.placements.refusal
         self.eviction_ended = self.placements.eviction_ended
         self.claim_refused = self.storage.refused
+        self.takers: dict[WatchedKind, Callable[[Sequence[Change[Any]]], None]] = {
+            kinds.NODE: self.nodes_changed,
+            kinds.PRIORITY_CLASS: self.priority_classes_changed,
+            kinds.NAMESPACE: self.namespaces_changed,
+            kinds.SERVICE: self.services_changed,
+            kinds.STORAGE_CLASS: self.storage_classes_changed,
+            kinds.CSI_NODE: self.csi_nodes_changed,
+            kinds.CSI_DRIVER: self.csi_drivers_changed,
+            kinds.STORAGE_CAPACITY: self.storage_capacities_changed,
+            kinds.VOLUME_ATTACHMENT: self.volume_attachments_changed,
+            kinds.VOLUME: self.volumes_changed,
+            kinds.CLAIM: self.claims_changed,
+            kinds.DAEMON_SET: self.daemon_sets_changed,
+            **{each.kind: self.gangs.taker(each.name) for each in GROUP_KINDS},
+            kinds.GROUP_MAP: self.gangs.group_maps_changed,
+            kinds.POD: self.pods_changed,
+        }
+        """What takes the objects of each kind that is known before pods are, and pods."""
 
     def _stored(self, take: Callable[[Sequence[Change[T]]], None]) -> Callable[[Sequence[Change[T]]], None]:
         """Return what takes changes that may concern the pods that use claims."""
@@ -99,12 +121,13 @@ class BridgeState(Stores):
             return (budgets,)
         return budgets, node_topology_resource(self.tasks.on_node, self.classes)
 
-    # --- how things stand ----------------------------------------------------------------------------------
+    def follows(self, kind: WatchedKind) -> bool:
+        """Whether it makes a difference which objects of a kind in ``takers`` exist."""
+        if kind is kinds.SERVICE:  # pods that only services keep apart would be told twice
+            return self._services_matter
+        return kind is not kinds.DAEMON_SET or self.classes.visibility.daemons
 
-    @property
-    def wants_daemon_sets(self) -> bool:
-        """Whether it makes a difference which DaemonSets exist."""
-        return self.classes.visibility.daemons
+    # --- how things stand ----------------------------------------------------------------------------------
 
     def pending_count(self) -> int:
         """How many pods wait for a node. Looks at every record; may be called from another thread."""

@@ -11,13 +11,11 @@ from prometheus_client import CollectorRegistry
 from poseidon.app_network.controller import NetworkController
 from poseidon.bridge.options import BridgeOptions
 from poseidon.bridge.state import BridgeState
-from poseidon.kube.api import collections
+from poseidon.kube.api import collections, kinds
 from poseidon.kube.api.resource import Change, Resource
 from poseidon.kube.environment import Environment
 from poseidon.kube.watch.reflector import Reflector
 from poseidon.metrics_sources.all_sources import Utilisation
-from poseidon.pod_groups.kinds import GROUP_KINDS
-from poseidon.pod_groups.membership import NATIVE_POD_GROUP
 
 
 class Watching:
@@ -42,45 +40,20 @@ class Watching:
         self._changed = changed
         self._network = network
         gangs = state.gangs
-        self._nodes = self._follow(collections.NODES, state.nodes_changed)
-        self._pods = self._follow(collections.PODS, state.pods_changed)
-        native = self.native_pod_groups = self._follow(
-            collections.NATIVE_POD_GROUPS, gangs.taker(NATIVE_POD_GROUP)
-        )
-        followed: list[tuple[Resource[Any], Callable[[Sequence[Change[Any]]], None]]] = [
-            # A pod's priority may depend on them, and is settled when the pod is first seen.
-            (collections.PRIORITY_CLASSES, state.priority_classes_changed),
-            # Rules between pods may refer to namespaces by label: no round before these are known.
-            (collections.NAMESPACES, state.namespaces_changed),
-            # A claim that is not known yet would count as one that does not exist.
-            (collections.STORAGE_CLASSES, state.storage_classes_changed),
-            (collections.CSI_NODES, state.csi_nodes_changed),
-            (collections.CSI_DRIVERS, state.csi_drivers_changed),
-            (collections.STORAGE_CAPACITIES, state.storage_capacities_changed),
-            (collections.VOLUME_ATTACHMENTS, state.volume_attachments_changed),
-            (collections.VOLUMES, state.volumes_changed),
-            (collections.CLAIMS, state.claims_changed),
-            # Nor should a pod be told that its group does not exist before all groups are known.
-            *(
-                (kind.resource, gangs.taker(kind.name))
-                for kind in GROUP_KINDS
-                if kind.name != NATIVE_POD_GROUP
-            ),
-            (collections.GROUP_MAPS, gangs.group_maps_changed),
-        ]
-        # Pods that only services keep apart would be told twice.
-        if options.configuration.pod_topology_spread.enabled:
-            followed.append((collections.SERVICES, state.services_changed))
-        # An owner that is not known yet would count as one that does not exist.
-        if state.wants_daemon_sets:
-            followed.append((collections.DAEMON_SETS, state.daemon_sets_changed))
+        followed = {
+            kind: self._follow(kind.resource, state.takers[kind])
+            for kind in (*kinds.BEFORE_PODS, kinds.POD)
+            if state.follows(kind)
+        }
+        self._nodes, self._pods = followed.pop(kinds.NODE), followed.pop(kinds.POD)
+        self.native_pod_groups = followed[kinds.NATIVE_POD_GROUP]
+        self._before_pods = [*followed.values()]
         if gangs.topology.tree_is_read:
             maps = collections.tree_maps(gangs.topology.trees.namespace)
-            followed.append((maps, gangs.topology.tree_maps_changed))
-        self._before_pods = [native, *(self._follow(*each) for each in followed)]
+            self._before_pods.append(self._follow(maps, gangs.topology.tree_maps_changed))
         self._scaled = {
-            kind: (asyncio.Event(), self._follow(resource, gangs.taker(kind)))
-            for kind, resource in collections.SCALED_OWNERS.items()
+            kind.name: (asyncio.Event(), self._follow(kind.resource, gangs.taker(kind.name)))
+            for kind in kinds.OWNERS
         }
         self._custom = [
             self._follow(resource, state.custom_records.taker(custom, version))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from poseidon.configuration.document import BridgeConfiguration
+from poseidon.kube.api.kinds import FOLLOWED
 
 _FOLLOW = ("list", "watch")
 
@@ -28,36 +29,27 @@ def _rights(group: str, resources: str, *verbs: str) -> frozenset[Right]:
     return frozenset(Right(group, resource, verb) for resource in resources.split() for verb in verbs)
 
 
+def _to_follow(role: str) -> frozenset[Right]:
+    """Return what it takes to follow the kinds that the role of a folder is for."""
+    return frozenset(
+        Right(kind.group, kind.plural, verb) for kind in FOLLOWED if kind.role == role for verb in kind.verbs
+    )
+
+
 BASE = frozenset().union(
-    _rights("", "namespaces nodes pods services", *_FOLLOW),
-    _rights("scheduling.k8s.io", "priorityclasses workloads podgroups", *_FOLLOW),
-    _rights("scheduling.x-k8s.io", "podgroups", *_FOLLOW),
-    _rights("scheduling.sigs.k8s.io", "podgroups", *_FOLLOW),
-    _rights("scheduling.volcano.sh", "podgroups", *_FOLLOW),
+    _to_follow(""),
+    _rights("metrics.k8s.io", "nodes pods", "list"),
     _rights("scheduling.k8s.io", "podgroups/status", "patch"),
     _rights("scheduling.x-k8s.io", "podgroups/status", "patch"),
-    _rights("policy", "poddisruptionbudgets", *_FOLLOW),
-    _rights("apps", "daemonsets replicasets statefulsets", *_FOLLOW),
-    _rights("batch", "jobs", *_FOLLOW),
-    _rights("slo.koordinator.sh", "nodemetrics", *_FOLLOW),
-    _rights("metrics.k8s.io", "nodes pods", "list"),
-    _rights(
-        "storage.k8s.io",
-        "storageclasses csinodes csidrivers csistoragecapacities volumeattachments",
-        *_FOLLOW,
-    ),
-    _rights("", "persistentvolumeclaims persistentvolumes", *_FOLLOW, "patch"),
-    _rights("topology.node.k8s.io", "noderesourcetopologies", *_FOLLOW),
     _rights("", "pods/binding", "create"),
     _rights("", "pods/status", "patch"),
     _rights("", "events", "create", "patch"),
 )
 PREEMPTION = _rights("", "pods/eviction", "create") | _rights("", "pods", "delete")
 RECOVERY = _rights("", "pods", "get", "create") | _rights("", "pods/eviction", "create")
-TOPOLOGY = _rights("", "configmaps", *_FOLLOW, "patch") | _rights("", "pods", "patch")
+TOPOLOGY = _to_follow("topology") | _rights("", "pods", "patch")
 NETWORK = frozenset().union(
-    _rights("appgroup.diktyo.x-k8s.io", "appgroups", "get", *_FOLLOW, "patch"),
-    _rights("networktopology.diktyo.x-k8s.io", "networktopologies", "get", *_FOLLOW, "patch"),
+    _to_follow("network"),
     _rights("appgroup.diktyo.x-k8s.io", "appgroups/status", "patch"),
     _rights("networktopology.diktyo.x-k8s.io", "networktopologies/status", "patch"),
     _rights("", "configmaps", *_FOLLOW),

@@ -19,8 +19,8 @@ import msgspec
 
 import poseidon
 from poseidon.doctor.findings import Finding
-from poseidon.kube.api import collections
 from poseidon.kube.api.decoding import MalformedObjectError, decode_page
+from poseidon.kube.api.kinds import FOLLOWED
 from poseidon.kube.api.metadata import KubeStruct, ObjectMeta
 from poseidon.kube.api.resource import Resource
 from poseidon.kube.client.errors import ApiError, KubeError
@@ -28,36 +28,12 @@ from poseidon.kube.client.transport import Transport
 from poseidon.live.kept import keep
 from poseidon.live.solver import NoAnswerError, state_of
 from poseidon.manifests.documents import HELD_LIST
-from poseidon.metrics_sources.koordinator import NODE_METRICS
 from protos.conventions.logs import one_line
 from protos.conventions.secrets import redact_credentials, redact_urls
 from protos.conventions.tls import TlsError, TlsFiles
 
-COLLECTIONS: tuple[Resource[Any], ...] = (
-    collections.NODES,
-    collections.NAMESPACES,
-    collections.PRIORITY_CLASSES,
-    collections.SERVICES,
-    collections.STORAGE_CLASSES,
-    collections.CSI_NODES,
-    collections.CSI_DRIVERS,
-    collections.STORAGE_CAPACITIES,
-    collections.VOLUME_ATTACHMENTS,
-    collections.VOLUMES,
-    collections.CLAIMS,
-    collections.BUDGETS,
-    collections.POD_GROUPS,
-    collections.WORKLOADS,
-    collections.NATIVE_POD_GROUPS,
-    collections.SIGS_POD_GROUPS,
-    collections.VOLCANO_POD_GROUPS,
-    collections.GROUP_MAPS,
-    collections.APP_GROUPS,
-    collections.NETWORK_TOPOLOGIES,
-    collections.NODE_TOPOLOGIES,
-    NODE_METRICS,
-    collections.PODS,
-)
+COLLECTIONS = tuple(kind.resource for kind in FOLLOWED if kind.bundled)
+"""What a cluster holds that placement looks at."""
 
 _PAGE = 500
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from poseidon.kube.api.kinds import CLUSTER_SCOPED
 from poseidon.manifests.documents import Document
-from poseidon.manifests.inventory import CLUSTER_SCOPED, identity, is_read
+from poseidon.manifests.inventory import identity, is_read
 from poseidon.manifests.workloads.table import FAMILIES
 
 _Name = tuple[str, str, str, str]

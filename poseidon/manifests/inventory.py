@@ -8,81 +8,21 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
 from poseidon.kube.api.decoding import MalformedObjectError, convert_object
+from poseidon.kube.api.kinds import BY_NAME, CLUSTER_SCOPED, KINDS, POD, ObjectKind
 from poseidon.kube.api.metadata import KubeStruct, ObjectMeta
-from poseidon.kube.api.metrics import NodeMetric, NodeMetrics, PodMetrics
 from poseidon.kube.api.namespaces import LimitRange, ResourceQuota
-from poseidon.kube.api.node_topology import NodeResourceTopology
 from poseidon.kube.api.nodes import Namespace, Node, PriorityClass, RuntimeClass, Service
 from poseidon.kube.api.pod_groups import (
     DisruptionBudget,
-    NativePodGroup,
-    PodGroup,
-    SigsPodGroup,
-    VolcanoPodGroup,
 )
-from poseidon.kube.api.pod_groups import Workload as WorkloadGroups
 from poseidon.kube.api.pods import Pod
-from poseidon.kube.api.storage import (
-    CsiDriver,
-    CsiNode,
-    CsiStorageCapacity,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    StorageClass,
-    VolumeAttachment,
-)
 from poseidon.kube.api.workloads import CronJob, DaemonSet, Job, ReplicaWorkload
 from poseidon.kube.parsing.defects import Defect
 from poseidon.kube.quarantine import Quarantine
 from poseidon.manifests.documents import Document
 from poseidon.manifests.left_out import unread
 from poseidon.manifests.validation import STORAGE_KINDS, Validator
-
-_KINDS: dict[tuple[str, str], type[KubeStruct]] = {
-    ("", "LimitRange"): LimitRange,
-    ("", "Namespace"): Namespace,
-    ("", "Node"): Node,
-    ("", "PersistentVolume"): PersistentVolume,
-    ("", "PersistentVolumeClaim"): PersistentVolumeClaim,
-    ("", "Pod"): Pod,
-    ("", "ReplicationController"): ReplicaWorkload,
-    ("", "ResourceQuota"): ResourceQuota,
-    ("", "Service"): Service,
-    ("apps", "ReplicaSet"): ReplicaWorkload,
-    ("apps", "Deployment"): ReplicaWorkload,
-    ("apps", "StatefulSet"): ReplicaWorkload,
-    ("apps", "DaemonSet"): DaemonSet,
-    ("batch", "CronJob"): CronJob,
-    ("batch", "Job"): Job,
-    ("node.k8s.io", "RuntimeClass"): RuntimeClass,
-    ("policy", "PodDisruptionBudget"): DisruptionBudget,
-    ("scheduling.k8s.io", "PriorityClass"): PriorityClass,
-    ("storage.k8s.io", "CSIDriver"): CsiDriver,
-    ("storage.k8s.io", "CSINode"): CsiNode,
-    ("storage.k8s.io", "CSIStorageCapacity"): CsiStorageCapacity,
-    ("storage.k8s.io", "StorageClass"): StorageClass,
-    ("storage.k8s.io", "VolumeAttachment"): VolumeAttachment,
-}
-_MODEL_KINDS: dict[tuple[str, str], type[KubeStruct]] = {
-    ("", "ConfigMap"): ConfigMap,
-    ("appgroup.diktyo.x-k8s.io", "AppGroup"): AppGroup,
-    ("metrics.k8s.io", "NodeMetrics"): NodeMetrics,
-    ("metrics.k8s.io", "PodMetrics"): PodMetrics,
-    ("networktopology.diktyo.x-k8s.io", "NetworkTopology"): NetworkTopology,
-    ("scheduling.k8s.io", "PodGroup"): NativePodGroup,
-    ("scheduling.k8s.io", "Workload"): WorkloadGroups,
-    ("scheduling.sigs.k8s.io", "PodGroup"): SigsPodGroup,
-    ("scheduling.volcano.sh", "PodGroup"): VolcanoPodGroup,
-    ("scheduling.x-k8s.io", "PodGroup"): PodGroup,
-    ("slo.koordinator.sh", "NodeMetric"): NodeMetric,
-    ("topology.node.k8s.io", "NodeResourceTopology"): NodeResourceTopology,
-}
-"""Objects that only models look at, and those of groups of pods.
-
-One that makes no sense is left out with a warning, and the rest goes on.
-"""
 
 _LISTS: dict[type[KubeStruct], str] = {
     Node: "nodes",
@@ -96,23 +36,9 @@ _LISTS: dict[type[KubeStruct], str] = {
     LimitRange: "limit_ranges",
     ResourceQuota: "quotas",
     **dict.fromkeys(STORAGE_KINDS, "storage"),
-    **dict.fromkeys(_MODEL_KINDS.values(), "for_models"),
+    **{kind.struct: "for_models" for kind in KINDS if kind.left_out},
 }
 """Where objects are kept, see ``Inventory``; others are workloads."""
-
-CLUSTER_SCOPED = (
-    "CSIDriver",
-    "CSINode",
-    "Namespace",
-    "Node",
-    "NodeMetric",
-    "NodeMetrics",
-    "NodeResourceTopology",
-    "PersistentVolume",
-    "PriorityClass",
-    "RuntimeClass",
-    "StorageClass",
-)
 
 Workload = ReplicaWorkload | DaemonSet | Job
 
@@ -153,18 +79,17 @@ def take_inventory(documents: Iterable[Document], defects: list[str], warnings: 
     others: list[Document] = []
     templates: list[Document] = []
     for document in documents:
-        group_kind = (document.api_version.rpartition("/")[0], document.kind)
-        kind = _MODEL_KINDS.get(group_kind) or _KINDS.get(group_kind)
+        kind = BY_NAME.get((document.api_version.rpartition("/")[0], document.kind))
         if kind is None:
             others.append(document)
             continue
-        found, problem = _converted(document, kind)
-        if document.held or group_kind in _MODEL_KINDS:
+        found, problem = _converted(document, kind.struct)
+        if document.held or kind.left_out:
             if found is not None and not found.metadata.name:
                 found, problem = None, "metadata.name: missing"
             if problem:
                 warnings.append(f"{identity(document)}: {problem}; the object is left out")
-            elif found is not None and group_kind in _KINDS:
+            elif found is not None and not kind.left_out:
                 with quarantine.attempt(document.kind, identity(document)) as attempt:
                     warnings.extend(_what_is_odd(document, found, [*validator.defects(found)]))
                 found = None if attempt.failed else found
@@ -180,7 +105,7 @@ def take_inventory(documents: Iterable[Document], defects: list[str], warnings: 
                 defects.extend(f"{identity(document)}: {fault}" for fault in faults)
             found = None if faults else found
         if found is not None:
-            _file(inventory, document.kind, found)
+            _file(inventory, kind, found)
     warnings.extend(unread(others, templates))
     warnings.extend(f"{name}: cannot be dealt with, and is left out: {why}" for _, name, why in quarantine)
     return inventory
@@ -211,22 +136,22 @@ def _converted(document: Document, kind: type[KubeStruct]) -> tuple[Any, str]:
         return None, "nested too deeply"
 
 
-def _file(inventory: Inventory, kind: str, found: Any) -> None:
-    namespace, name = _namespace_of(kind, found.metadata), found.metadata.name
+def _file(inventory: Inventory, kind: ObjectKind, found: Any) -> None:
+    namespace, name = _namespace_of(kind.name, found.metadata), found.metadata.name
     struct = type(found)
     uid = found.metadata.uid
-    if struct is Pod or struct in _MODEL_KINDS.values():
+    if kind is POD or kind.left_out:
         uid = f"{namespace}/{name}"
     found = replace(found, metadata=replace(found.metadata, namespace=namespace, uid=uid))
     if struct in _LISTS:
         getattr(inventory, _LISTS[struct]).append(found)
     else:
-        inventory.workloads.append((kind, found))
+        inventory.workloads.append((kind.name, found))
 
 
 def is_read(group: str, kind: str) -> bool:
     """Whether objects of a kind are read here."""
-    return (group, kind) in _KINDS or (group, kind) in _MODEL_KINDS
+    return (group, kind) in BY_NAME
 
 
 def identity(document: Document) -> str:

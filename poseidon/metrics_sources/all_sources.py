@@ -9,11 +9,12 @@ from contextlib import AsyncExitStack
 
 from prometheus_client import CollectorRegistry
 
+from poseidon.kube.api.collections import NODE_METRICS
 from poseidon.kube.client.transport import Transport
 from poseidon.kube.environment import Environment
 from poseidon.kube.watch.reflector import Reflector
 from poseidon.metrics_sources.intake import ClusterView, Intake, SourceMetrics
-from poseidon.metrics_sources.koordinator import NODE_METRICS, NodeMetricTaker
+from poseidon.metrics_sources.koordinator import NodeMetricTaker
 from poseidon.metrics_sources.metrics_server import MetricsServerSource
 from poseidon.metrics_sources.options import UtilisationOptions
 from poseidon.metrics_sources.polling import Poller

@@ -7,12 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from poseidon.custom_records import NameIndex
 from poseidon.kube.api.metadata import seconds
 from poseidon.kube.api.metrics import AggregatedUsage, NodeMetric, PodMetricInfo
-from poseidon.kube.api.resource import Change, Resource
+from poseidon.kube.api.resource import Change
 from poseidon.metrics_sources.amounts import amounts_in_use, go_duration
 from poseidon.metrics_sources.intake import Fault, Intake
 from poseidon.metrics_sources.readings import PERCENTILES, NodeReading, PodReading, Window
-
-NODE_METRICS = Resource("nodemetrics", "/apis/slo.koordinator.sh/v1alpha1/nodemetrics", NodeMetric)
 
 DEFAULT_INTERVAL = 60.0
 """Seconds between reports where a NodeMetric does not say."""

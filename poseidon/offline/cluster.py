@@ -14,6 +14,7 @@ from poseidon.bridge.watched_pods import ANY_SCHEDULER
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.embedding import EmbeddedScheduler
 from poseidon.group_trees.spec.trees import trees_are_read
+from poseidon.kube.api import kinds
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.resource import Change
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
@@ -196,7 +197,7 @@ def _warnings(manifests: Manifests, state: BridgeState, left_out: Iterator[str])
     yield from missing_groups(state.gangs.groups)
     for name, defects in state.custom_records.complaints(RECORD_KIND).items():
         yield from (f"{RECORD_KIND} {name}: {defect}" for defect in defects)
-    if state.wants_daemon_sets and manifests.daemon_sets:
+    if state.follows(kinds.DAEMON_SET) and manifests.daemon_sets:
         yield from missing_daemon_sets(manifests.pods, manifests.daemon_sets)
     for kind, name, reason in state.quarantine:
         yield f"{kind} {name}: cannot be dealt with, and is left aside: {reason}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -10,25 +10,17 @@ from msgspec.structs import replace
 
 from poseidon.bridge.state import BridgeState
 from poseidon.disruption_budgets.records import BUDGET_RECORD
+from poseidon.kube.api import kinds
 from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
+from poseidon.kube.api.kinds import WatchedKind
 from poseidon.kube.api.metadata import KubeStruct, ObjectMeta
 from poseidon.kube.api.node_topology import NodeResourceTopology
 from poseidon.kube.api.nodes import Namespace
 from poseidon.kube.api.pod_groups import ScaledOwner
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.resource import Change
-from poseidon.kube.api.storage import (
-    CsiDriver,
-    CsiNode,
-    CsiStorageCapacity,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    StorageClass,
-    VolumeAttachment,
-)
 from poseidon.manifests.loader import Manifests
 from poseidon.numa.node_topology import RECORD_KIND
-from poseidon.pod_groups.kinds import GROUP_KINDS
 from poseidon.pods.daemon_sets import claimed
 from poseidon.pods.tasks import qualified_name
 
@@ -41,20 +33,15 @@ def feed(manifests: Manifests, state: BridgeState, pods: Iterable[Pod], *, trees
     ``trees``: some model looks at the cluster's tree. What cannot be dealt with is set aside by itself.
     """
     tell = state.quarantine.deliver
-    tell("nodes", state.nodes_changed, _changes(manifests.nodes))
-    tell("priority classes", state.priority_classes_changed, _changes(manifests.priority_classes))
-    tell("namespaces", state.namespaces_changed, _changes(_namespaces(manifests)))
-    tell("services", state.services_changed, _changes(manifests.services))
-    tell("storage classes", state.storage_classes_changed, _of(manifests.storage, StorageClass))
-    tell("CSI nodes", state.csi_nodes_changed, _of(manifests.storage, CsiNode))
-    tell("CSI drivers", state.csi_drivers_changed, _of(manifests.storage, CsiDriver))
-    tell("storage capacities", state.storage_capacities_changed, _of(manifests.storage, CsiStorageCapacity))
-    tell("volume attachments", state.volume_attachments_changed, _of(manifests.storage, VolumeAttachment))
-    tell("volumes", state.volumes_changed, _of(manifests.storage, PersistentVolume))
-    tell("claims", state.claims_changed, _of(manifests.storage, PersistentVolumeClaim))
-    if state.wants_daemon_sets:
-        tell("daemon sets", state.daemon_sets_changed, _changes(_daemon_sets(manifests)))
-    _feed_groups(manifests, state, trees=trees)
+    for kind in kinds.BEFORE_PODS:
+        if state.follows(kind):
+            prefix = kind.group if kind in kinds.GROUPS else ""
+            tell(kind.plural, state.takers[kind], _changes(_objects(manifests, kind), prefix))
+    for name, owner in manifests.owners:
+        take: Callable[[Sequence[Change[Any]]], None] = state.gangs.taker(name)
+        tell(name, take, _changes([owner], name))
+    if trees:
+        tell("tree maps", state.gangs.topology.tree_maps_changed, _of(manifests.for_models, ConfigMap))
     tell("pods", state.pods_changed, [Change(each.metadata.uid, each) for each in pods])
     _feed_applications(manifests.for_models, state)
     for custom in state.custom_resources:
@@ -80,19 +67,18 @@ def as_pending(pod: Pod) -> Pod:
     return replace(pod, metadata=replace(pod.metadata, deletion_timestamp=None), spec=spec)
 
 
-def _feed_groups(manifests: Manifests, state: BridgeState, *, trees: bool) -> None:
-    """Tell of what describes groups, and of the sizes of workloads."""
-    tell = state.quarantine.deliver
-    for each in GROUP_KINDS:
-        found = [one for one in manifests.for_models if isinstance(one, each.struct)]
-        tell(each.name, state.gangs.taker(each.name), _changes(found, each.name))
-    for kind, owner in manifests.owners:
-        take: Callable[[Sequence[Change[Any]]], None] = state.gangs.taker(kind)
-        tell(kind, take, _changes([owner], kind))
-    maps = _of(manifests.for_models, ConfigMap)
-    tell("group maps", state.gangs.group_maps_changed, maps)
-    if trees:
-        tell("tree maps", state.gangs.topology.tree_maps_changed, maps)
+def _objects(manifests: Manifests, kind: WatchedKind) -> Sequence[KubeStruct]:
+    """Return the objects of a kind that is known before pods are."""
+    listed: Mapping[WatchedKind, Sequence[KubeStruct]] = {
+        kinds.NODE: manifests.nodes,
+        kinds.PRIORITY_CLASS: manifests.priority_classes,
+        kinds.NAMESPACE: _namespaces(manifests),
+        kinds.SERVICE: manifests.services,
+        kinds.DAEMON_SET: _daemon_sets(manifests),
+    }
+    if kind in listed:
+        return listed[kind]
+    return [each for each in (*manifests.storage, *manifests.for_models) if isinstance(each, kind.struct)]
 
 
 def _feed_applications(objects: Sequence[KubeStruct], state: BridgeState) -> None:

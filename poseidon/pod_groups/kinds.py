@@ -1,12 +1,11 @@
-"""The kinds of objects that say which pods go together: their structs, and where they are in the API."""
+"""The kinds of objects that say which pods go together, as gangs call them."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from poseidon.kube.api import collections
-from poseidon.kube.api.pod_groups import NativePodGroup, PodGroup, SigsPodGroup, VolcanoPodGroup, Workload
-from poseidon.kube.api.resource import Resource
+from poseidon.kube.api import kinds
+from poseidon.kube.api.kinds import WatchedKind
 from poseidon.pod_groups.membership import (
     NATIVE_POD_GROUP,
     POD_GROUP,
@@ -20,28 +19,29 @@ class GroupKind(NamedTuple):
     """``name``: as `ObjectKey` has it; ``version``: the API version under which events name an object of it."""
 
     name: str
-    struct: type[Any]
-    resource: Resource[Any]
+    kind: WatchedKind
     version: str
+
+    @property
+    def struct(self) -> type[Any]:
+        """What objects of it decode to."""
+        return self.kind.struct
 
     @property
     def object_kind(self) -> str:
         """The kind that objects of it state."""
-        return self.name.partition(" ")[0]
+        return self.kind.name
 
     @property
     def title(self) -> str:
         """What `kubectl get` takes."""
-        plural = self.resource.path.rpartition("/")[2]
-        return f"{plural}.{self.version.partition('/')[0]}"
+        return f"{self.kind.plural}.{self.kind.group}"
 
 
 GROUP_KINDS = (
-    GroupKind(POD_GROUP, PodGroup, collections.POD_GROUPS, "scheduling.x-k8s.io/v1alpha1"),
-    GroupKind(WORKLOAD, Workload, collections.WORKLOADS, "scheduling.k8s.io/v1alpha1"),
-    GroupKind(NATIVE_POD_GROUP, NativePodGroup, collections.NATIVE_POD_GROUPS, "scheduling.k8s.io/v1beta1"),
-    GroupKind(SIGS_POD_GROUP, SigsPodGroup, collections.SIGS_POD_GROUPS, "scheduling.sigs.k8s.io/v1alpha1"),
-    GroupKind(
-        VOLCANO_POD_GROUP, VolcanoPodGroup, collections.VOLCANO_POD_GROUPS, "scheduling.volcano.sh/v1beta1"
-    ),
+    GroupKind(POD_GROUP, kinds.POD_GROUP, "scheduling.x-k8s.io/v1alpha1"),
+    GroupKind(WORKLOAD, kinds.WORKLOAD, "scheduling.k8s.io/v1alpha1"),
+    GroupKind(NATIVE_POD_GROUP, kinds.NATIVE_POD_GROUP, "scheduling.k8s.io/v1beta1"),
+    GroupKind(SIGS_POD_GROUP, kinds.SIGS_POD_GROUP, "scheduling.sigs.k8s.io/v1alpha1"),
+    GroupKind(VOLCANO_POD_GROUP, kinds.VOLCANO_POD_GROUP, "scheduling.volcano.sh/v1beta1"),
 )

@@ -18,8 +18,8 @@ from firmament.configuration.document import RoundSection, SchedulerConfiguratio
 from firmament.core.reasons import TOO_FEW_PLACES, Reason, lack_of
 from firmament.server.metrics import Metrics
 from poseidon.bridge.metrics import BridgeMetrics, QueueDepths
+from poseidon.kube.api.kinds import KINDS
 from poseidon.kube.client.metrics import KubeMetrics
-from poseidon.manifests.inventory import _KINDS, _MODEL_KINDS
 from poseidon.metrics_sources.intake import SourceMetrics
 from poseidon.offline.plan import NO_NODES
 from poseidon.pods.tasks import GATED_REASON
@@ -152,7 +152,7 @@ def test_examples_are_listed_in_order():
 def test_every_kind_of_manifest_that_is_read_is_named():
     named = section(CONFIGURATION, "`poseidon plan` and `poseidon explain`").split()
     words = {word.strip(",.;()") for word in named}
-    assert {kind for _, kind in (*_KINDS, *_MODEL_KINDS)} - {"ConfigMap"} <= words
+    assert {kind.name for kind in KINDS} - {"ConfigMap"} <= words
     assert "ConfigMaps" in words
 
 
@@ -169,13 +169,17 @@ def resource(kind: str) -> str:
 def test_dumping_a_cluster_gets_every_kind_that_is_read(page: str):
     """All that every cluster serves stands in the command; custom resources, which may be absent, beside it."""
     [listed] = set(re.findall(r"kubectl get (nodes,\S+)", text(page)))
-    assert set(listed.split(",")) == {resource(kind) for _, kind in _KINDS} - {"cronjobs"} | {"services"}
+    assert set(listed.split(",")) == {resource(kind.name) for kind in KINDS if not kind.left_out} - {
+        "cronjobs"
+    } | {"services"}
 
 
 def test_dumping_what_some_clusters_have():
     table = section(TROUBLESHOOTING, "A pod stays pending")
-    for group, kind in _MODEL_KINDS:
-        assert (f"{resource(kind)}.{group}" if group else resource(kind)) in table, kind
+    for kind in KINDS:
+        if kind.left_out:
+            name = resource(kind.name)
+            assert (f"{name}.{kind.group}" if kind.group else name) in table, kind
 
 
 def test_every_right_is_listed():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
+from poseidon.kube.api.metrics import NodeMetric
 from poseidon.kube.api.node_topology import NodeResourceTopology
 from poseidon.kube.api.nodes import Namespace, Node, PriorityClass, Service
 from poseidon.kube.api.pod_groups import (
@@ -88,6 +89,9 @@ APP_GROUPS = Resource("appgroups", f"/apis/{APP_GROUP_VERSION}/appgroups", AppGr
 NETWORK_TOPOLOGIES = Resource(
     "networktopologies", f"/apis/{TOPOLOGY_VERSION}/networktopologies", NetworkTopology
 )
+
+NODE_METRICS = Resource("nodemetrics", "/apis/slo.koordinator.sh/v1alpha1/nodemetrics", NodeMetric)
+"""Koordinator's, where it runs."""
 
 CONFIG_MAPS = Resource("configmaps", "/api/v1/configmaps", ConfigMap)
 """All of them; only single ones are ever followed, see ``config_map``, and those with a label."""

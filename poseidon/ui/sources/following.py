@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from poseidon.kube.api import collections
 from poseidon.kube.watch.reflector import Reflector
-from poseidon.metrics_sources.koordinator import NODE_METRICS
 from poseidon.pod_groups.kinds import GROUP_KINDS
 
 if TYPE_CHECKING:
@@ -35,10 +34,14 @@ def followers(environment: Environment, known: Known, measured: MeasuredUse) -> 
         (collections.NODES, nodes_changed),
         (collections.PODS, store.pods_changed),
         (collections.NODE_TOPOLOGIES, zones_taker(known)),
-        (NODE_METRICS, measured.node_metrics_changed),
+        (collections.NODE_METRICS, measured.node_metrics_changed),
     ]
     of_groups: list[tuple[Resource[Any], _Take]] = [
-        *((kind.resource, partial(groups.groups_changed, kind.name)) for kind in GROUP_KINDS),
+        *(
+            (each.kind.resource, partial(groups.groups_changed, each.name))
+            for each in GROUP_KINDS
+            if each.kind.resource
+        ),
         (collections.GROUP_MAPS, groups.maps_changed),
         (collections.tree_maps(groups.trees.namespace), groups.tree_maps_changed),
         (collections.APP_GROUPS, groups.app_groups_changed),

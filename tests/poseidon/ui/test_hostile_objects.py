@@ -11,12 +11,12 @@ import msgspec
 
 from poseidon.explanations import Verdict
 from poseidon.kube.api import collections
+from poseidon.kube.api.collections import NODE_METRICS
 from poseidon.kube.api.decoding import MalformedObjectError, decode_object
 from poseidon.kube.api.nodes import Node
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.resource import Change
 from poseidon.kube.quarantine import Quarantine
-from poseidon.metrics_sources.koordinator import NODE_METRICS
 from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
 from poseidon.ui.cluster.records import BOUND
 from poseidon.ui.sources.following import zones_taker

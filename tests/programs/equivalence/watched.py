@@ -14,6 +14,8 @@ from poseidon import embedding
 from poseidon.bridge.state import BridgeState
 from poseidon.group_trees.spec.trees import TreeArguments, trees_are_read
 from poseidon.kube.api import collections as feeds
+from poseidon.kube.api import kinds
+from poseidon.kube.api.collections import NODE_METRICS
 from poseidon.kube.api.resource import Resource
 from poseidon.kube.api.storage import SELECTED_NODE
 from poseidon.kube.client.metrics import KubeMetrics
@@ -24,7 +26,7 @@ from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
 from poseidon.kube.write.claim_writer import GiveVolume, SelectNode
 from poseidon.lifecycle.actions import AnnounceUnschedulable, Bind, Evict
 from poseidon.metrics_sources.intake import Intake, SourceMetrics
-from poseidon.metrics_sources.koordinator import NODE_METRICS, NodeMetricTaker
+from poseidon.metrics_sources.koordinator import NodeMetricTaker
 from poseidon.metrics_sources.metrics_server import MetricsServerSource
 from poseidon.metrics_sources.options import MetricsServerOptions
 from poseidon.metrics_sources.samples import METRICS_SERVER, NODE_METRIC
@@ -85,8 +87,8 @@ class WatchedCluster:
             (feeds.VOLUME_ATTACHMENTS, state.volume_attachments_changed),
             (feeds.VOLUMES, state.volumes_changed),
             (feeds.CLAIMS, state.claims_changed),
-            *([(feeds.DAEMON_SETS, state.daemon_sets_changed)] if state.wants_daemon_sets else ()),
-            *((kind.resource, state.gangs.taker(kind.name)) for kind in GROUP_KINDS),
+            *([(feeds.DAEMON_SETS, state.daemon_sets_changed)] if state.follows(kinds.DAEMON_SET) else ()),
+            *((each.kind.resource, state.gangs.taker(each.name)) for each in GROUP_KINDS),
             (feeds.GROUP_MAPS, state.gangs.group_maps_changed),
         ]
         if self._trees is not None:

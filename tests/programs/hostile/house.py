@@ -21,7 +21,7 @@ from poseidon import embedding
 from poseidon.app_network.object_writer import _body
 from poseidon.bridge.state import BridgeState
 from poseidon.kube.api import collections as feeds
-from poseidon.kube.api.collections import APP_GROUPS, GROUP_MAPS, NETWORK_TOPOLOGIES, tree_maps
+from poseidon.kube.api.collections import APP_GROUPS, GROUP_MAPS, NETWORK_TOPOLOGIES, NODE_METRICS, tree_maps
 from poseidon.kube.api.resource import Resource
 from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.environment import Environment
@@ -31,7 +31,7 @@ from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
 from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest
 from poseidon.lifecycle.actions import Action, Bind, Evict, WithdrawEviction
 from poseidon.metrics_sources.intake import Intake, SourceMetrics
-from poseidon.metrics_sources.koordinator import NODE_METRICS, NodeMetricTaker
+from poseidon.metrics_sources.koordinator import NodeMetricTaker
 from poseidon.metrics_sources.samples import NODE_METRIC
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.programs.hostile.objects import COMMONS

@@ -16,12 +16,12 @@ from typing import Any
 from firmament.configuration import document as solver
 from poseidon.configuration import document as bridge
 from poseidon.embedding import load_configuration
+from poseidon.kube.api.kinds import BY_NAME
 from poseidon.kube.api.nodes import Node
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.live.cluster import read_cluster
-from poseidon.manifests.inventory import _KINDS, _MODEL_KINDS
 from poseidon.manifests.loader import ManifestError, Manifests, load_manifests
 from poseidon.offline.audit.looking import cures_of
 from poseidon.offline.cluster import build
@@ -194,7 +194,7 @@ def manifests(folder: Path, seed: int, count: int, timing: Timing) -> None:
     random = Random(seed)
     mallory = Mallory(random, wrong=0.05)
     forger = documents.Forger(random)
-    kinds = {**_KINDS, **_MODEL_KINDS}
+    kinds = {named: kind.struct for named, kind in BY_NAME.items()}
     path, used = folder / "input.json", 0
     for number in range(count):
         found: list[Any] = []

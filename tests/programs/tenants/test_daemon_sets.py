@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from poseidon.bridge.state import BridgeState
+from poseidon.kube.api import kinds
 from poseidon.kube.api.metadata import ObjectMeta, OwnerReference
 from poseidon.kube.api.pod_groups import ScaledOwner
 from tests.poseidon.bridge.objects import gone, node, pod, present
@@ -41,7 +42,7 @@ def exempt(state):
 
 
 def test_a_pod_of_a_daemon_set_that_exists_is_exempt(state):
-    assert state.wants_daemon_sets
+    assert state.follows(kinds.DAEMON_SET)
     state.daemon_sets_changed([present(daemon_set())])
     state.pods_changed([present(owned())])
     assert exempt(state) == {"pod-p"}
@@ -86,4 +87,4 @@ def test_a_daemon_set_that_is_gone_exempts_no_new_pods(state):
 
 
 def test_nobody_asks_for_daemon_sets_where_no_model_looks_at_them():
-    assert not BridgeState().wants_daemon_sets
+    assert not BridgeState().follows(kinds.DAEMON_SET)

@@ -1,0 +1,154 @@
+"""The table of kinds: every kind of object that placement knows, in the order in which a bridge comes to know them.
+
+Watches, offline commands, support bundles and the rights that ``poseidon doctor`` asks about go by this table, and
+tests hold the roles in ``deploy/`` against it. A new kind takes a struct to decode to, a collection, an entry here, and
+something that takes its objects (``BridgeState.takers``, or a part that follows it by itself).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from poseidon.kube.api import collections, workloads
+from poseidon.kube.api.metadata import KubeStruct
+from poseidon.kube.api.metrics import NodeMetrics, PodMetrics
+from poseidon.kube.api.namespaces import LimitRange, ResourceQuota
+from poseidon.kube.api.nodes import RuntimeClass
+from poseidon.kube.api.resource import Resource
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectKind:
+    """A kind of objects, as manifests name it, and how files of it are taken."""
+
+    group: str
+    """The API group without version, "" for the core's."""
+    name: str
+    """What manifests state as ``kind``."""
+    struct: type[KubeStruct]
+    """What objects in files decode to."""
+    cluster_scoped: bool = False
+    """Whether its objects are in no namespace."""
+    left_out: bool = False
+    """Whether an object that makes no sense is left out of files with a warning; others are refused."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchedKind(ObjectKind):
+    """A kind whose objects are followed in a cluster."""
+
+    resource: Resource[Any]
+    """The collection in which an API server keeps them."""
+    role: str = ""
+    """Folder below ``deploy/`` whose role allows to follow it, "" for the bridge's own."""
+    verbs: tuple[str, ...] = ("list", "watch")
+    """What the bridge does with it."""
+    bundled: bool = True
+    """Whether live commands and support bundles read its collection; workloads are told by their pods."""
+
+    @property
+    def plural(self) -> str:
+        """What the API calls the collection."""
+        return self.resource.path.rpartition("/")[2]
+
+
+def _followed(resource: Resource[Any], name: str, **fields: Any) -> WatchedKind:
+    """Return a kind whose objects are kept in ``resource``; the path there names the group."""
+    group = "" if resource.path.startswith("/api/v1/") else resource.path.split("/")[2]
+    return WatchedKind(group, name, **{"struct": resource.kind, "resource": resource, **fields})
+
+
+_CHANGED = ("list", "watch", "patch")
+
+NODE = _followed(collections.NODES, "Node", cluster_scoped=True)
+PRIORITY_CLASS = _followed(collections.PRIORITY_CLASSES, "PriorityClass", cluster_scoped=True)
+NAMESPACE = _followed(collections.NAMESPACES, "Namespace", cluster_scoped=True)
+SERVICE = _followed(collections.SERVICES, "Service")
+STORAGE_CLASS = _followed(collections.STORAGE_CLASSES, "StorageClass", cluster_scoped=True)
+CSI_NODE = _followed(collections.CSI_NODES, "CSINode", cluster_scoped=True)
+CSI_DRIVER = _followed(collections.CSI_DRIVERS, "CSIDriver", cluster_scoped=True)
+STORAGE_CAPACITY = _followed(collections.STORAGE_CAPACITIES, "CSIStorageCapacity")
+VOLUME_ATTACHMENT = _followed(collections.VOLUME_ATTACHMENTS, "VolumeAttachment", cluster_scoped=True)
+VOLUME = _followed(collections.VOLUMES, "PersistentVolume", cluster_scoped=True, verbs=_CHANGED)
+CLAIM = _followed(collections.CLAIMS, "PersistentVolumeClaim", verbs=_CHANGED)
+DAEMON_SET = _followed(collections.DAEMON_SETS, "DaemonSet", struct=workloads.DaemonSet, bundled=False)
+POD_GROUP = _followed(collections.POD_GROUPS, "PodGroup", left_out=True)
+WORKLOAD = _followed(collections.WORKLOADS, "Workload", left_out=True)
+NATIVE_POD_GROUP = _followed(collections.NATIVE_POD_GROUPS, "PodGroup", left_out=True)
+SIGS_POD_GROUP = _followed(collections.SIGS_POD_GROUPS, "PodGroup", left_out=True)
+VOLCANO_POD_GROUP = _followed(collections.VOLCANO_POD_GROUPS, "PodGroup", left_out=True)
+GROUP_MAP = _followed(collections.GROUP_MAPS, "ConfigMap", left_out=True, role="topology", verbs=_CHANGED)
+POD = _followed(collections.PODS, "Pod")
+APP_GROUP = _followed(
+    collections.APP_GROUPS, "AppGroup", left_out=True, role="network", verbs=("get", *_CHANGED)
+)
+NETWORK_TOPOLOGY = _followed(
+    collections.NETWORK_TOPOLOGIES, "NetworkTopology", left_out=True, role="network", verbs=("get", *_CHANGED)
+)
+BUDGET = _followed(collections.BUDGETS, "PodDisruptionBudget")
+NODE_TOPOLOGY = _followed(
+    collections.NODE_TOPOLOGIES, "NodeResourceTopology", cluster_scoped=True, left_out=True
+)
+NODE_METRIC = _followed(collections.NODE_METRICS, "NodeMetric", cluster_scoped=True, left_out=True)
+OWNERS = tuple(
+    _followed(resource, name, struct=struct, bundled=False)
+    for (name, resource), struct in zip(
+        collections.SCALED_OWNERS.items(),
+        (workloads.ReplicaWorkload, workloads.ReplicaWorkload, workloads.Job),
+        strict=True,
+    )
+)
+
+GROUPS = (POD_GROUP, WORKLOAD, NATIVE_POD_GROUP, SIGS_POD_GROUP, VOLCANO_POD_GROUP)
+"""Kinds whose objects say which pods go together."""
+
+BEFORE_PODS = (
+    NODE,
+    # A pod's priority may depend on them, and is settled when the pod is first seen.
+    PRIORITY_CLASS,
+    # Rules between pods may refer to namespaces by label: no round before these are known.
+    NAMESPACE,
+    SERVICE,
+    # A claim that is not known yet would count as one that does not exist.
+    STORAGE_CLASS,
+    CSI_NODE,
+    CSI_DRIVER,
+    STORAGE_CAPACITY,
+    VOLUME_ATTACHMENT,
+    VOLUME,
+    CLAIM,
+    # An owner that is not known yet would count as one that does not exist.
+    DAEMON_SET,
+    # Nor should a pod be told that its group does not exist before all groups are known.
+    *GROUPS,
+    GROUP_MAP,
+)
+"""Kinds that are known before pods are, in this order."""
+
+AFTER_PODS = (APP_GROUP, NETWORK_TOPOLOGY, BUDGET, NODE_TOPOLOGY, NODE_METRIC, *OWNERS)
+"""Kinds whose objects say something of pods that are known, or of their owners."""
+
+FILES_ALONE = (
+    ObjectKind("", "LimitRange", LimitRange),
+    ObjectKind("", "ReplicationController", workloads.ReplicaWorkload),
+    ObjectKind("", "ResourceQuota", ResourceQuota),
+    ObjectKind("apps", "Deployment", workloads.ReplicaWorkload),
+    ObjectKind("batch", "CronJob", workloads.CronJob),
+    ObjectKind("metrics.k8s.io", "NodeMetrics", NodeMetrics, cluster_scoped=True, left_out=True),
+    ObjectKind("metrics.k8s.io", "PodMetrics", PodMetrics, left_out=True),
+    ObjectKind("node.k8s.io", "RuntimeClass", RuntimeClass, cluster_scoped=True),
+)
+"""Kinds that offline commands read: in a cluster controllers, admission or sources of use have done with them."""
+
+FOLLOWED = (*BEFORE_PODS, POD, *AFTER_PODS)
+"""Kinds that an API server keeps, as a bridge follows them."""
+
+KINDS: tuple[ObjectKind, ...] = (*FOLLOWED, *FILES_ALONE)
+"""All kinds."""
+
+BY_NAME = {(kind.group, kind.name): kind for kind in KINDS}
+"""By group and name, as manifests state them."""
+
+CLUSTER_SCOPED = frozenset(kind.name for kind in KINDS if kind.cluster_scoped)
+"""Names of kinds whose objects are in no namespace."""
