@@ -1,4 +1,4 @@
-"""What a core is configured with: models with weights, and the options of a round."""
+"""What a core is configured with: models with weights, rules about machines, and the options of a round."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from cost_models.pairs import PairModel, knows_pairs
 from cost_models.registry import load_model
 from cost_models.task_constraints import ConstrainingModel, constrains
 from firmament.core.placement.outcome import PassOptions
+from firmament.core.rules.registry import NodeRules, default_rules
 
 HOSTNAME = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
@@ -100,7 +101,7 @@ class CoreConfiguration:
 
     ``spread``: default constraints for tasks that would rather be apart; ``scarce``: what machines with scarce
     resources cost tasks that do not ask for them; None: nothing. ``quota``: how much there may be in the cluster.
-    ``needs``: what at least one of the models looks at.
+    ``rules``: by which machines are refused to tasks. ``needs``: what at least one of the models or rules looks at.
 
     The rest follows from these: ``models``, the base policy, then the overlays, then what charges for scarce resources;
     of those ``pair_models``, which know pairs of tasks (rounds follow the first of them), ``constraining_models``,
@@ -114,6 +115,7 @@ class CoreConfiguration:
     scarce: WeightedModel | None = None
     quota: Quota = field(default_factory=Quota)
     spread: tuple[SpreadConstraint, ...] = ()
+    rules: NodeRules = field(default_factory=default_rules)
     needs: Needs = field(init=False)
     models: tuple[WeightedModel, ...] = field(init=False)
     pair_models: tuple[tuple[WeightedModel, PairModel], ...] = field(init=False)
@@ -124,7 +126,7 @@ class CoreConfiguration:
         models = (self.policy, *self.overlays, *(() if self.scarce is None else (self.scarce,)))
         derived = {
             "models": models,
-            "needs": Needs.merge(each.model.needs for each in models),
+            "needs": Needs.merge([*(each.model.needs for each in models), self.rules.needs]),
             "pair_models": tuple((each, each.model) for each in models if knows_pairs(each.model)),
             "constraining_models": tuple(each.model for each in models if constrains(each.model)),
             "group_model": next((each.model for each in models if plans_groups(each.model)), None),

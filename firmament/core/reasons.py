@@ -44,12 +44,10 @@ class CuredBy(Enum):
 
     ROOM = "room"
     """Smaller requests, a larger machine, or fewer tasks on it: nothing is lacking but resources."""
-    TOLERATION = "toleration"
-    LABELS = "labels"
-    """Labels of the machine, or a selector of the task."""
-    UNCORDONING = "uncordoning"
-    FEWER_CONSTRAINTS = "fewer constraints"
-    """A rule of the task about others, or a port of it, less; or nothing that is known."""
+    CHANGE = "change"
+    """A change to the task or to the machine itself, whatever runs there or elsewhere."""
+    OTHERS = "others"
+    """Other tasks in other places, or a constraint less that is about them; what models know is taken for that."""
 
 
 _CURABLE, _FINAL = Severity.UNSCHEDULABLE, Severity.UNRESOLVABLE
@@ -66,7 +64,7 @@ class Reason(Enum):
     cured_by: CuredBy
 
     def __new__(
-        cls, words: str, stage: Stage, severity: Severity, cured_by: CuredBy = CuredBy.FEWER_CONSTRAINTS
+        cls, words: str, stage: Stage, severity: Severity, cured_by: CuredBy = CuredBy.OTHERS
     ) -> Self:
         """Make a member whose value is its words."""
         member = object.__new__(cls)
@@ -74,12 +72,12 @@ class Reason(Enum):
         member.stage, member.severity, member.cured_by = stage, severity, cured_by
         return member
 
-    WRONG_NAME = ("node(s) didn't match the requested node name", Stage.NAMED, _FINAL)
-    NOT_NAMED = ("node(s) didn't satisfy plugin(s) [NodeAffinity]", Stage.NAMED, _FINAL)
-    CORDONED = ("node(s) were unschedulable", Stage.NODE, _FINAL, CuredBy.UNCORDONING)
-    UNTOLERATED = ("node(s) had untolerated taint(s)", Stage.NODE, _FINAL, CuredBy.TOLERATION)
-    NOT_READY = ("node(s) were not ready", Stage.NODE, _FINAL)
-    WRONG_LABELS = ("node(s) didn't match Pod's node affinity/selector", Stage.NODE, _FINAL, CuredBy.LABELS)
+    WRONG_NAME = ("node(s) didn't match the requested node name", Stage.NAMED, _FINAL, CuredBy.CHANGE)
+    NOT_NAMED = ("node(s) didn't satisfy plugin(s) [NodeAffinity]", Stage.NAMED, _FINAL, CuredBy.CHANGE)
+    CORDONED = ("node(s) were unschedulable", Stage.NODE, _FINAL, CuredBy.CHANGE)
+    UNTOLERATED = ("node(s) had untolerated taint(s)", Stage.NODE, _FINAL, CuredBy.CHANGE)
+    NOT_READY = ("node(s) were not ready", Stage.NODE, _FINAL, CuredBy.CHANGE)
+    WRONG_LABELS = ("node(s) didn't match Pod's node affinity/selector", Stage.NODE, _FINAL, CuredBy.CHANGE)
     PORTS_TAKEN = ("node(s) didn't have free ports for the requested pod ports", Stage.PORTS, _CURABLE)
     TOO_MANY = ("Too many pods", Stage.RESOURCES, _CURABLE, CuredBy.ROOM)
     INSUFFICIENT = ("Insufficient", Stage.RESOURCES, _CURABLE, CuredBy.ROOM)
@@ -93,19 +91,30 @@ class Reason(Enum):
         _CURABLE,
     )
     TOO_MANY_VOLUMES = ("node(s) exceed max volume count", Stage.ATTACHMENTS, _CURABLE)
-    WRONG_VOLUMES = ("node(s) didn't match PersistentVolume's node affinity", Stage.VOLUMES, _FINAL)
-    NO_VOLUME_LEFT = ("node(s) didn't find available persistent volumes to bind", Stage.VOLUMES, _FINAL)
-    NO_STORAGE = ("node(s) did not have enough free storage", Stage.VOLUMES, _FINAL)
+    WRONG_VOLUMES = (
+        "node(s) didn't match PersistentVolume's node affinity",
+        Stage.VOLUMES,
+        _FINAL,
+        CuredBy.CHANGE,
+    )
+    NO_VOLUME_LEFT = (
+        "node(s) didn't find available persistent volumes to bind",
+        Stage.VOLUMES,
+        _FINAL,
+        CuredBy.CHANGE,
+    )
+    NO_STORAGE = ("node(s) did not have enough free storage", Stage.VOLUMES, _FINAL, CuredBy.CHANGE)
     NO_DOMAIN = (
         "node(s) didn't match pod topology spread constraints (missing required label)",
         Stage.RULES,
         _FINAL,
+        CuredBy.CHANGE,
     )
     SKEWED = ("node(s) didn't match pod topology spread constraints", Stage.RULES, _CURABLE)
     NOT_NEAR = ("node(s) didn't match pod affinity rules", Stage.RULES, _FINAL)
     TOO_NEAR = ("node(s) didn't match pod anti-affinity rules", Stage.RULES, _CURABLE)
     KEPT_OFF = ("node(s) didn't satisfy existing pods anti-affinity rules", Stage.RULES, _CURABLE)
-    WRONG_FEATURES = ("node(s) didn't match Pod's required features", Stage.FEATURES, _FINAL)
+    WRONG_FEATURES = ("node(s) didn't match Pod's required features", Stage.FEATURES, _FINAL, CuredBy.CHANGE)
     RESERVED = ("node(s) were reserved for a pod that has waited longer", Stage.MODELS, _CURABLE)
 
 
@@ -116,7 +125,7 @@ class StatedReason:
     value: str
     stage: Stage = Stage.MODELS
     severity: Severity = _FINAL
-    cured_by: CuredBy = CuredBy.FEWER_CONSTRAINTS
+    cured_by: CuredBy = CuredBy.OTHERS
 
 
 AnyReason: TypeAlias = Reason | StatedReason
@@ -189,8 +198,8 @@ def of_volume(words: str, *, in_use: bool) -> AnyReason:
     stage = Stage.IN_USE if in_use else Stage.VOLUMES
     if known is not None and known.stage in (stage, Stage.FEATURES):
         return known
-    severity = _CURABLE if in_use else _FINAL
-    return StatedReason(words or Reason.WRONG_VOLUMES.value, stage, severity)
+    severity, cured_by = (_CURABLE, CuredBy.OTHERS) if in_use else (_FINAL, CuredBy.CHANGE)
+    return StatedReason(words or Reason.WRONG_VOLUMES.value, stage, severity, cured_by)
 
 
 # --- Sentences for people.

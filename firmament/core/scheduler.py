@@ -33,8 +33,9 @@ from firmament.core.diagnosis.listing import (
 )
 from firmament.core.diagnosis.pending_reasons import pending_reasons
 from firmament.core.events import BindingReport, Event
-from firmament.core.filters.node_filters import StaticRows
+from firmament.core.filters.static_rows import StaticRows
 from firmament.core.flow.outcome import to_dimacs
+from firmament.core.gangs.tree_groups import MachineTrees
 from firmament.core.intake.binding_reports import BindingOutcomes
 from firmament.core.intake.events import apply_events
 from firmament.core.intake.validation import check_quota
@@ -56,7 +57,7 @@ from firmament.core.results import (
 )
 from firmament.core.round_flow.assembly import ClassWords, class_words
 from firmament.core.rounds import OpenRound, Placement
-from firmament.core.rules.tree_groups import MachineTrees
+from firmament.core.rules.registry import NodeRules
 from firmament.core.scoring.kept_rows import KeptRows
 from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.of_running import RunningSnapshot, snapshot_of_running
@@ -102,7 +103,9 @@ class Scheduler:
         self._cluster.machines.labels.expect(
             {rule.topology_key for rule in configuration.spread} - {HOSTNAME}
         )
-        self._static_rows = StaticRows(self._cluster.machines, self._cluster.classes.shapes)
+        self._static_rows = StaticRows(
+            self._cluster.machines, self._cluster.classes.shapes, configuration.rules
+        )
         self._kept_rows = KeptRows() if kept_rows is None else kept_rows
         self._price_memory = PriceMemory()
         self._requeue = Requeue(self._cluster, self._static_rows, configuration.options, clock)
@@ -314,6 +317,11 @@ class Scheduler:
     def measured(self) -> Measured:
         """Return what machines and tasks are measured to use."""
         return measured(self._cluster)
+
+    @property
+    def rules(self) -> NodeRules:
+        """The rules about machines that it goes by."""
+        return self._configuration.rules
 
     def broken_rules(self) -> Iterator[BrokenRule]:
         """Yield tasks that run on machines which rules about machines refuse them now."""

@@ -18,6 +18,7 @@ ALLOWED = {
     "Cure": "what would let a pod have a place, and how the audit tells it",
     "Job": "the owner of tasks to the solver, and Kubernetes' kind that the bridge makes one of",
     "LevelRule": "a group's rule on one level, as a cost model reads it and as its object states it",
+    "NodeAffinity": "kube-scheduler's rule, and the field of a pod that it reads",
     "NodeSelectorTerm": "core/v1, as the solver matches it and as the API server sends it",
     "RoundHistory": "the last rounds, kept by the solver and by the bridge",
     "SavedRound": "a round in a folder, and the row of a list that stands for it",

@@ -10,22 +10,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
-from firmament.core.cures.proposals import (
-    ChangedMachine,
-    Cure,
-    CureChange,
-    CureKind,
-    CureProposal,
-    for_cause,
-    lacking,
-    one_more_like,
-)
+from firmament.core.changes import ChangedMachine, CureChange, CureKind, CureProposal, TrialChange
+from firmament.core.cures.proposals import Cure, for_cause, one_more_like
 from firmament.core.cures.together import cures_together
 from firmament.core.events import Event, JobDefined, TasksSubmitted
 from firmament.core.intake.events import alone
 from firmament.core.reasons import Cause, lack_of, lacks_only_room
 from firmament.core.rescheduling.room_by_moves import GangRoom, gang_room_for, room_for
-from firmament.core.rescheduling.trials import TrialChange, Trials
+from firmament.core.rescheduling.trials import Trials
+from firmament.core.rules.node_resources import lacking
 
 _ROOM = (lack_of(""),)
 """Stands for all sets of causes that are about resources only."""
@@ -208,7 +201,7 @@ class _CureSearch:
             for name in self._nearest(machines):
                 standing = self._standing(name)
                 more = [one_more_like(standing)] if about_room else []
-                for proposal in (*for_cause(standing, causes[0], self._offered), *more):
+                for proposal in (*for_cause(self._trials.rules, standing, causes[0]), *more):
                     found.setdefault(proposal.steps, proposal)
         by_kind: dict[CureKind, list[CureProposal]] = {}
         for proposal in sorted(found.values(), key=lambda each: len(each.steps)):
@@ -237,11 +230,13 @@ class _CureSearch:
         free = dict(zip(trials.resources, trials.free_on(machine).tolist(), strict=True))
         content = trials.content_of(self._task)
         if change is None:
-            return ChangedMachine(content, known, free)
+            return ChangedMachine(content, known, free, self._offered)
         changed = known if change.machine is None else change.machine
         for resource, amount in changed.allocatable.items():
             free[resource] = free.get(resource, 0) + amount - known.allocatable.get(resource, 0)
-        return ChangedMachine(content if change.content is None else change.content, changed, free)
+        return ChangedMachine(
+            content if change.content is None else change.content, changed, free, self._offered
+        )
 
     def _repaired(self) -> Cure | None:
         """Several changes one after another, until some machine takes the task."""
@@ -257,7 +252,7 @@ class _CureSearch:
                     (
                         each
                         for cause in causes
-                        for each in for_cause(self._standing(name, change), cause, self._offered)
+                        for each in for_cause(self._trials.rules, self._standing(name, change), cause)
                     ),
                     None,
                 )

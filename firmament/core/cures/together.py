@@ -12,7 +12,8 @@ from functools import partial
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.cures.proposals import ChangedMachine, Cure, CureChange, CureKind, one_more_like
+from firmament.core.changes import ChangedMachine, CureChange, CureKind
+from firmament.core.cures.proposals import Cure, one_more_like
 from firmament.core.events import TasksSubmitted
 from firmament.core.model import PODS, Job, Machine
 from firmament.core.reasons import lacks_only_room

@@ -18,13 +18,14 @@ from firmament.core.constraints.model_limits import ModelLimits
 from firmament.core.constraints.pairs import PairState
 from firmament.core.constraints.preferences import SoftCost, soft_cost
 from firmament.core.diagnosis.listing import state_name
-from firmament.core.filters.attached_volumes import with_saved
-from firmament.core.filters.node_filters import verdict
-from firmament.core.filters.root_causes import MachineRefusal, RootCauses
+from firmament.core.filters.root_causes import RootCauses
+from firmament.core.filters.static_rows import verdict
 from firmament.core.reasons import AnyReason, Cause, StatedReason
 from firmament.core.results import Explanation, MachineVerdict, ModelVerdict
 from firmament.core.rules.between_tasks import compile_rules
 from firmament.core.rules.models import find_kinds, pair_rules
+from firmament.core.rules.node_rule import MachineRefusal
+from firmament.core.rules.node_volume_limits import with_saved
 from firmament.core.scoring.preferences import MODEL_NAME
 from firmament.core.scoring.round_assessment import RoundAssessment, assess_shapes, raw_rows
 from firmament.core.snapshot.grouping import RoundContext

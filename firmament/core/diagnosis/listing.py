@@ -10,7 +10,6 @@ import numpy as np
 from cost_models.interface import Float64
 from firmament.core.events import TasksBound
 from firmament.core.model import TaskClass
-from firmament.core.reasons import Reason
 from firmament.core.results import BrokenRule, MachineState, TaskState
 from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.model_inputs import on_machines, shown_use
@@ -116,15 +115,11 @@ def measured(cluster: Cluster) -> Measured:
     )
 
 
-PASSING = (Reason.CORDONED, Reason.NOT_READY)
-"""What keeps tasks from coming, and not from staying."""
-
-
 def broken_rules(context: RoundContext) -> Iterator[BrokenRule]:
     """Yield each bound task whose machine the rules of its class refuse, by class and then as the tasks came.
 
-    Labels, taints and volumes change after tasks have been placed, and others place tasks by other rules. A cordoned
-    machine, or one that is not ready, breaks no rule of the tasks that run there already.
+    Labels, taints and volumes change after tasks have been placed, and others place tasks by other rules. Some rules
+    keep tasks from coming, and not from staying (``NodeRule.binds_running``).
     """
     cluster, tasks = context.cluster, context.cluster.tasks
     bound = tasks.in_state(TaskPhase.BOUND)
@@ -138,5 +133,5 @@ def broken_rules(context: RoundContext) -> Iterator[BrokenRule]:
         code = row.code[tasks.machine[members]]
         for task, index in zip(members[code >= 0].tolist(), code[code >= 0].tolist(), strict=True):
             cause = row.causes[index]
-            if cause.reason not in PASSING:
+            if context.static_rows.rules.binds_running(cause):
                 yield BrokenRule(tasks.uid[task], cluster.where(task), cause.summary)

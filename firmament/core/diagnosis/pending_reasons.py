@@ -16,9 +16,8 @@ from firmament.core.constraints.pairs import PairState
 from firmament.core.diagnosis.contention import Contention
 from firmament.core.diagnosis.gang_constraints import GangConstraints
 from firmament.core.diagnosis.preemption_reasons import PreemptionReasons
-from firmament.core.filters.attached_volumes import with_saved
-from firmament.core.filters.node_filters import verdict
-from firmament.core.filters.root_causes import MachineRefusal, RootCauses
+from firmament.core.filters.root_causes import RootCauses
+from firmament.core.filters.static_rows import verdict
 from firmament.core.flow.problem import Assignments
 from firmament.core.reasons import (
     AnyReason,
@@ -31,6 +30,8 @@ from firmament.core.reasons import (
 )
 from firmament.core.results import Unscheduled
 from firmament.core.rules.between_tasks import compile_rules
+from firmament.core.rules.node_rule import MachineRefusal
+from firmament.core.rules.node_volume_limits import with_saved
 from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state.cluster import Cluster

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.filters.root_causes import RootCauses, lacks, root_causes
+from firmament.core.filters.root_causes import RootCauses, root_causes
 from firmament.core.queue.importance import Importance
 from firmament.core.ranks import places_in
 from firmament.core.reasons import Stage, summarise
+from firmament.core.rules.node_resources import lacks
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
 

@@ -5,28 +5,21 @@ Where kube-scheduler's filter names all that is lacking (`Stage.RESOURCES`, `Sta
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cost_models.interface import Bool, Int64
-from firmament.core.reasons import AnyReason, Cause, Reason, Stage, lack_of, ordered
+from cost_models.interface import Bool
+from firmament.core.reasons import AnyReason, Cause, Reason, Stage, ordered
+from firmament.core.rules.node_rule import MachineRefusal
 
 Codes = NDArray[np.int16]
 
 _AFTER_SPREAD: dict[AnyReason, int] = {Reason.NOT_NEAR: 1, Reason.TOO_NEAR: 2, Reason.KEPT_OFF: 3}
 
 TELLING_ALL = frozenset({Stage.RESOURCES, Stage.VOLUMES})
-
-
-class MachineRefusal(NamedTuple):
-    """The machines to which a cause applies: bool[M]."""
-
-    cause: Cause
-    refused: Bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +91,3 @@ def rule_refusals(told: Iterable[tuple[AnyReason, Bool]]) -> list[MachineRefusal
     """Refusals by the rules between tasks, as `RuleState.refusals` tells them; those of one kind stay as given."""
     found = [MachineRefusal(Cause(reason), refused) for reason, refused in told]
     return sorted(found, key=lambda each: _AFTER_SPREAD.get(each.cause.reason, 0))
-
-
-def lacks(free: Int64, request: Int64, resources: Sequence[str]) -> list[MachineRefusal]:
-    """A refusal per resource of which some machine has not enough left: ``free`` int64[M, K], ``request`` int64[K]."""
-    found = []
-    for column in np.flatnonzero(request > 0).tolist():
-        lacking = free[:, column] < request[column]
-        if lacking.any():
-            found.append(MachineRefusal(lack_of(resources[column]), lacking))
-    return found

@@ -10,7 +10,7 @@ import numpy as np
 from cost_models.interface import Int64
 from firmament.core.commit.evictions import still_leaves
 from firmament.core.configuration import RoundOptions
-from firmament.core.filters.node_filters import StaticRows
+from firmament.core.filters.static_rows import StaticRows
 from firmament.core.gangs.lifecycle import AdmittedTasks, GangLifecycle
 from firmament.core.gangs.members import Rebinding
 from firmament.core.model import TaskClass

@@ -15,12 +15,13 @@ import numpy as np
 from cost_models.interface import Int64
 from firmament.core.constraints.counters import RuleState
 from firmament.core.diagnosis.preemption_reasons import evictable
-from firmament.core.filters.attached_volumes import saved
-from firmament.core.filters.node_filters import StaticRows, pinned_rows
+from firmament.core.filters.static_rows import StaticRows
 from firmament.core.model import TaskClass, TaskSelector
 from firmament.core.queue.importance import Importance
 from firmament.core.queue.reservations import Reservations
 from firmament.core.rules.between_tasks import compile_rules
+from firmament.core.rules.node_volume_limits import saved
+from firmament.core.rules.pins import pinned_rows
 from firmament.core.state.class_selectors import own_selector
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase

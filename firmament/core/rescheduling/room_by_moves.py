@@ -14,7 +14,7 @@ import numpy as np
 from cost_models.interface import Int64
 from firmament.core.configuration import HOSTNAME
 from firmament.core.events import TasksSubmitted
-from firmament.core.reasons import Reason
+from firmament.core.reasons import CuredBy
 from firmament.core.rescheduling.trials import Trials
 
 _MOST_MOVES = 8
@@ -102,8 +102,6 @@ _MOST_LABELS = 8
 _MOST_MACHINES = 400
 """Machines of a domain that are looked at: those with most slots as they are."""
 
-_NODES_OWN = (Reason.CORDONED, Reason.NOT_READY, Reason.UNTOLERATED, Reason.WRONG_LABELS)
-
 
 class GangRoom(NamedTuple):
     """The gang's tasks would get ``places`` (uid -> machine) once ``moves`` (of others) are made."""
@@ -146,7 +144,7 @@ def _usable(trials: Trials, tasks: TasksSubmitted) -> list[str]:
     return [
         name
         for name in trials.machines
-        if not any(cause.reason in _NODES_OWN for cause in refusals.get(name, ()))
+        if not any(cause.reason.cured_by is CuredBy.CHANGE for cause in refusals.get(name, ()))
     ]
 
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cost_models.interface import Int64
+from firmament.core.changes import NO_CHANGE, TrialChange
 from firmament.core.events import (
     ClassDefined,
     ClassRemoved,
@@ -30,6 +31,7 @@ from firmament.core.model import Job, Machine, TaskClass
 from firmament.core.reasons import Cause
 from firmament.core.rescheduling.rehearsal import rehearse_waves, waiting_again
 from firmament.core.results import DeltaKind
+from firmament.core.rules.registry import NodeRules
 from firmament.core.scheduler import Scheduler
 from firmament.core.selectors.taints import CORDON_TAINT
 
@@ -39,16 +41,6 @@ _MOST_ROUNDS = 4
 
 _CHANGED_CLASS = 2**62 - 1
 """Number of a class that is tried: drivers' begin at 0."""
-
-
-class TrialChange(NamedTuple):
-    """What is tried for a task that waits: another content of its class, a machine as it would be; None: as it is."""
-
-    content: TaskClass | None = None
-    machine: Machine | None = None
-
-
-NO_CHANGE = TrialChange()
 
 
 class TogetherChange(NamedTuple):
@@ -240,6 +232,11 @@ class Trials:
             ]
         )
         return found
+
+    @property
+    def rules(self) -> NodeRules:
+        """The rules about machines that the scheduler goes by."""
+        return self._scheduler.rules
 
     def refusals(self, task: TasksSubmitted, change: TrialChange = NO_CHANGE) -> dict[str, tuple[Cause, ...]]:
         """Return the machines that refuse a task (one uid), and why, if something were changed."""

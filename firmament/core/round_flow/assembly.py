@@ -11,7 +11,6 @@ import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.commit.placements import in_delta_order
-from firmament.core.filters.root_causes import MachineRefusal
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, PlacementProblem
 from firmament.core.reasons import Cause, StatedReason
 from firmament.core.results import RoundStats
@@ -25,6 +24,7 @@ from firmament.core.round_flow.rooms import (
     within_capacity,
 )
 from firmament.core.rounds import Placement
+from firmament.core.rules.node_rule import MachineRefusal
 from firmament.core.scoring.round_assessment import model_points
 from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state.cluster import Cluster

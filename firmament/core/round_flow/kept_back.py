@@ -12,15 +12,11 @@ from firmament.core.board.board import Board
 from firmament.core.constraints.constraint import Constraints
 from firmament.core.constraints.model_limits import ModelLimits
 from firmament.core.constraints.pairs import PairState
-from firmament.core.filters.root_causes import (
-    MachineRefusal,
-    RootCauses,
-    lacks,
-    root_causes,
-    rule_refusals,
-)
+from firmament.core.filters.root_causes import RootCauses, root_causes, rule_refusals
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.reasons import Cause, Reason, too_few_places
+from firmament.core.rules.node_resources import lacks
+from firmament.core.rules.node_rule import MachineRefusal
 
 MOST_CLASSES = 100
 """Classes that are looked at. Each takes some dozen passes over all machines."""

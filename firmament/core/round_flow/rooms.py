@@ -11,11 +11,13 @@ from typing import NamedTuple
 import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
-from firmament.core.filters.root_causes import MachineRefusal, lacks, root_causes
+from firmament.core.filters.root_causes import root_causes
 from firmament.core.flow.optimality.node_prices import NotOptimalError, least_class_prices
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, PlacementProblem, Residual
 from firmament.core.reasons import Cause, StatedReason
 from firmament.core.rounds import Placement
+from firmament.core.rules.node_resources import lacks
+from firmament.core.rules.node_rule import MachineRefusal
 
 MOST_SHAPES = 300
 """Shapes that are looked at: those of most tasks. Each takes some passes over all machines."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
-from cost_models.interface import MachineColumns, ShapeRow
+from cost_models.interface import CostModel, MachineColumns, ShapeRow
 from cost_models.pairs import PairModel, PairTerms, PlacedKinds
-from firmament.core.configuration import WeightedModel
 from firmament.core.constraints.model_limits import ModelConstraint
 from firmament.core.constraints.pairs import PairRules
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
@@ -78,9 +78,21 @@ def find_kinds(
 # --- The pairs of tasks of a round, as the model that knows them tells.
 
 
-def pair_rules(
-    model: WeightedModel, terms: PairTerms, kinds: RoundKinds, waiting: Sequence[int]
-) -> PairRules:
+class Weighted(Protocol):
+    """A cost model and what its points are multiplied by, as the configuration has it."""
+
+    @property
+    def model(self) -> CostModel:
+        """The model."""
+        ...
+
+    @property
+    def weight(self) -> int:
+        """What its points are multiplied by."""
+        ...
+
+
+def pair_rules(model: Weighted, terms: PairTerms, kinds: RoundKinds, waiting: Sequence[int]) -> PairRules:
     """The pairs of a round; ``waiting[c]``: class row of problem class c."""
     units = model.weight * COST_UNITS_PER_POINT * model.model.range.points_per_unit()
     return PairRules(
@@ -94,7 +106,7 @@ def pair_rules(
 
 def compile_pairs(
     cluster: Cluster,
-    models: Sequence[tuple[WeightedModel, PairModel]],
+    models: Sequence[tuple[Weighted, PairModel]],
     columns: MachineColumns,
     waiting: Sequence[int],
 ) -> PairRules | None:

@@ -27,7 +27,7 @@ from cost_models.interface import (
 )
 from firmament.core.configuration import WeightedModel
 from firmament.core.constraints.preferences import SoftCost
-from firmament.core.filters.node_filters import StaticRow, StaticRows
+from firmament.core.filters.static_rows import StaticRow, StaticRows
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
 from firmament.core.model import TaskClass
 from firmament.core.reasons import Cause, StatedReason

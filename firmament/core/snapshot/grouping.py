@@ -12,12 +12,12 @@ import numpy as np
 from cost_models.interface import Float64, Int64
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.constraints.pairs import PairRules
-from firmament.core.filters.node_filters import StaticRows
+from firmament.core.filters.static_rows import StaticRows
 from firmament.core.flow.problem import WAIT_BUCKETS
 from firmament.core.gangs.lifecycle import AdmittedTasks
+from firmament.core.gangs.tree_groups import MachineTrees
 from firmament.core.queue.importance import Importance, share_levels
 from firmament.core.queue.reservations import Reservations
-from firmament.core.rules.tree_groups import MachineTrees
 from firmament.core.scoring.kept_rows import KeptRows
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.pending_evictions import PendingEvictions

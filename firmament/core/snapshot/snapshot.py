@@ -10,11 +10,10 @@ import numpy as np
 from cost_models.firmament_policies.scarce_resources import scarce_columns
 from cost_models.interface import Bool, Int64, JointRows, MachineColumns, Needs
 from firmament.core.configuration import CoreConfiguration
-from firmament.core.filters.attached_volumes import with_attached
-from firmament.core.filters.node_filters import pinned_rows
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.flow.terms import DualPrices, GroupTerms
 from firmament.core.gangs.lifecycle import AdmittedTasks
+from firmament.core.gangs.tree_groups import Called, compile_groups, in_natural_order
 from firmament.core.model import Machine
 from firmament.core.placement.gang_room import RoomSearch
 from firmament.core.preemption.problem import PreemptionProblem
@@ -22,7 +21,8 @@ from firmament.core.queue.importance import Importance
 from firmament.core.queue.lasting_use import lasting_use, longest_run
 from firmament.core.rules.between_tasks import compile_rules
 from firmament.core.rules.models import compile_pairs
-from firmament.core.rules.tree_groups import Called, compile_groups, in_natural_order
+from firmament.core.rules.node_volume_limits import with_attached
+from firmament.core.rules.pins import pinned_rows
 from firmament.core.scoring.arc_costs import charges, stated_heights
 from firmament.core.scoring.default_spread import spread_terms
 from firmament.core.scoring.kept_rows import Charges
@@ -279,5 +279,6 @@ def _open_machines(
 
 def _pins(cluster: Cluster, classes: Sequence[int]) -> dict[int, Int64]:
     """Allowed machine rows of the groups whose class is pinned; ``classes``: that of each group."""
-    rows = ((index, pinned_rows(cluster, cls)) for index, cls in enumerate(classes))
+    known = cluster.classes.rows
+    rows = ((index, pinned_rows(cluster, cls)) for index, cls in enumerate(classes) if known[cls].pinned)
     return {index: pinned for index, pinned in rows if pinned is not None}

@@ -33,6 +33,11 @@ class ClassRow:
     pins: tuple[str, ...] | None
     hosts: tuple[str, ...] | None = None
 
+    @property
+    def pinned(self) -> bool:
+        """Whether it is confined to some machines."""
+        return self.pins is not None or self.hosts is not None
+
 
 _OF_CLASSES = {
     "machine",
@@ -47,8 +52,10 @@ _OF_CLASSES = {
     "runs_to_completion",
 }
 """Fields that classes of one shape may differ in; a shape has them as they are by default."""
-_OF_SHAPES = tuple(each.name for each in fields(TaskClass) if each.name not in _OF_CLASSES)
-_shape_fields: Callable[[TaskClass], tuple[Any, ...]] = attrgetter(*_OF_SHAPES)
+SHAPE_FIELDS = tuple(each.name for each in fields(TaskClass) if each.name not in _OF_CLASSES)
+"""All others."""
+
+_shape_fields: Callable[[TaskClass], tuple[Any, ...]] = attrgetter(*SHAPE_FIELDS)
 
 LEAST_SURPLUS = 64
 """Classes that have to lose their last number before it is worth looking which rows can go."""
@@ -168,7 +175,7 @@ class ClassTable:
                 volumes.append(rule)
             else:
                 hosts = set(values) if hosts is None else hosts & set(values)
-        shape = dict(zip(_OF_SHAPES, _shape_fields(content), strict=True))
+        shape = dict(zip(SHAPE_FIELDS, _shape_fields(content), strict=True))
         shape["requests"] = tuple(sorted(requests.items()))
         shape["assumed"] = tuple(sorted(pair for pair in content.assumed if pair[1] > 0))
         shape["labels"] = tuple(pair for pair in content.labels if pair[0] in self._model_labels)

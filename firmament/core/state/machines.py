@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from operator import attrgetter
 
 import numpy as np
@@ -17,9 +18,14 @@ from firmament.core.selectors.taints import TaintIndex
 from firmament.core.usage.samples import MachineSamples
 
 _BY_RESOURCE = ("_capacity", "_total", "_unstated")
-_seen_by_rules = attrgetter("labels", "taints", "unschedulable", "not_ready", "annotations")
-"""All that rules can tell two descriptions of a machine apart by, capacity aside."""
+_FIELDS = frozenset(each.name for each in fields(Machine))
+VERSIONED_FIELDS = _FIELDS - {"total", "images", "attached", "storage"}
+"""Fields of `Machine` whose changes the ``static_version`` counts; of ``allocatable``, which resources there are."""
 
+STATED_FIELDS = VERSIONED_FIELDS - {"name", "allocatable"}
+"""Those that a machine may leave empty."""
+
+_seen_by_rules = attrgetter(*sorted(STATED_FIELDS))
 
 _ROWS = 64
 
@@ -73,11 +79,12 @@ class MachineTable:
 
     ``capacity``, ``used``: int64[M, K]; ``used`` is what bound and assumed tasks take, and may exceed ``capacity``
     where others have overcommitted. ``unstated``: what costs take them to need beyond that, as they state nothing.
-    ``static_version`` grows when labels, taints, cordons or readiness change, when
+    ``static_version`` grows when a field of `VERSIONED_FIELDS` changes (labels, taints, cordons, readiness, ...), when
     rows move, or when a resource is offered for the first time or by nobody any more: rows computed from those are
-    valid only for the version they were computed at. ``changes`` says in which rows anything has changed that cost
-    models see of a machine by itself: another description, tasks, a report of use. ``attached``: names of the machines
-    to which each shared volume is attached.
+    valid only for the version they were computed at. ``stated``: by field of `STATED_FIELDS`, how many machines have
+    anything in it. ``changes`` says in which rows anything has changed that cost models see of a machine by itself:
+    another description, tasks, a report of use. ``attached``: names of the machines to which each shared volume is
+    attached.
     """
 
     def __init__(self, resources: ResourceIndex) -> None:
@@ -85,6 +92,7 @@ class MachineTable:
         self.specs: list[Machine] = []
         self.row_of: dict[str, int] = {}
         self.attached: dict[str, set[str]] = {}
+        self.stated: Counter[str] = Counter()
         self.labels = LabelIndex()
         self.taints = TaintIndex()
         self.images = ImageIndex()
@@ -234,6 +242,7 @@ class MachineTable:
                 self.taints.set(row, machine.taints)
             self._names.set(row, machine.name)
             self.static_version += 1
+            self._state(former, machine)
         if machine.images or self.images.rows:
             self.images.set(row, machine.images)
         if machine.storage or self.storage.rows:
@@ -249,6 +258,7 @@ class MachineTable:
         self._offer(self.specs[row], None)
         del self.row_of[self.specs[row].name]
         self._detach(self.specs[row])
+        self._state(self.specs[row], None)
         self.labels.remove(row)
         self.images.remove(last, row)
         self.storage.remove(last, row)
@@ -269,6 +279,15 @@ class MachineTable:
         self._names.set(row, moved.name)
         self.changes.touch(row)
         return last
+
+    def _state(self, former: Machine | None, machine: Machine | None) -> None:
+        """A machine that was ``former`` (None: not there) states other things from now on (None: it is gone)."""
+        for spec, sign in ((former, -1), (machine, 1)):
+            for field in STATED_FIELDS if spec is not None else ():
+                if getattr(spec, field):
+                    self.stated[field] += sign
+                    if not self.stated[field]:
+                        del self.stated[field]
 
     def _detach(self, machine: Machine) -> None:
         for volume in machine.attached:

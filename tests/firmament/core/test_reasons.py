@@ -95,7 +95,7 @@ def test_only_lacks_of_resources_are_about_room():
         assert not lacks_only_room([*room, lack_of(resource)])
     assert not lacks_only_room([*room, Cause(Reason.CORDONED)])
     assert not lacks_only_room([Cause(StatedReason("Insufficient goodwill"))]), "words decide nothing"
-    assert by_limit("full").cured_by is CuredBy.FEWER_CONSTRAINTS
+    assert by_limit("full").cured_by is CuredBy.OTHERS
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeVar
 
-from firmament.core.cures.proposals import Cure, CureChange, CureKind
+from firmament.core.changes import CureChange, CureKind
+from firmament.core.cures.proposals import Cure
 from tests.programs.differential.world import Cluster, Node, PodSpec, Toleration
 
 Rule = TypeVar("Rule")

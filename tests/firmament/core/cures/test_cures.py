@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from firmament.core.changes import CureKind
 from firmament.core.configuration import CoreConfiguration
-from firmament.core.cures.proposals import Cure, CureKind
+from firmament.core.cures.proposals import Cure
 from firmament.core.cures.search import Waiting, cures_for
 from firmament.core.events import (
     ClassDefined,

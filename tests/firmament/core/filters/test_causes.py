@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from cost_models.interface import Bool
-from firmament.core.filters.root_causes import MachineRefusal, lacks, root_causes, rule_refusals
+from firmament.core.filters.root_causes import root_causes, rule_refusals
 from firmament.core.model import Taint
 from firmament.core.reasons import Cause, Reason, Severity, Stage, StatedReason, untolerated
+from firmament.core.rules.node_resources import lacks
+from firmament.core.rules.node_rule import MachineRefusal
 
 RESOURCES = ("pods", "cpu", "example.com/gpu", "attachable-volumes-csi-d", "available-volumes-local")
 EVERYWHERE = np.ones(1, dtype=np.bool_)

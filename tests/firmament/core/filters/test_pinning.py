@@ -7,11 +7,13 @@ from collections.abc import Sequence
 import pytest
 
 from firmament.core.events import ClassDefined, MachineRemoved
-from firmament.core.filters.node_filters import StaticRows, pin_refusals, pinned_rows
 from firmament.core.filters.root_causes import root_causes
+from firmament.core.filters.static_rows import StaticRows
 from firmament.core.intake.events import apply_events
 from firmament.core.model import NodeSelectorTerm, Requirement, TaskClass, VolumeRule
 from firmament.core.reasons import Cause, Reason
+from firmament.core.rules.pins import pin_refusals, pinned_rows
+from firmament.core.rules.registry import default_rules
 from firmament.core.selectors.labels import HOSTNAME
 from firmament.core.state.cluster import Cluster
 from tests.support.core import machine, messages, placed, scheduler, task_class, tasks
@@ -55,7 +57,7 @@ def test_machines_that_a_class_is_confined_to(content: TaskClass, expected: list
     made = cluster(content)
     found = pinned_rows(made, 0)
     assert (None if found is None else found.tolist()) == expected
-    static = StaticRows(made.machines, made.classes.shapes).of(0)
+    static = StaticRows(made.machines, made.classes.shapes, default_rules()).of(0)
     causes = root_causes(4, [*pin_refusals(made, 0), *static.refusals()])
     open_to = range(4) if expected is None else expected
     refused = [index for index in range(4) if index not in open_to]

@@ -1,0 +1,72 @@
+"""Changes to a task or a machine, and how they are told: what is tried for a task that waits.
+
+Rules propose them for the reasons that they refuse machines for; cures are those that were tried and help.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from enum import Enum
+from types import MappingProxyType
+from typing import NamedTuple
+
+from firmament.core.model import Machine, TaskClass
+
+
+class CureKind(Enum):
+    """What is changed: the task, a machine, or where others run; cures are told in this order."""
+
+    CORRECT = "correct-selector"
+    LOWER_REQUEST = "lower-request"
+    TOLERATE = "tolerate"
+    LABEL_MACHINE = "label-node"
+    UNCORDON = "uncordon-node"
+    WIDEN = "widen-rule"
+    DROP = "drop-constraint"
+    MOVES = "move-others"
+    ENLARGE_MACHINE = "enlarge-node"
+    FEWER = "fewer-replicas"
+    ADD_MACHINE = "add-node"
+
+
+class CureChange(NamedTuple):
+    """One change. ``subject``: the resource, the label's key, the taint, the constraint; ``machine``: which one is
+    changed, or is like the one that is added; ``before``, ``after``: amounts, or values of a label, None for none; of
+    constraints that there may be several of, ``before`` says which, from 0 on, and ``after`` a wider limit; of moves
+    that make room for a gang, ``after`` says for how many of it. Of a selector that is corrected, both are labels:
+    ``key=value``.
+    """
+
+    kind: CureKind
+    subject: str = ""
+    machine: str = ""
+    before: int | str | None = None
+    after: int | str | None = None
+
+
+class TrialChange(NamedTuple):
+    """What is tried for a task that waits: another content of its class, a machine as it would be; None: as it is."""
+
+    content: TaskClass | None = None
+    machine: Machine | None = None
+
+
+NO_CHANGE = TrialChange()
+
+
+class CureProposal(NamedTuple):
+    """A change, and how it is told."""
+
+    steps: tuple[CureChange, ...]
+    change: TrialChange
+
+
+class ChangedMachine(NamedTuple):
+    """A task's class and a machine as they would be. ``free``: what is left there, amount by resource; ``offered``: by
+    key, the values of all machines' labels.
+    """
+
+    content: TaskClass
+    machine: Machine
+    free: Mapping[str, int]
+    offered: Mapping[str, Collection[str]] = MappingProxyType({})

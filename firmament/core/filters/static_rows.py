@@ -1,0 +1,130 @@
+"""What keeps tasks off machines: of a shape all that rules about machines say, of a class its pins, a lack of room,
+rules between tasks, and others besides.
+
+Rules in kube-scheduler's order of filters; the first that refuses a machine holds (`root_causes` puts the others
+between).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.core.constraints.counters import RuleState
+from firmament.core.filters.root_causes import Codes, RootCauses, root_causes, rule_refusals
+from firmament.core.model import TaskClass
+from firmament.core.reasons import Cause, Stage, StatedReason
+from firmament.core.rules.node_resources import lacks
+from firmament.core.rules.node_rule import MachineRefusal
+from firmament.core.rules.pins import pin_refusals
+from firmament.core.rules.registry import NodeRules
+from firmament.core.state.cluster import Cluster
+from firmament.core.state.machines import MachineTable
+
+
+@dataclass(frozen=True, slots=True)
+class StaticRow:
+    """``feasible``: bool[M]; ``code``: int16[M], index into ``causes`` where not feasible, -1 where feasible."""
+
+    feasible: Bool
+    code: Codes
+    causes: tuple[Cause, ...]
+
+    def with_refusals(self, refused: Bool, cause: Cause) -> StaticRow:
+        """This row with further machines refused for ``cause``; machines refused before keep their cause."""
+        newly = self.feasible & refused
+        if not newly.any():
+            return self
+        code = np.where(newly, np.int16(len(self.causes)), self.code)
+        return StaticRow(self.feasible & ~refused, code, (*self.causes, cause))
+
+    def refusals(self) -> list[MachineRefusal]:
+        """What the row says, cause by cause."""
+        return [MachineRefusal(cause, self.code == index) for index, cause in enumerate(self.causes)]
+
+
+def static_row(machines: MachineTable, shape: TaskClass, rules: NodeRules) -> StaticRow:
+    """Judge every machine for a shape by the rules whose answers last: everything but room and pins."""
+    count = len(machines)
+    row = StaticRow(np.ones(count, dtype=np.bool_), np.full(count, -1, dtype=np.int16), ())
+    if shape.invalid:
+        why = Cause(StatedReason(shape.invalid, Stage.NAMED))
+        return row.with_refusals(np.ones(count, dtype=np.bool_), why)
+    for cause, refused in rules.lasting_refusals(machines, shape):
+        row = row.with_refusals(refused, cause)
+    return row
+
+
+class StaticRows:
+    """Static rows by shape, kept as long as no machine changed in a way that they depend on.
+
+    Shapes that the rules do not tell apart share one row.
+    """
+
+    def __init__(self, machines: MachineTable, shapes: Sequence[TaskClass], rules: NodeRules) -> None:
+        self.rules = rules
+        self._machines = machines
+        self._shapes = shapes
+        self._version = -1
+        self._rows: dict[int, StaticRow] = {}
+        self._shared: dict[Hashable, StaticRow] = {}
+
+    def of(self, shape: int) -> StaticRow:
+        """The row of a shape, computed if need be. Rules whose answers do not last are asked each time."""
+        row = self._by_description(shape)
+        for cause, refused in self.rules.passing_refusals(self._machines, self._shapes[shape]):
+            row = row.with_refusals(refused, cause)
+        return row
+
+    def _by_description(self, shape: int) -> StaticRow:
+        """The row of a shape by what depends on the ``static_version``."""
+        if self._version != self._machines.static_version:
+            self._rows.clear()
+            self._shared.clear()
+            self._version = self._machines.static_version
+        row = self._rows.get(shape)
+        if row is None:
+            key = self._key(shape)
+            row = self._shared.get(key)
+            if row is None:
+                row = self._shared[key] = static_row(self._machines, self._shapes[shape], self.rules)
+            self._rows[shape] = row
+        return row
+
+    def renumber(self, new_row: Int64) -> None:
+        """Shapes have other rows now: ``new_row[old]``, int64[S], -1 for those that are gone."""
+        renumbered = [(int(new_row[shape]), row) for shape, row in self._rows.items()]
+        self._rows = {shape: row for shape, row in renumbered if shape >= 0}
+
+    def keep_only(self, shapes: set[int]) -> None:
+        """Drop rows of shapes that no task waits for, so that memory follows the pending work."""
+        for shape in self._rows.keys() - shapes:
+            del self._rows[shape]
+        self._shared = {self._key(shape): row for shape, row in self._rows.items()}
+
+    def _key(self, shape: int) -> Hashable:
+        return self.rules.key(self._machines, self._shapes[shape])
+
+
+def verdict(
+    cluster: Cluster,
+    cls: int,
+    static: StaticRow,
+    free: Int64,
+    rules: RuleState | None,
+    index: int,
+    others: Iterable[MachineRefusal],
+) -> RootCauses:
+    """Kube-scheduler's filters in its order, then ``others``: what models, limits, groups and reservations refuse.
+
+    ``cls``: row of the class; ``static``: what its shape is refused by itself; ``free``: int64[M, K], room as its tasks
+    see it; ``rules``: None for none, in which the class is number ``index``.
+    """
+    request = cluster.request_of(cls)
+    found = pin_refusals(cluster, cls) + static.refusals()
+    found += lacks(free[:, : len(request)], request, cluster.resources.names)
+    found += [] if rules is None else rule_refusals(rules.refusals(index))
+    return root_causes(len(cluster.machines), [*found, *others])

@@ -1,0 +1,115 @@
+"""NodeAffinity: the labels that a task's nodeSelector and its required node affinity ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from firmament.core.changes import ChangedMachine, CureChange, CureKind, CureProposal, TrialChange
+from firmament.core.model import NodeSelectorTerm, TaskClass
+from firmament.core.reasons import Cause, Reason
+from firmament.core.rules.node_rule import MachineRefusal, NodeRule
+from firmament.core.selectors.near_labels import corrections
+from firmament.core.state.machines import MachineTable
+
+
+class NodeAffinity(NodeRule):
+    """A machine must have every label of the selector, and match one of the required terms, if there are any."""
+
+    name = "NodeAffinity"
+    reasons = (Reason.WRONG_LABELS,)
+    reads_of_task = ("node_selector", "required")
+    reads_of_machine = ("labels", "name")
+    for_tasks_with = ("node_selector", "required")
+
+    def refusals(self, machines: MachineTable, shape: TaskClass) -> Iterator[MachineRefusal]:
+        """Yield the machines that the selector does not match, then those that no term does."""
+        if shape.node_selector:
+            wrong = ~machines.selectors().pairs(shape.node_selector)
+            yield MachineRefusal(Cause(Reason.WRONG_LABELS), wrong)
+        if shape.required:
+            wrong = ~machines.selectors().terms(shape.required)
+            yield MachineRefusal(Cause(Reason.WRONG_LABELS), wrong)
+
+    def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:
+        """Yield a label that was written wrongly corrected, the machine labelled, and one constraint less."""
+        yield from _corrected(standing)
+        yield from _labelled(standing)
+        yield from _unselective(standing.content)
+
+
+def _corrected(standing: ChangedMachine) -> Iterator[CureProposal]:
+    """A label that is asked for, and that no machine has, is meant to be one that this machine has."""
+    for content, rule, before, after in corrections(
+        standing.content, standing.machine.labels, standing.offered
+    ):
+        step = CureChange(CureKind.CORRECT, rule, before="=".join(before), after="=".join(after))
+        yield CureProposal((step,), TrialChange(content, standing.machine))
+
+
+def _labelled(standing: ChangedMachine) -> Iterator[CureProposal]:
+    """The machine gets the labels that the task's selectors ask for."""
+    before = standing.machine.labels
+    labels = labels_that_match(standing.content, before)
+    if labels is None:
+        return
+    keys = sorted(key for key in {*labels, *before} if labels.get(key) != before.get(key))
+    steps = tuple(
+        CureChange(CureKind.LABEL_MACHINE, key, standing.machine.name, before.get(key), labels.get(key))
+        for key in keys
+    )
+    if steps:
+        yield CureProposal(steps, TrialChange(standing.content, replace(standing.machine, labels=labels)))
+
+
+def _unselective(content: TaskClass) -> Iterator[CureProposal]:
+    """One entry of the selector, or the required affinity to machines, less."""
+    for index, (key, value) in enumerate(content.node_selector):
+        rest = (*content.node_selector[:index], *content.node_selector[index + 1 :])
+        step = CureChange(CureKind.DROP, f"nodeSelector {key}={value}")
+        yield CureProposal((step,), TrialChange(replace(content, node_selector=rest)))
+    if content.required:
+        step = CureChange(CureKind.DROP, "required nodeAffinity")
+        yield CureProposal((step,), TrialChange(replace(content, required=())))
+
+
+def labels_that_match(content: TaskClass, labels: Mapping[str, str]) -> dict[str, str] | None:
+    """Return a machine's labels with the fewest changes after which they match; None if none do.
+
+    Of the required terms one is to match. Terms about fields, and comparisons of numbers, are left alone.
+    """
+    selected = {**labels, **dict(content.node_selector)}
+    if not content.required:
+        return selected
+    keep = dict(content.node_selector)
+    found = [each for term in content.required if (each := _matching(term, selected, keep)) is not None]
+    return min(found, key=lambda each: _changes(each, labels), default=None)
+
+
+def _changes(one: Mapping[str, str], other: Mapping[str, str]) -> int:
+    return sum(one.get(key) != other.get(key) for key in {*one, *other})
+
+
+def _matching(
+    term: NodeSelectorTerm, labels: Mapping[str, str], keep: Mapping[str, str]
+) -> dict[str, str] | None:
+    """The labels with a term's requirements met; None if they cannot be. What is in ``keep`` must not change."""
+    if term.fields or not term.labels:
+        return None
+    changed = dict(labels)
+    for requirement in term.labels:
+        key, value = requirement.key, changed.get(requirement.key)
+        match requirement.operator:
+            case "In" if value not in requirement.values:
+                if not requirement.values:
+                    return None
+                changed[key] = requirement.values[0]
+            case "Exists" if value is None:
+                changed[key] = "true"
+            case "NotIn" if value in requirement.values:
+                del changed[key]
+            case "DoesNotExist" if value is not None:
+                del changed[key]
+            case "Gt" | "Lt":
+                return None
+    return changed if all(changed.get(key) == value for key, value in keep.items()) else None

@@ -1,0 +1,105 @@
+"""What a rule about machines is: whatever it has to say stands in one file, and the registry asks for it.
+
+A rule judges all machines at once for a shape, the part of a task class that tasks of many classes have in common. From
+what it declares, all else follows: how long its answers hold, which shapes share them, what drivers have to tell, when
+a task that waits is tried again, whether evictions or moves could help, what could be changed about task or machine.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import fields
+from typing import ClassVar, NamedTuple
+
+from cost_models.interface import Bool, Needs
+from firmament.core.changes import ChangedMachine, CureProposal
+from firmament.core.model import Machine, TaskClass
+from firmament.core.reasons import AnyReason, Cause
+from firmament.core.rules.fewer_constraints import drop_constraints
+from firmament.core.state.classes import SHAPE_FIELDS
+from firmament.core.state.machines import STATED_FIELDS, VERSIONED_FIELDS, MachineTable
+
+
+class MachineRefusal(NamedTuple):
+    """The machines to which a cause applies: bool[M]."""
+
+    cause: Cause
+    refused: Bool
+
+
+class NodeRule(ABC):
+    """A rule by which machines are refused to tasks, whatever else is on them.
+
+    The class says what the rule reads; a rule that reads anything else gives stale answers. Its answers are columns
+    over all machines, and depend on nothing but what it reads.
+    """
+
+    name: ClassVar[str]
+    """What kube-scheduler calls the plugin; in words of our own where it has none."""
+
+    reasons: ClassVar[tuple[AnyReason, ...]]
+    """What it refuses machines for. Their severity says whether evictions may help, and what cures them whether moves
+    of other tasks do."""
+
+    reads_of_task: ClassVar[tuple[str, ...]]
+    """Fields of `TaskClass`: tasks that are equal in these get the same answer. Only what shapes have is there."""
+
+    reads_of_machine: ClassVar[tuple[str, ...]]
+    """Fields of `Machine`. Answers are kept while none of them changes, if the table of machines counts changes of all
+    of them (`VERSIONED_FIELDS`); else the rule is asked each time. ``allocatable`` stands for which resources some
+    machine offers."""
+
+    for_tasks_with: ClassVar[tuple[str, ...]] = ()
+    """Of the fields of the task those without any of which the rule refuses nothing; (): it is asked for every task."""
+
+    for_machines_with: ClassVar[tuple[str, ...]] = ()
+    """The same of machines: it is not asked while no machine has any of them."""
+
+    needs: ClassVar[Needs] = Needs()
+    """What drivers tell only on request, as for cost models: annotations of machines, namespaces of tasks, ..."""
+
+    binds_running: ClassVar[bool] = True
+    """Whether a task that runs on a machine which is refused to it now breaks the rule."""
+
+    def __init_subclass__(cls) -> None:
+        """Raise ``TypeError`` if the rule declares what cannot be."""
+        known = {
+            "reads_of_task": frozenset(SHAPE_FIELDS),
+            "reads_of_machine": frozenset(each.name for each in fields(Machine)),
+        }
+        for declared, names in known.items():
+            unknown = set(getattr(cls, declared, ())) - names
+            if unknown:
+                raise TypeError(f"{cls.__name__}.{declared}: there is no {', '.join(sorted(unknown))}")
+        narrowing = {
+            "for_tasks_with": frozenset(cls.reads_of_task),
+            "for_machines_with": STATED_FIELDS.intersection(cls.reads_of_machine),
+        }
+        for declared, names in narrowing.items():
+            others = set(getattr(cls, declared)) - names
+            if others:
+                raise TypeError(f"{cls.__name__}.{declared}: {', '.join(sorted(others))} cannot be asked for")
+
+    @property
+    def lasting(self) -> bool:
+        """Whether answers hold as long as the ``static_version`` of the machines."""
+        return VERSIONED_FIELDS.issuperset(self.reads_of_machine)
+
+    def key(self, machines: MachineTable, shape: TaskClass) -> Hashable:  # noqa: ARG002  # for those who need it
+        """Return what of a shape the answer depends on, if that is less than the fields that the rule reads.
+
+        None: it is these fields. Shapes with one key share an answer.
+        """
+        return None
+
+    @abstractmethod
+    def refusals(self, machines: MachineTable, shape: TaskClass) -> Iterable[MachineRefusal]:
+        """Yield the machines that the rule refuses to a shape, cause by cause; of several, a machine's first counts."""
+
+    def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:
+        """Yield what could be changed about a task or a machine that it refuses, the smallest change first.
+
+        By default, one constraint of the task less: that may open another machine.
+        """
+        yield from drop_constraints(standing)

@@ -1,0 +1,55 @@
+"""Where a task's volumes can be reached: three of kube-scheduler's filters, which ask one question of the class.
+
+Volumes bring the words for machines that do not reach them; these say which of the filters it is. A volume of a single
+machine is no part of a shape: see `pins`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from firmament.core.model import TaskClass
+from firmament.core.reasons import Cause, Reason, Stage, of_volume
+from firmament.core.rules.node_rule import MachineRefusal, NodeRule
+from firmament.core.state.machines import MachineTable
+
+
+class _Reach(NodeRule):
+    """Machines must reach the volumes that speak at one stage."""
+
+    stage: ClassVar[Stage]
+    reads_of_task = ("volumes",)
+    reads_of_machine = ("labels", "name")
+    for_tasks_with = ("volumes",)
+
+    def refusals(self, machines: MachineTable, shape: TaskClass) -> Iterator[MachineRefusal]:
+        """Yield for each volume the machines that do not reach it."""
+        for volume in shape.volumes:
+            reason = of_volume(volume.reason, in_use=volume.in_use)
+            if reason.stage is self.stage:
+                yield MachineRefusal(Cause(reason), ~machines.selectors().terms(volume.terms))
+
+
+class VolumeRestrictions(_Reach):
+    """A volume that another task has to itself is no place for this one, as long as that task is there."""
+
+    name = "VolumeRestrictions"
+    reasons = (Reason.CLAIM_IN_USE,)
+    stage = Stage.IN_USE
+
+
+class VolumeBinding(_Reach):
+    """A machine must match the node affinity of the task's volumes, or one of what could be bound for it."""
+
+    name = "VolumeBinding"
+    reasons = (Reason.WRONG_VOLUMES, Reason.NO_VOLUME_LEFT)
+    stage = Stage.VOLUMES
+
+
+class NodeDeclaredFeatures(_Reach):
+    """A machine must declare the features that the task needs, which are told in the form of a volume."""
+
+    name = "NodeDeclaredFeatures"
+    reasons = (Reason.WRONG_FEATURES,)
+    stage = Stage.FEATURES

@@ -1,0 +1,25 @@
+"""Room for volumes that are to be made for a task, where drivers say how much they can make (VolumeBinding)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from firmament.core.model import TaskClass
+from firmament.core.reasons import Cause, Reason
+from firmament.core.rules.node_rule import MachineRefusal, NodeRule
+from firmament.core.state.machines import MachineTable
+
+
+class StorageCapacity(NodeRule):
+    """A machine must reach room for the largest volume of each storage class. That comes and goes."""
+
+    name = "VolumeBinding (capacity)"
+    reasons = (Reason.NO_STORAGE,)
+    reads_of_task = ("new_storage",)
+    reads_of_machine = ("storage",)
+    for_tasks_with = ("new_storage",)
+
+    def refusals(self, machines: MachineTable, shape: TaskClass) -> Iterator[MachineRefusal]:
+        """Yield the machines without room."""
+        lacking = machines.storage.refused(shape.new_storage, len(machines))
+        yield MachineRefusal(Cause(Reason.NO_STORAGE), lacking)

@@ -1,0 +1,51 @@
+"""TaintToleration: taints with the effect NoSchedule or NoExecute keep tasks off that do not tolerate them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from firmament.core.changes import ChangedMachine, CureChange, CureKind, CureProposal, TrialChange
+from firmament.core.model import Taint, TaskClass, Toleration
+from firmament.core.reasons import Reason, untolerated
+from firmament.core.rules.node_rule import MachineRefusal, NodeRule
+from firmament.core.selectors.taints import HARD_EFFECTS, tolerated
+from firmament.core.state.machines import MachineTable
+
+
+class TaintToleration(NodeRule):
+    """Every hard taint of the machine must be tolerated; the first that is not is told."""
+
+    name = "TaintToleration"
+    reasons = (Reason.UNTOLERATED,)
+    reads_of_task = ("tolerations",)
+    reads_of_machine = ("taints",)
+    for_machines_with = ("taints",)
+
+    def refusals(self, machines: MachineTable, shape: TaskClass) -> Iterator[MachineRefusal]:
+        """Yield the machines by the first taint of each that is not tolerated."""
+        first, taints = machines.taints.first_untolerated(shape.tolerations, len(machines))
+        for index, taint in enumerate(taints):
+            yield MachineRefusal(untolerated(taint), first == index)
+
+    def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:
+        """Yield the task with all taints tolerated that keep it away."""
+        content = standing.content
+        hard = [
+            taint
+            for taint in standing.machine.taints
+            if taint.effect in HARD_EFFECTS and not tolerated(content.tolerations, taint)
+        ]
+        if not hard:
+            return
+        more = tuple(
+            Toleration(taint.key, "Equal" if taint.value else "Exists", taint.value, taint.effect)
+            for taint in hard
+        )
+        steps = tuple(CureChange(CureKind.TOLERATE, _written(taint)) for taint in hard)
+        changed = replace(content, tolerations=(*content.tolerations, *more))
+        yield CureProposal(steps, TrialChange(changed, standing.machine))
+
+
+def _written(taint: Taint) -> str:
+    return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
