@@ -73,6 +73,8 @@ class RoundOptions:
     ``evict_failed_gangs`` its bound members are told to go.
     Tasks found unschedulable are looked at again ``refresh_seconds`` after the last time if machines have changed
     since, so that the reasons that they were given stay true.
+    ``namespace_looks``: work, in looks at machines, that a round takes for one namespace while others wait, and for
+    all expensive classes together (see ``queue.budgets``); the default is about a seventh of a second on one core.
     ``by_quality``: of tasks with equal priority, Guaranteed ones come before Burstable and BestEffort ones.
     """
 
@@ -84,6 +86,7 @@ class RoundOptions:
     reserve_for: float = 300.0
     first_backoff: float = 1.0
     last_backoff: float = 60.0
+    namespace_looks: int = 6_000_000
     by_quality: bool = False
     preemption: bool = True
     gang_seconds: float = 600.0

@@ -164,6 +164,7 @@ class BrokenRule(NamedTuple):
 class RoundResult:
     """The outcome of a round. ``unscheduled`` lists only tasks whose message changed since it was last reported;
     ``notes`` are models' remarks on bad input that no earlier round made; ``gangs`` those whose standing changed.
+    ``put_off``: tasks that wait for a round of their own, as their namespace asks for more than one may take.
     """
 
     round: int
@@ -172,6 +173,7 @@ class RoundResult:
     stats: RoundStats = field(default_factory=RoundStats)
     notes: tuple[str, ...] = ()
     gangs: tuple[GangState, ...] = ()
+    put_off: int = 0
 
 
 @dataclass(frozen=True, slots=True)

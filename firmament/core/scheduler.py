@@ -223,6 +223,7 @@ class Scheduler:
             if self._cluster.jobs.had_gangs
             else (),
             notes=notes,
+            put_off=self._requeue.budgets.put_off,
         )
 
     def _put_into_effect(
@@ -274,6 +275,7 @@ class Scheduler:
             self._price_memory.renumber(moved.shapes)
             self._requeue.reservations.renumber(moved.classes)
             self._requeue.evictions.renumber(moved.classes)
+            self._requeue.budgets.forget_classes()
         if self._cluster.resources.has_surplus:
             self._cluster.forget_resources()
 

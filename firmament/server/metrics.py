@@ -56,6 +56,10 @@ class Metrics:
             "firmament_classes_set_aside",
             "Classes of tasks with which rounds failed, and which take part in none until they are defined again.",
         )
+        self._put_off = gauge(
+            "firmament_put_off_tasks",
+            "Tasks that wait for a round of their own, as their namespace asks for more than one may take.",
+        )
         self._remarks = counter(
             "firmament_model_remarks",
             "Remarks of cost models on bad input, such as annotations that cannot be read; each text once.",
@@ -83,6 +87,7 @@ class Metrics:
         self._tasks.labels("placed").inc(stats.placed)
         self._tasks.labels("pending").inc(stats.pending)
         self._arcs.set(stats.arcs)
+        self._put_off.set(result.put_off)
         if stats.tasks:
             self._rounds.labels(str(stats.certified).lower()).inc()
             self._gap.set(stats.gap)

@@ -30,14 +30,19 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 @dataclass(frozen=True, slots=True)
 class EncodedRound:
-    """A round's result as it travels: ``body`` is a serialised ``RoundResult`` with so many ``deltas``."""
+    """A round's result as it travels: ``body`` is a serialised ``RoundResult`` with so many ``deltas``; ``put_off``:
+    tasks that wait for the next ones.
+    """
 
     body: bytes
     deltas: int
+    put_off: int = 0
 
     def traced(self, parent: str) -> EncodedRound:
         """The same with the name of its trace."""
-        return EncodedRound(self.body + pb.RoundResult(trace=parent).SerializeToString(), self.deltas)
+        return EncodedRound(
+            self.body + pb.RoundResult(trace=parent).SerializeToString(), self.deltas, self.put_off
+        )
 
     def message(self) -> bytes:
         """The serialised ``ServerMessage`` that carries it."""
@@ -57,7 +62,7 @@ def encode_round(result: RoundResult) -> EncodedRound:
     parts = [pb.RoundResult(round=result.round).SerializeToString()]
     parts += _encode_deltas(result.deltas)
     parts.append(rest.SerializeToString())
-    return EncodedRound(b"".join(parts), len(result.deltas))
+    return EncodedRound(b"".join(parts), len(result.deltas), result.put_off)
 
 
 def round_to_proto(result: RoundResult) -> pb.RoundResult:

@@ -109,9 +109,10 @@ class GangReservations:
             activate_members(cluster, job_id)
             return
 
-    def open_round(self) -> None:
-        """A round begins: room is sought in it for those that are due."""
-        self.sought = self.due
+    def open_round(self, cluster: Cluster) -> None:
+        """A round begins: room is sought in it for those that are due, and not put off to another one."""
+        waits = cluster.tasks.put_off
+        self.sought = frozenset(job for job in self.due if not waits[cluster.jobs.members(job)].any())
 
     def count_round(self) -> None:
         """Count a round in which gangs that have a reservation were passed over."""

@@ -14,8 +14,10 @@ from firmament.core.filters.static_rows import StaticRows
 from firmament.core.gangs.lifecycle import AdmittedTasks, GangLifecycle
 from firmament.core.gangs.members import Rebinding
 from firmament.core.model import TaskClass
+from firmament.core.queue.budgets import Budgets
 from firmament.core.queue.importance import foremost
 from firmament.core.queue.reservations import Reservations
+from firmament.core.requeue.costly import CostlyRetries
 from firmament.core.requeue.renomination import Renominations
 from firmament.core.requeue.set_aside import SetAside
 from firmament.core.requeue.unschedulable import FeasibleMachines, requeue
@@ -29,8 +31,8 @@ class Requeue:
     """Says which of a cluster's tasks take part in rounds, and requeues those for whom something has changed.
 
     ``clock``: seconds since the epoch. What tells more about those who wait belongs to it: ``reservations``,
-    ``evictions`` under way and ``moves`` because of them, ``gangs``, ``rebinding`` of their members, and what is
-    ``set_aside``.
+    ``evictions`` under way and ``moves`` because of them, ``gangs``, ``rebinding`` of their members, what is
+    ``set_aside``, and the ``budgets`` of namespaces.
     """
 
     def __init__(
@@ -43,6 +45,8 @@ class Requeue:
         self.gangs = GangLifecycle(options, self.evictions)
         self.rebinding = Rebinding()
         self.set_aside = SetAside()
+        self.budgets = Budgets(cluster, options.namespace_looks)
+        self._costly = CostlyRetries(cluster, self.budgets, clock)
         self._feasible = FeasibleMachines(cluster, static_rows, self.reservations)
         self._stale_reasons = StaleReasons(options.refresh_seconds)
         self._given_up: list[Delta] = []
@@ -58,12 +62,12 @@ class Requeue:
         self.refresh()
         cluster.dirty.clear()
         cluster.tasks.begin_round()
-        if self.reservations.gangs.due:
-            self.reservations.gangs.open_round()
         if self.evictions.under_way:
             self.evictions.forget_gone(cluster)
         self._stale_reasons.open_round(cluster, now)
         waiting = self._called(only, now)
+        if self.reservations.gangs.due:
+            self.reservations.gangs.open_round(cluster)
         if cluster.jobs.had_gangs:
             return self.gangs.admit(cluster, waiting, now)
         return AdmittedTasks(waiting, np.full(len(waiting), -1), np.empty(0, dtype=np.int64), ())
@@ -79,7 +83,9 @@ class Requeue:
             waiting = np.append(waiting, self.moves.call(cluster))
         if self.set_aside.why or only is not None:
             waiting = self.set_aside.without(cluster, waiting, only)
-        return foremost(cluster, waiting) if cluster.promises.others.by_uid else waiting
+        if cluster.promises.others.by_uid:
+            waiting = foremost(cluster, waiting)
+        return self.budgets.within(waiting) if only is None else waiting
 
     def close_round(self) -> tuple[list[Delta], list[Unscheduled]]:
         """Return what is told beside what the round decides: deltas that go first, and why some were not tried."""
@@ -115,6 +121,8 @@ class Requeue:
             self.reservations.refresh(cluster, self._static_rows, self._clock())
         if self._stale_reasons.take(cluster, self._clock()):
             cluster.dirty.everywhere = True
+        if self._costly.refresh():
+            self.gangs.keep_unschedulable(cluster, self._clock())
         self.activate()
         if self.evictions.under_way:
             self.moves.look(cluster, self._feasible)
@@ -122,7 +130,7 @@ class Requeue:
 
     def activate(self, placed: frozenset[int] = frozenset()) -> None:
         """Requeue what a marked machine could take, or classes to which those ``placed`` make a difference."""
-        if self._cluster.tasks.any_unschedulable and requeue(self._feasible, placed):
+        if self._cluster.tasks.any_unschedulable and requeue(self._feasible, self._costly, placed):
             self.gangs.keep_unschedulable(self._cluster, self._clock())
 
     def next_round_in(self, held: float | None) -> float | None:
@@ -133,7 +141,7 @@ class Requeue:
         tasks, now = self._cluster.tasks, self._clock()
         pending = tasks.in_state(TaskPhase.PENDING)
         open_now = pending[~tasks.unschedulable[pending]]
-        waits = [self.rebinding.next_in(self._cluster, now)]
+        waits = [self.rebinding.next_in(self._cluster, now), self._costly.next_in(now)]
         if self._cluster.jobs.had_gangs:
             waits.append(self.gangs.next_in(self._cluster, now))
         waits.append(self.reservations.next_in(now) if len(pending) else None)

@@ -19,6 +19,7 @@ from firmament.core.filters.static_rows import StaticRows
 from firmament.core.model import TaskClass, TaskSelector
 from firmament.core.queue.importance import Importance
 from firmament.core.queue.reservations import Reservations
+from firmament.core.requeue.costly import CostlyRetries
 from firmament.core.rules.between_tasks import compile_rules
 from firmament.core.rules.node_volume_limits import saved
 from firmament.core.rules.pins import pinned_rows
@@ -28,10 +29,11 @@ from firmament.core.state.tasks import TaskPhase
 from firmament.core.state.waiting import activate
 
 
-def requeue(feasible: FeasibleMachines, placed: frozenset[int] = frozenset()) -> bool:
+def requeue(feasible: FeasibleMachines, costly: CostlyRetries, placed: frozenset[int] = frozenset()) -> bool:
     """Requeue every task that a marked machine could take; returns whether any was requeued. The dirty stay.
 
-    ``placed``: rows of classes that a round has just placed tasks of. Tasks refused for good stay out.
+    ``placed``: rows of classes that a round has just placed tasks of. Tasks refused for good stay out; those that are
+    ``costly`` are tried later.
     """
     cluster, dirty = feasible.cluster, feasible.cluster.dirty
     touched = dirty.touched | placed
@@ -45,6 +47,9 @@ def requeue(feasible: FeasibleMachines, placed: frozenset[int] = frozenset()) ->
     if dirty.everywhere:
         activate(cluster, unschedulable)
         return True
+    unschedulable = costly.without(unschedulable)
+    if len(unschedulable) == 0:
+        return False
     hints = QueueingHints(cluster, touched, domains_changed=dirty.domains_changed)
     rows = dirty.rows()
     free = cluster.free()[rows]

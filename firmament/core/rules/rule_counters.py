@@ -109,7 +109,7 @@ def port_exclusions(
     Ports that the same classes use exclude the same: one counter does for all of them.
     """
     found: set[tuple[tuple[int, ...], int]] = set()
-    for by_ip in _users(rows, ruled).values():
+    for by_ip in _users(rows, ruled, counters.waiting).values():
         everyone = tuple(sorted({row for users in by_ip.values() for row in users}))
         if waiting_ones := [row for row in everyone if row in counters.waiting]:
             for ip, users in by_ip.items():
@@ -125,6 +125,8 @@ def disk_exclusions(
     counters: RuleCounters, rows: Sequence[ClassRow], ruled: Sequence[int]
 ) -> Iterator[tuple[int, Exclusion]]:
     """Yield what disks exclude, as ``port_exclusions`` does for ports (kube-scheduler's VolumeRestrictions)."""
+    if not any(rows[row].content.disks for row in counters.waiting):
+        return
     everyone: dict[tuple[str, bool], set[int]] = {}
     writing: dict[tuple[str, bool], set[int]] = {}
     for row in ruled:
@@ -153,12 +155,16 @@ def _exclusions(
         yield row, Exclusion(number, reason)
 
 
-def _users(rows: Sequence[ClassRow], ruled: Sequence[int]) -> dict[tuple[str, int], dict[str, list[int]]]:
-    """Rows of the classes that use a port, by protocol and port, and by address."""
+def _users(
+    rows: Sequence[ClassRow], ruled: Sequence[int], waiting: Collection[int]
+) -> dict[tuple[str, int], dict[str, list[int]]]:
+    """Rows of the classes that use a port which one of ``waiting`` asks for, by protocol and port, and by address."""
     users: dict[tuple[str, int], dict[str, list[int]]] = {}
-    for row in ruled:
+    wanted = {(each.protocol, each.port) for row in waiting for each in rows[row].content.ports}
+    for row in ruled if wanted else ():
         for port in rows[row].content.ports:
-            users.setdefault((port.protocol, port.port), {}).setdefault(port.ip, []).append(row)
+            if (port.protocol, port.port) in wanted:
+                users.setdefault((port.protocol, port.port), {}).setdefault(port.ip, []).append(row)
     return users
 
 

@@ -51,7 +51,8 @@ class TaskTable:
     that came to machines, and among records; 0 for none), ``leaving`` (it is bound and has been told to go), ``owed``
     (others were told to leave for it, and it has neither been bound nor found no place since), ``displacing`` (others
     had to leave its machine for it, and it came where the order of arrival counts), ``spread`` (number of the group of
-    tasks that would rather be apart, 0: none).
+    tasks that would rather be apart, 0: none), ``put_off`` (number of the round that first left it out for
+    others since it was last tried, see ``queue.budgets``; 0: none has).
     """
 
     cls: Int64
@@ -77,6 +78,7 @@ class TaskTable:
     owed: Bool
     displacing: Bool
     spread: Int64
+    put_off: Int64
 
     COLUMNS: ClassVar[Mapping[str, type[np.generic]]]
 

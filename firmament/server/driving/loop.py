@@ -153,7 +153,7 @@ class DriverLoop:
                 continue
             self._outbox.put(result.message())
             await asyncio.sleep(0)  # lets it leave before a thread that looks for more work takes the lock
-            if not result.deltas:
+            if not result.deltas and not result.put_off:
                 # The core backs unschedulable tasks off by itself; should it ever ask for rounds that do
                 # nothing, this keeps them from turning into a busy loop. An event ends the pause.
                 await self._wait(self._wake, _IDLE_PAUSE)

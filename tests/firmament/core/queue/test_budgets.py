@@ -1,0 +1,261 @@
+"""What one namespace asks for beyond its budget waits for rounds of its own; others wait for one of these at most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from firmament.core.configuration import RoundOptions
+from firmament.core.events import ClassDefined, Event, JobDefined, TasksSubmitted
+from firmament.core.intake.events import apply_events
+from firmament.core.model import (
+    Job,
+    NodeSelectorTerm,
+    PreferredTerm,
+    Requirement,
+    TaskClass,
+    TaskSelector,
+    TaskTerm,
+)
+from firmament.core.queue.budgets import PUT_OFF, Budgets
+from firmament.core.queue.class_work import ORDINARY, looks
+from firmament.core.requeue.costly import RETRY_SECONDS
+from firmament.core.results import RoundResult
+from firmament.core.scheduler import Scheduler
+from firmament.core.state.cluster import Cluster
+from firmament.core.state.tasks import TaskPhase
+from firmament.core.state.waiting import hold_back
+from tests.support.core import Clock, machine, placed, scheduler, task_class, uids
+from tests.support.effort import examples
+
+MOST = 1_000
+"""Looks that a namespace has, where there is one machine."""
+
+DEAR = 300
+"""Looks of an expensive class: three fit."""
+
+
+def wanting(looked: int, number: int = 0, **content: object) -> TaskClass:
+    """A class for which a round looks so often at each machine; ``number`` tells it from others."""
+    terms = tuple(
+        PreferredTerm(1, NodeSelectorTerm((Requirement(f"key-{number}-{each}", "Exists"),)))
+        for each in range(looked - 1)
+    )
+    made = replace(task_class(), preferred=terms, **content)  # type: ignore[arg-type]  # fields by name
+    assert looks(made) == looked
+    return made
+
+
+def submitted(number: int, namespace: str, count: int, looked: int, **more: object) -> list[Event]:
+    """So many tasks of a class of their own, ``NAMESPACE-NUMBER-0`` and so on."""
+    some = uids(f"{namespace}-{number}", count)
+    names = tuple(f"{namespace}/{uid}" for uid in some)
+    return [
+        ClassDefined(number, wanting(looked, number)),
+        TasksSubmitted(number, some, names=names, **more),  # type: ignore[arg-type]  # fields by name
+    ]
+
+
+class Queue:
+    """The waiting tasks of one machine's cluster; ``round`` says which of them take part, and lets these go."""
+
+    def __init__(self, *events: Iterable[Event]) -> None:
+        self.cluster = Cluster()
+        self.budgets = Budgets(self.cluster, MOST)
+        self.apply([machine()], *events)
+
+    def apply(self, *events: Iterable[Event]) -> None:
+        apply_events(self.cluster, [each for some in events for each in some], 0.0)
+
+    def waiting(self) -> list[int]:
+        tasks = self.cluster.tasks
+        pending = tasks.in_state(TaskPhase.PENDING)
+        return pending[~tasks.unschedulable[pending]].tolist()
+
+    def round(self) -> list[str]:
+        chosen = self.budgets.within(np.array(self.waiting(), dtype=np.int64))
+        hold_back(self.cluster, chosen)
+        return sorted(self.cluster.tasks.uid[row] for row in chosen.tolist())
+
+
+def test_what_is_within_the_budget_goes_at_once():
+    queue = Queue(submitted(1, "a", 3, 1), submitted(2, "b", 2, DEAR), submitted(3, "b", 1, DEAR))
+    assert len(queue.round()) == 6
+    assert queue.budgets.put_off == 0
+
+
+def test_what_is_beyond_waits_until_the_others_have_had_their_round():
+    queue = Queue(
+        submitted(1, "light", 3, 1), *(submitted(number, "heavy", 1, DEAR) for number in range(2, 7))
+    )
+    assert queue.round() == ["light-1-0", "light-1-1", "light-1-2"]
+    assert queue.budgets.put_off == 5
+    assert queue.round() == ["heavy-2-0", "heavy-3-0", "heavy-4-0"]
+    assert queue.budgets.put_off == 2
+    assert queue.round() == ["heavy-5-0", "heavy-6-0"]
+    assert not queue.waiting()
+
+
+def test_ordinary_tasks_of_a_namespace_do_not_wait_for_its_expensive_ones():
+    queue = Queue(
+        submitted(1, "heavy", 3, ORDINARY), *(submitted(number, "heavy", 1, DEAR) for number in range(2, 7))
+    )
+    assert queue.round() == ["heavy-1-0", "heavy-1-1", "heavy-1-2"]
+
+
+def test_ordinary_classes_of_a_namespace_that_is_alone_know_no_budget():
+    queue = Queue(*(submitted(number, "heavy", 1, ORDINARY) for number in range(1, 50)))
+    assert len(queue.round()) == 49
+
+
+def test_ordinary_classes_that_are_too_many_wait_for_others():
+    many = [submitted(number, "heavy", 1, ORDINARY) for number in range(1, 50)]
+    queue = Queue(*many, submitted(50, "light", 1, 1))
+    assert queue.round() == ["light-50-0"]
+    assert len(queue.round()) == 49
+
+
+def test_light_tasks_wait_for_one_round_of_the_others_at_most():
+    queue = Queue(*(submitted(number, "heavy", 1, DEAR) for number in range(1, 30)))
+    before = 0
+    for number in range(30, 50):
+        queue.apply(submitted(number, "light", 1, 1))
+        found = queue.round()
+        before = 0 if f"light-{number}-0" in found else before + 1
+        assert before <= 1
+
+
+def test_copies_of_an_expensive_task_are_taken_by_and_by():
+    queue = Queue(submitted(1, "heavy", 40, DEAR), submitted(2, "light", 1, 1))
+    assert queue.round() == ["light-2-0"]
+    first = queue.round()
+    assert 0 < len(first) < 40
+    rounds = 1
+    while queue.waiting():
+        assert queue.round()
+        rounds += 1
+    assert rounds == 2  # what is left is within the budget
+
+
+def test_a_gang_is_not_split_and_goes_although_it_is_too_much():
+    gang = [JobDefined(Job("gang", min_members=5))]
+    members = [submitted(number, "heavy", 1, DEAR, job="gang") for number in range(1, 6)]
+    queue = Queue(gang, *members, submitted(9, "light", 1, 1))
+    assert queue.round() == ["light-9-0"]
+    assert queue.round() == [f"heavy-{number}-0" for number in range(1, 6)]
+
+
+def test_heavy_namespaces_take_turns():
+    queue = Queue(*(submitted(number, f"n{number % 3}", 1, 4 * DEAR) for number in range(1, 10)))
+    assert [queue.round()[0].partition("-")[0] for _ in range(9)] == ["n0", "n1", "n2"] * 3
+
+
+def test_the_important_and_those_put_off_longest_come_first_by_turns():
+    queue = Queue(*(submitted(number, "heavy", 1, 4 * DEAR) for number in range(1, 5)))
+    assert queue.round() == ["heavy-1-0"]
+    queue.apply(submitted(9, "heavy", 1, 4 * DEAR, priority=7))
+    queue.apply(submitted(10, "heavy", 1, 4 * DEAR, priority=7))
+    assert [queue.round() for _ in range(4)] == [["heavy-2-0"], ["heavy-9-0"], ["heavy-3-0"], ["heavy-10-0"]]
+
+
+HEAPS = st.lists(
+    st.tuples(
+        st.sampled_from("abc"),
+        st.integers(1, 12),
+        st.sampled_from([1, 20, ORDINARY, ORDINARY + 1, DEAR, 5 * DEAR]),
+        st.integers(0, 2),
+        st.booleans(),
+    ),
+    min_size=1,
+    max_size=15,
+)
+
+
+@given(heaps=HEAPS, light=st.booleans())
+@settings(max_examples=examples(150))
+def test_every_task_has_its_round_gangs_as_a_whole_and_none_is_empty(
+    heaps: list[tuple[str, int, int, int, bool]], light: bool
+):
+    queue = Queue()
+    gangs: dict[str, set[str]] = {}
+    for number, (namespace, count, looked, priority, gang) in enumerate(heaps, 1):
+        job = f"job-{number}" if gang else ""
+        queue.apply([JobDefined(Job(job, min_members=count))] if gang and count > 1 else [])
+        queue.apply(submitted(number, namespace, count, looked, priority=priority, job=job))
+        if gang and count > 1:
+            gangs[job] = set(uids(f"{namespace}-{number}", count))
+    rounds = most = 2 * sum(count for _, count, *_ in heaps) + 2
+    while waiting := set(queue.waiting()):
+        assert rounds > 0, f"still waiting after {most} rounds: {waiting}"
+        rounds -= 1
+        if light and rounds > most // 2:
+            queue.apply(submitted(1_000 + rounds, "light", 1, 1))
+        found = set(queue.round())
+        assert found
+        for members in gangs.values():
+            assert not found & members or members <= found
+
+
+# --- in rounds -------------------------------------------------------------------------------------------------------
+
+
+def apart(number: int) -> TaskClass:
+    """An expensive class that keeps off all tasks whose app is ``x``; its own is."""
+    selector = TaskSelector((Requirement("app", "In", ("x",)),), namespaces=("heavy",))
+    made = wanting(DEAR, number, labels=(("app", "x"),), namespace="heavy")
+    return replace(made, anti_affinity=(TaskTerm("host", selector),))
+
+
+def crowded(options: RoundOptions, clock: Clock | None = None, machines: int = 6) -> Scheduler:
+    """Eight expensive tasks of one namespace, one machine for each; and ten of another."""
+    names = tuple(f"light/{number}" for number in range(10))
+    events: list[Event] = [
+        ClassDefined(99, task_class(namespace="light")),
+        TasksSubmitted(99, uids("light", 10), names=names),
+    ]
+    for number in range(1, 9):
+        events.append(ClassDefined(number, apart(number)))
+        events.append(TasksSubmitted(number, (f"heavy-{number}",), names=(f"heavy/{number}",)))
+    events += [machine(f"m{number}", labels={"host": f"m{number}"}) for number in range(machines)]
+    return scheduler(events, options=options, clock=clock)
+
+
+def until_quiet(core: Scheduler) -> list[RoundResult]:
+    results = []
+    while core.next_round_in() == 0.0:
+        results.append(core.run_round())
+        assert len(results) < 100
+    return results
+
+
+def test_rounds_of_their_own_place_what_one_round_would_have_placed_and_keep_rules():
+    tight = RoundOptions(namespace_looks=6 * MOST)
+    core = crowded(tight)
+    results = [core.run_round()]
+    assert {state.uid for state in core.task_states() if state.message == PUT_OFF} == {
+        f"heavy-{number}" for number in range(1, 9)
+    }
+    results += until_quiet(core)
+    assert set(placed(results[0])) == set(uids("light", 10))
+    assert results[0].put_off == 8
+    heavy = [where for each in results for uid, where in placed(each).items() if uid.startswith("heavy")]
+    assert len(heavy) == len(set(heavy)) == 6
+    at_once = [crowded(RoundOptions()).run_round()]
+    assert sum(len(placed(each)) for each in results) == len(placed(at_once[0])) == 16
+    told = {uid for each in results for group in each.unscheduled for uid in group.uids}
+    assert len(told) == 2
+
+
+def test_expensive_tasks_without_a_place_are_tried_again_some_time_after_a_change():
+    clock = Clock()
+    core = crowded(RoundOptions(namespace_looks=MOST), clock, machines=1)
+    until_quiet(core)
+    core.apply([machine("new", labels={"host": "new"})])
+    assert core.next_round_in() == RETRY_SECONDS
+    clock.advance(RETRY_SECONDS)
+    assert core.next_round_in() == 0.0
+    assert "new" in {where for each in until_quiet(core) for where in placed(each).values()}
