@@ -22,8 +22,8 @@ WAIT_BUCKETS = 4
 COST_UNITS_PER_POINT = 100
 """Network costs are integers: one point of a cost model is this many units."""
 
-UNLIMITED = int(np.iinfo(np.int64).max)
-"""Room where no row limits anything."""
+UNLIMITED = int(np.iinfo(np.int64).max) // 4
+"""Room where no row limits anything; no sum of amounts reaches it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,8 +244,7 @@ class Residual:
         """``fits`` of several shapes. Amounts that several of them ask for are compared once."""
         if self.ledgers:
             return {shape: self.fits(shape) for shape in shapes}
-        limits = [(self.problem.requests[:, column], left) for column, left in enumerate(self.free)]
-        limits += [(joint.rows.amount, joint.per_machine(UNLIMITED)) for joint in self.joint]
+        limits = list(self.limits())
         enough: dict[tuple[int, int], Bool] = {}
         fits = {}
         for shape in shapes:
@@ -258,6 +257,17 @@ class Residual:
                     room &= enough[limit, amount]
             fits[shape] = room
         return fits
+
+    def limits(self, machines: Int64 | None = None) -> Iterator[tuple[Int64, Int64]]:
+        """Yield what a task of each shape takes, int64[S], and what machines have left of it, ledgers aside.
+
+        Of every resource, then of every block of joint rows; of all machines, or of some: int64[A].
+        """
+        for amounts, left in zip(self.problem.requests.T, self.free, strict=True):
+            yield amounts, left if machines is None else left.take(machines)
+        for joint in self.joint:
+            left = joint.per_machine(UNLIMITED)
+            yield joint.rows.amount, left if machines is None else left.take(machines)
 
     def has_room(self, shape: int) -> Bool:
         """bool[M]: machines with room for one more task of the shape, whether or not it may go there."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firmament.core.shortest_paths import ArcBlock, shorten
+from firmament.core.shortest_paths import ArcBlock, Lengths, shorten
 from tests.support.effort import examples
 
 NODES = 6
@@ -36,7 +38,7 @@ def test_distances_are_those_of_arcs_relaxed_one_by_one(
     moved = [
         (end, other, length + int(potential[end] - potential[other])) for end, other, length in given_arcs
     ]
-    dtype = np.int32 if narrow else np.int64
+    dtype: type[np.signedinteger[Any]] = np.int32 if narrow else np.int64
     blocks = []
     for part in (
         [each for each in moved if each[0] < cut],
@@ -44,7 +46,7 @@ def test_distances_are_those_of_arcs_relaxed_one_by_one(
     ):
         end, other, length = np.array(part, dtype=np.int64).reshape(-1, 3).T
         blocks.append(ArcBlock.sorted_by_end(end, other, length.astype(dtype), NODES))
-    distance = np.array(start, dtype=dtype)
+    distance: Lengths = np.array(start, dtype=dtype)
     assert shorten(distance, blocks, 3 * NODES)
     assert distance.tolist() == one_by_one(start, moved)
 

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.interface import Bool, Float64, Int64
+from firmament.core.board.moving import ExchangeRoom, movable
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.flow.terms import RoundHeights, entries
-from firmament.core.placement.moving_room import ExchangeRoom, movable
 from firmament.core.placement.tuning import ExchangeTuning
 from firmament.core.ranks import runs
 

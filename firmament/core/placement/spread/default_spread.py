@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
+from firmament.core.board.moving import MovingRoom, movable, stays
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.flow.terms import SpreadTerms
-from firmament.core.placement.moving_room import MovingRoom, movable, stays
 from firmament.core.placement.spread.moves import SpreadMoves
 from firmament.core.placement.tuning import SpreadTuning
 from firmament.core.ranks import rank_in_runs

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.interface import Bool, Float64, Int64
+from firmament.core.board.moving import MovingRoom
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.flow.terms import SpreadTerms
-from firmament.core.placement.moving_room import MovingRoom
 from firmament.core.placement.tuning import SpreadTuning
 from firmament.core.ranks import order_by, rank, rank_in_runs, runs
 
@@ -131,7 +131,7 @@ class SpreadMoves:
         cost = self._terms.machine_step[groups] * near.at(groups, places)
         cost += self._problem.cost[shapes, places]
         task, choice = np.nonzero(~self._room.open_to_all(self._shapes).take(places))
-        lacking = ~self._room.fits(shapes[task, 0], places[task, choice])
+        lacking = self._room.units(shapes[task, 0], places[task, choice]) == 0
         cost[task[lacking], choice[lacking]] = np.inf
         return cost
 

@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from firmament.core.board.moving import MovingRoom
 from firmament.core.events import ClassDefined
 from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem
-from firmament.core.placement.moving_room import MovingRoom
 from firmament.core.placement.spread.moves import even_shares
 from firmament.core.ranks import SHORT, distinct, grouped, order_by, places_in, rank, runs
 from tests.firmament.core.placement.test_default_spread import core, in_zone, waiting
