@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from types import MappingProxyType
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from firmament.core.constraints.ruleset import (
     RequiredSpread,
     RuleSet,
 )
-from firmament.core.model import SpreadRule, TaskClass, TaskTerm
+from firmament.core.model import SpreadRule, TaskClass
 from firmament.core.reasons import Reason
 from firmament.core.rules.models import model_constraints
 from firmament.core.rules.rule_counters import (
@@ -32,16 +31,9 @@ from firmament.core.rules.rule_counters import (
     port_exclusions,
 )
 from firmament.core.rules.standing_terms import StandingTerms
-from firmament.core.state.class_selectors import own_selector
+from firmament.core.state.class_selectors import HeldTerm, own_selector
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.domains import Domains, DomainsByKey
-
-HARD_AFFINITY_WEIGHT = 1
-"""What a task on a machine adds, per required affinity term of its own, for tasks that the term selects
-(kube-scheduler's hardPodAffinityWeight)."""
-
-_SIGN = MappingProxyType({"affinity": 1, "preferred_affinity": 1, "preferred_anti_affinity": -1})
-"""Whether terms of a kind draw tasks that they select, or keep them away."""
 
 
 def compile_rules(cluster: Cluster, waiting: Sequence[int], *, without: int = -1) -> RuleSet | None:
@@ -93,6 +85,8 @@ class _Compiler:
         self._problem_classes: dict[int, list[int]] = {}
         for cls, row in enumerate(waiting):
             self._problem_classes.setdefault(row, []).append(cls)
+        self._waits = np.zeros(len(self._rows), dtype=np.bool_)
+        self._waits[list(self._problem_classes)] = True
         self._counters = RuleCounters(
             inhabitants, self._selector, self._domains_by_key, self._problem_classes
         )
@@ -103,8 +97,8 @@ class _Compiler:
 
     def compiled(self) -> RuleSet:
         """The rules of all waiting classes that have any, or that count for those of others."""
-        for (kind, term), holders in self._terms_of_all().items():
-            self._look_back(kind, term, holders)
+        for term, holders in self._terms_of_all().items():
+            self._look_back(term, holders)
         self._look_back_on_staying()
         own = {row: self._own(row) for row in self._ruled if row in self._problem_classes}
         for exclusions in (port_exclusions, disk_exclusions):
@@ -124,43 +118,32 @@ class _Compiler:
 
     # --- terms of others that select waiting classes --------------------------------------------------------------
 
-    def _terms_of_all(self) -> dict[tuple[str, TaskTerm], list[int]]:
-        """Every distinct affinity term of the round, by its kind (required or preferred), with the classes (rows) that
-        hold it.
-        """
-        found: dict[tuple[str, TaskTerm], list[int]] = {}
+    def _terms_of_all(self) -> dict[HeldTerm, list[int]]:
+        """Every distinct affinity term of the round, with the classes (rows) that hold it."""
+        found: dict[HeldTerm, list[int]] = {}
         for row in self._ruled:
-            content = self._rows[row].content
-            for kind in ("affinity", "anti_affinity", "preferred_affinity", "preferred_anti_affinity"):
-                for given in getattr(content, kind):
-                    term = replace(given, selector=own_selector(given.selector, content))
-                    holders = found.setdefault((kind, term), [])
-                    if row not in holders[-1:]:
-                        holders.append(row)
+            for term in self._selector.held_terms(row):
+                found.setdefault(term, []).append(row)
         return found
 
-    def _look_back(self, kind: str, term: TaskTerm, holders: list[int]) -> None:
+    def _look_back(self, term: HeldTerm, holders: list[int]) -> None:
         """What a term means for the waiting classes that it selects."""
-        selected = [
-            row for row in self._selector.matching(term.selector).tolist() if row in self._problem_classes
-        ]
-        if not selected:
+        matching = self._selector.selected_by(term)
+        selected = matching[self._waits[matching]]
+        if not len(selected):
             return
-        weight = 0 if kind == "anti_affinity" else _SIGN[kind] * (term.weight or HARD_AFFINITY_WEIGHT)
         staying = [row for row in holders if row not in self._problem_classes]
         if staying:
-            self._standing.add(term.topology_key, weight, staying, selected)
+            self._standing.add(term.topology_key, term.weight, staying, selected)
             holders = [row for row in holders if row in self._problem_classes]
         if not holders:
             return
         number = self._counters.of_classes(holders, term.topology_key)
-        if not weight:
-            exclusion = Exclusion(number, Reason.KEPT_OFF)
-            for row in selected:
-                self._exclusions.setdefault(row, {})[exclusion] = None
-            return
-        for row in selected:
-            self._incline(row, number, weight)
+        for row in selected.tolist():
+            if term.weight:
+                self._incline(row, number, term.weight)
+            else:
+                self._exclusions.setdefault(row, {})[Exclusion(number, Reason.KEPT_OFF)] = None
 
     def _look_back_on_staying(self) -> None:
         """The same for all terms of those who neither come nor go in the round, put together."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from cost_models.interface import Int64
 from firmament.core.rules.rule_counters import RuleCounters
 
 
@@ -17,16 +18,19 @@ class StandingTerms:
     """The terms, by topology key and by whom they select."""
 
     def __init__(self) -> None:
-        self._weights: dict[tuple[int, str], dict[tuple[int, ...], Counter[int]]] = {}
+        self._weights: dict[tuple[int, str], dict[bytes, Counter[int]]] = {}
+        self._selected: dict[bytes, Int64] = {}
 
-    def add(self, key: str, weight: int, holders: Sequence[int], selected: Sequence[int]) -> None:
+    def add(self, key: str, weight: int, holders: Sequence[int], selected: Int64) -> None:
         """Take a term of ``holders`` (class rows) over the label ``key`` that selects the classes ``selected``.
 
         ``weight``: what each holder adds to the domain that it is in, below 0 for terms that rather keep off; 0 for
         terms that keep off altogether.
         """
         sign = (weight > 0) - (weight < 0)
-        group = self._weights.setdefault((sign, key), {}).setdefault(tuple(selected), Counter())
+        mark = selected.tobytes()
+        self._selected[mark] = selected
+        group = self._weights.setdefault((sign, key), {}).setdefault(mark, Counter())
         for row in holders:
             group[row] += abs(weight) or 1
 
@@ -49,13 +53,15 @@ class StandingTerms:
         for (which, key), groups in self._weights.items():
             if which != sign:
                 continue
-            by_row: dict[int, list[tuple[int, ...]]] = {}
-            for selected in groups:
-                for row in selected:
-                    by_row.setdefault(row, []).append(selected)
-            together: dict[tuple[tuple[int, ...], ...], Counter[int]] = {}
+            by_row: dict[int, list[bytes]] = {}
+            for mark in groups:
+                for row in self._selected[mark].tolist():
+                    by_row.setdefault(row, []).append(mark)
+            together: dict[tuple[bytes, ...], Counter[int]] = {}
             for row, terms in sorted(by_row.items()):
                 every = tuple(terms)
                 if every not in together:
-                    together[every] = sum((groups[each] for each in every), Counter())
+                    together[every] = Counter()
+                    for each in every:
+                        together[every].update(groups[each])
                 yield row, key, together[every]

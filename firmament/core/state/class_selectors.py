@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.model import Requirement, TaskClass, TaskSelector
+from firmament.core.model import Requirement, TaskClass, TaskSelector, TaskTerm
 from firmament.core.state.classes import ClassRow
+
+HARD_AFFINITY_WEIGHT = 1
+"""What a task on a machine adds, per required affinity term of its own, for tasks that the term selects
+(kube-scheduler's hardPodAffinityWeight)."""
+
+_SIGNS = MappingProxyType(
+    {"affinity": 1, "anti_affinity": 0, "preferred_affinity": 1, "preferred_anti_affinity": -1}
+)
+"""Whether terms of a kind draw tasks that they select, keep them off (0), or rather keep them off."""
 
 _FEW = 16
 """Classes that are looked at one by one."""
@@ -33,6 +43,19 @@ class _Answer:
     rows: Int64
 
 
+@dataclass(slots=True, eq=False)
+class HeldTerm:
+    """A term of pod affinity that some class states, whoever else states the same: one object for all of them.
+
+    ``weight``: what it makes the domain of its holder better by for tasks that it selects, for each holder, below 0:
+    worse; 0 for required anti-affinity, which keeps them off.
+    """
+
+    topology_key: str
+    weight: int
+    selector: TaskSelector
+
+
 class ClassSelector:
     """Matches selectors against the classes of a table.
 
@@ -50,6 +73,9 @@ class ClassSelector:
         self._labels: list[Mapping[str, str]] = []
         self._known: dict[TaskSelector, _Answer] = {}
         self._namespaces: dict[str, Mapping[str, str]] = {}
+        self._held: dict[int, tuple[HeldTerm, ...]] = {}
+        self._terms: dict[tuple[str, TaskTerm], HeldTerm] = {}
+        self._answers: dict[HeldTerm, _Answer] = {}
 
     def set_namespaces(self, records: Mapping[str, bytes]) -> None:
         """Take the namespaces' labels from records ``{"labels": {...}}`` by name; forgets answers if any changed."""
@@ -57,6 +83,7 @@ class ClassSelector:
         if namespaces != self._namespaces:
             self._namespaces = namespaces
             self._known.clear()
+            self._answers.clear()
 
     def reset(self) -> None:
         """Forget all answers: rows stand for other classes now."""
@@ -66,15 +93,48 @@ class ClassSelector:
         self._by_namespace.clear()
         self._labels.clear()
         self._known.clear()
+        self._held.clear()
+        self._terms.clear()
+        self._answers.clear()
+
+    def held_terms(self, row: int) -> tuple[HeldTerm, ...]:
+        """Return the terms about other tasks that the class in ``row`` states, each once; asked for in every round."""
+        held = self._held.get(row)
+        if held is None:
+            held = self._held[row] = tuple(dict.fromkeys(self._intern_terms(self._rows[row].content)))
+        return held
+
+    def selected_by(self, term: HeldTerm) -> Int64:
+        """Return the rows of the classes that a term selects, ascending; not to be written to."""
+        answer = self._answers.get(term)
+        if answer is None:
+            answer = self._answers[term] = self._answer(term.selector)
+        return self._brought_up(term.selector, answer)
 
     def matching(self, selector: TaskSelector) -> Int64:
         """Rows of the classes that ``selector`` matches, ascending; not to be written to."""
-        self._index()
+        return self._brought_up(selector, self._answer(selector))
+
+    def _intern_terms(self, content: TaskClass) -> Iterator[HeldTerm]:
+        for kind, sign in _SIGNS.items():
+            for given in getattr(content, kind):
+                term = replace(given, selector=own_selector(given.selector, content))
+                held = self._terms.get((kind, term))
+                if held is None:
+                    weight = sign * (term.weight or HARD_AFFINITY_WEIGHT)
+                    held = self._terms[kind, term] = HeldTerm(term.topology_key, weight, term.selector)
+                yield held
+
+    def _answer(self, selector: TaskSelector) -> _Answer:
         answer = self._known.get(selector)
         if answer is None:
             meets = _Meeting(selector, self._namespaces)
             answer = self._known[selector] = _Answer(meets, 0, np.empty(0, dtype=np.int64))
+        return answer
+
+    def _brought_up(self, selector: TaskSelector, answer: _Answer) -> Int64:
         if answer.seen < len(self._rows):
+            self._index()
             new = self._new_matches(selector, answer)
             answer.rows = np.concatenate([answer.rows, new]) if len(new) else answer.rows
             answer.seen = len(self._rows)
