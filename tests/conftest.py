@@ -9,12 +9,13 @@ from __future__ import annotations
 import gc
 import logging
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.effort import EFFORT, examples
-from tests.support.order import dealt, workers
+from tests.support.order import dealt, import_share, workers
 from tests.support.set_aside import nothing_set_aside
 from tests.support.time_limits import stretch
 from tests.support.waiting import Terminal
@@ -37,6 +38,20 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("property")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session):
+    """Have each worker import its share of all tests first.
+
+    Where nothing is compiled yet, as in a fresh clone, that takes half a minute, and all would do the same at once.
+    """
+    config = session.config
+    if hasattr(config, "workerinput") and [Path(each).name for each in config.args] == config.getini(
+        "testpaths"
+    ):
+        number = int(config.workerinput["workerid"].removeprefix("gw"))
+        import_share(Path(__file__).parent, number, config.workerinput["workercount"])
 
 
 def pytest_collection_modifyitems(config, items):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from ortools.sat.python import cp_model
 
 from firmament.core.flow.problem import WAIT_BUCKETS, PlacementProblem
+
+if TYPE_CHECKING:
+    from ortools.sat.python import cp_model
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,8 @@ def most_tasks(problem: PlacementProblem, *, seconds: float, workers: int = 1, s
     Priorities and waits do not count: meant for instances of equal priority and age. ``seconds`` are of CP-SAT's
     deterministic clock, about as long as real ones, so that a busy machine changes no result.
     """
+    from ortools.sat.python import cp_model
+
     model = cp_model.CpModel()
     waiting = problem.counts.sum(axis=1)
     parts: dict[tuple[int, int], cp_model.IntVar] = {}

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from ortools.sat.python import cp_model
 
 from firmament.core.rescheduling.move_network.problem import BARRED, MoveProblem
+
+if TYPE_CHECKING:
+    from ortools.sat.python import cp_model
 
 
 def cheapest_with(
@@ -15,6 +19,8 @@ def cheapest_with(
 
     Prices of rows do not count.
     """
+    from ortools.sat.python import cp_model
+
     model = cp_model.CpModel()
     rows, machines = problem.rows, problem.machines
     homes = {

@@ -58,6 +58,7 @@ def test_noise_lifts_hardly_any_node_above_it():
     assert outcome.above <= 0.01
 
 
+@pytest.mark.full  # of nodes that are not so full, the one before holds it
 def test_noise_lifts_hardly_any_node_above_it_that_is_filled_up_to_it():
     """On four fifths of the nodes there is hardly room: without a margin they end where noise lifts them above."""
     closed = replace(DARK, mode="failClosed", noise=0.2, weight=HEAVY)

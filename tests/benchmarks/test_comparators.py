@@ -177,6 +177,7 @@ def test_the_command_shows_every_comparator(tmp_path):
     assert "'magic' is no comparator; use one of: pod by pod;" in unknown.output
 
 
+@pytest.mark.full  # that it costs less is held by ``test_pod_by_pod_never_costs_less_than_a_certified_optimum``
 def test_the_core_beats_pod_by_pod_and_whole_networks_by_far():
     """Ratios within one run, with wide margins: seen are about 12 and 4 on a quiet machine."""
     names = ["pod by pod", "full network per class, OR-Tools"]

@@ -100,7 +100,14 @@ def test_every_command_that_saves_is_rendered_here():
     assert LINES.keys() == TINY.keys()
 
 
-@pytest.mark.parametrize("command", TINY)
+SLOW = {"dashboard", "network", "observability", "reschedule", "topology"}
+"""Commands that take seconds: that what they save has tables is held by the last test but one."""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [pytest.param(command, marks=[pytest.mark.full] if command in SLOW else []) for command in TINY],
+)
 def test_what_a_command_saves_is_rendered(command, tmp_path):
     if command == "requests" and shutil.which("openssl") is None:
         pytest.skip("openssl makes the server's certificate")

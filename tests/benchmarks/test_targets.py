@@ -127,6 +127,7 @@ def test_a_given_cluster_keeps_its_nodes_and_loses_the_pods(tmp_path):
         assert len(store.collection(NAMESPACES.collection)) == 3
 
 
+@pytest.mark.full  # that limits are those of the server is held by ``tests/poseidon/testbed/test_flow_control.py``
 def test_a_server_with_limits(tmp_path):
     """It turns writes away, and still every pod is bound once and its event is written."""
     limits = ServerLimits(binding_rate=200.0, latency=0.01, in_flight=16)

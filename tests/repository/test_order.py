@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
-from tests.support.order import MOST_WORKERS, WAITING, WHOLE, dealt, waiting_folder, workers
+from tests.support.order import MOST_WORKERS, WAITING, WHOLE, dealt, import_share, waiting_folder, workers
 
 TESTS = Path(__file__).resolve().parents[1]
 
@@ -49,10 +50,29 @@ def test_few_tests_and_many_parts():
             assert sorted(dealt(tests, parts, path)) == sorted(tests)
 
 
+def test_workers_share_what_is_to_be_imported(tmp_path, monkeypatch):
+    folder = tmp_path / "shared_tests"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    for name, text in (
+        ("a", ""),
+        ("b", "import nowhere"),
+        ("c", "import pytest\npytest.skip('', True)"),
+    ):
+        (folder / f"test_{name}.py").write_text(text)
+    (folder / "test_d.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    imported = []
+    for number in range(2):
+        import_share(folder, number, 2)
+        imported.append(sorted(name for name in sys.modules if name.startswith("shared_tests.")))
+    assert imported == [["shared_tests.test_a"], ["shared_tests.test_a", "shared_tests.test_d"]]
+
+
 def test_the_folders_exist():
     assert WHOLE <= WAITING
     assert {name for name in WAITING if not (TESTS / name).is_dir()} == set()
 
 
 def test_there_are_not_more_workers_than_memory_for_them():
-    assert [workers(cores) for cores in (1, 2, 4, 64)] == [3, 6, MOST_WORKERS, MOST_WORKERS]
+    assert [workers(cores) for cores in (1, 2, 4, 64)] == [2, 4, MOST_WORKERS, MOST_WORKERS]

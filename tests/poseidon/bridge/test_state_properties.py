@@ -439,5 +439,5 @@ class Cluster(RuleBasedStateMachine):
         assert jobs_in_use <= set(self.view.jobs)
 
 
-Cluster.TestCase.settings = settings(max_examples=examples(2_500), stateful_step_count=40)
+Cluster.TestCase.settings = settings(max_examples=examples(2_500, slow=True), stateful_step_count=40)
 TestCluster = Cluster.TestCase

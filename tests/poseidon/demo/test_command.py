@@ -174,7 +174,15 @@ def test_a_second_signal_ends_it_at_once(start):
     assert demo.left() == []
 
 
-@pytest.mark.parametrize("words", [("firmament", "serve"), ("poseidon", "run"), ("poseidon.testbed",)])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("firmament", "serve"),
+        # The same holds for any child: ``Stack.guard`` is about all of them, see ``test_stack.py``.
+        pytest.param(("poseidon", "run"), marks=pytest.mark.full),
+        pytest.param(("poseidon.testbed",), marks=pytest.mark.full),
+    ],
+)
 def test_a_child_that_dies_is_one_line_and_the_tail_of_its_log(start, words):
     # Too many pods to be done before the kill.
     demo = start("--nodes", "40", "--pods", MANY)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-import sys
 from collections import Counter
 from contextlib import asynccontextmanager
 from functools import partial
@@ -21,9 +20,11 @@ from poseidon.testbed.api_server.options import ClusterOptions
 from poseidon.testbed.controllers.driving import drive
 from poseidon.testbed.controllers.kubelet import KubeletSimulation
 from poseidon.testbed.controllers.replacement import PodReplacement
+from poseidon.testbed.harness.child import Child
 from poseidon.testbed.objects.resources import EVENTS, NODES, PODS
 from poseidon.testbed.seeding import NodeShape
 from tests.programs.end_to_end.scene import free_port, scene
+from tests.support import preloaded
 from tests.support.cluster import pod as api_pod
 from tests.support.time_limits import stretch
 from tests.support.waiting import until
@@ -142,11 +143,9 @@ async def test_again_and_again_with_metrics(tmp_path):
             "--every",
             "100ms",
         )
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "poseidon", *words, "--metrics", f"127.0.0.1:{port}"),
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.DEVNULL,
-        )
+        words = (*words, "--metrics", f"127.0.0.1:{port}")
+        process = Child("reschedule", "poseidon", words, tmp_path / "reschedule.log", preloaded.fork)
+        await process.start()
         try:
             await until(lambda: by_node(s) == {names[0]: 2, names[1]: 2})
             async with ClientSession() as session, asyncio.timeout(stretch(30)):
@@ -157,8 +156,7 @@ async def test_again_and_again_with_metrics(tmp_path):
             assert 'poseidon_moves_total{result="moved"} 2.0' in told
             assert "poseidon_released_pods 4.0" in told
         finally:
-            process.terminate()
-            await process.wait()
+            await process.stop(60)
 
 
 async def test_who_does_not_allow_it_stays(tmp_path):
@@ -241,11 +239,10 @@ async def test_the_rescheduler_is_killed_in_the_middle(tmp_path):
         await s.start()
         reached = s.binding_reached(1)
         words = ("reschedule", "--kubeconfig", str(s.stack.kubeconfig), "--move-cost", "1", "--at-once", "1")
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "poseidon", *words), stderr=asyncio.subprocess.DEVNULL
-        )
+        process = Child("reschedule", "poseidon", words, tmp_path / "reschedule.log", preloaded.fork)
+        await process.start()
         await asyncio.wait_for(reached.wait(), stretch(30))
-        process.kill()
+        process.signal(signal.SIGKILL)
         await process.wait()
         await until(lambda: by_node(s)[""] == 0 and sum(by_node(s).values()) == 8)
         await rescheduled(s)

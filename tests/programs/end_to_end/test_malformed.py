@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import sys
 from contextlib import asynccontextmanager
 
 import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from poseidon.testbed.harness.child import Child
 from protos.firmament.v1 import scheduler_pb2 as pb
 from protos.firmament.v1 import scheduler_pb2_grpc
 from tests.firmament.server.driving import Driver, bound, machine, task_class, tasks
 from tests.programs.end_to_end.scene import SECONDS, scene
+from tests.support import preloaded
 from tests.support.time_limits import stretch
 
 # --- gRPC -----------------------------------------------------------------------------------------------------
@@ -110,19 +110,12 @@ async def test_bytes_that_are_no_message_are_refused(tmp_path, greeted):
 # --- commands -------------------------------------------------------------------------------------------------
 
 
-async def command(*arguments, home):
-    """Run a command to its end; return status, output and errors."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        *arguments,
-        env={"PATH": os.environ["PATH"], "HOME": str(home)},
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
+async def command(program, *arguments, folder):
+    """Run a command to its end; return status and all that it printed."""
+    child = Child(program, program, arguments, folder / "log", preloaded.fork)
+    await child.start()
     async with asyncio.timeout(stretch(SECONDS)):
-        out, err = await process.communicate()
-    return process.returncode, out.decode(), err.decode()
+        return await child.wait(), child.log.read_text()
 
 
 @pytest.mark.parametrize(
@@ -146,11 +139,11 @@ async def command(*arguments, home):
 async def test_a_bad_kubeconfig_is_one_line(tmp_path, text, told):
     path = tmp_path / "config"
     path.write_text(text)
-    status, out, err = await command("poseidon", "run", "--kubeconfig", str(path), home=tmp_path)
-    assert (status, out) == (2, "")
-    assert err.count("\n") == 1, err
-    assert str(path) in err
-    assert told in err
+    status, said = await command("poseidon", "run", "--kubeconfig", str(path), folder=tmp_path)
+    assert status == 2
+    assert said.count("\n") == 1, said
+    assert str(path) in said
+    assert told in said
 
 
 @pytest.mark.parametrize(
@@ -166,8 +159,8 @@ async def test_a_bad_kubeconfig_is_one_line(tmp_path, text, told):
 async def test_a_bad_configuration_is_one_line(tmp_path, line, words):
     path = tmp_path / "bad.yaml"
     path.write_text(f"apiVersion: firmament.io/v1alpha1\nkind: SchedulerConfiguration\n{line}\n")
-    status, out, err = await command(*words, "--config", str(path), home=tmp_path)
-    assert (status, out) == (2, "")
-    assert err.count("\n") == 1, err
-    assert err.startswith(f"{path}: ")
-    assert line.partition(":")[0] in err
+    status, said = await command(*words, "--config", str(path), folder=tmp_path)
+    assert status == 2
+    assert said.count("\n") == 1, said
+    assert said.startswith(f"{path}: ")
+    assert line.partition(":")[0] in said

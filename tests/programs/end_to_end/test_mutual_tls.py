@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import subprocess
-import sys
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
@@ -20,12 +18,14 @@ from firmament.inspection.client import QuestionError, solver_client
 from firmament.server.address import ListenAddress
 from firmament.server.credentials import parse_clients
 from firmament.server.process import ServeOptions, SolverServer
+from poseidon.testbed.harness.child import Child
 from poseidon.testbed.kubeconfig import write_kubeconfig
 from protos.conventions.tls import TlsError, TlsFiles
 from protos.firmament.v1 import scheduler_pb2 as pb
 from protos.firmament.v1 import scheduler_pb2_grpc as pb_grpc
 from tests.programs.end_to_end.scene import scene
 from tests.programs.end_to_end.sessions import QUICK, driving
+from tests.support import preloaded
 from tests.support.certificates import DAY, flags, make_authority, sign
 from tests.support.time_limits import stretch
 from tests.support.waiting import until
@@ -247,21 +247,16 @@ async def test_both_programs_and_those_who_ask_take_files_as_options(tmp_path):
         (("poseidon", "run", "--tls-ca=x"), "give all three"),
     ],
 )
-def test_options_that_make_no_sense_are_refused_in_one_line(tmp_path, command, says):
+async def test_options_that_make_no_sense_are_refused_in_one_line(tmp_path, command, says):
     write_kubeconfig(tmp_path / "kubeconfig", "http://127.0.0.1:9")
     program, *arguments = command
     more = [f"--kubeconfig={tmp_path / 'kubeconfig'}"] if program == "poseidon" else []
     # A process, as these commands say for the whole of theirs what is logged.
-    ended = subprocess.run(
-        [sys.executable, "-m", program, *arguments, *more],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert ended.returncode == 2
-    assert says in ended.stderr
-    assert len(ended.stderr.splitlines()) == 1
+    child = Child(program, program, [*arguments, *more], tmp_path / "log", preloaded.fork)
+    await child.start()
+    assert await child.wait() == 2
+    assert says in child.log.read_text()
+    assert len(child.log.read_text().splitlines()) == 1
 
 
 @pytest.mark.parametrize("text", ["poseidon", "=mine", "poseidon="])

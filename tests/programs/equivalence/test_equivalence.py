@@ -24,7 +24,7 @@ from tests.support.effort import examples
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 BLOCKS = 10
-SEEDS = examples(500)
+SEEDS = examples(500, slow=True)
 OURS = frozenset({"poseidon"})
 LOADS = EXAMPLES / "06-load-aware" / "config.yaml"
 

@@ -13,11 +13,11 @@ from tests.support.effort import examples
 
 
 def test_a_file_is_used_or_refused_with_lines(tmp_path):
-    runs.configurations(tmp_path, 1, examples(400), Timing())
+    runs.configurations(tmp_path, 1, examples(400, slow=True), Timing())
 
 
 def test_manifests_are_used_or_refused_with_lines(tmp_path):
-    runs.manifests(tmp_path, 1, examples(600), Timing())
+    runs.manifests(tmp_path, 1, examples(600, slow=True), Timing())
 
 
 def test_sound_files_are_drawn_too():

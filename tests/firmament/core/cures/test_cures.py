@@ -38,8 +38,8 @@ from tests.programs.differential.translation import Classes, machines, namespace
 from tests.programs.differential.world import Pod
 from tests.support.effort import examples
 
-BLOCKS = 4
-SEEDS = examples(800)
+BLOCKS = 2
+SEEDS = examples(800, slow=True)
 
 
 def scheduler() -> Scheduler:
