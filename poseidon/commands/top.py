@@ -7,6 +7,7 @@ import time
 import urllib.error
 import urllib.request
 from contextlib import suppress
+from http.client import HTTPException
 from typing import TYPE_CHECKING
 
 import click
@@ -96,10 +97,12 @@ def _read(bridge: str, solver: str) -> Values:
 
     try:
         found = dict(parsed(_page(bridge)))
-    except (OSError, ValueError) as error:
+    except ValueError as error:
+        raise fault(f"{bridge}: {error}; name the page that the bridge serves with --metrics", 1) from None
+    except (OSError, HTTPException) as error:
         why = error.reason if isinstance(error, urllib.error.URLError) else error
         raise fault(f"no bridge answers at {bridge}: {why}; start it with --metrics", 1) from None
-    with suppress(OSError, ValueError):  # without an answer its figures stay empty
+    with suppress(OSError, HTTPException, ValueError):  # without an answer its figures stay empty
         found.update(
             (key, value) for key, value in parsed(_page(solver)).items() if key[0].startswith("firmament_")
         )
@@ -108,4 +111,4 @@ def _read(bridge: str, solver: str) -> Values:
 
 def _page(url: str) -> str:
     with urllib.request.urlopen(url, timeout=_PATIENCE) as answer:  # noqa: S310 - the scheme has been looked at
-        return str(answer.read(_MOST_BYTES).decode())
+        return str(answer.read(_MOST_BYTES).decode(errors="replace"))

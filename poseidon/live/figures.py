@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from prometheus_client.parser import text_string_to_metric_families
+
+from protos.conventions.logs import one_line
 
 Labels = tuple[tuple[str, str], ...]
 Values = Mapping[tuple[str, Labels], float]
@@ -72,12 +75,17 @@ class Figures:
 
 
 def parsed(text: str) -> Values:
-    """Read a page of metrics. Raises ``ValueError`` for one that is none."""
-    return {
-        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-    }
+    """Read a page of metrics, without what is no finite number. Raises ``ValueError`` for one that is none."""
+    try:
+        return {
+            (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+            for family in text_string_to_metric_families(text)
+            for sample in family.samples
+            if math.isfinite(sample.value)
+        }
+    except (ValueError, LookupError, TypeError) as error:  # the parser raises whatever it stumbles over
+        why = one_line(str(error))[:100] or "it ends too early"
+        raise ValueError(f"what answers is no page of metrics ({why})") from error
 
 
 def figures(now: Values, before: Values | None, seconds: float) -> Figures:
@@ -96,9 +104,9 @@ def figures(now: Values, before: Values | None, seconds: float) -> Figures:
         connected=_one(now, "poseidon_solver_connected") == 1,
         refused=_one(now, "poseidon_solver_refused") == 1,
         queues={
-            dict(labels)["queue"]: int(value)
+            queue: int(value)
             for (name, labels), value in sorted(now.items())
-            if name == "poseidon_queue_pods"
+            if name == "poseidon_queue_pods" and (queue := dict(labels).get("queue"))
         },
         in_flight=int(_one(now, "poseidon_bind_queue_length")),
         bound=bound / since,
@@ -129,8 +137,9 @@ class _Change:
         for key in self._now:
             if key[0] == f"{name}_bucket":
                 labels = dict(key[1])
-                edge = float(labels["le"])
-                buckets[edge] = buckets.get(edge, 0.0) + self.of(key[0], **labels)
+                with suppress(KeyError, ValueError):  # no bucket without an edge
+                    edge = float(labels["le"])
+                    buckets[edge] = buckets.get(edge, 0.0) + self.of(key[0], **labels)
         ordered = sorted(buckets.items())
         return Quantiles(_quantile(ordered, 0.5), _quantile(ordered, 0.99))
 

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from poseidon.live.figures import Figures
 from protos.conventions.command_line import format_count
+from protos.conventions.logs import one_line
 
 _WAITING: Mapping[str, str] = {
     "active": "for the next round",
@@ -43,7 +44,7 @@ def _line(found: Figures) -> Text:
 def _waiting(found: Figures) -> Table:
     table = Table("PODS THAT WAIT", "", box=None, pad_edge=False)
     for queue, count in found.queues.items():
-        table.add_row(_WAITING.get(queue, queue), f"{count:,}")
+        table.add_row(Text(_WAITING.get(queue, one_line(queue))), f"{count:,}")
     table.add_row("being bound", f"{found.in_flight:,}")
     return table
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import math
 
@@ -109,6 +110,31 @@ async def test_a_running_pair(tmp_path):
             assert found["solver"]["connected"] is True
             table = await asyncio.to_thread(CliRunner().invoke, main, [*words, *more[:3]])
             assert "3 nodes   bridge leads   solver connected" in table.stdout
+
+
+@pytest.mark.parametrize(
+    ("line", "queues"),
+    [
+        ('poseidon_queue_pods{queue="active"} NaN', {}),
+        ("poseidon_queue_pods 3", {}),
+        ('poseidon_queue_pods{queue="[/red]"} 3', {"[/red]": 3}),
+        ("poseidon_nodes +Inf", {}),
+        ("poseidon_bind_duration_seconds_bucket 3", {}),
+        ('poseidon_bind_duration_seconds_bucket{le="x"} 3', {}),
+        ("firmament_network_arcs NaN", {}),
+    ],
+)
+def test_odd_samples_are_left_out(line, queues):
+    found = figures(parsed(f"{line}\n"), None, 0.0)
+    assert (found.nodes, found.arcs, found.queues) == (0, 0, queues)
+    assert math.isnan(found.binding.median)
+    Console(file=io.StringIO()).print(screen(found))
+
+
+@pytest.mark.parametrize("page", ["{}", "poseidon_nodes{", "poseidon_nodes", "<html>", "\ufffd\ufffd x 1"])
+def test_what_is_no_page_of_metrics_is_one_error(page):
+    with pytest.raises(ValueError, match=r"^what answers is no page of metrics \(.+\)$"):
+        parsed(f"{page}\n")
 
 
 def test_without_an_answer_it_is_one_line():

@@ -98,7 +98,7 @@ async def serving(objects: dict[str, list[bytes]]):
     async def answer(request: web.Request) -> web.StreamResponse:
         path, selector = request.path, request.query.get("fieldSelector", "")
         if path == "/version":
-            return answered({"gitVersion": "v1.36.0"})
+            return answered({"major": "1", "minor": "36", "gitVersion": "v1.36.0"})
         if path not in lists:
             path = f"/api/v1/{path.rpartition('/')[2]}"
         if path not in lists or "watch" in request.query:

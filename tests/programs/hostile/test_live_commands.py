@@ -1,6 +1,6 @@
 """Whatever a live cluster holds, every command that reads it goes on, names what it sets aside, and sees the rest.
 
-``EFFORT=15`` draws some 20,000 objects.
+``EFFORT=15`` draws some 20,000 objects; ``python -m tests.programs.hostile --live 20000 --commands 20000`` more.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ from poseidon.ui.work.curing import propose_cures
 from poseidon.ui.work.inputs import ClusterInput
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.firmament.server.driving import running_server
+from tests.programs.hostile.commands import commands
 from tests.programs.hostile.live_cluster import beside, hostile, kubeconfig, node_of, pod_of, serving
+from tests.programs.hostile.timing import Timing
 from tests.support.effort import examples
 
 PODS_DRAWN, OTHERS_DRAWN = examples(400), examples(50)
@@ -263,3 +265,9 @@ async def test_shadow_takes_them_all():
         await reflector.wait_synced()
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)
+
+
+@pytest.mark.usefixtures("may_set_aside")
+def test_each_command_goes_on_and_names_what_it_sets_aside(tmp_path):
+    """audit, reschedule, support-bundle, doctor, shadow, explain and top, as people run them."""
+    commands(tmp_path, SEED, examples(1_000), Timing())
