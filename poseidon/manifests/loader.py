@@ -10,6 +10,7 @@ from poseidon.kube.api.nodes import Namespace, Node, PriorityClass, Service
 from poseidon.kube.api.pod_groups import DisruptionBudget, ScaledOwner
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.workloads import CronJob, DaemonSet
+from poseidon.kube.parsing.defects import shortened
 from poseidon.manifests.admission.admit import play_admission
 from poseidon.manifests.alternatives import one_of_each
 from poseidon.manifests.budgets import counted
@@ -30,6 +31,9 @@ class ManifestError(ValueError):
     def __init__(self, lines: Iterable[str]) -> None:
         self.lines = tuple(lines)
         super().__init__("\n".join(self.lines))
+
+
+_LONGEST_WARNING = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +102,7 @@ def _completed(
 
     ``of_families``: pods that controllers of other projects would create.
     """
-    set_aside = tuple(warnings)
+    set_aside = _as_lines(warnings)
     expansion = expand(inventory)
     created = (*expansion.pods, *of_families)
     names = {pod.metadata.uid for pod in created}
@@ -118,7 +122,7 @@ def _completed(
         namespaces=tuple(inventory.namespaces),
         pods=pods,
         priority_classes=tuple(inventory.priority_classes),
-        warnings=tuple(warnings),
+        warnings=_as_lines(warnings),
         for_models=tuple(inventory.for_models),
         storage=storage,
         owners=tuple(scaled_owners(inventory.workloads)),
@@ -129,6 +133,11 @@ def _completed(
         set_aside=set_aside,
         is_live=is_live,
     )
+
+
+def _as_lines(warnings: Iterable[str]) -> tuple[str, ...]:
+    """Cut warnings that are too long to be read: names in references may have any length."""
+    return tuple(shortened(each, _LONGEST_WARNING) for each in warnings)
 
 
 def _not_due(cron_jobs: Sequence[CronJob]) -> Iterator[str]:
