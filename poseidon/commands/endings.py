@@ -12,8 +12,11 @@ from typing import Any
 
 import click
 
+from poseidon.kube.parsing.defects import shortened
 from protos.conventions.logs import one_line
 from protos.conventions.secrets import redact_credentials
+
+_LONGEST_WARNING = 1_000
 
 
 def fault(message: str, status: int = 2) -> SystemExit:
@@ -28,9 +31,9 @@ def bad_input(lines: Iterable[str]) -> SystemExit:
 
 
 def warn(lines: Iterable[str]) -> None:
-    """Print lines to standard error."""
+    """Print lines to standard error, so long at most that they can be read: names may have any length."""
     for line in lines:
-        click.echo(f"warning: {one_line(redact_credentials(line))}", err=True)
+        click.echo(f"warning: {shortened(one_line(redact_credentials(line)), _LONGEST_WARNING)}", err=True)
 
 
 def print_json(value: Any) -> None:

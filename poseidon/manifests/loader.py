@@ -10,7 +10,6 @@ from poseidon.kube.api.nodes import Namespace, Node, PriorityClass, Service
 from poseidon.kube.api.pod_groups import DisruptionBudget, ScaledOwner
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.workloads import CronJob, DaemonSet
-from poseidon.kube.parsing.defects import shortened
 from poseidon.manifests.admission.admit import play_admission
 from poseidon.manifests.alternatives import one_of_each
 from poseidon.manifests.budgets import counted
@@ -31,9 +30,6 @@ class ManifestError(ValueError):
     def __init__(self, lines: Iterable[str]) -> None:
         self.lines = tuple(lines)
         super().__init__("\n".join(self.lines))
-
-
-_LONGEST_WARNING = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +98,7 @@ def _completed(
 
     ``of_families``: pods that controllers of other projects would create.
     """
-    set_aside = _as_lines(warnings)
+    set_aside = tuple(warnings)
     expansion = expand(inventory)
     created = (*expansion.pods, *of_families)
     names = {pod.metadata.uid for pod in created}
@@ -122,7 +118,7 @@ def _completed(
         namespaces=tuple(inventory.namespaces),
         pods=pods,
         priority_classes=tuple(inventory.priority_classes),
-        warnings=_as_lines(warnings),
+        warnings=tuple(warnings),
         for_models=tuple(inventory.for_models),
         storage=storage,
         owners=tuple(scaled_owners(inventory.workloads)),
@@ -133,11 +129,6 @@ def _completed(
         set_aside=set_aside,
         is_live=is_live,
     )
-
-
-def _as_lines(warnings: Iterable[str]) -> tuple[str, ...]:
-    """Cut warnings that are too long to be read: names in references may have any length."""
-    return tuple(shortened(each, _LONGEST_WARNING) for each in warnings)
 
 
 def _not_due(cron_jobs: Sequence[CronJob]) -> Iterator[str]:

@@ -178,9 +178,11 @@ def _settled(cluster: Cluster, snapshot: Snapshot, stayed: Iterable[int]) -> lis
 
 def _needs_room_alone(snapshot: Snapshot, task: int, name: str) -> bool:
     """Whether it is the machine's resources alone that decide if a task (row) may be there: neither a model nor a rule
-    between tasks has a say.
+    between tasks has a say. Of a task that the round did not take that is not known.
     """
-    cls = next(index for index, members in enumerate(snapshot.members) if task in members)
+    cls = next((index for index, members in enumerate(snapshot.members) if task in members), -1)
+    if cls < 0:
+        return False
     problem, shape = snapshot.problem, int(snapshot.problem.shape[cls])
     machine = snapshot.machine_names.index(name) if name in snapshot.machine_names else -1
     if machine < 0 or not problem.feasible[shape, machine]:

@@ -38,14 +38,14 @@ async def reconcile(
 ) -> None:
     """Compare for ever, every period, a quarter of it earlier or later, and when it is ``wanted``.
 
-    ``known`` returns what is known, None while that is of no one version; ``list_anew`` is called where it differs.
+    With a period of 0 that is only when it is wanted. ``known`` returns what is known, None while that is of no one
+    version; ``list_anew`` is called where it differs.
     """
-    metrics = environment.metrics
+    metrics, period = environment.metrics, environment.watch.reconcile_period
     while True:
         with suppress(TimeoutError):
-            async with asyncio.timeout(
-                environment.watch.reconcile_period * (0.75 + 0.5 * environment.random.random())
-            ):
+            seconds = period * (0.75 + 0.5 * environment.random.random()) if period else None
+            async with asyncio.timeout(seconds):
                 await wanted.wait()
         wanted.clear()
         ours = known()

@@ -96,9 +96,8 @@ class Reflector(Generic[T]):
         for each in after:
             await each.wait_synced()
         async with asyncio.TaskGroup() as parts:
-            if self._environment.watch.reconcile_period:
-                comparing = reconcile(self._environment, self._as_known, self._drifted, self._comparison)
-                parts.create_task(comparing, name=f"reconciliation of {self._resource.name}")
+            comparing = reconcile(self._environment, self._as_known, self._drifted, self._comparison)
+            parts.create_task(comparing, name=f"reconciliation of {self._resource.name}")
             parts.create_task(self._heed_rewinds(), name=f"rewinds of {self._resource.name}")
             await self._follow()
 

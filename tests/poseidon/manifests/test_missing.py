@@ -117,10 +117,3 @@ def test_each_kind_is_named_with_its_command(load, objects, start, resources):
 )
 def test_nothing_is_said_where_nothing_is_missing(load, objects):
     assert load(node("n1"), *objects).warnings == ()
-
-
-def test_a_reference_of_any_length_makes_a_line_that_can_be_read(load):
-    manifests = load(node("n1"), pod("p", phase="Pending", priorityClassName="9" * 5_000))
-    (warning,) = (each for each in manifests.warnings if "PriorityClass" in each)
-    assert warning.startswith("Pod shop/p: spec.priorityClassName: PriorityClass ")
-    assert len(warning) <= 1_001

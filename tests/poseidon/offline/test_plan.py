@@ -250,6 +250,14 @@ def member(name, **spec):
     return pod(name, schedulingGroup={"podGroupName": "train"}, **spec)
 
 
+def test_a_name_of_any_length_makes_a_warning_that_can_be_read(run, write):
+    path = write(node("n1"), pod("p", phase="Pending", priorityClassName="9" * 5_000))
+    outcome = run("plan", "-f", path)
+    (warning,) = outcome.stderr.splitlines()
+    assert warning.startswith("warning: Pod shop/p: spec.priorityClassName: PriorityClass ")
+    assert len(warning) < 1_100
+
+
 def test_what_a_group_asks_for_in_vain_is_a_warning(run, write):
     group = native_group("v1alpha2", schedulingPolicy={"basic": {}}, disruptionMode="PodGroup")
     outcome = run("plan", "-f", write(node("n1"), group, member("p")))

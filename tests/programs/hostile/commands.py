@@ -25,6 +25,7 @@ from poseidon.kube.client.transport import Transport
 from poseidon.live.cluster import read_cluster
 from poseidon.offline.cluster import build
 from poseidon.offline.refusals import tell
+from protos.conventions.logs import one_line
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.firmament.server.driving import running_server
 from tests.poseidon.kube.scripted_api import scripted
@@ -72,7 +73,7 @@ async def _read_all(folder: Path, objects: dict[str, list[bytes]], random: Rando
         for words, statuses in (
             *_of_the_cluster(folder, at, asks),
             *(
-                _Asked(("explain", "--pod", name, *asks), (0, 1))
+                _Asked(("explain", "--pod", name, *asks), (0, 1, 2))  # 2: it has ended
                 for name in random.sample(names, min(EXPLAINED, len(names)))
             ),
             _Asked(("explain", "--pod", "decent/large", *asks)),
@@ -83,7 +84,7 @@ async def _read_all(folder: Path, objects: dict[str, list[bytes]], random: Rando
             if words[0] in ("audit", "reschedule", "support-bundle"):
                 read_whole = words[0] == "support-bundle"  # it keeps what is used in part as it is
                 wanted = (each for each in set_aside if not read_whole or _UNREADABLE in each)
-                unnamed = [line for line in wanted if line not in outcome.stderr]
+                unnamed = [line for line in wanted if one_line(line) not in outcome.stderr]
                 assert not unnamed, f"{where}: {words[0]} does not name: {unnamed[0]}"
         driver.call.cancel()
 
@@ -146,7 +147,7 @@ def _metrics(random: Random) -> bytes:
     )
 
 
-def _answering(page: bytes):  # type: ignore[no-untyped-def]
+def _answering(page: bytes):
     async def answer(_: web.Request) -> web.StreamResponse:
         return web.Response(body=page)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from tests.programs.simulation import workload
 from tests.programs.simulation.api_server import (
@@ -77,6 +78,15 @@ class Kubelets:
             self._resizing.add(pod["metadata"]["uid"])
             self._queue.after(0.1 + random.random() * 2, lambda: self._resize(pod))
 
+    def look_anew(self) -> None:
+        """Take all pods as they are: the server has come back from a copy."""
+        for pod in self._api.all(PODS):
+            self.pod_changed("MODIFIED", pod)
+            if pod["status"]["phase"] == "Running" and not leaving(pod):
+                self._end_in_time(pod)
+            elif finished(pod):
+                self._queue.after(self._queue.random.expovariate(1 / 10), partial(self._clean, pod))
+
     def _unattended(self, node: str, again: Callable[[], None]) -> bool:
         if node in self.down:
             self._queue.after(1.0, again)
@@ -84,12 +94,19 @@ class Kubelets:
         return False
 
     def _take_away(self, given: Object) -> None:
-        pod = self._api.current(PODS, given)
-        if pod is not None and not self._unattended(pod["spec"]["nodeName"], lambda: self._take_away(given)):
+        pod = self._mine(given)
+        if pod is None or not leaving(pod):
+            return
+        if not self._unattended(pod["spec"]["nodeName"], lambda: self._take_away(given)):
             self._api.remove(PODS, pod)
 
-    def _admit(self, given: Object) -> None:
+    def _mine(self, given: Object) -> Object | None:
+        """Return the present state of a pod, None if it is gone, or waits again: the server came back from a copy."""
         pod = self._api.current(PODS, given)
+        return pod if pod is not None and pod["spec"].get("nodeName") else None
+
+    def _admit(self, given: Object) -> None:
+        pod = self._mine(given)
         if pod is None or finished(pod) or leaving(pod) or pod["status"]["phase"] != "Pending":
             return
         name = pod["spec"]["nodeName"]
@@ -110,7 +127,10 @@ class Kubelets:
         }
         status["conditions"] = merged(status.get("conditions", ()), [condition])
         running = self._api.replace(PODS, {**pod, "status": status})
-        if not pod["metadata"]["labels"].get("lasting"):
+        self._end_in_time(running)
+
+    def _end_in_time(self, running: Object) -> None:
+        if not running["metadata"]["labels"].get("lasting"):
             self._queue.after(self._queue.random.expovariate(1 / 15), lambda: self._finish(running))
 
     def _running_on(self, name: str) -> list[Object]:
@@ -122,9 +142,15 @@ class Kubelets:
 
     def _resize(self, given: Object) -> None:
         """Allocate what a pod asks for by now, if there is room; the container follows a moment later."""
-        pod = self._api.current(PODS, given)
+        pod = self._mine(given)
         node = self._api.find(NODES, "", given["spec"]["nodeName"])
-        if pod is None or node is None or finished(pod) or leaving(pod) or not _resized(pod):
+        if (
+            pod is None
+            or node is None
+            or pod["status"]["phase"] != "Running"
+            or leaving(pod)
+            or not _resized(pod)
+        ):
             self._resizing.discard(given["metadata"]["uid"])
             return
         name, uid = node["metadata"]["name"], pod["metadata"]["uid"]
@@ -162,8 +188,8 @@ class Kubelets:
             self._api.replace(PODS, {**pod, "status": {**pod["status"], "containerStatuses": statuses}})
 
     def _finish(self, given: Object) -> None:
-        pod = self._api.current(PODS, given)
-        if pod is None or finished(pod) or leaving(pod) or self.lasting:
+        pod = self._mine(given)
+        if pod is None or pod["status"]["phase"] != "Running" or leaving(pod) or self.lasting:
             return
         if not self._unattended(pod["spec"]["nodeName"], lambda: self._finish(given)):
             self._end(pod, self._queue.random.choice(("Succeeded", "Succeeded", "Failed")), "")
@@ -177,7 +203,7 @@ class Kubelets:
 
     def _clean(self, given: Object) -> None:
         pod = self._api.current(PODS, given)
-        if pod is not None:
+        if pod is not None and finished(pod):
             self._api.remove(PODS, pod)
 
 
@@ -517,14 +543,23 @@ class Machines:
         name = node["metadata"]["name"]
         self.queue.tell(f"node {name} is gone")
         self.api.remove(NODES, node)
-        kept = {key: value for key, value in node.items() if key != "metadata"}
-        self._lost[name] = {
-            **kept,
-            "spec": {},
-            "metadata": {key: node["metadata"][key] for key in ("name", "labels")},
-        }
+        self._lost[name] = _new_of(node)
         self.queue.after(1.0 + self.queue.random.random() * 3, lambda: self._collect(name))
         self.queue.after(seconds, lambda: self.wake(name))
+
+    def register_anew(self, former: list[Object]) -> None:
+        """Let nodes be as they are by now, after the server has come back from a copy; ``former`` were there before."""
+        present = {each["metadata"]["name"]: each for each in self.api.all(NODES)}
+        for name in present.keys() & self._lost.keys():
+            self.lose(present.pop(name), 1.0 + 5 * self.queue.random.random())
+        for node in former:
+            name = node["metadata"]["name"]
+            if name not in present and name not in self._lost:
+                self._lost[name] = _new_of(node)
+                self.queue.after(self.queue.random.random() * 5, partial(self.wake, name))
+        for name, node in present.items():
+            if (name in self.kubelets.down) == _is_ready(node):
+                self._set_ready(node, ready=name not in self.kubelets.down)
 
     def _collect(self, name: str) -> None:
         """Delete pods whose node is gone, as the collector of the control plane does."""
@@ -541,3 +576,13 @@ class Machines:
         self.api.replace(
             NODES, {**node, "spec": spec, "status": {**node["status"], "conditions": conditions}}
         )
+
+
+def _new_of(node: Object) -> Object:
+    """Return a node as its kubelet registers it."""
+    metadata = {key: node["metadata"][key] for key in ("name", "labels")}
+    return {**node, "spec": {}, "metadata": metadata}
+
+
+def _is_ready(node: Object) -> bool:
+    return bool(node["status"]["conditions"][0]["status"] == "True")

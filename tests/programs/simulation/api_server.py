@@ -48,7 +48,7 @@ class Refused(Exception):  # noqa: N818 - an answer, not a fault
 
 
 class Request(NamedTuple):
-    """A request of ``client``. ``seen``: the versions up to which it knew each collection when it decided to ask."""
+    """A request of ``client``. ``seen``: the moments up to which it knew each collection when it decided to ask."""
 
     client: str
     method: str
@@ -78,15 +78,32 @@ class Collection:
     watchers: list[Callable[[], None]] = field(default_factory=list)
 
 
+class Copy(NamedTuple):
+    """What the server held at a version, which was its so many-th write: each collection's objects, and what it still
+    remembered of their changes.
+    """
+
+    version: int
+    moment: int
+    objects: Mapping[str, Mapping[tuple[str, str], Object]]
+    logs: Mapping[str, tuple[int, tuple[Entry, ...]]]
+
+
 class ApiServer:
     """The state of the cluster, and what may be asked of it. ``watchers`` of a collection are called after writes.
 
     ``on_binding`` and ``on_eviction`` are told before these take effect, ``on_asked`` when a client asks for them, and
-    ``on_repetition`` of what it asks for although it knows that it has been done.
+    ``on_repetition`` of what it asks for although it knows that it has been done, and ``on_restored`` after the server
+    has come back from a copy.
+
+    Versions go back with a copy, as etcd's do. ``moment`` counts all writes and never does; within an ``epoch``, the
+    time between two restorations, both grow alike.
     """
 
     def __init__(self, wall: Callable[[], float]) -> None:
         self.version = 0
+        self.moment = 0
+        self.epoch = 0
         self.collections = {path: Collection() for path in SERVED}
         self.on_binding: Callable[[Request | None, Object, str], None] = lambda *_: None
         self.on_eviction: Callable[[Request, Object], None] = lambda *_: None
@@ -94,8 +111,10 @@ class ApiServer:
         self.on_repetition: Callable[[Request], None] = lambda _: None
         self.on_event: Callable[[Request, Object], None] = lambda *_: None
         self.on_change: Callable[[str, str, Object], None] = lambda *_: None
+        self.on_restored: Callable[[Copy], None] = lambda _: None
         self._wall = wall
         self._uids = 0
+        self._offsets = [0]  # of moments from versions, by epoch
         self._pages: dict[str, tuple[int, list[Object]]] = {}
 
     # --- what the cluster's own parts do -------------------------------------------------------------------
@@ -163,8 +182,35 @@ class ApiServer:
         collection.floor = self.version
         del collection.log[:]
 
+    # --- copies --------------------------------------------------------------------------------------------
+
+    def copy(self) -> Copy:
+        """Copy all that there is."""
+        objects = {path: dict(each.objects) for path, each in self.collections.items()}
+        logs = {path: (each.floor, tuple(each.log)) for path, each in self.collections.items()}
+        return Copy(self.version, self.moment, objects, logs)
+
+    def restore(self, copy: Copy) -> None:
+        """Come back as a copy says: what has been written since has never happened. Watches break, lists end."""
+        self.version = copy.version
+        self.moment += 1
+        self.epoch += 1
+        self._offsets.append(self.moment - self.version)
+        self._pages.clear()
+        for path, collection in self.collections.items():
+            collection.objects = dict(copy.objects[path])
+            collection.floor, log = copy.logs[path]
+            collection.log = [*log]
+            collection.watchers.clear()
+        self.on_restored(copy)
+
+    def moment_of(self, version: int, epoch: int) -> int:
+        """Return the moment of a version of an epoch."""
+        return version + self._offsets[epoch]
+
     def _write(self, path: str, kind: str, given: Object) -> Object:
         self.version += 1
+        self.moment += 1
         collection = self.collections[path]
         made = {**given, "metadata": {**given["metadata"], "resourceVersion": str(self.version)}}
         key = (made["metadata"].get("namespace", ""), made["metadata"]["name"])
@@ -319,6 +365,9 @@ class ApiServer:
 
     def _at(self, path: str, version: int) -> list[Object]:
         """Return the objects as they were: what has been written since is taken back."""
+        if version > self.version:
+            words = f"Too large resource version: {version}, current: {self.version}"
+            raise Refused(504, "Timeout", words)
         objects = dict(self.collections[path].objects)
         for entry in reversed(list(self.changes(path, version))):
             key = (entry.object["metadata"].get("namespace", ""), entry.object["metadata"]["name"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
@@ -18,9 +18,12 @@ _SHARES = (0.02, 0.1, 0.3)
 
 
 class Faults:
-    """Lets faults happen to a ``history`` until told to stop. Each history knows some kinds of them only."""
+    """Lets faults happen to a ``history`` until told to stop. Each history knows some kinds of them only.
 
-    def __init__(self, history: History) -> None:
+    ``always``: names of kinds that it knows in any case.
+    """
+
+    def __init__(self, history: History, always: Collection[str] = ()) -> None:
         self._history = history
         self._queue = history.queue
         self._random = history.queue.random
@@ -43,8 +46,11 @@ class Faults:
             self._bad_solver,
             self._take_lease,
             self._refuse_lease,
+            self._restore_server,
         ]
-        self._kinds: list[Callable[[], None]] = [kind for kind in kinds if self._random.random() < 0.45]
+        self._kinds: list[Callable[[], None]] = [
+            kind for kind in kinds if self._random.random() < 0.45 or kind.__name__[1:] in always
+        ]
         self._every = self._random.choice((0.5, 2.0, 6.0))
 
     def begin(self) -> None:
@@ -169,6 +175,12 @@ class Faults:
             self._history.api.compact(path)
 
         self._queue.after(seconds, forget)
+
+    def _restore_server(self) -> None:
+        """The API server comes back from one of the latest copies, after a while in which nobody reached it."""
+        if self._history.copies:
+            seconds = min(self._seconds(), 5.0)
+            self._history.restore(self._random.choice(self._history.copies), seconds)
 
     def _turn_clock(self) -> None:
         by = self._random.choice((-7200.0, -30.0, -1.0, 1.0, 30.0, 7200.0))

@@ -17,13 +17,15 @@ from tests.programs.simulation.process import Process
 SERVER = "apiserver"
 _TIMEOUT = 30.0
 _BOOKMARKS = 15.0
+_OF_OTHER_LISTS = {"continue", "resourceVersionMatch"}
 
 
 class SimulatedTransport:
     """What `poseidon.kube.client.transport.Transport` is to its users, for the process ``process``.
 
-    ``seen`` tells up to which version the process has dealt with each collection: what it can know. ``permit`` is asked
-    right before each request that changes something leaves.
+    ``seen`` tells up to which moment the process has dealt with each collection: what it can know. What it hears of a
+    server that has come back from a copy counts once it has listed anew. ``permit`` is asked right before each request
+    that changes something leaves.
     """
 
     server = "https://simulated"
@@ -41,8 +43,9 @@ class SimulatedTransport:
         self._api = api
         self._queue = process.queue
         self.seen: dict[str, int] = {}
+        self._listed: dict[str, int] = {}  # in which epoch
         self._decided: dict[str, dict[str, int]] = {}
-        self._done: set[str] = set()
+        self._done: set[tuple[int, str]] = set()
 
     def decided(self, uid: str) -> None:
         """The process is about to post the binding of a pod: what it knows now is what that is judged by."""
@@ -82,7 +85,8 @@ class SimulatedTransport:
         if method == "DELETE" or path.endswith(("/binding", "/eviction")):
             self._api.on_asked(request)
         answer: asyncio.Future[bytes] = self._process.create_future()
-        if method == "POST" and path in self._done:
+        epoch = self._api.epoch
+        if method == "POST" and (epoch, path) in self._done:
             self._api.on_repetition(request)
         self._send(request, answer)
         try:
@@ -91,7 +95,15 @@ class SimulatedTransport:
         except TimeoutError:
             raise UnreachableError(f"{method} {path}: timed out") from None
         if method == "POST" and path.endswith(("/binding", "/eviction")):
-            self._done.add(path)
+            self._done.add((epoch, path))
+        if (
+            method == "GET"
+            and request.query.get("limit") != "1"
+            and not _OF_OTHER_LISTS & request.query.keys()
+        ):
+            self._listed[path] = (
+                epoch  # which is the reply's or an earlier one, so that no more counts as known
+            )
         return reply
 
     def _seen(self, path: str, body: bytes | None) -> Mapping[str, int]:
@@ -176,8 +188,9 @@ class SimulatedTransport:
         self, path: str, query: Mapping[str, str], read_timeout: float
     ) -> AsyncGenerator[list[bytes], None]:
         since = int(query["resourceVersion"])
+        epoch = self._listed.get(path, 0)
         # Whoever watches from a version has dealt with the list of that version.
-        self.seen[path] = max(self.seen.get(path, 0), since)
+        self._saw(path, since, epoch)
         watch = _Watch(self, path, since, float(query["timeoutSeconds"]))
         try:
             while True:
@@ -186,9 +199,13 @@ class SimulatedTransport:
                     return
                 version, batch = found
                 yield batch
-                self.seen[path] = max(self.seen.get(path, 0), version)
+                if epoch == self._api.epoch:
+                    self._saw(path, version, epoch)
         finally:
             watch.close()
+
+    def _saw(self, path: str, version: int, epoch: int) -> None:
+        self.seen[path] = max(self.seen.get(path, 0), self._api.moment_of(version, epoch))
 
 
 class _Watch:

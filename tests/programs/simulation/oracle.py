@@ -1,8 +1,11 @@
 """What must hold whatever happens, by the API server's history and what passes over streams alone.
 
-A binding is judged by what the bridge could know: ``Request.seen`` says up to which version it had dealt with pods and
+A binding is judged by what the bridge could know: ``Request.seen`` says up to which moment it had dealt with pods and
 nodes when it last looked at the node. Pods that others bound later than that are no fault of its; those that it bound
 itself always count. A node may have shrunk, been cordoned or gone since then, too.
+
+The server may come back from a copy. What has been written since is taken back then: a pod may be bound again that is
+not bound in the copy, and only that. What the copy brings back happened at that moment, and nobody's doing.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from tests.programs.simulation.api_server import (
     NODES,
     PODS,
     ApiServer,
+    Copy,
     Object,
     Request,
     finished,
@@ -36,7 +40,10 @@ KNOWN_AFTER = 40.0
 
 @dataclass
 class _Pod:
-    """What the history says of one pod; versions are None for what has not happened."""
+    """What the history says of one pod, by moments; None for what has not happened.
+
+    ``taken_back``: the nodes that it was bound to before the server came back from a copy in which it is not.
+    """
 
     object: Object
     created: int
@@ -48,12 +55,13 @@ class _Pod:
     removed: int | None = None
     ended_at: float | None = None
     holdings: list[tuple[int, dict[str, int]]] = field(default_factory=list)
-    """What it has held of its node by the kubelet's rule, since which version."""
+    """What it has held of its node by the kubelet's rule, since which moment."""
+    taken_back: set[str] = field(default_factory=set)
 
     def held(self, resource: str, seen: int) -> int:
-        """The least that it has held since as much had happened as somebody knows who has seen a version."""
-        before = [held for version, held in self.holdings if version <= seen][-1:]
-        since = [held for version, held in self.holdings if version > seen]
+        """The least that it has held since as much had happened as somebody knows who has seen a moment."""
+        before = [held for moment, held in self.holdings if moment <= seen][-1:]
+        since = [held for moment, held in self.holdings if moment > seen]
         return min(each.get(resource, 0) for each in (*before, *since))
 
     @property
@@ -61,7 +69,7 @@ class _Pod:
         return str(self.object["spec"].get("nodeName", ""))
 
     def counts(self, since: float, seen: int) -> bool:
-        """Whether it had not ended at a time, nor as far as somebody knows who has seen a version."""
+        """Whether it had not ended at a time, nor as far as somebody knows who has seen a moment."""
         ends = [each for each in (self.leaving, self.finished, self.removed) if each is not None]
         return self.ended_at is None or self.ended_at > since or min(ends) > seen
 
@@ -87,12 +95,18 @@ class Oracle(Monitor):
     nodes: dict[str, list[tuple[int, Object | None]]] = field(default_factory=lambda: defaultdict(list))
     whole: dict[str, tuple[str, float]] = field(default_factory=dict)
     """Gangs that have been whole, with who bound the last pod that it took, and when."""
+    whole_since: dict[str, int] = field(default_factory=dict)
+    """By moments."""
     seemed_whole: set[str] = field(default_factory=set)
     """Gangs that a bridge may have seen whole, because it heard too late that one of their pods had ended."""
     holder: str = ""
     """Who holds the Lease."""
     leases: dict[str, float] = field(default_factory=dict)
     """Until when those held it who ever have, as far as they have renewed it."""
+    renewed: dict[str, int] = field(default_factory=dict)
+    """The moment of the last renewal of each."""
+    restored_at: int = 0
+    """The moment at which the server last came back from a copy."""
     streams: dict[Stream, _Stream] = field(default_factory=dict)
     violation: str = ""
     bindings: int = 0
@@ -104,6 +118,7 @@ class Oracle(Monitor):
         self.api.on_asked = self.asked
         self.api.on_repetition = self.repetition
         self.api.on_event = self.event
+        self.api.on_restored = self.restored
 
     def fail(self, words: str) -> None:
         """Something does not hold."""
@@ -114,30 +129,74 @@ class Oracle(Monitor):
 
     def changed(self, path: str, kind: str, found: Object) -> None:
         """Take a write."""
-        version = int(found["metadata"]["resourceVersion"])
+        moment = self.api.moment
         if path == NODES:
-            self.nodes[found["metadata"]["name"]].append((version, None if kind == "DELETED" else found))
+            self.nodes[found["metadata"]["name"]].append((moment, None if kind == "DELETED" else found))
         if path == LEASES:
             spec = found["spec"]
             self.holder = spec.get("holderIdentity", "")
             self.leases[self.holder] = self.queue.now + spec["leaseDurationSeconds"]
+            self.renewed[self.holder] = moment
         if path != PODS:
             return
         record = self.pods.get(found["metadata"]["uid"])
         if record is None:
-            record = self.pods[found["metadata"]["uid"]] = _Pod(found, version)
+            record = self.pods[found["metadata"]["uid"]] = _Pod(found, moment)
+        self._note(record, found, moment)
+        if kind == "DELETED":
+            record.removed = moment
+            record.ended_at = record.ended_at or self.queue.now
+
+    def _note(self, record: _Pod, found: Object, moment: int) -> None:
         record.object = found
         held = workload.held(found)
         if not record.holdings or record.holdings[-1][1] != held:
-            record.holdings.append((version, held))
-        if kind == "DELETED":
-            record.removed = version
+            record.holdings.append((moment, held))
         if leaving(found) and record.leaving is None:
-            record.leaving = version
+            record.leaving = moment
         if finished(found) and record.finished is None:
-            record.finished = version
+            record.finished = moment
         if (record.leaving or record.finished or record.removed) and record.ended_at is None:
             record.ended_at = self.queue.now
+
+    def restored(self, copy: Copy) -> None:
+        """Take that the server has come back from a copy."""
+        moment = self.restored_at = self.api.moment
+        there = {each["metadata"]["uid"]: each for each in copy.objects[PODS].values()}
+        for uid, record in list(self.pods.items()):
+            if uid not in there and record.removed is None:
+                record.removed = moment
+                record.ended_at = record.ended_at or self.queue.now
+        for uid, found in there.items():
+            self._restore(uid, found, moment)
+        nodes = {each["metadata"]["name"]: each for each in copy.objects[NODES].values()}
+        for name in self.nodes.keys() | nodes.keys():
+            state = nodes.get(name)
+            if not self.nodes[name] or self.nodes[name][-1][1] is not state:
+                self.nodes[name].append((moment, state))
+        self.whole_since = {gang: at for gang, at in self.whole_since.items() if at <= copy.moment}
+        self.whole = dict.fromkeys(self.whole_since, ("", self.queue.now))
+        self.holder = next(
+            (each["spec"].get("holderIdentity", "") for each in copy.objects[LEASES].values()), ""
+        )
+
+    def _restore(self, uid: str, found: Object, moment: int) -> None:
+        """Take a pod as it is in a copy; what it knows of itself otherwise has never happened."""
+        record = self.pods.get(uid)
+        if record is None:
+            record = self.pods[uid] = _Pod(found, moment)
+        elif record.object is found and record.removed is None:
+            return
+        node = found["spec"].get("nodeName", "")
+        if record.node and record.node != node:
+            record.taken_back.add(record.node)
+        returns = record.bound is None or record.node != node or record.ended_at is not None
+        record.leaving = record.finished = record.removed = record.ended_at = None
+        self._note(record, found, moment)
+        if not node:
+            record.bound, record.bound_by, record.bound_at = None, "", None
+        elif returns:
+            record.bound, record.bound_by, record.bound_at = moment, "a copy", self.queue.now
 
     # --- bindings ------------------------------------------------------------------------------------------
 
@@ -151,11 +210,12 @@ class Oracle(Monitor):
             self._judge_room(request, pod, node)
             self._judge_neighbours(request, pod, node)
             self._judge_gang(request, pod)
-        record.bound, record.bound_by = self.api.version + 1, request.client if request else workload.RIVAL
+        record.bound, record.bound_by = self.api.moment + 1, request.client if request else workload.RIVAL
         record.bound_at = self.queue.now
         gang = pod["metadata"]["labels"].get(workload.GROUP)
         if gang and self._bound(gang, but=record) + 1 >= self._least(gang):
             self.whole.setdefault(gang, (record.bound_by, self.queue.now))
+            self.whole_since.setdefault(gang, record.bound)
         if gang and request is not None and self._seems_bound(gang, request) >= self._least(gang):
             self.seemed_whole.add(gang)
 
@@ -174,8 +234,8 @@ class Oracle(Monitor):
     def _judge_room(self, request: Request, pod: Object, node: str) -> None:
         seen = request.seen.get(NODES, 0)
         states = self.nodes[node]
-        known = [each for version, each in states if version <= seen][-1:]
-        later = [each for version, each in states if version > seen]
+        known = [each for moment, each in states if moment <= seen][-1:]
+        later = [each for moment, each in states if moment > seen]
         if not known or known[0] is None:
             if not any(each is not None for each in later):
                 self.fail(f"{pod['metadata']['name']} is bound to {node}, which was known to be gone")
@@ -222,6 +282,16 @@ class Oracle(Monitor):
             for each in self.members(gang)
         )
         return max(0, int(found["spec"]["minMember"]) - succeeded) if found is not None else 0
+
+    def _is_there(self, gang: str) -> bool:
+        """Whether the group of a gang exists: it may not be in the copy that the server came back from."""
+        return self.api.find(GROUPS, workload.NAMESPACE, gang) is not None
+
+    def lacks_group(self, uid: str) -> bool:
+        """Whether a pod without a node waits for a group that is not there."""
+        record = self.pods[uid]
+        gang = record.object["metadata"]["labels"].get(workload.GROUP)
+        return not record.node and gang is not None and not self._is_there(gang)
 
     def _bound(self, gang: str, but: _Pod | None = None) -> int:
         return sum(
@@ -289,13 +359,17 @@ class Oracle(Monitor):
     def asked(self, request: Request) -> None:
         """Judge who decides: nobody whose Lease has ended, or is somebody else's by now.
 
-        From whom a stranger has taken it he may go on until he looks, or it ends: all candidates wait for that.
+        From whom a stranger has taken it, or a server that came back from a copy, he may go on until he looks, or it
+        ends: all candidates wait for that, unless it is free in the copy.
         """
         if not self.leases:
             return
         if self.queue.now >= self.leases.get(request.client, 0.0):
             self.fail(f"{request.client} asks for {request.path} after its Lease has ended")
-        elif self.holder not in (request.client, workload.STRANGER):
+        elif (
+            self.holder not in (request.client, workload.STRANGER)
+            and self.renewed[request.client] > self.restored_at
+        ):
             self.fail(f"{request.client} asks for {request.path}, and {self.holder!r} holds the Lease")
 
     # --- what is known, and said ---------------------------------------------------------------------------
@@ -309,7 +383,7 @@ class Oracle(Monitor):
         record = self.pods.get(event["involvedObject"]["uid"])
         if event["reason"] == "Scheduled" and record is not None:
             node = event["message"].rpartition(" ")[2]
-            if node != record.node:
+            if node != record.node and node not in record.taken_back:
                 name = record.object["metadata"]["name"]
                 self.fail(
                     f"{request.client} says that {name} is assigned to {node}, and it is on {record.node!r}"
@@ -371,7 +445,7 @@ class Oracle(Monitor):
             if gone or each.node or each.object["spec"]["schedulerName"] != workload.OURS:
                 continue
             gang = each.object["metadata"]["labels"].get(workload.GROUP)
-            if gang is None or self._alive(gang) >= self._least(gang):
+            if gang is None or (self._is_there(gang) and self._alive(gang) >= self._least(gang)):
                 found.append(each.object["metadata"]["name"])
         return found
 

@@ -86,6 +86,23 @@ def test_room_on_the_very_machine_is_enough():
     assert free(made) == {"m": 0}
 
 
+def test_one_that_is_left_out_of_a_round_stays_and_is_told_nothing():
+    """As while the solver finds out with which class its rounds fail."""
+    made = scheduler(
+        machine("m"),
+        running("m", "big", cpu=2000),
+        running("m", "other", cpu=2000, priority=20),
+        wanted("p", cpu=2000),
+    )
+    made.run_round()
+    late = task_class(100)
+    made.apply([TaskRemoved("other"), *tasks(7, "late", content=late)])
+    opened = made.open_round(only=frozenset({late}))
+    result = made.close_round(opened, opened.solve())
+    assert moves(result) == {}
+    assert states(made)["p"] == ("ASSUMED", "m")
+
+
 def test_too_little_room_moves_nobody():
     made = waiting()
     made.apply([machine("n", cpu=1999)])
