@@ -142,8 +142,9 @@ async def test_again_and_again_with_metrics(tmp_path):
             "1",
             "--every",
             "100ms",
+            "--metrics",
+            f"127.0.0.1:{port}",
         )
-        words = (*words, "--metrics", f"127.0.0.1:{port}")
         process = Child("reschedule", "poseidon", words, tmp_path / "reschedule.log", preloaded.fork)
         await process.start()
         try:
