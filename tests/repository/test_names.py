@@ -37,6 +37,7 @@ ALLOWED = {
     "ObjectKey": "namespace and name, of a pod group and of an application group",
     "PodRecord": "of the dashboard, and of a pod's life in the bridge",
     "Reason": "why a machine is refused to a task, and why a pod may not be evicted",
+    "PodAffinity": "as for NodeAffinity",
     "Reading": "of a custom record, and of its text",
     "Refusal": "of a request to the dashboard, and of events by the solver",
     "Source": "of what the dashboard shows, and of what an offline command reads",

@@ -7,8 +7,8 @@ Placing a task changes the counters that count its class, and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from cost_models.interface import Bool, Int64
 from firmament.core.constraints.model_limits import ModelConstraint
@@ -123,6 +123,24 @@ class ClassRules:
         """How many counters say where a task of the class may go."""
         near = len(self.attraction.counters) if self.attraction is not None else 0
         return len(self.exclusions) + near + len(self.spreadings)
+
+    def reasons(self) -> frozenset[Reason]:
+        """For what machines may be refused to the class."""
+        found = {each.reason for each in self.exclusions}
+        if self.attraction is not None:
+            found.add(Reason.NOT_NEAR)
+        if self.spreadings:
+            found.add(Reason.SKEWED)
+        return frozenset(found)
+
+    def without(self, reasons: Collection[Reason]) -> ClassRules:
+        """The same without what refuses machines for some reasons."""
+        return replace(
+            self,
+            attraction=None if Reason.NOT_NEAR in reasons else self.attraction,
+            spreadings=() if Reason.SKEWED in reasons else self.spreadings,
+            exclusions=tuple(each for each in self.exclusions if each.reason not in reasons),
+        )
 
     def excludes_itself(self) -> bool:
         """Whether two tasks of the class can never share a domain of some exclusion."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from firmament.core.changes import ChangedMachine, CureChange, CureKind, CureProposal, TrialChange
 from firmament.core.configuration import HOSTNAME
-from firmament.core.reasons import Cause, Reason, lack_of
-from firmament.core.rules.fewer_constraints import drop_constraints
+from firmament.core.reasons import Cause
+from firmament.core.rules.pod_rules import drop_constraints
 from firmament.core.rules.registry import NodeRules
 
 
@@ -33,17 +33,11 @@ def for_cause(rules: NodeRules, standing: ChangedMachine, cause: Cause) -> Itera
     yield from drop_constraints(standing) if rule is None else rule.cures(standing)
 
 
-def one_more_like(standing: ChangedMachine, suffix: str = "") -> CureProposal:
-    """Return the proposal of one more machine like this one, empty, and without the volumes that are in it."""
+def one_more_like(rules: NodeRules, standing: ChangedMachine, suffix: str = "") -> CureProposal:
+    """Return the proposal of one more machine like this one, empty."""
     like = standing.machine
     name = f"{like.name}-more{suffix}"
     labels = {**like.labels, HOSTNAME: name} if HOSTNAME in like.labels else dict(like.labels)
-    offered = {
-        key: amount
-        for key, amount in like.allocatable.items()
-        if lack_of(key).reason is not Reason.NO_VOLUME_LEFT
-    }
-    machine = replace(like, name=name, labels=labels, allocatable=offered, unschedulable=False, attached=())
-    return CureProposal(
-        (CureChange(CureKind.ADD_MACHINE, machine=like.name),), TrialChange(standing.content, machine)
-    )
+    machine = replace(rules.as_new(like), name=name, labels=labels)
+    step = CureChange(CureKind.ADD_MACHINE, machine=like.name)
+    return CureProposal((step,), TrialChange(standing.content, machine))

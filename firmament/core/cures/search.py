@@ -200,7 +200,7 @@ class _CureSearch:
                 continue
             for name in self._nearest(machines):
                 standing = self._standing(name)
-                more = [one_more_like(standing)] if about_room else []
+                more = [one_more_like(self._trials.rules, standing)] if about_room else []
                 for proposal in (*for_cause(self._trials.rules, standing, causes[0]), *more):
                     found.setdefault(proposal.steps, proposal)
         by_kind: dict[CureKind, list[CureProposal]] = {}

@@ -148,7 +148,7 @@ class _TogetherSearch:
         for number in range(1, count + 1):
             suffix = "" if number == 1 else f"-{number}"
             source = self._trials.machine(like)
-            proposal = one_more_like(ChangedMachine(content, source, {}), suffix)
+            proposal = one_more_like(self._trials.rules, ChangedMachine(content, source, {}), suffix)
             if proposal.change.machine is not None:
                 yield proposal.change.machine
 

@@ -7,7 +7,7 @@ nothing is said.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,16 +18,8 @@ from firmament.core.constraints.ruleset import ClassRules
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.placement.placing import GangTrial
 from firmament.core.placement.tuning import PlacementTuning
-from firmament.core.reasons import Reason
+from firmament.core.rules.pod_rules import constraint_behind
 
-_AFFINITY, _SPREAD = "pod affinity rules", "pod topology spread constraints"
-_EXCLUSIONS = {
-    Reason.TOO_NEAR: "pod anti-affinity rules",
-    Reason.KEPT_OFF: "pod anti-affinity rules",
-    Reason.PORTS_TAKEN: "host ports",
-    Reason.NO_DISK: "disks",
-    Reason.CLAIM_IN_USE: "claims for one pod at a time",
-}
 _PLENTY = 2**40
 
 MOST_CELLS = 4_000_000
@@ -98,23 +90,12 @@ class GangConstraints:
         return bool(len(found.count))
 
 
-def _kinds(rules: ClassRules) -> Iterator[str]:
-    if rules.attraction is not None:
-        yield _AFFINITY
-    if rules.spreadings:
-        yield _SPREAD
-    for exclusion in rules.exclusions:
-        if exclusion.reason in _EXCLUSIONS:
-            yield _EXCLUSIONS[exclusion.reason]
+def _kinds(rules: ClassRules) -> set[str]:
+    return {words for reason in rules.reasons() if (words := constraint_behind(reason))}
 
 
 def _without(rules: ClassRules, kinds: set[str]) -> ClassRules:
-    return replace(
-        rules,
-        attraction=None if _AFFINITY in kinds else rules.attraction,
-        spreadings=() if _SPREAD in kinds else rules.spreadings,
-        exclusions=tuple(each for each in rules.exclusions if _EXCLUSIONS.get(each.reason, "") not in kinds),
-    )
+    return rules.without([reason for reason in rules.reasons() if constraint_behind(reason) in kinds])
 
 
 def _words(dropped: Sequence[str | int], resources: Sequence[str]) -> str:

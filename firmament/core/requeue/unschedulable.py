@@ -16,14 +16,14 @@ from cost_models.interface import Int64
 from firmament.core.constraints.counters import RuleState
 from firmament.core.diagnosis.preemption_reasons import evictable
 from firmament.core.filters.static_rows import StaticRows
-from firmament.core.model import TaskClass, TaskSelector
+from firmament.core.model import TaskClass
 from firmament.core.queue.importance import Importance
 from firmament.core.queue.reservations import Reservations
 from firmament.core.requeue.costly import CostlyRetries
 from firmament.core.rules.between_tasks import compile_rules
 from firmament.core.rules.node_volume_limits import saved
 from firmament.core.rules.pins import pinned_rows
-from firmament.core.state.class_selectors import own_selector
+from firmament.core.rules.pod_rules import awaited_by, kept_off_by
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
 from firmament.core.state.waiting import activate
@@ -155,10 +155,8 @@ class QueueingHints:
         self._kept_off = {
             selected
             for row in speaking
-            for term in self._rows[row].content.anti_affinity
-            for selected in self._selector.matching(
-                own_selector(term.selector, self._rows[row].content)
-            ).tolist()
+            for selector in kept_off_by(self._rows[row].content)
+            for selected in self._selector.matching(selector).tolist()
         }
 
     def of(self, cls: int) -> bool:
@@ -166,7 +164,7 @@ class QueueingHints:
         content = self._rows[cls].content
         if cls in self._kept_off or (self._partners_moved and self._paired(content)):
             return True
-        watched = _watched(content)
+        watched = awaited_by(content)
         if self._domains_changed:
             return bool(watched) or self._paired(content)
         return bool(self._touched) and any(
@@ -176,10 +174,3 @@ class QueueingHints:
     def _paired(self, content: TaskClass) -> bool:
         """Whether a class's tasks may be partners of others."""
         return any(key in self._kind_labels for key, _ in content.labels)
-
-
-def _watched(content: TaskClass) -> list[TaskSelector]:
-    """Selectors of a class's required rules."""
-    given = [term.selector for term in (*content.affinity, *content.anti_affinity)]
-    given += [rule.selector for rule in content.spread if rule.required]
-    return [own_selector(selector, content) for selector in given]

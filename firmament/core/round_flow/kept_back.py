@@ -14,17 +14,16 @@ from firmament.core.constraints.model_limits import ModelLimits
 from firmament.core.constraints.pairs import PairState
 from firmament.core.filters.root_causes import RootCauses, root_causes, rule_refusals
 from firmament.core.flow.problem import Assignments, PlacementProblem
-from firmament.core.reasons import Cause, Reason, too_few_places
+from firmament.core.reasons import too_few_places
 from firmament.core.rules.node_resources import lacks
 from firmament.core.rules.node_rule import MachineRefusal
+from firmament.core.rules.pins import OUTSIDE
 
 MOST_CLASSES = 100
 """Classes that are looked at. Each takes some dozen passes over all machines."""
 
 LEFT_OVER = "node(s) had room that the round did not use"
 """Of machines that refuse nothing: a limit of time, or waiting that is cheaper than the place."""
-
-_OUTSIDE = Cause(Reason.NOT_NAMED)
 
 Reasons = tuple[tuple[str, int], ...]
 
@@ -102,7 +101,7 @@ def _ordered(causes: RootCauses, matter: Bool) -> list[tuple[str, int]]:
 
 def _outside_pins(problem: PlacementProblem, cls: int) -> Iterator[MachineRefusal]:
     if cls in problem.pins:
-        yield MachineRefusal(_OUTSIDE, ~problem.within_pins(cls, np.ones(problem.machines, dtype=np.bool_)))
+        yield MachineRefusal(OUTSIDE, ~problem.within_pins(cls, np.ones(problem.machines, dtype=np.bool_)))
 
 
 def _of_open(problem: PlacementProblem, cls: int, causes: RootCauses) -> Iterator[tuple[str, int]]:

@@ -16,7 +16,7 @@ from cost_models.interface import Bool, Needs
 from firmament.core.changes import ChangedMachine, CureProposal
 from firmament.core.model import Machine, TaskClass
 from firmament.core.reasons import AnyReason, Cause
-from firmament.core.rules.fewer_constraints import drop_constraints
+from firmament.core.rules.pod_rules import drop_constraints
 from firmament.core.state.classes import SHAPE_FIELDS
 from firmament.core.state.machines import STATED_FIELDS, VERSIONED_FIELDS, MachineTable
 
@@ -103,3 +103,7 @@ class NodeRule(ABC):
         By default, one constraint of the task less: that may open another machine.
         """
         yield from drop_constraints(standing)
+
+    def as_new(self, machine: Machine) -> Machine:
+        """Return a machine as one more like it would be, as far as the rule is concerned."""
+        return machine

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from firmament.core.changes import ChangedMachine, CureChange, CureKind, CureProposal, TrialChange
-from firmament.core.model import TaskClass
+from firmament.core.model import Machine, TaskClass
 from firmament.core.reasons import Cause, Reason
 from firmament.core.rules.node_rule import MachineRefusal, NodeRule
 from firmament.core.selectors.taints import CORDON_TAINT, tolerated
@@ -30,6 +30,10 @@ class NodeUnschedulable(NodeRule):
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:
         """Yield the machine uncordoned."""
-        machine = replace(standing.machine, unschedulable=False)
+        machine = self.as_new(standing.machine)
         step = CureChange(CureKind.UNCORDON, machine=machine.name)
         yield CureProposal((step,), TrialChange(standing.content, machine))
+
+    def as_new(self, machine: Machine) -> Machine:
+        """Return the machine uncordoned."""
+        return replace(machine, unschedulable=False)

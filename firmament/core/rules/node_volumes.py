@@ -7,10 +7,11 @@ machine is no part of a shape: see `pins`.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import ClassVar
 
-from firmament.core.model import TaskClass
-from firmament.core.reasons import Cause, Reason, Stage, of_volume
+from firmament.core.model import Machine, TaskClass
+from firmament.core.reasons import Cause, Reason, Stage, lack_of, of_volume
 from firmament.core.rules.node_rule import MachineRefusal, NodeRule
 from firmament.core.state.machines import MachineTable
 
@@ -45,6 +46,15 @@ class VolumeBinding(_Reach):
     name = "VolumeBinding"
     reasons = (Reason.WRONG_VOLUMES, Reason.NO_VOLUME_LEFT)
     stage = Stage.VOLUMES
+
+    def as_new(self, machine: Machine) -> Machine:
+        """Return the machine without the volumes that are in it, unclaimed or attached."""
+        offered = {
+            key: amount
+            for key, amount in machine.allocatable.items()
+            if lack_of(key).reason is not Reason.NO_VOLUME_LEFT
+        }
+        return replace(machine, allocatable=offered, attached=())
 
 
 class NodeDeclaredFeatures(_Reach):

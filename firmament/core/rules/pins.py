@@ -14,6 +14,9 @@ from firmament.core.rules.node_rule import MachineRefusal
 from firmament.core.selectors.labels import HOSTNAME
 from firmament.core.state.cluster import Cluster
 
+OUTSIDE = Cause(Reason.NOT_NAMED)
+"""Why machines outside of pins are refused, where nothing more is known of these."""
+
 
 def pinned_rows(cluster: Cluster, cls: int) -> Int64 | None:
     """Rows of the machines that the class in row ``cls`` is confined to, ascending; None if it is not pinned."""

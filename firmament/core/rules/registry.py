@@ -9,7 +9,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from operator import attrgetter
 
 from cost_models.interface import Needs
-from firmament.core.model import TaskClass
+from firmament.core.model import Machine, TaskClass
 from firmament.core.reasons import AnyReason, Cause
 from firmament.core.rules.node_affinity import NodeAffinity
 from firmament.core.rules.node_name import NodeName
@@ -92,6 +92,12 @@ class NodeRules:
     def rule_of(self, reason: AnyReason) -> NodeRule | None:
         """Return the rule that refuses machines for a reason; None if it is none of these."""
         return self._of_reason.get(reason)
+
+    def as_new(self, machine: Machine) -> Machine:
+        """Return a machine as one more like it would be."""
+        for rule in self.rules:
+            machine = rule.as_new(machine)
+        return machine
 
     def binds_running(self, cause: Cause) -> bool:
         """Whether a task that runs on a machine which is refused to it now breaks a rule."""

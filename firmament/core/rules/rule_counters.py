@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.constraints.ruleset import Counter, Exclusion
+from firmament.core.constraints.ruleset import Counter
 from firmament.core.model import TaskSelector
-from firmament.core.reasons import Reason
 from firmament.core.state.class_selectors import ClassSelector
-from firmament.core.state.classes import ClassRow
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.domains import Domains, DomainsByKey
 from firmament.core.state.tasks import TaskPhase
@@ -93,79 +91,6 @@ class RuleCounters:
 def _per_domain(machines: Int64, topology: Domains, domain: Int64) -> Int64:
     where = domain[machines]
     return np.bincount(where[where >= 0], minlength=topology.count).astype(np.int64)
-
-
-# --- Compiles host ports: a port on all addresses excludes every user of it, one on an address excludes equals.
-#
-# As ``HostPortInfo.CheckConflict`` of kube-scheduler.
-
-
-def port_exclusions(
-    counters: RuleCounters, rows: Sequence[ClassRow], ruled: Sequence[int]
-) -> Iterator[tuple[int, Exclusion]]:
-    """Yield what ports exclude, by the row of each waiting class that asks for one.
-
-    ``rows``: the class table; ``ruled``: those rows that may have ports.
-    Ports that the same classes use exclude the same: one counter does for all of them.
-    """
-    found: set[tuple[tuple[int, ...], int]] = set()
-    for by_ip in _users(rows, ruled, counters.waiting).values():
-        everyone = tuple(sorted({row for users in by_ip.values() for row in users}))
-        if waiting_ones := [row for row in everyone if row in counters.waiting]:
-            for ip, users in by_ip.items():
-                against = [everyone] if not ip else [tuple(users), tuple(by_ip.get("", ()))]
-                among = set(users)
-                found.update(
-                    (others, row) for others in against if others for row in waiting_ones if row in among
-                )
-    yield from _exclusions(counters, found, Reason.PORTS_TAKEN)
-
-
-def disk_exclusions(
-    counters: RuleCounters, rows: Sequence[ClassRow], ruled: Sequence[int]
-) -> Iterator[tuple[int, Exclusion]]:
-    """Yield what disks exclude, as ``port_exclusions`` does for ports (kube-scheduler's VolumeRestrictions)."""
-    if not any(rows[row].content.disks for row in counters.waiting):
-        return
-    everyone: dict[tuple[str, bool], set[int]] = {}
-    writing: dict[tuple[str, bool], set[int]] = {}
-    for row in ruled:
-        for disk in rows[row].content.disks:
-            everyone.setdefault((disk.name, disk.claim), set()).add(row)
-            if not disk.read_only:
-                writing.setdefault((disk.name, disk.claim), set()).add(row)
-    for claims, reason in ((False, Reason.NO_DISK), (True, Reason.CLAIM_IN_USE)):
-        found: set[tuple[tuple[int, ...], int]] = set()
-        for disk_name, users in everyone.items():
-            writers = writing.get(disk_name, set())
-            for row in users if disk_name[1] is claims else ():
-                against = users if row in writers else writers
-                if row in counters.waiting and against:
-                    found.add((tuple(sorted(against)), row))
-        yield from _exclusions(counters, found, reason)
-
-
-def _exclusions(
-    counters: RuleCounters, found: set[tuple[tuple[int, ...], int]], reason: Reason
-) -> Iterator[tuple[int, Exclusion]]:
-    """Yield, by the row of each class, that its tasks keep off the machines of ``found`` others."""
-    machines = counters.domains_by_key.single
-    for others, row in sorted(found):
-        number = counters.counter((reason, others), others, machines, machines.domain)
-        yield row, Exclusion(number, reason)
-
-
-def _users(
-    rows: Sequence[ClassRow], ruled: Sequence[int], waiting: Collection[int]
-) -> dict[tuple[str, int], dict[str, list[int]]]:
-    """Rows of the classes that use a port which one of ``waiting`` asks for, by protocol and port, and by address."""
-    users: dict[tuple[str, int], dict[str, list[int]]] = {}
-    wanted = {(each.protocol, each.port) for row in waiting for each in rows[row].content.ports}
-    for row in ruled if wanted else ():
-        for port in rows[row].content.ports:
-            if (port.protocol, port.port) in wanted:
-                users.setdefault((port.protocol, port.port), {}).setdefault(port.ip, []).append(row)
-    return users
 
 
 # --- Who is on the machines when a round begins, by class: what rules between tasks count.

@@ -1,0 +1,59 @@
+"""NodePorts: a port on all addresses of a machine excludes every user of it, one on an address excludes equals.
+
+As ``HostPortInfo.CheckConflict`` of kube-scheduler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+
+from firmament.core.changes import ChangedMachine, CureChange, CureKind, CureProposal, TrialChange
+from firmament.core.reasons import Reason
+from firmament.core.rules.compilation import Compilation
+from firmament.core.rules.pod_rule import PodRule
+from firmament.core.state.classes import ClassRow
+
+
+class NodePorts(PodRule):
+    """No two tasks have one port of a machine."""
+
+    name = "NodePorts"
+    called = MappingProxyType({Reason.PORTS_TAKEN: "host ports"})
+    stated_in = ("ports",)
+
+    def compile(self, compilation: Compilation) -> None:
+        """Add who keeps whom off a machine. Ports that the same classes use exclude the same: one counter does."""
+        found: set[tuple[tuple[int, ...], int]] = set()
+        for by_ip in _users(compilation.rows, compilation.ruled, compilation.waiting).values():
+            everyone = tuple(sorted({row for users in by_ip.values() for row in users}))
+            if waiting_ones := [row for row in everyone if row in compilation.waiting]:
+                for ip, users in by_ip.items():
+                    against = [everyone] if not ip else [tuple(users), tuple(by_ip.get("", ()))]
+                    among = set(users)
+                    found.update(
+                        (others, row) for others in against if others for row in waiting_ones if row in among
+                    )
+        compilation.exclude_on_machines(found, Reason.PORTS_TAKEN)
+
+    def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:
+        """Yield the task without one of its ports."""
+        content = standing.content
+        for index, port in enumerate(content.ports):
+            step = CureChange(CureKind.DROP, f"hostPort {port.port}/{port.protocol}")
+            changed = replace(content, ports=(*content.ports[:index], *content.ports[index + 1 :]))
+            yield CureProposal((step,), TrialChange(changed, standing.machine))
+
+
+def _users(
+    rows: Sequence[ClassRow], ruled: Sequence[int], waiting: Collection[int]
+) -> dict[tuple[str, int], dict[str, list[int]]]:
+    """Rows of the classes that use a port which one of ``waiting`` asks for, by protocol and port, and by address."""
+    users: dict[tuple[str, int], dict[str, list[int]]] = {}
+    wanted = {(each.protocol, each.port) for row in waiting for each in rows[row].content.ports}
+    for row in ruled if wanted else ():
+        for port in rows[row].content.ports:
+            if (port.protocol, port.port) in wanted:
+                users.setdefault((port.protocol, port.port), {}).setdefault(port.ip, []).append(row)
+    return users

@@ -1,0 +1,141 @@
+"""InterPodAffinity: tasks that must, should, must not or should rather not be where certain others are.
+
+Terms look both ways: a waiting class obeys its own, and those of every class, waiting or on a machine and whoever
+placed it, that select it. Terms with equal content share their counters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+
+from firmament.core.changes import ChangedMachine, CureChange, CureKind, CureProposal, TrialChange
+from firmament.core.constraints.ruleset import Attraction
+from firmament.core.model import TaskClass, TaskSelector, TaskTerm
+from firmament.core.reasons import Reason
+from firmament.core.rules.compilation import Compilation
+from firmament.core.rules.pod_rule import PodRule
+from firmament.core.rules.standing_terms import StandingTerms
+from firmament.core.state.class_selectors import HeldTerm, own_selector
+
+
+class PodAffinity(PodRule):
+    """Required and preferred affinity and anti-affinity between tasks, by the value of a label of machines."""
+
+    name = "InterPodAffinity"
+    called = MappingProxyType(
+        {
+            Reason.NOT_NEAR: "pod affinity rules",
+            Reason.TOO_NEAR: "pod anti-affinity rules",
+            Reason.KEPT_OFF: "pod anti-affinity rules",
+        }
+    )
+    stated_in = ("affinity", "anti_affinity", "preferred_affinity", "preferred_anti_affinity")
+
+    def compile(self, compilation: Compilation) -> None:
+        """Add a class's own terms, and those of others that select it."""
+        for row, content in compilation.stating():
+            for term in content.anti_affinity:
+                selector = own_selector(term.selector, content)
+                number = compilation.counters.selected([selector], term.topology_key)
+                compilation.exclude(row, number, Reason.TOO_NEAR)
+        standing = StandingTerms()
+        for term, holders in _terms_of_all(compilation).items():
+            _look_back(compilation, standing, term, holders)
+        _look_back_on_staying(compilation, standing)
+        for row, content in compilation.stating():
+            for terms, sign in ((content.preferred_affinity, 1), (content.preferred_anti_affinity, -1)):
+                for term in terms:
+                    selector = own_selector(term.selector, content)
+                    number = compilation.counters.selected([selector], term.topology_key)
+                    compilation.incline(row, number, sign * term.weight)
+            if content.affinity:
+                compilation.attract(row, _attraction(compilation, row, content))
+
+    def awaits(self, content: TaskClass) -> list[TaskSelector]:
+        """Return whom the required terms select."""
+        return [term.selector for term in (*content.affinity, *content.anti_affinity)]
+
+    def keeps_off(self, content: TaskClass) -> list[TaskSelector]:
+        """Return whom the required anti-affinity selects."""
+        return [term.selector for term in content.anti_affinity]
+
+    def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:
+        """Yield the task without one of its required terms."""
+        content = standing.content
+        for index, term in enumerate(content.anti_affinity):
+            changed = replace(content, anti_affinity=_without(content.anti_affinity, index))
+            step = CureChange(CureKind.DROP, f"required podAntiAffinity by {term.topology_key}", before=index)
+            yield CureProposal((step,), TrialChange(changed, standing.machine))
+        for index, term in enumerate(content.affinity):
+            changed = replace(content, affinity=_without(content.affinity, index))
+            step = CureChange(CureKind.DROP, f"required podAffinity by {term.topology_key}", before=index)
+            yield CureProposal((step,), TrialChange(changed, standing.machine))
+
+
+def _without(terms: tuple[TaskTerm, ...], index: int) -> tuple[TaskTerm, ...]:
+    return (*terms[:index], *terms[index + 1 :])
+
+
+def _terms_of_all(compilation: Compilation) -> dict[HeldTerm, list[int]]:
+    """Every distinct term of the round, with the classes (rows) that hold it."""
+    found: dict[HeldTerm, list[int]] = {}
+    for row in compilation.ruled:
+        for term in compilation.selector.held_terms(row):
+            found.setdefault(term, []).append(row)
+    return found
+
+
+def _look_back(compilation: Compilation, standing: StandingTerms, term: HeldTerm, holders: list[int]) -> None:
+    """Add what a term means for the waiting classes that it selects; of those who stay, to ``standing``."""
+    matching = compilation.selector.selected_by(term)
+    selected = matching[compilation.waits[matching]]
+    if not len(selected):
+        return
+    staying = [row for row in holders if row not in compilation.waiting]
+    if staying:
+        standing.add(term.topology_key, term.weight, staying, selected)
+        holders = [row for row in holders if row in compilation.waiting]
+    if not holders:
+        return
+    number = compilation.counters.of_classes(holders, term.topology_key)
+    for row in selected.tolist():
+        if term.weight:
+            compilation.incline(row, number, term.weight)
+        else:
+            compilation.exclude(row, number, Reason.KEPT_OFF)
+
+
+def _look_back_on_staying(compilation: Compilation, standing: StandingTerms) -> None:
+    """Add the same for all terms of those who neither come nor go in the round, put together."""
+    for row, number in standing.exclusions(compilation.counters):
+        compilation.exclude(row, number, Reason.KEPT_OFF)
+    for row, number, sign in standing.inclinations(compilation.counters):
+        compilation.incline(row, number, sign)
+
+
+def _attraction(compilation: Compilation, row: int, content: TaskClass) -> Attraction:
+    counters = compilation.counters
+    selectors = tuple(dict.fromkeys(own_selector(term.selector, content) for term in content.affinity))
+    matching = counters.matching_all(selectors).tolist()  # the same for all terms: looked for once
+    keys = dict.fromkeys(term.topology_key for term in content.affinity)
+    numbers = tuple(counters.of_classes(matching, key) for key in keys)
+    for number in numbers:
+        _note_unsettled(compilation, number, matching)
+    return Attraction(counters=numbers, own=row in matching)
+
+
+def _note_unsettled(compilation: Compilation, number: int, matching: Sequence[int]) -> None:
+    """Name a task in each domain in which only tasks that are about to be bound draw others.
+
+    ``matching``: rows of the classes that the counter counts.
+    """
+    tasks, counter = compilation.cluster.tasks, compilation.counters.counters[number]
+    lone = (counter.start > 0) & (counter.settled == 0)
+    if not lone.any():
+        return
+    for task in compilation.inhabitants.tasks(matching).tolist():
+        domain = int(counter.domain[tasks.machine[task]])
+        if domain >= 0 and lone[domain]:
+            compilation.note_unsettled(number, domain, tasks.uid[task])

@@ -1,0 +1,48 @@
+"""What a rule between tasks is: where one may go because of where others are.
+
+Such a rule is compiled, for the classes of a round, into conditions on counters: how many tasks of which classes are in
+each domain. The engine of `constraints` knows counters, and no rule.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from typing import ClassVar
+
+from firmament.core.changes import ChangedMachine, CureProposal
+from firmament.core.model import TaskClass, TaskSelector
+from firmament.core.reasons import Reason
+from firmament.core.rules.compilation import Compilation
+
+
+class PodRule(ABC):
+    """A rule between tasks."""
+
+    name: ClassVar[str]
+    """What kube-scheduler calls the plugin."""
+
+    called: ClassVar[Mapping[Reason, str]]
+    """The reasons that the rule has, each with what people call the constraint behind it."""
+
+    stated_in: ClassVar[tuple[str, ...]]
+    """Fields of `TaskClass` in which a class states it."""
+
+    @abstractmethod
+    def compile(self, compilation: Compilation) -> None:
+        """Add what the rule means for the classes that wait: as they state it, and as others do that select them."""
+
+    def awaits(self, content: TaskClass) -> Iterable[TaskSelector]:  # noqa: ARG002  # for those who need it
+        """Return whose coming or going may open a machine to a class, wherever that is, as the class states them.
+
+        Not those whose going opens the machine that they were on: that is looked at anyway.
+        """
+        return ()
+
+    def keeps_off(self, content: TaskClass) -> Iterable[TaskSelector]:  # noqa: ARG002  # for those who need it
+        """Return whom a class of which tasks go may have kept off machines elsewhere, as the class states them."""
+        return ()
+
+    @abstractmethod
+    def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:
+        """Yield the task with one constraint of the rule wider, or less."""

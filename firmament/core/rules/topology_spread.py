@@ -1,0 +1,119 @@
+"""PodTopologySpread: how uneven tasks may be among domains, over which machines that counts, and what is compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from types import MappingProxyType
+
+import numpy as np
+
+from firmament.core.changes import ChangedMachine, CureChange, CureKind, CureProposal, TrialChange
+from firmament.core.constraints.ruleset import PreferredSpread, RequiredSpread
+from firmament.core.model import SpreadRule, TaskClass, TaskSelector
+from firmament.core.reasons import Reason
+from firmament.core.rules.compilation import Compilation
+from firmament.core.rules.pod_rule import PodRule
+from firmament.core.state.class_selectors import own_selector
+from firmament.core.state.domains import Domains
+
+
+class TopologySpread(PodRule):
+    """``DoNotSchedule`` rules bind, ``ScheduleAnyway`` rules cost."""
+
+    name = "PodTopologySpread"
+    called = MappingProxyType(
+        {
+            Reason.SKEWED: "pod topology spread constraints",
+            Reason.NO_DOMAIN: "pod topology spread constraints",
+        }
+    )
+    stated_in = ("spread",)
+
+    def compile(self, compilation: Compilation) -> None:
+        """Add the rules of each class."""
+        for row, content in compilation.stating():
+            if content.spread:
+                hard = [rule for rule in content.spread if rule.required]
+                soft = [rule for rule in content.spread if not rule.required]
+                compilation.spread(
+                    row,
+                    tuple(_required(compilation, row, content, rule, hard) for rule in hard),
+                    tuple(_preferred(compilation, content, rule, soft) for rule in soft),
+                )
+
+    def awaits(self, content: TaskClass) -> list[TaskSelector]:
+        """Return whom the required rules count."""
+        return [rule.selector for rule in content.spread if rule.required]
+
+    def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:
+        """Yield the task with one of its required rules wider, then without it."""
+        content = standing.content
+        for index, rule in enumerate(content.spread):
+            if not rule.required:
+                continue
+            subject = f"topologySpreadConstraint by {rule.topology_key}"
+            wider = replace(rule, max_skew=rule.max_skew + 1)
+            before, after = content.spread[:index], content.spread[index + 1 :]
+            step = CureChange(CureKind.WIDEN, subject, before=index, after=wider.max_skew)
+            changed = replace(content, spread=(*before, wider, *after))
+            yield CureProposal((step,), TrialChange(changed, standing.machine))
+            step = CureChange(CureKind.DROP, subject, before=index)
+            changed = replace(content, spread=(*before, *after))
+            yield CureProposal((step,), TrialChange(changed, standing.machine))
+
+
+def _counter(
+    compilation: Compilation, content: TaskClass, rule: SpreadRule, together: list[SpreadRule]
+) -> tuple[int, Domains]:
+    """Counter of a rule over the machines that count for it; ``together``: rules whose keys all count."""
+    topology = compilation.domains_by_key.of(rule.topology_key)
+    mark, eligible = compilation.domains_by_key.eligible(
+        content,
+        [each.topology_key for each in together],
+        by_affinity=not rule.ignore_node_affinity,
+        by_taints=rule.honor_taints,
+    )
+    selector = own_selector(rule.selector, content)
+    rows = [
+        row
+        for row in compilation.selector.matching(selector).tolist()
+        if not compilation.rows[row].content.terminating
+    ]
+    domain = np.where(eligible, topology.domain, -1)
+    mark = ("spread", selector, rule.topology_key, mark)
+    return compilation.counters.counter(mark, rows, topology, domain), topology
+
+
+def _required(
+    compilation: Compilation, row: int, content: TaskClass, rule: SpreadRule, hard: list[SpreadRule]
+) -> RequiredSpread:
+    number, topology = _counter(compilation, content, rule, hard)
+    domain = compilation.counters.counters[number].domain
+    counted = np.zeros(topology.count, dtype=np.bool_)
+    counted[domain[domain >= 0]] = True
+    return RequiredSpread(
+        counter=number,
+        key_domain=topology.domain,
+        counted=counted,
+        max_skew=rule.max_skew,
+        min_domains=rule.min_domains,
+        own=int(compilation.selector.matches(own_selector(rule.selector, content), row)),
+    )
+
+
+def _preferred(
+    compilation: Compilation, content: TaskClass, rule: SpreadRule, soft: list[SpreadRule]
+) -> PreferredSpread:
+    number, topology = _counter(compilation, content, rule, soft)
+    domain = compilation.counters.counters[number].domain
+    domains = len(np.unique(domain[domain >= 0]))
+    every = np.ones(len(topology.domain), dtype=np.bool_)
+    for each in soft:
+        every &= compilation.domains_by_key.of(each.topology_key).domain >= 0
+    return PreferredSpread(
+        counter=number,
+        key_domain=np.where(every, topology.domain, -1),
+        factor=float(np.log(domains + 2)),
+        max_skew=rule.max_skew,
+    )
