@@ -17,6 +17,7 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 RESOLVER := .venv-lock
 UV_VERSION := 0.13.8
 CHART_RENDERER := build/helm
+PAGE := build/javascript
 HELM_VERSION := 0.2.2
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -24,7 +25,7 @@ export PIP_NO_INPUT := 1
 # Tests and demos start hundreds of processes, which would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-full mutants release-check lint bench proto pictures site lock images chart format clean help
+.PHONY: demo test test-full mutants release-check lint javascript bench proto pictures site lock images chart format clean help
 
 demo: $(INSTALLED) ## Schedule a simulated cluster of 1,000 nodes with both processes
 	@$(BIN)/poseidon demo $(ARGS)
@@ -46,7 +47,7 @@ release-check: ## Run all that has to pass before a release, for about an hour
 	@for target in lint test-full site images chart bench; do $(MAKE) $$target ARGS= || { echo "==> not to be released: make $$target failed" >&2; exit 1; }; done
 	@echo "==> ready to be released: lint, test-full, site, images, chart and bench passed"
 
-lint: $(INSTALLED) ## Check style, formatting, types and the layers of imports
+lint: $(INSTALLED) ## Check style, formatting, types and the layers of imports, of the dashboard's scripts too
 	@echo "==> ruff check"
 	@$(BIN)/ruff check .
 	@echo "==> ruff format"
@@ -55,6 +56,16 @@ lint: $(INSTALLED) ## Check style, formatting, types and the layers of imports
 	@$(BIN)/mypy
 	@echo "==> import layers"
 	@$(BIN)/lint-imports --no-logo
+	@$(MAKE) javascript
+
+# Checked as a copy beside which types stand in for the minified libraries.
+javascript: ## Check style, formatting and types of the dashboard's scripts and styles, where npm is there
+	@echo "==> javascript"
+	@if ! command -v npm >/dev/null; then echo "npm: none, the dashboard's scripts are not checked"; exit 0; fi; set -e; \
+	rm -rf $(PAGE)/assets; mkdir -p $(PAGE); cp -r poseidon/ui/javascript/. poseidon/ui/assets $(PAGE); rm -rf $(PAGE)/assets/vendor/*; \
+	for library in preact sankey uplot; do cp $(PAGE)/vendored.d.ts $(PAGE)/assets/vendor/$$library.d.ts; done; cd $(PAGE); \
+	cmp -s package-lock.json node_modules/.lock || { npm ci --no-audit --no-fund --silent; cp package-lock.json node_modules/.lock; }; \
+	node_modules/.bin/biome ci --colors=off --max-diagnostics=20 assets; node_modules/.bin/tsc -p .
 
 bench: $(INSTALLED) ## Measure and compare at small sizes, in under three minutes
 	@$(BIN)/python -m benchmarks $(or $(ARGS),small)

@@ -17,6 +17,7 @@ TARGETS = (
     "mutants",
     "release-check",
     "lint",
+    "javascript",
     "bench",
     "proto",
     "pictures",

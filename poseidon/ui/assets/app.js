@@ -1,19 +1,20 @@
 // The frame of the page: header, navigation, banner, and the view that the hash names. A view's modules are loaded when it is
 // first shown.
 
-import { html, render, useEffect, useErrorBoundary, useRef, useState } from "./vendor/preact.js";
-import { get, isFile } from "./data/api.js";
 import { announce } from "./data/announce.js";
+import { get, isFile } from "./data/api.js";
 import { connection, open, start, versions } from "./data/live.js";
 import { own } from "./data/own.js";
 import { link, route } from "./data/route.js";
 import { useStore } from "./data/store.js";
-import { switchTheme, theme } from "./data/theme.js";
 import { many, time } from "./data/text.js";
+import { switchTheme, theme } from "./data/theme.js";
+import { html, render, useEffect, useErrorBoundary, useRef, useState } from "./vendor/preact.js";
 import { Card, Empty, Failure, Loading, Unavailable } from "./views/parts.js";
 import { Search } from "./views/search.js";
 
 // name in the hash: title, module, capability without which it is empty
+/** @type {Record<string, [title: string, load: () => Promise<any>, capability: string | null]>} */
 const VIEWS = {
   overview: ["Overview", () => import("./views/overview.js"), null],
   flow: ["Flow", () => import("./views/flow.js"), "flow"],
@@ -119,7 +120,9 @@ function gone(session) {
     );
   if (solver?.state === "refused") lines.push(`The solver refuses the bridge since ${time(solver.since)}.`);
   if (bridge?.answers === false)
-    lines.push(`The bridge has shown no figures since ${time(bridge.since)}. If it is gone, no pod is bound meanwhile.`);
+    lines.push(
+      `The bridge has shown no figures since ${time(bridge.since)}. If it is gone, no pod is bound meanwhile.`,
+    );
   return lines;
 }
 
@@ -243,6 +246,8 @@ document.querySelector(".skip").addEventListener("click", (event) => {
 start();
 // The other views, once there is time: so that they can be opened while the server is away.
 addEventListener("load", () =>
-  setTimeout(() => Object.values(VIEWS).forEach(([, load]) => load().catch(() => {})), 2000),
+  setTimeout(() => {
+    for (const [, load] of Object.values(VIEWS)) load().catch(() => {});
+  }, 2000),
 );
 render(html`<${App} />`, document.getElementById("app"));

@@ -1,9 +1,9 @@
 // Bars in lists and tables: a share of a most, a stack of parts, a resource with its threshold, a small line over time.
 
-import { html, useLayoutEffect, useRef } from "../vendor/preact.js";
-import { seriesColour } from "./colour.js";
 import { own } from "../data/own.js";
 import { points } from "../data/text.js";
+import { html, useLayoutEffect, useRef } from "../vendor/preact.js";
+import { seriesColour } from "./colour.js";
 
 /** Sets properties of an element's style; the page's policy forbids style attributes in markup, not this. */
 export function useStyle(values) {

@@ -15,6 +15,7 @@ const ENDS = {
 };
 const STEPS = 64;
 
+/** @param {number[]} colour */
 function oklab([lightness, chroma, hue]) {
   const angle = (hue * Math.PI) / 180;
   return [lightness, chroma * Math.cos(angle), chroma * Math.sin(angle)];
@@ -25,7 +26,7 @@ function encoded(linear) {
   return Math.round(255 * (clipped <= 0.0031308 ? 12.92 * clipped : 1.055 * clipped ** (1 / 2.4) - 0.055));
 }
 
-/** sRGB of an OKLab colour (Björn Ottosson's matrices). */
+/** sRGB of an OKLab colour (Björn Ottosson's matrices). @param {number[]} colour */
 function srgb([lightness, a, b]) {
   const l = (lightness + 0.3963377774 * a + 0.2158037573 * b) ** 3;
   const m = (lightness - 0.1055613458 * a - 0.0638541728 * b) ** 3;
@@ -37,6 +38,7 @@ function srgb([lightness, a, b]) {
   ];
 }
 
+/** Colours from one to another, as text for styles. @param {number[][]} ends */
 function ramp([low, high]) {
   const [from, to] = [oklab(low), oklab(high)];
   return Array.from({ length: STEPS }, (_, i) => {

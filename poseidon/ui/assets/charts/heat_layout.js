@@ -14,7 +14,9 @@ function attempt(sizes, width, perRow, cell) {
   let y = 0;
   for (let start = 0; start < sizes.length; start += perRow) {
     const row = sizes.slice(start, start + perRow);
-    row.forEach((_, i) => boxes.push({ x: i * (boxWidth + GAP), y, columns, width: boxWidth }));
+    for (let i = 0; i < row.length; i += 1) {
+      boxes.push({ x: i * (boxWidth + GAP), y, columns, width: boxWidth });
+    }
     y += HEAD + Math.ceil(Math.max(...row) / columns) * cell + GAP;
   }
   return { boxes, cell, height: y, head: HEAD };
@@ -25,7 +27,9 @@ function attempt(sizes, width, perRow, cell) {
  */
 export function heatLayout(group, names, width, wanted) {
   const members = names.map(() => []);
-  group.forEach((of, i) => members[of]?.push(i));
+  group.forEach((of, i) => {
+    members[of]?.push(i);
+  });
   const sizes = members.map((each) => each.length);
   let best = null;
   for (let cell = LARGEST; cell >= LEAST && !best; cell -= 1) {

@@ -107,7 +107,14 @@ export function paintHeat(canvas, drawn, { parts, flags, names, dim }, theme) {
       if (!(flags[i] & bit) || (size < SMALL && (sign === "dot" || sign === "foot"))) continue;
       const side = sign === "ring" ? size - gap + 1 : Math.min(size - gap + 1, MOST_SIGN);
       const x = drawn.cells[2 * i] + size - gap + 1 - side;
-      paintSign(pen, sign, x, drawn.cells[2 * i + 1], side, parts[i] > 0.5 && sign !== "ring" ? inverse : ink);
+      paintSign(
+        pen,
+        sign,
+        x,
+        drawn.cells[2 * i + 1],
+        side,
+        parts[i] > 0.5 && sign !== "ring" ? inverse : ink,
+      );
       if (size < SMALL) break;
     }
   }

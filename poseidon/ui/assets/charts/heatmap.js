@@ -1,17 +1,26 @@
 // The heat map of nodes: hovering tells, arrow keys move, a click or Enter opens.
 
-import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact.js";
 import { announce } from "../data/announce.js";
 import { useSize } from "../data/hooks.js";
 import { flagsOf, METRICS } from "../data/node_facts.js";
 import { useStore } from "../data/store.js";
-import { theme } from "../data/theme.js";
 import { count, cut, perMille } from "../data/text.js";
+import { theme } from "../data/theme.js";
+import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact.js";
 import { heatLayout, stepFrom } from "./heat_layout.js";
 import { paintHeat, paintSign } from "./heat_paint.js";
 import { Tooltip } from "./tooltip.js";
 
-const MOVES = new Set(["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "Home", "End", "PageUp", "PageDown"]);
+const MOVES = new Set([
+  "ArrowUp",
+  "ArrowDown",
+  "ArrowLeft",
+  "ArrowRight",
+  "Home",
+  "End",
+  "PageUp",
+  "PageDown",
+]);
 
 function Frame({ drawn, node, className = "" }) {
   const frame = useRef(null);
@@ -80,7 +89,11 @@ export function Heatmap({ data, metric, values, parts, dim, chosen, choose }) {
     aria-label="Heat map of ${count(nodes.name.length)} nodes by ${METRICS[metric].title}. Arrow keys move, Page Up and Page Down change the group, Enter opens a node."
     onMouseMove=${move}
     onMouseLeave=${() => setPointed(null)}
-    onClick=${() => shown && (setFocused(shown.i), choose(nodes.name[shown.i]))}
+    onClick=${() => {
+      if (!shown) return;
+      setFocused(shown.i);
+      choose(nodes.name[shown.i]);
+    }}
     onKeyDown=${keys}
     onBlur=${() => setFocused(-1)}
   >

@@ -24,7 +24,8 @@ export function widthOf(text, size = 12, weight = 500) {
 /** As much of a text as fits: all; else its beginning and its end, of a path those of what stands behind its last slash. */
 export function fitting(whole, room, size, weight) {
   if (whole.length < 500 && widthOf(whole, size, weight) <= room) return whole;
-  const text = whole.length < 500 && /^[^\s/]+\/\S+$/.test(whole) ? `…${whole.slice(whole.lastIndexOf("/"))}` : whole;
+  const text =
+    whole.length < 500 && /^[^\s/]+\/\S+$/.test(whole) ? `…${whole.slice(whole.lastIndexOf("/"))}` : whole;
   let shown = cut(text, Math.max(4, Math.floor(room / 3.5)));
   while (shown.length > 4 && widthOf(shown, size, weight) > room) {
     const share = room / widthOf(shown, size, weight);

@@ -1,12 +1,12 @@
 // Lines by uPlot, over time or over anything else: one plot of a few lines, kept while data come, destroyed with the view. All
 // plots over time share a cursor.
 
-import uPlot from "../vendor/uplot.js";
-import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact.js";
 import { useSize } from "../data/hooks.js";
 import { useStore } from "../data/store.js";
-import { theme, tone } from "../data/theme.js";
 import { moment, NONE, time } from "../data/text.js";
+import { theme, tone } from "../data/theme.js";
+import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact.js";
+import uPlot from "../vendor/uplot.js";
 
 const FONT = '11px Inter, system-ui, "Segoe UI", Roboto, "Liberation Sans", sans-serif';
 
@@ -36,7 +36,9 @@ function options(series, format, across, logarithmic, width, height, hovered) {
     },
     scales: {
       x: { time: across === overTime, distr: logarithmic ? 3 : 1 },
-      y: logarithmic ? { distr: 3 } : { range: (_, low, high) => [Math.min(0, low ?? 0), (high || 1) * 1.08] },
+      y: logarithmic
+        ? { distr: 3 }
+        : { range: (_, low, high) => [Math.min(0, low ?? 0), (high || 1) * 1.08] },
     },
     axes: [
       {
@@ -62,7 +64,12 @@ function options(series, format, across, logarithmic, width, height, hovered) {
         dash,
         spanGaps: across !== overTime,
         fill: fill ? `color-mix(in srgb, ${tone(colour)} 14%, transparent)` : undefined,
-        points: { show: true, size: 5, fill: tone(colour), filter: (plot, which) => lonely(plot.data[which]) },
+        points: {
+          show: true,
+          size: 5,
+          fill: tone(colour),
+          filter: (plot, which) => lonely(plot.data[which]),
+        },
       })),
     ],
     hooks: { setCursor: [(plot) => hovered(plot.cursor.idx ?? null)] },
@@ -72,7 +79,9 @@ function options(series, format, across, logarithmic, width, height, hovered) {
 /** The texts of ticks; of neighbours that read alike the first alone, and none of those that are left out. */
 function distinct(ticks, format) {
   return ticks.map((tick, i) =>
-    tick === null || (i && ticks[i - 1] !== null && format(tick) === format(ticks[i - 1])) ? "" : format(tick),
+    tick === null || (i && ticks[i - 1] !== null && format(tick) === format(ticks[i - 1]))
+      ? ""
+      : format(tick),
   );
 }
 
@@ -112,7 +121,11 @@ export function Plot({
 
   useEffect(() => {
     if (!width || !at.length) return undefined;
-    plot.current = new uPlot(options(series, format, across, logarithmic, width, height, setIndex), data, place.current);
+    plot.current = new uPlot(
+      options(series, format, across, logarithmic, width, height, setIndex),
+      data,
+      place.current,
+    );
     return () => {
       plot.current.destroy();
       plot.current = null;
@@ -177,7 +190,8 @@ function AsTable({ title, at, series, format, across }) {
             (i) => html`<tr key=${at[i]}>
               <td>${across.format(at[i])}</td>
               ${series.map(
-                ({ values }) => html`<td class="number">${values[i] === null ? NONE : format(values[i])}</td>`,
+                ({ values }) =>
+                  html`<td class="number">${values[i] === null ? NONE : format(values[i])}</td>`,
               )}
             </tr>`,
           )}

@@ -1,8 +1,8 @@
 // The legend of the scale of colours.
 
-import { html, useEffect, useRef } from "../vendor/preact.js";
 import { useStore } from "../data/store.js";
 import { theme } from "../data/theme.js";
+import { html, useEffect, useRef } from "../vendor/preact.js";
 import { rampOf } from "./colour.js";
 
 export function ScaleLegend({ label, low, high }) {

@@ -1,10 +1,10 @@
 // The priced flow as a picture. Width is flow, colour is the price of a place; what is saturated has a dark outline and hatching.
 
-import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact.js";
 import { useSize } from "../data/hooks.js";
 import { useStore } from "../data/store.js";
-import { theme } from "../data/theme.js";
 import { count, cut, many, points, short } from "../data/text.js";
+import { theme } from "../data/theme.js";
+import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact.js";
 import { colourOf } from "./colour.js";
 import { fitting, isolated, widthOf } from "./measure.js";
 import { ScaleLegend } from "./price_scale.js";
@@ -118,15 +118,23 @@ export function Sankey({ flow, at, choose, hold }) {
     return drawn && id ? ways(drawn, id) : null;
   }, [drawn, tip?.id, at]);
   const colour = (price) =>
-    price === null || price === undefined || !flow.priceMost ? null : colourOf(price / flow.priceMost, colours);
+    price === null || price === undefined || !flow.priceMost
+      ? null
+      : colourOf(price / flow.priceMost, colours);
   useEffect(() => {
     const names = drawn?.nodes.map((node) => node.id);
     if (names && !names.includes(focused)) setFocused(names[0]);
   }, [drawn]);
 
-  const away = () => (setTip(null), hold(false));
+  const away = () => {
+    setTip(null);
+    hold(false);
+  };
   const on = {
-    hover: (event, node) => (hold(true), setTip({ id: node.id, x: event.clientX, y: event.clientY, node })),
+    hover: (event, node) => {
+      hold(true);
+      setTip({ id: node.id, x: event.clientX, y: event.clientY, node });
+    },
     choose,
     focus: (node) => setFocused(node.id),
   };

@@ -50,7 +50,8 @@ function keep(path, entry) {
 }
 
 async function send(path, options) {
-  if (isFile) throw new ApiError("This file holds one view, and no more; a running dashboard has the others.", 404);
+  if (isFile)
+    throw new ApiError("This file holds one view, and no more; a running dashboard has the others.", 404);
   let response;
   try {
     response = await fetch(BASE + path, { credentials: "same-origin", cache: "no-store", ...options });

@@ -49,7 +49,7 @@ export function partsOf(values, scale) {
   return values.map((value) => (value === null ? null : value / scale));
 }
 
-// bit: word, how it is drawn
+/** Bit, word, and how it is drawn. @type {[bit: number, word: string, sign: string][]} */
 export const FLAGS = [
   [2, "not ready", "cross"],
   [1, "cordoned", "slash"],

@@ -1,6 +1,5 @@
 // All nodes: a heat map or a table by zone, rack or another level, what to colour by, and a panel for one node.
 
-import { html, useCallback, useMemo, useState } from "../vendor/preact.js";
 import { Heatmap, Sign } from "../charts/heatmap.js";
 import { ScaleLegend } from "../charts/price_scale.js";
 import { pathOf } from "../data/api.js";
@@ -9,6 +8,7 @@ import { FLAGS, METRICS, partsOf, SCALES, scaleOf, valuesOf } from "../data/node
 import { own } from "../data/own.js";
 import { adjust } from "../data/route.js";
 import { count, many, NONE, perMille } from "../data/text.js";
+import { html, useCallback, useMemo, useState } from "../vendor/preact.js";
 import { NodePanel } from "./node_panel.js";
 import { NodesTable } from "./nodes_table.js";
 import { Card, Choices, Empty, Failure, Head, Instead, Name, Select } from "./parts.js";
@@ -85,7 +85,9 @@ function Groups({ data }) {
   const { groups, nodes } = data;
   const inside = useMemo(() => {
     const found = groups.map(() => []);
-    nodes.group.forEach((of, i) => found[of]?.push(i));
+    nodes.group.forEach((of, i) => {
+      found[of]?.push(i);
+    });
     return found;
   }, [data]);
   const rows = groups.slice(0, MOST_GROUPS).map((name, g) => {

@@ -1,11 +1,11 @@
 // The cheapest cures of a pod that waits: what would have to change or move, and what that costs others. They are worked out by
 // the server's own process, so that it is asked until it has them.
 
-import { html, useEffect, useRef, useState } from "../vendor/preact.js";
-import { get, pathOf, post } from "../data/api.js";
 import { announce } from "../data/announce.js";
+import { get, pathOf, post } from "../data/api.js";
 import { podLink } from "../data/route.js";
 import { many, time } from "../data/text.js";
+import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { Badge, Empty, Failure, Name, NodeLink } from "./parts.js";
 
 const FIRST_PAUSE = 300;
@@ -41,13 +41,16 @@ function useCures(pod) {
   };
   const start = () => {
     running.current?.abort();
-    const { signal } = (running.current = new AbortController());
+    running.current = new AbortController();
+    const { signal } = running.current;
     setState({ found: null, error: null, working: true });
     followed(pod, signal, (found) => !signal.aborted && setState({ found, error: null, working: true })).then(
       (found) => {
         setState({ found, error: null, working: false });
         announce(
-          found.state === "done" ? `${many(found.cures.length, "cure")} found` : "No cures could be worked out",
+          found.state === "done"
+            ? `${many(found.cures.length, "cure")} found`
+            : "No cures could be worked out",
         );
       },
       (error) => error.name !== "AbortError" && setState({ found: null, error, working: false }),

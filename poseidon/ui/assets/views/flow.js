@@ -1,12 +1,12 @@
 // The priced flow of a round: picture or table, and a panel for what is chosen in it.
 
-import { html, useCallback, useRef, useState } from "../vendor/preact.js";
 import { FlowLegend, Sankey } from "../charts/sankey.js";
 import { LAYERS } from "../charts/sankey_layout.js";
 import { pathOf } from "../data/api.js";
 import { useData } from "../data/hooks.js";
 import { adjust, link } from "../data/route.js";
 import { count, many, points, time } from "../data/text.js";
+import { html, useCallback, useRef, useState } from "../vendor/preact.js";
 import { FlowPanel } from "./flow_panels.js";
 import { Badge, Card, Choices, Empty, Failure, Head, Instead, Name, Select } from "./parts.js";
 

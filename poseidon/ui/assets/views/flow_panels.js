@@ -1,14 +1,14 @@
 // What is behind a node of the flow: a class down to its arcs, a constraint, a group of machines, an outcome.
 
-import { html, useState } from "../vendor/preact.js";
 import { Bar, Stack, StackLegend } from "../charts/bars.js";
 import { colourOf } from "../charts/colour.js";
 import { pathOf } from "../data/api.js";
 import { useData } from "../data/hooks.js";
 import { link } from "../data/route.js";
 import { useStore } from "../data/store.js";
-import { theme } from "../data/theme.js";
 import { count, many, points } from "../data/text.js";
+import { theme } from "../data/theme.js";
+import { html, useState } from "../vendor/preact.js";
 import { Badge, Empty, Head, Instead, Name, NodeLink, Pages, Panel, Section } from "./parts.js";
 
 const PAGE = 25;

@@ -1,14 +1,14 @@
 // Groups: gangs, trees with ranks, applications over zones, and who had to make way.
 
-import { html } from "../vendor/preact.js";
 import { Bar } from "../charts/bars.js";
-import { TreeBoxes } from "./tree_boxes.js";
 import { pathOf } from "../data/api.js";
 import { useData, useNow } from "../data/hooks.js";
 import { own } from "../data/own.js";
 import { adjust, podLink } from "../data/route.js";
 import { age, count, many, points, time } from "../data/text.js";
+import { html } from "../vendor/preact.js";
 import { Badge, Card, Choices, Empty, Failure, Head, Instead, Name, NodeLink } from "./parts.js";
+import { TreeBoxes } from "./tree_boxes.js";
 
 const TONES = {
   Running: "good",

@@ -1,12 +1,12 @@
 // One node: resources, NUMA zones, pods, what happened to it.
 
-import { html, useState } from "../vendor/preact.js";
 import { Bar, ResourceBar, Spark } from "../charts/bars.js";
 import { pathOf } from "../data/api.js";
 import { useData, useNow } from "../data/hooks.js";
 import { own } from "../data/own.js";
 import { podLink } from "../data/route.js";
 import { age, count, many, NONE, time } from "../data/text.js";
+import { html, useState } from "../vendor/preact.js";
 import { Badge, Head, Instead, Name, Pages, Panel, Section } from "./parts.js";
 
 const PAGE = 50;

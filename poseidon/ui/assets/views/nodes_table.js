@@ -1,9 +1,9 @@
 // Nodes as a table, sorted by any column, a page at a time.
 
-import { html, useMemo, useState } from "../vendor/preact.js";
 import { flagsOf, METRICS } from "../data/node_facts.js";
 import { perMille } from "../data/text.js";
-import { NodeLink, Name, Pages } from "./parts.js";
+import { html, useMemo, useState } from "../vendor/preact.js";
+import { Name, NodeLink, Pages } from "./parts.js";
 
 const PAGE = 100;
 const NAME = "name";
@@ -48,10 +48,10 @@ export function NodesTable({ data, metric, values, dim, chosen }) {
         );
   }, [data, by, dim, values]);
   const start = offset < order.length ? offset : 0;
-  const sort = (key) => () => (
-    setOffset(0),
-    setBy((old) => ({ key, down: old.key === key ? !old.down : key !== NAME }))
-  );
+  const sort = (key) => () => {
+    setOffset(0);
+    setBy((old) => ({ key, down: old.key === key ? !old.down : key !== NAME }));
+  };
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Nodes as a table">
       <table>
         <thead>

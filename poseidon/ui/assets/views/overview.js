@@ -1,15 +1,15 @@
 // How things go: counts, figures over time, why pods wait, the last rounds, who leads and who solves.
 
-import { html } from "../vendor/preact.js";
 import { Bar, ResourceBar } from "../charts/bars.js";
 import { Plot } from "../charts/plot.js";
-import { proof, RoundsStrip } from "./rounds_strip.js";
 import { pathOf } from "../data/api.js";
 import { useData } from "../data/hooks.js";
 import { own } from "../data/own.js";
 import { link } from "../data/route.js";
 import { count, duration, many, rate, short } from "../data/text.js";
+import { html } from "../vendor/preact.js";
 import { Badge, Card, Empty, Failure, Instead, Name } from "./parts.js";
+import { proof, RoundsStrip } from "./rounds_strip.js";
 
 function Tile({ label, value, sub, tone, href }) {
   const inner = html`<span class="label">${label}</span>
@@ -40,9 +40,7 @@ function Tiles({ data }) {
       label="Pods pending"
       value=${count(pods.pending)}
       tone=${pods.pending ? "warn" : ""}
-      sub=${
-        waiting.map(([how, n]) => `${short(n)} ${how}`).join(", ") || "none waits"
-      }
+      sub=${waiting.map(([how, n]) => `${short(n)} ${how}`).join(", ") || "none waits"}
       href=${link("pending")}
     />
     <${Tile}

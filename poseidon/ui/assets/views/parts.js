@@ -1,10 +1,10 @@
 // Parts that several views are made of: cards, panels, states of waiting, tables' pages.
 
-import { html, useEffect, useRef } from "../vendor/preact.js";
 import { useEscape } from "../data/hooks.js";
 import { own } from "../data/own.js";
 import { link } from "../data/route.js";
 import { count, cut } from "../data/text.js";
+import { html, useEffect, useRef } from "../vendor/preact.js";
 
 export function Card({ title, end, sub, wide = false, className = "", children }) {
   return html`<section class="card ${className}">
@@ -23,7 +23,7 @@ export function Card({ title, end, sub, wide = false, className = "", children }
 export function Panel({ kind, title, close, children }) {
   const heading = useRef(null);
   useEffect(() => {
-    const before = document.activeElement;
+    const before = /** @type {HTMLElement | null} */ (document.activeElement);
     heading.current?.focus({ preventScroll: true });
     return () => before?.isConnected && before.focus?.({ preventScroll: true });
   }, [title]);

@@ -1,11 +1,11 @@
 // Pods that wait, grouped by reason or class; a group opens to its pods and to what would make one of them fit.
 
-import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { Bar } from "../charts/bars.js";
 import { pathOf } from "../data/api.js";
 import { useData, useNow } from "../data/hooks.js";
 import { adjust, podLink } from "../data/route.js";
 import { age, count, cut, many } from "../data/text.js";
+import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { Cures } from "./cures.js";
 import { Card, Choices, Empty, Failure, Instead, Name, Pages } from "./parts.js";
 
@@ -127,7 +127,10 @@ export function View({ session, query }) {
       <div class="settings"><${Choices} label="Group by" options=${[
         ["reason", "By reason"],
         ["class", "By class"],
-      ]} value=${by} choose=${(key) => (setOffset(0), adjust({ by: key, at: "" }, { replace: true }))} /></div>
+      ]} value=${by} choose=${(key) => {
+        setOffset(0);
+        adjust({ by: key, at: "" }, { replace: true });
+      }} /></div>
     </div>
     <${Failure} error=${state.error} />
     <${Card} wide>

@@ -1,12 +1,12 @@
 // Why a pod is where it is, or why it waits: verdicts by node, cost by model, who took the room, the price paid, the story.
 
-import { html } from "../vendor/preact.js";
 import { Bar, Stack, StackLegend } from "../charts/bars.js";
 import { pathOf } from "../data/api.js";
 import { useData, useNow } from "../data/hooks.js";
 import { own } from "../data/own.js";
 import { link, podLink } from "../data/route.js";
 import { age, count, cut, many, points, time } from "../data/text.js";
+import { html } from "../vendor/preact.js";
 import { Cures } from "./cures.js";
 import { Badge, Card, Empty, Failure, Head, Instead, Name, NodeLink, Phase } from "./parts.js";
 

@@ -1,10 +1,10 @@
 // Pods: all that are known, by name and phase; one pod when the hash names it.
 
-import { html, useEffect, useState } from "../vendor/preact.js";
 import { pathOf } from "../data/api.js";
 import { useData, useNow } from "../data/hooks.js";
 import { adjust, podLink } from "../data/route.js";
 import { age, many } from "../data/text.js";
+import { html, useEffect, useState } from "../vendor/preact.js";
 import { Card, Choices, Empty, Failure, Head, Instead, Name, NodeLink, Pages, Phase } from "./parts.js";
 import { PodPage } from "./pod.js";
 
@@ -29,12 +29,24 @@ function PodList({ query }) {
   useEffect(() => setText(query.q ?? ""), [query.q]);
   useEffect(() => {
     if (text === (query.q ?? "") && namespace === (query.namespace ?? "")) return undefined;
-    const timer = setTimeout(() => (setOffset(0), adjust({ q: text, namespace }, { replace: true })), 200);
+    const timer = setTimeout(() => {
+      setOffset(0);
+      adjust({ q: text, namespace }, { replace: true });
+    }, 200);
     return () => clearTimeout(timer);
   }, [text, namespace]);
   const { phase, node, reason, class: kind, q } = query;
   const state = useData(
-    pathOf(["pods"], { phase, node, reason, class: kind, q, namespace: query.namespace, offset, limit: PAGE }),
+    pathOf(["pods"], {
+      phase,
+      node,
+      reason,
+      class: kind,
+      q,
+      namespace: query.namespace,
+      offset,
+      limit: PAGE,
+    }),
     "pending",
   );
   const now = useNow();
@@ -65,7 +77,10 @@ function PodList({ query }) {
           label="Phase"
           options=${PHASES}
           value=${phase ?? ""}
-          choose=${(key) => (setOffset(0), adjust({ phase: key }, { replace: true }))}
+          choose=${(key) => {
+            setOffset(0);
+            adjust({ phase: key }, { replace: true });
+          }}
         />
       </div>
     </div>

@@ -1,10 +1,10 @@
 // What a command has found: figures, pictures and tables, in a file of their own.
 
-import { html, useState } from "../vendor/preact.js";
 import { Bar, Stack, StackLegend } from "../charts/bars.js";
 import { Plot } from "../charts/plot.js";
 import { useData } from "../data/hooks.js";
 import { points, short } from "../data/text.js";
+import { html, useState } from "../vendor/preact.js";
 import { Card, Head, Instead, Name, Pages } from "./parts.js";
 
 const PAGE = 50;

@@ -1,12 +1,12 @@
 // The last rounds as a strip of bars: height is time, parts are stages, the mark below says whether the round is certified.
 
-import { html, useRef, useState } from "../vendor/preact.js";
+import { StackLegend } from "../charts/bars.js";
+import { seriesColour } from "../charts/colour.js";
 import { useSize } from "../data/hooks.js";
 import { go, link } from "../data/route.js";
 import { count, duration, many, time } from "../data/text.js";
+import { html, useRef, useState } from "../vendor/preact.js";
 import { Card, Empty } from "./parts.js";
-import { seriesColour } from "../charts/colour.js";
-import { StackLegend } from "../charts/bars.js";
 
 export const STAGES = ["snapshot", "network", "solve", "admit"];
 const HEIGHT = 132;

@@ -1,9 +1,9 @@
 // The search box: pods by a part of namespace/name, as a combobox. `/` focuses it from everywhere.
 
-import { html, useEffect, useRef, useState } from "../vendor/preact.js";
-import { get, pathOf } from "../data/api.js";
 import { announce } from "../data/announce.js";
+import { get, pathOf } from "../data/api.js";
 import { go, link, podLink } from "../data/route.js";
+import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { Phase } from "./parts.js";
 
 const PAUSE = 120; // milliseconds without a key, after which it is asked
@@ -48,7 +48,8 @@ export function Search() {
 
   useEffect(() => {
     const pressed = (event) => {
-      if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+      if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target))
+        return;
       event.preventDefault();
       box.current.focus();
       box.current.select();
@@ -95,7 +96,11 @@ export function Search() {
       spellcheck="false"
       autocomplete="off"
       value=${text}
-      onInput=${(event) => (setText(event.target.value), setChosen(-1), setOpen(true))}
+      onInput=${(event) => {
+        setText(event.target.value);
+        setChosen(-1);
+        setOpen(true);
+      }}
       onFocus=${() => setOpen(true)}
       onBlur=${() => setOpen(false)}
       onKeyDown=${keys}
@@ -119,7 +124,10 @@ function Found({ found, chosen, pick }) {
         id="found-${i}"
         role="option"
         aria-selected=${String(i === chosen)}
-        onMouseDown=${(event) => (event.preventDefault(), pick(item))}
+        onMouseDown=${(event) => {
+          event.preventDefault();
+          pick(item);
+        }}
       >
         <span class="name">${item.name}</span>
         <${Phase} phase=${item.phase} />

@@ -1,9 +1,9 @@
 // A placed tree as boxes within boxes, down to pods with their ranks.
 
-import { html } from "../vendor/preact.js";
 import { own } from "../data/own.js";
 import { podLink } from "../data/route.js";
 import { count, cut } from "../data/text.js";
+import { html } from "../vendor/preact.js";
 import { Name } from "./parts.js";
 
 function podsIn(part) {
