@@ -36,13 +36,13 @@ class Demo:
         )
         self.seen: list[psutil.Process] = []
 
-    def line(self, text: str) -> None:
-        """Wait until a line with ``text`` has been printed as progress, and remember the processes of that moment."""
+    def line(self, text: str) -> str:
+        """Wait for a line with ``text`` among the progress and return it; remember the processes of that moment."""
         assert self.process.stderr is not None
         for line in self.process.stderr:
             if text in line:
                 self.seen = psutil.Process(self.process.pid).children(recursive=True)
-                return
+                return line
         raise AssertionError(f"it ended without saying {text!r}")
 
     def child(self, *words: str) -> psutil.Process:

@@ -183,11 +183,13 @@ def goes_on(kubeconfig: Path, before: int) -> Callable[[], bool]:
 @pytest.mark.timeout(300)
 def test_it_goes_on_whoever_is_killed(start):  # noqa: F811 - the fixture
     demo: Demo = start("--ui", "--nodes", "40", "--pods", "100")
-    demo.line("The dashboard is at http://127.0.0.1:")
+    page = demo.line("The dashboard is at http://127.0.0.1:").rpartition(" ")[2].strip()
     demo.line("keeps running until Ctrl-C")
     [folder] = demo.left()
     kubeconfig = demo.folder / folder / "kubeconfig"
     wait_for(lambda: bound_batches(kubeconfig))
+    with urllib.request.urlopen(f"{page}api/v1/session") as answer:
+        assert json.load(answer)["source"] == "live"
     for words, number, told in (
         (
             ("firmament", "serve"),

@@ -10,6 +10,8 @@ import sys
 import urllib.request
 from pathlib import Path
 
+import pytest
+
 from tests.poseidon.demo.test_command import Demo, wait_for
 from tests.poseidon.ui.test_work import manifests  # noqa: F401 - a fixture
 from tests.support.time_limits import stretch
@@ -54,6 +56,8 @@ def _done(found: dict) -> dict | None:
     return found if found["state"] in ("done", "failed") else None
 
 
+# That there is one is held by ``tests/poseidon/demo/test_show.py``, and what pages answer by the test before.
+@pytest.mark.full
 def test_the_demonstration_shows_a_page(tmp_path: Path):
     demo = Demo(tmp_path, "--nodes", "20", "--pods", "30", "--ui")
     try:

@@ -24,8 +24,8 @@ from tests.programs.differential.world import Cluster, Pod, PodSpec
 from tests.support.effort import examples
 from tests.support.invariants import validate
 
-BLOCKS = 4
-SEEDS = examples(1000)
+BLOCKS = examples(4, least=1)
+SEEDS = examples(1000, slow=True)
 PRICE = 2.0
 
 

@@ -21,9 +21,9 @@ from tests.programs.differential.translation import Classes, machines, namespace
 from tests.programs.differential.world import Case, Cluster, Taint
 from tests.support.effort import examples
 
-BLOCKS = 4
+BLOCKS = examples(4, least=1)
 CORDON = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
-SEEDS = examples(1000)
+SEEDS = examples(1000, slow=True)
 
 
 def trials_of(made: Case) -> Trials:
