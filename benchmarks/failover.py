@@ -336,7 +336,7 @@ class _Failover:
         begun = time.monotonic()
         victim.child.signal(signal.SIGTERM if kind.endswith("ended") else signal.SIGKILL)
         await self._wait_until(
-            lambda: self._tracker.bound_since(before), f"{kind}: no pod was bound any more"
+            lambda: self._tracker.has_bound_since(before), f"{kind}: no pod was bound any more"
         )
         outage = Outage(kind, time.monotonic() - begun)
         self._progress(f"{kind}: {outage.seconds:.2f} s")
@@ -357,7 +357,7 @@ class _Failover:
         await self._server.away(self._options.down)
         before = self._tracker.expected
         await self._wait_until(
-            lambda: self._tracker.bound_since(before), f"{kind}: no pod was bound any more"
+            lambda: self._tracker.has_bound_since(before), f"{kind}: no pod was bound any more"
         )
         outage = Outage(kind, time.monotonic() - begun)
         self._progress(f"{kind}: {outage.seconds:.2f} s")

@@ -204,7 +204,7 @@ class CustomRecords:
         """Begin a stream: its solver knows no record."""
         self._outbox.begin_stream()
 
-    def take(self) -> list[pb.Event]:
+    def take_events(self) -> list[pb.Event]:
         """Return the records that are new to the solver, have changed, or are gone, once."""
         gone = [pb.Event(record_removed=_address(key)) for key in self._outbox.take_gone()]
         changed = self._outbox.take_changed()

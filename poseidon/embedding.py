@@ -99,7 +99,7 @@ class EmbeddedTrials:
         from firmament.core.rescheduling.trials import Trials
         from firmament.wire.events import events_from_proto
 
-        known = [part for each in events_from_proto(events) for part in _with_placed(each, placed or {})]
+        known = [part for each in events_from_proto(events) for part in _keep_placed(each, placed or {})]
         self._scheduler = _scheduler(_core(configuration), clock)
         self._trials = Trials(self._scheduler, known, goes)
         self._waiting = Waiting(self._trials, known)
@@ -108,8 +108,8 @@ class EmbeddedTrials:
         """Return what would let tasks that wait have a place, as ``Waiting.cures`` does."""
         return self._waiting.cures(uids, tries=tries, most=most)
 
-    def room(self, uids: Sequence[str], tries: int) -> GangRoom | None:
-        """Return the moves that give one of the tasks that wait a place, as ``Waiting.room`` does."""
+    def find_room(self, uids: Sequence[str], tries: int) -> GangRoom | None:
+        """Return the moves that give one of the tasks that wait a place, as ``Waiting.find_room`` does."""
         return self._waiting.room(uids, tries)
 
     def cheaper(self, prices: Mapping[str, float], move_price: float, most: int | None) -> MovePlan:
@@ -165,7 +165,7 @@ def cheaper_moves(
     return plan_moves(scheduler, prices, options, OrToolsSolver())
 
 
-def _with_placed(event: Event, placed: Mapping[str, str]) -> Iterator[Event]:
+def _keep_placed(event: Event, placed: Mapping[str, str]) -> Iterator[Event]:
     """Yield an event with those of its tasks on machines that are ``placed``."""
     from firmament.core.events import TasksBound, TasksSubmitted
 
@@ -204,7 +204,7 @@ class EmbeddedScheduler:
 
         self._scheduler.apply(events_from_proto(events))
 
-    def refused(self, events: Iterable[pb.Event]) -> list[tuple[int, str]]:
+    def list_refused(self, events: Iterable[pb.Event]) -> list[tuple[int, str]]:
         """Return which events are malformed by themselves, and why; nothing is applied."""
         from firmament.core.events import InvalidEventError
         from firmament.wire.events import event_from_proto
@@ -260,7 +260,7 @@ class EmbeddedScheduler:
         self.notes.extend(note for note in explanation.notes if note not in self.notes)
         return explanation_to_proto(explanation)
 
-    def broken_rules(self) -> Iterator[tuple[str, str, str]]:
+    def iter_broken_rules(self) -> Iterator[tuple[str, str, str]]:
         """Yield uid, machine and reason of tasks that run where rules about machines refuse them now."""
         yield from self._scheduler.broken_rules()
 
@@ -298,10 +298,10 @@ class EmbeddedScheduler:
         return map(machine_state_to_proto, self._scheduler.machine_states())
 
 
-def saved_round_flow(files: Mapping[str, bytes]) -> pb.RoundFlow:
+def replay_round_flow(files: Mapping[str, bytes]) -> pb.RoundFlow:
     """Return the flow of a round that a solver has saved, decided again; ``files`` by name. Raises ``ValueError``."""
     from firmament.artefacts import ArtefactError
-    from firmament.artefacts.replaying import saved_flow
+    from firmament.artefacts.replaying import replay_flow
     from firmament.artefacts.saving import decode_round
     from firmament.solvers.ortools_solver import OrToolsSolver
     from firmament.wire.rounds import flow_to_proto
@@ -310,4 +310,4 @@ def saved_round_flow(files: Mapping[str, bytes]) -> pb.RoundFlow:
         saved = decode_round(files)
     except ArtefactError as error:
         raise ValueError(str(error)) from None
-    return flow_to_proto(saved_flow(saved, OrToolsSolver(), time.perf_counter))
+    return flow_to_proto(replay_flow(saved, OrToolsSolver(), time.perf_counter))

@@ -12,7 +12,7 @@ from grpc import aio
 from benchmarks.declarative.templates import Manifest
 from benchmarks.targets.base import Figures, TargetError
 from benchmarks.targets.books import Books
-from poseidon.bridge.solver_stream.batches import cut
+from poseidon.bridge.solver_stream.batches import split_events
 from poseidon.demo.tracker import PodName
 from protos.firmament.v1 import scheduler_pb2 as pb
 from protos.firmament.v1 import scheduler_pb2_grpc as pb_grpc
@@ -119,7 +119,7 @@ class GrpcTarget:
         events = self._books.take_events()
         if self._figures is not None:
             self._figures.add("translate", self._timer() - begin)
-        for message in cut(events, BATCH_EVENTS, BATCH_BYTES):
+        for message in split_events(events, BATCH_EVENTS, BATCH_BYTES):
             self._sequence += 1
             message.events.sequence = self._sequence
             await self._stream.write(message)

@@ -99,7 +99,7 @@ def differing_tasks(one: Assignments, other: Assignments, machines: int) -> int:
     return int(max(difference[difference > 0].sum(), -difference[difference < 0].sum()))
 
 
-def saved_flow(saved: SavedRound, solver: Solver, timer: Timer) -> tuple[RoundSummary, RoundFlow]:
+def replay_flow(saved: SavedRound, solver: Solver, timer: Timer) -> tuple[RoundSummary, RoundFlow]:
     """Decide a saved round again, and return what its flow comes to; raises ``SolverError``.
 
     What each model charges, and which tasks they were, is not among what has been saved. When it ended is not known: 0.

@@ -184,8 +184,8 @@ class _Reader:
                 "it cannot be run again, but its other files can be read"
             )
         if kind is Ledger:
-            return _restored("restore_ledger", "counted with a ledger", saved)
-        return _restored("restore_constraint", "has a constraint", saved)
+            return _restore("restore_ledger", "counted with a ledger", saved)
+        return _restore("restore_constraint", "has a constraint", saved)
 
     def _array(self, kind: Any, reference: Any) -> NDArray[Any]:
         if not isinstance(reference, list):
@@ -201,7 +201,7 @@ class _Reader:
         return array
 
 
-def _restored(reader: str, what: str, saved: SavedByModel) -> Any:
+def _restore(reader: str, what: str, saved: SavedByModel) -> Any:
     """What a model's ``reader`` makes of its arrays; ``what``: what the round did with it. Raises as ``content``."""
     try:
         return reader_of(saved.model, reader)(saved.arrays, *saved.sizes)

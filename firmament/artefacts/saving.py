@@ -45,7 +45,7 @@ def encode_round(
     """Return the files of a round by name. ``versions``: of the packages whose release may change a result."""
     snapshot, placement = record.snapshot, record.placement
     files = {
-        description.FILE: description.encode_description(_described(record, configuration, versions)),
+        description.FILE: description.encode_description(_describe(record, configuration, versions)),
         saved_arrays.FILE: saved_arrays.encode_arrays(snapshot.problem, placement.assignments),
         breakdown.FILE: breakdown.encode_breakdown(snapshot, placement.assignments, configuration.models),
         DELTAS: _deltas(record.result),
@@ -72,7 +72,7 @@ def decode_round(files: Mapping[str, bytes]) -> SavedRound:
     return SavedRound(described, problem, placed)
 
 
-def _described(
+def _describe(
     record: RoundRecord, configuration: CoreConfiguration, versions: Mapping[str, str]
 ) -> Description:
     snapshot, first = record.snapshot, record.placement.first

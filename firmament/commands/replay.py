@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from firmament.commands.inspection_options import echo_json, output_option
-from firmament.server.saving import saved_rounds
+from firmament.server.saving import list_saved_rounds
 
 if TYPE_CHECKING:
     from firmament.artefacts.replaying import Replay
@@ -36,7 +36,7 @@ def replay(path: Path, output: str) -> None:
     folder = path
     try:
         for folder in _rounds(path):
-            replays.append(_replayed(folder))
+            replays.append(_replay(folder))
     except (ArtefactError, SolverError) as error:
         click.echo(f"{folder}: {error}", err=True)
         sys.exit(2)
@@ -60,13 +60,13 @@ def _rounds(path: Path) -> list[Path]:
 
     if any((path / name).exists() for name in NEEDED):
         return [path]
-    found = [folder for _, folder in saved_rounds(path)]
+    found = [folder for _, folder in list_saved_rounds(path)]
     if not found:
         raise ArtefactError("holds no saved round; name a folder that firmament serve --artefacts wrote")
     return found
 
 
-def _replayed(folder: Path) -> tuple[Path, Replay]:
+def _replay(folder: Path) -> tuple[Path, Replay]:
     import time
 
     from firmament.artefacts.graphs import NETWORK_FILE, find_least_cost, read_graph

@@ -54,7 +54,7 @@ class NoStateError(Exception):
 class Driver(Protocol):
     """What a cluster needs of the session that drives it."""
 
-    def superseded(self, by_fencing: int) -> None:
+    def supersede(self, by_fencing: int) -> None:
         """Be told that another driver has taken over."""
         ...
 
@@ -94,12 +94,12 @@ class Fencing:
         latest = (self._wall() + AHEAD_SECONDS) * 1000
         return (number <= latest, number) >= (self.number <= latest, self.number)
 
-    def attached(self, number: int) -> None:
+    def attach(self, number: int) -> None:
         """Note that a driver with this number drives."""
         self.number = number
         self._lapses = float("inf")
 
-    def detached(self) -> None:
+    def detach(self) -> None:
         """Note that it drives no more; its stream may have broken."""
         self._lapses = self._monotonic() + GRACE_SECONDS
 
@@ -149,7 +149,7 @@ class ServedCluster:
             if not self._fencing.admits(fencing):
                 raise StaleDriverError(self._stale(fencing))
             former, self.driver = self.driver, driver
-            self._fencing.attached(fencing)
+            self._fencing.attach(fencing)
             self._aside = None
             self._in_sync = False
             self._rest()
@@ -160,7 +160,7 @@ class ServedCluster:
         with self._lock:
             if self.driver is driver:
                 self.driver = None
-                self._fencing.detached()
+                self._fencing.detach()
                 self._aside = None
                 self._rest()
 
@@ -218,7 +218,7 @@ class ServedCluster:
                 self._scheduler.make_room()
             return seconds
 
-    def unreported(self, driver: Driver) -> int:
+    def count_unreported(self, driver: Driver) -> int:
         """How many placements the driver has been sent, or is about to be, and has not reported on."""
         with self._lock:
             self._check(driver)
@@ -236,10 +236,10 @@ class ServedCluster:
             with self._lock:
                 if self.driver is not None and not self._in_sync:
                     raise NoStateError(f"the snapshot of cluster {self.name!r} is not complete yet")
-                scheduler = self._known()
+                scheduler = self._get_scheduler()
                 opened = scheduler.open_round()
             placement = opened.solve()
-            self._failing.succeeded()
+            self._failing.note_success()
             with self._lock:
                 if self._scheduler is not scheduler:
                     return None  # a new snapshot was swapped in during the solve
@@ -261,7 +261,7 @@ class ServedCluster:
         """Let classes take part in no more rounds over which these fail; returns how many: see ``FailingRounds``."""
         with self._round_lock:
             scheduler = self._scheduler
-            return 0 if scheduler is None else self._failing.failed(scheduler, error)
+            return 0 if scheduler is None else self._failing.note_failure(scheduler, error)
 
     def lose_state(self) -> None:
         """Give the state up: a round has taken effect, and the driver cannot be told of it."""
@@ -271,12 +271,12 @@ class ServedCluster:
     def explain(self, uid: str) -> Explanation:
         """Explain one task; raises ``NoStateError`` or ``UnknownTaskError``."""
         with self._lock:
-            return self._known().explain(uid)
+            return self._get_scheduler().explain(uid)
 
     def listing(self, *, with_tasks: bool) -> tuple[Counts, list[TaskState], list[MachineState]]:
         """Count, and if wanted list, what is known; raises ``NoStateError``."""
         with self._lock:
-            scheduler = self._known()
+            scheduler = self._get_scheduler()
             counts = scheduler.counts()
             counts = replace(counts, rounds=counts.rounds + self._earlier_rounds)
             if not with_tasks:
@@ -286,20 +286,20 @@ class ServedCluster:
     def network(self) -> tuple[str, int]:
         """Return the last network as DIMACS text and its round's number, ``("", 0)`` before the first."""
         with self._lock:
-            scheduler = self._known()
+            scheduler = self._get_scheduler()
             text = scheduler.last_network_dimacs()
             return text, scheduler.counts().rounds + self._earlier_rounds if text else 0
 
     def rounds(self, after: int) -> list[RoundSummary]:
         """Return figures of the rounds with larger numbers; raises ``NoStateError``."""
         with self._lock:
-            self._known()
-            return self._history.after(after)
+            self._get_scheduler()
+            return self._history.list_after(after)
 
     def flow(self, after: int, *, with_tasks: bool) -> tuple[RoundSummary, RoundFlow] | None:
         """Return the last round and its flow if its number is larger, else None; raises ``NoStateError``."""
         with self._lock:
-            scheduler = self._known()
+            scheduler = self._get_scheduler()
             found = self._history.last(after)
             if found is None:
                 return None
@@ -345,7 +345,7 @@ class ServedCluster:
             raise OrderError("events came before a snapshot; send SnapshotBegin first")
         return self._scheduler
 
-    def _known(self) -> Scheduler:
+    def _get_scheduler(self) -> Scheduler:
         if self._scheduler is None:
             raise NoStateError(f"cluster {self.name!r} has no complete snapshot yet")
         return self._scheduler

@@ -76,7 +76,7 @@ def _follower(
 ) -> Callable[[], grpc.ServerCertificateConfiguration | None]:
     known = first
 
-    def changed() -> grpc.ServerCertificateConfiguration | None:
+    def read_changed() -> grpc.ServerCertificateConfiguration | None:
         nonlocal known
         try:
             contents = files.read()
@@ -89,7 +89,7 @@ def _follower(
         log.info("certificate read anew")
         return _configuration(contents)
 
-    return changed
+    return read_changed
 
 
 def _configuration(contents: TlsContents) -> grpc.ServerCertificateConfiguration:

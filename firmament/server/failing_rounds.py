@@ -28,11 +28,11 @@ class FailingRounds:
         self._lock = lock
         self._failures = 0
 
-    def succeeded(self) -> None:
+    def note_success(self) -> None:
         """A round has been solved."""
         self._failures = 0
 
-    def failed(self, scheduler: Scheduler, error: Exception) -> int:
+    def note_failure(self, scheduler: Scheduler, error: Exception) -> int:
         """A round has failed; returns how many classes were set aside over it.
 
         It takes a second failure to look, then a fourth, an eighth and so on. The solver's own failures, and those that

@@ -99,6 +99,6 @@ class Metrics:
         self._failures.inc()
         self._set_aside.inc(set_aside)
 
-    def refused(self, reason: str) -> None:
+    def count_refused(self, reason: str) -> None:
         """Count a call that was turned away."""
         self._refused.labels(reason).inc()

@@ -47,13 +47,13 @@ class DriverOutbox:
         self._filled.set()
 
     def put(self, message: pb.ServerMessage | bytes) -> None:
-        """Append a message, serialised or not; never blocks. Those who produce many wait for ``room`` first."""
+        """Append a message, serialised or not; never blocks. Who produces many awaits ``wait_for_room`` first."""
         self._messages.append(message)
         if len(self._messages) >= self._capacity:
             self._room.clear()
         self._filled.set()
 
-    async def room(self) -> None:
+    async def wait_for_room(self) -> None:
         """Wait until fewer messages wait than the capacity."""
         await self._room.wait()
 
@@ -68,7 +68,7 @@ class DriverOutbox:
         self._filled.set()
         self._room.set()
 
-    async def take(self) -> pb.ServerMessage | bytes | Ending:
+    async def pop(self) -> pb.ServerMessage | bytes | Ending:
         """Return the next message, or how the stream ends once nothing is left."""
         while True:
             if self._acked is not None:

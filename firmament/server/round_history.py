@@ -51,7 +51,7 @@ class RoundHistory:
         """Forget the last flow: its state is no longer the cluster's."""
         self._last = None
 
-    def after(self, number: int) -> list[RoundSummary]:
+    def list_after(self, number: int) -> list[RoundSummary]:
         """Rounds with larger numbers, in order."""
         return [each for each in self._rounds if each.round > number]
 

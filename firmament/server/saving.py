@@ -51,7 +51,7 @@ class ArtefactFolder:
             probe = path / f"{_ASIDE}probe"
             probe.mkdir()
             probe.rmdir()
-            numbers = [number for number, _ in saved_rounds(path)]
+            numbers = [number for number, _ in list_saved_rounds(path)]
         except OSError as error:
             raise ArtefactFolderError(
                 f"--artefacts: {path} cannot be written to: {error.strerror}; name a folder that can"
@@ -69,12 +69,12 @@ class ArtefactFolder:
         final = self._path / f"round-{number:08d}"
         aside.rename(final)
         self._last = number
-        for _, surplus in saved_rounds(self._path)[: -self._keep]:
+        for _, surplus in list_saved_rounds(self._path)[: -self._keep]:
             shutil.rmtree(surplus)
         return final
 
 
-def saved_rounds(path: Path) -> list[tuple[int, Path]]:
+def list_saved_rounds(path: Path) -> list[tuple[int, Path]]:
     """Numbers and folders of the rounds in ``path``, ascending; raises ``OSError``."""
     found = ((_NAME.fullmatch(each.name), each) for each in path.iterdir())
     return sorted((int(match[1]), each) for match, each in found if match and each.is_dir())
@@ -106,7 +106,7 @@ class ArtefactWriter:
         try:
             self._queue.put_nowait(record)
         except queue.Full:
-            self._failed("Full", "rounds come faster than they can be saved")
+            self._note_failure("Full", "rounds come faster than they can be saved")
 
     def idle(self) -> bool:
         """Whether every round that was recorded has been saved or left out."""
@@ -131,10 +131,10 @@ class ArtefactWriter:
             try:
                 self._folder.save(encode_round(record, self._configuration, self._versions))
             except Exception as error:  # noqa: BLE001 - no fault in what is only for looking at may end the saving
-                self._failed(type(error).__name__, f"{type(error).__name__}: {error}")
+                self._note_failure(type(error).__name__, f"{type(error).__name__}: {error}")
             self._queue.task_done()
 
-    def _failed(self, kind: str, why: str) -> None:
+    def _note_failure(self, kind: str, why: str) -> None:
         with self._lock:
             self._left_out += 1
             known = kind in self._told

@@ -80,14 +80,14 @@ class QuestionPool:
             )
         answer = asyncio.wrap_future(self._threads.submit(question))
         self._open += 1
-        answer.add_done_callback(self._answered)
+        answer.add_done_callback(self._note_answered)
         return await asyncio.shield(answer)
 
     def close(self) -> None:
         """Answer no more; those under way end by themselves."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    def _answered(self, _: object) -> None:
+    def _note_answered(self, _: object) -> None:
         self._open -= 1
 
 
@@ -144,7 +144,7 @@ class SchedulerService:
         self._streams += 1
         try:
             messages = cast("AsyncIterator[pb.ClientMessage]", aiter(request_iterator))
-            session = await self._greeted(messages, context)
+            session = await self._greet(messages, context)
             if session is None:
                 return
             # ``aclosing``: what a session cleans up at its end, it must clean up now.
@@ -157,7 +157,7 @@ class SchedulerService:
         if session.ending.code is not grpc.StatusCode.OK:
             await _abort(context, session.ending.code, session.ending.message)
 
-    async def _greeted(self, messages: AsyncIterator[pb.ClientMessage], context: Any) -> DriverSession | None:
+    async def _greet(self, messages: AsyncIterator[pb.ClientMessage], context: Any) -> DriverSession | None:
         """Return the session of a stream that begins as it should; None if it ends before it has begun."""
         try:
             async with self._answering(context):
@@ -169,7 +169,7 @@ class SchedulerService:
             return None
         except TimeoutError:
             message = f"no Hello within {self._settings.limits.hello_timeout:g} s (limits.helloTimeout)"
-            self._metrics.refused("hello")
+            self._metrics.count_refused("hello")
             await _abort(context, grpc.StatusCode.DEADLINE_EXCEEDED, message)
         except ProtocolError as error:
             await _abort(context, error.code, str(error))
@@ -259,7 +259,7 @@ class SchedulerService:
     async def _admit(self, cluster: str, context: Any) -> None:
         """End the call of a client that has nothing to do with ``cluster``."""
         if not self._clients.may(context, cluster):
-            self._metrics.refused("client")
+            self._metrics.count_refused("client")
             await _abort(context, grpc.StatusCode.PERMISSION_DENIED, self._clients.refusal(context, cluster))
 
     async def _ask(self, request: Any, context: Any, question: Callable[[ServedCluster], Message]) -> bytes:
@@ -282,7 +282,7 @@ class SchedulerService:
 
     async def _refuse(self, context: Any, message: str) -> NoReturn:
         """End a call that exceeds a limit."""
-        self._metrics.refused("limit")
+        self._metrics.count_refused("limit")
         await _abort(context, grpc.StatusCode.RESOURCE_EXHAUSTED, message)
 
 
@@ -322,12 +322,12 @@ def add_service(service: SchedulerService, server: grpc.aio.Server) -> None:
         )(
             getattr(service, method.name),
             request_deserializer=GetMessageClass(method.input_type).FromString,
-            response_serializer=_serialised,
+            response_serializer=_serialise,
         )
         for method in described.methods
     }
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(described.full_name, handlers),))
 
 
-def _serialised(message: Message | bytes) -> bytes:
+def _serialise(message: Message | bytes) -> bytes:
     return message if isinstance(message, bytes) else message.SerializeToString()

@@ -117,7 +117,7 @@ class Session:
                 needs=self._settings.needs,
             )
             yield pb.ServerMessage(welcome=welcome)
-            while not isinstance(item := await self._outbox.take(), Ending):
+            while not isinstance(item := await self._outbox.pop(), Ending):
                 yield item
             self.ending = item
             self._log("session ended", code=item.code.name, reason=item.message)
@@ -139,7 +139,7 @@ class Session:
         """
         former = await asyncio.to_thread(self._cluster.attach, self, self._hello.fencing)
         if former is not None:
-            former.superseded(self._hello.fencing)
+            former.supersede(self._hello.fencing)
 
     async def _leave(self, taken_over: asyncio.Task[None]) -> None:
         """Give the cluster up, once it has been taken over or refused."""
@@ -156,7 +156,7 @@ class Session:
 
     # --- called by the cluster's other users -------------------------------------------------------------------------
 
-    def superseded(self, by_fencing: int) -> None:
+    def supersede(self, by_fencing: int) -> None:
         """End at once: another driver has taken over."""
         message = (
             f"another driver has taken over cluster {self._cluster.name!r} with fencing number {by_fencing}"
@@ -166,7 +166,7 @@ class Session:
     def deliver(self, result: EncodedRound) -> None:
         """Send the result of a round that was asked for by a unary call."""
         self._outbox.put(result.message())
-        self._loop.changed()
+        self._loop.note_change()
 
     # --- the tasks ---------------------------------------------------------------------------------------------------
 
@@ -179,7 +179,7 @@ class Session:
             self._said_goodbye = True
             self._outbox.close(Ending(), flush=True)
         except SupersededError:
-            return  # ``superseded`` has closed the stream already
+            return  # ``supersede`` has closed the stream already
         except QuotaExceededError as error:
             self._outbox.close(Ending(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error)), flush=True)
         except (DecodeError, InvalidEventError) as error:

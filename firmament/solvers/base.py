@@ -31,7 +31,7 @@ class FlowProblem:
     stated: FlowProblem | None = None
 
     @classmethod
-    def of(cls, supplies: Int64, *kinds: Arcs) -> FlowProblem:
+    def from_supplies(cls, supplies: Int64, *kinds: Arcs) -> FlowProblem:
         """The problem of all these arcs, in this order."""
         columns = (
             np.concatenate(part) for part in zip(*(np.broadcast_arrays(*kind) for kind in kinds), strict=True)

@@ -68,7 +68,7 @@ class ProcessSolver:
             return tuple(worker.pid for worker in (*self._busy, *self._idle))
 
     def _solve_once(self, problem: FlowProblem, deadline: float | None) -> FlowSolution:
-        worker = self._take()
+        worker = self._take_worker()
         try:
             solution = worker.solve(problem, deadline)
         except (WorkerDiedError, SolverTimeoutError):
@@ -80,7 +80,7 @@ class ProcessSolver:
         self._give_back(worker)
         return solution
 
-    def _take(self) -> WorkerHandle:
+    def _take_worker(self) -> WorkerHandle:
         """Return a worker for this thread alone, and see to it that a spare is getting ready meanwhile."""
         dead = []
         try:

@@ -42,18 +42,18 @@ class SharedRegion:
 
     def views(self, arcs: int, nodes: int) -> tuple[FlowProblem, Int64]:
         """Lay a problem of this size, and its flows (int64[A]), over the start of the region, which may grow for it."""
-        memory = self._mapped(8 * (3 * arcs + nodes) + 4 * 2 * arcs)
+        memory = self._map(8 * (3 * arcs + nodes) + 4 * 2 * arcs)
         offset = 0
 
-        def take(count: int, dtype: type[np.generic]) -> NDArray[Any]:
+        def allocate(count: int, dtype: type[np.generic]) -> NDArray[Any]:
             nonlocal offset
             array = np.frombuffer(memory, dtype=dtype, count=count, offset=offset)
             offset += array.nbytes
             return array
 
-        capacities, costs, flows = (take(arcs, np.int64) for _ in range(3))
-        supplies = take(nodes, np.int64)
-        tails, heads = (take(arcs, np.int32) for _ in range(2))
+        capacities, costs, flows = (allocate(arcs, np.int64) for _ in range(3))
+        supplies = allocate(nodes, np.int64)
+        tails, heads = (allocate(arcs, np.int32) for _ in range(2))
         return FlowProblem(tails, heads, capacities, costs, supplies), flows
 
     def close(self) -> None:
@@ -63,7 +63,7 @@ class SharedRegion:
             os.close(self.descriptor)
             self.descriptor = -1
 
-    def _mapped(self, needed: int) -> mmap.mmap:
+    def _map(self, needed: int) -> mmap.mmap:
         """Return a mapping of at least ``needed`` bytes; whichever side comes first grows the file."""
         if self._memory is None or len(self._memory) < needed:
             size = os.fstat(self.descriptor).st_size

@@ -84,7 +84,7 @@ class WorkerHandle:
         try:
             self._channel.sendall(REQUEST.pack(arcs, nodes))
         except OSError as error:
-            raise self._died() from error
+            raise self._explain_death() from error
         status, seconds, text = self._reply(deadline)
         if status == REFUSED:
             raise SolverError(text)
@@ -123,10 +123,10 @@ class WorkerHandle:
         except TimeoutError as error:
             raise SolverTimeoutError("the solve was cut off at its time limit") from error
         except (EOFError, OSError) as error:
-            raise self._died() from error
+            raise self._explain_death() from error
         return status, seconds, text
 
-    def _died(self) -> WorkerDiedError:
+    def _explain_death(self) -> WorkerDiedError:
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=1.0)
         return WorkerDiedError(f"the solver process died (exit status {self._process.returncode})")

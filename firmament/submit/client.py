@@ -119,7 +119,7 @@ class SubmitClient:
         if welcome is _END:
             await self._raise_end()
         await self._stream.write(pb.ClientMessage(snapshot_begin=pb.SnapshotBegin()))
-        for batch in messages.batched(messages.snapshot_events(self._workload)):
+        for batch in messages.split_events(messages.snapshot_events(self._workload)):
             await self._send_events(batch)
         await self._stream.write(pb.ClientMessage(snapshot_end=pb.SnapshotEnd()))
 
@@ -131,7 +131,7 @@ class SubmitClient:
         try:
             async with asyncio.timeout(self._options.timeout):
                 waiting = set(parts)
-                while not await self._settled():
+                while not await self._is_settled():
                     done, waiting = await asyncio.wait(
                         waiting, timeout=_TICK, return_when=asyncio.FIRST_COMPLETED
                     )
@@ -169,12 +169,12 @@ class SubmitClient:
         placed = [delta for delta in result.deltas if delta.kind == pb.Delta.PLACE]
         tasks = np.array([messages.index_of(delta.task) for delta in placed], dtype=np.int64)
         machines = np.array([messages.index_of(delta.machine) for delta in placed], dtype=np.int64)
-        self.ledger.placed(tasks, machines, now)
+        self.ledger.note_placed(tasks, machines, now)
         for group in result.unscheduled:
             # Who took a place differs from task to task; the first sentence says what they have in common.
             first, dot, _ = group.message.partition(". ")
             summary = first + dot.rstrip()
-            self.ledger.unscheduled((messages.index_of(uid) for uid in group.tasks), summary)
+            self.ledger.note_unscheduled((messages.index_of(uid) for uid in group.tasks), summary)
         for task, life in zip(tasks.tolist(), self._workload.lifetime[tasks].tolist(), strict=True):
             if np.isfinite(life):
                 heapq.heappush(self._ends, (now + life, task))
@@ -194,7 +194,7 @@ class SubmitClient:
             last = min(due, first + messages.BATCH_TASKS)
             events = messages.job_events(self._workload, first, last)
             events += messages.task_events(self._workload, first, last, time.time())
-            self.ledger.submitted(first, last, time.perf_counter())
+            self.ledger.note_submitted(first, last, time.perf_counter())
             await self._tell(events)
             first = last
 
@@ -211,7 +211,7 @@ class SubmitClient:
                 over.append(heapq.heappop(self._ends)[1])
             if over:
                 # Booked first: the solver may fill the room again before this coroutine runs on.
-                self.ledger.finished(np.array(over, dtype=np.int64))
+                self.ledger.note_finished(np.array(over, dtype=np.int64))
                 await self._tell(pb.Event(task_removed=messages.task_uid(task)) for task in over)
 
     async def _sample(self) -> None:
@@ -227,7 +227,7 @@ class SubmitClient:
             first = (first + share) % count
             await asyncio.sleep(pause)
 
-    async def _settled(self) -> bool:
+    async def _is_settled(self) -> bool:
         """Say whether every task was placed or found to fit nowhere, and those with a life have ended.
 
         That a task fits nowhere is an answer to what the solver knew. Once it knows everything it is asked for a round:
@@ -252,7 +252,7 @@ class SubmitClient:
     async def _tell(self, events: Iterable[pb.Event]) -> None:
         """Send events about tasks; the solver has something to answer as long as it has not applied them."""
         self._telling += 1
-        for batch in messages.batched(events):
+        for batch in messages.split_events(events):
             self._told = await self._send_events(batch)
         self._telling -= 1
 

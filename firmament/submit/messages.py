@@ -102,7 +102,7 @@ def sample_events(machines: Iterable[int], used: Int64, usage_share: Float64, no
     ]
 
 
-def batched(events: Iterable[pb.Event], size: int = BATCH_EVENTS) -> Iterator[list[pb.Event]]:
+def split_events(events: Iterable[pb.Event], size: int = BATCH_EVENTS) -> Iterator[list[pb.Event]]:
     """Cut a stream of events into lists of at most ``size``."""
     iterator = iter(events)
     while batch := list(islice(iterator, size)):

@@ -38,11 +38,11 @@ class SubmissionLog:
         self.duplicates = 0
         self.rounds = 0
 
-    def submitted(self, first: int, last: int, now: float) -> None:
+    def note_submitted(self, first: int, last: int, now: float) -> None:
         """Book the submission of tasks ``first`` to ``last`` (exclusive)."""
         self._submitted_at[first:last] = now
 
-    def placed(self, tasks: Int64, machines: Int64, now: float) -> None:
+    def note_placed(self, tasks: Int64, machines: Int64, now: float) -> None:
         """Book placements (parallel arrays); further ones of the same task count as duplicates, unbooked."""
         _, first = np.unique(tasks, return_index=True)
         new = np.zeros(len(tasks), dtype=np.bool_)
@@ -57,13 +57,13 @@ class SubmissionLog:
         np.add.at(self.used, machines, self._workload.requests[self._workload.task_class[tasks]])
         self.overcommitted |= (self.used > self._workload.allocatable).any(axis=1)
 
-    def finished(self, tasks: Int64) -> None:
+    def note_finished(self, tasks: Int64) -> None:
         """Book the end of placed tasks."""
         self.ended[tasks] = True
         requests = self._workload.requests[self._workload.task_class[tasks]]
         np.subtract.at(self.used, self._machine_of[tasks], requests)
 
-    def unscheduled(self, tasks: Iterable[int], message: str) -> None:
+    def note_unscheduled(self, tasks: Iterable[int], message: str) -> None:
         """Book why tasks stay pending."""
         for task in tasks:
             if self._machine_of[task] < 0:

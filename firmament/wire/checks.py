@@ -35,7 +35,7 @@ def refuse(subject: str, field: str, problem: str) -> InvalidEventError:
     return InvalidEventError(text)
 
 
-def required(subject: str, field: str, value: str) -> str:
+def check_required(subject: str, field: str, value: str) -> str:
     """Return a name that must be there, and be no longer than any that Kubernetes allows."""
     if not value:
         raise refuse(subject, field, "is empty; it is required")
@@ -59,7 +59,9 @@ def quantities(subject: str, field: str, items: Iterable[pb.Quantity | pb.Usage]
     return amounts
 
 
-def sorted_quantities(subject: str, field: str, items: Iterable[pb.Quantity]) -> tuple[tuple[str, int], ...]:
+def check_sorted_quantities(
+    subject: str, field: str, items: Iterable[pb.Quantity]
+) -> tuple[tuple[str, int], ...]:
     """Return the same in order of resources, for values that are to be compared."""
     return tuple(sorted(quantities(subject, field, items).items()))
 
@@ -78,7 +80,7 @@ def _no_amount(subject: str, field: str, amount: float, remedy: str) -> InvalidE
     )
 
 
-def within(subject: str, field: str, value: int, least: int, most: int) -> int:
+def check_within(subject: str, field: str, value: int, least: int, most: int) -> int:
     """Return a number within bounds."""
     if not least <= value <= most:
         raise refuse(subject, field, f"{value} is out of range; use {least} to {most}")
@@ -108,7 +110,7 @@ def task_uids(subject: str, values: Sequence[str]) -> tuple[str, ...]:
         raise refuse(subject, "uids", "is empty; name at least one task")
     if "" in uids or max(map(len, uids)) > LONGEST_NAME:
         wrong = next(index for index, uid in enumerate(uids) if not 1 <= len(uid) <= LONGEST_NAME)
-        required(subject, f"uids[{wrong}]", uids[wrong])
+        check_required(subject, f"uids[{wrong}]", uids[wrong])
     return uids
 
 

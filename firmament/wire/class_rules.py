@@ -24,15 +24,15 @@ from firmament.core.model import (
 from firmament.wire.checks import (
     SET_OPERATORS,
     Decoder,
+    check_required,
+    check_sorted_quantities,
+    check_within,
     each,
     node_term,
     one_of,
     refuse,
-    required,
     requirements,
-    sorted_quantities,
     whole,
-    within,
 )
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -63,22 +63,22 @@ def container(subject: str, field: str, message: pb.Container) -> Container:
     kind = _CONTAINER_KINDS.get(message.kind)
     if kind is None:
         raise refuse(subject, f"{field}.kind", f"{message.kind} is not a kind; use APP, INIT or SIDECAR")
-    requests = sorted_quantities(subject, f"{field}.requests", message.requests)
+    requests = check_sorted_quantities(subject, f"{field}.requests", message.requests)
     return Container(
-        message.name, kind, requests, sorted_quantities(subject, f"{field}.limits", message.limits)
+        message.name, kind, requests, check_sorted_quantities(subject, f"{field}.limits", message.limits)
     )
 
 
 def port(subject: str, field: str, message: pb.HostPort) -> tuple[int, str, str]:
     """Return port, protocol and address of a `HostPort`."""
-    port = within(subject, f"{field}.port", message.port, 1, 65535)
+    port = check_within(subject, f"{field}.port", message.port, 1, 65535)
     protocol = one_of(subject, f"{field}.protocol", message.protocol or "TCP", PROTOCOLS, "a protocol")
     return port, protocol, "" if message.ip == _ALL_ADDRESSES else message.ip
 
 
 def disk(subject: str, field: str, message: pb.Disk) -> tuple[str, bool, bool]:
     """Return name and access of a `Disk`, and whether it is a claim."""
-    return required(subject, f"{field}.name", message.name), message.read_only, message.claim
+    return check_required(subject, f"{field}.name", message.name), message.read_only, message.claim
 
 
 def storage(kind: type[Storage], together: str) -> Decoder[tuple[Storage, ...]]:
@@ -90,7 +90,7 @@ def storage(kind: type[Storage], together: str) -> Decoder[tuple[Storage, ...]]:
             where = f"{field}[{index}]"
             largest = whole(subject, f"{where}.largest", message.largest)
             total = whole(subject, f"{where}.{together}", getattr(message, together))
-            name = required(subject, f"{where}.storage_class", message.storage_class)
+            name = check_required(subject, f"{where}.storage_class", message.storage_class)
             if name in found:
                 fault = f"{name} is given twice; send one entry for each"
                 raise refuse(subject, f"{where}.storage_class", fault)
@@ -107,9 +107,9 @@ storage_rooms = storage(StorageRoom, "capacity")
 # --- rules about machines -------------------------------------------------------------------------------------------
 
 
-def preferred(subject: str, field: str, message: pb.PreferredTerm) -> PreferredTerm:
+def decode_preferred(subject: str, field: str, message: pb.PreferredTerm) -> PreferredTerm:
     """Return a preferred term."""
-    weight = within(subject, f"{field}.weight", message.weight, 1, 100)
+    weight = check_within(subject, f"{field}.weight", message.weight, 1, 100)
     return PreferredTerm(weight, node_term(subject, f"{field}.term", message.term))
 
 
@@ -136,8 +136,8 @@ def toleration(subject: str, field: str, message: pb.Toleration) -> Toleration:
 
 def task_term(subject: str, field: str, message: pb.TaskTerm, *, weighted: bool = False) -> TaskTerm:
     """Return an affinity term; ``weighted`` ones need a weight."""
-    weight = within(subject, f"{field}.weight", message.weight, 1, 100) if weighted else 0
-    key = required(f"{subject}: {field}", "topology_key", message.topology_key)
+    weight = check_within(subject, f"{field}.weight", message.weight, 1, 100) if weighted else 0
+    key = check_required(f"{subject}: {field}", "topology_key", message.topology_key)
     return TaskTerm(key, _selector(subject, f"{field}.selector", message.selector), weight)
 
 
@@ -150,7 +150,7 @@ def spread_rule(subject: str, field: str, message: pb.SpreadRule) -> SpreadRule:
     if message.min_domains and not message.required:
         raise refuse(subject, f"{field}.min_domains", "is given; only required rules take it")
     return SpreadRule(
-        topology_key=required(f"{subject}: {field}", "topology_key", message.topology_key),
+        topology_key=check_required(f"{subject}: {field}", "topology_key", message.topology_key),
         selector=_selector(subject, f"{field}.selector", message.selector),
         max_skew=message.max_skew,
         required=message.required,

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from firmament.core.model import QOS_CLASSES, Disk, HostPort, NewStorage, TaskClass
 from firmament.wire import class_rules as rules
-from firmament.wire.checks import Decoder, distinct, each, node_term, one_of, refuse, sorted_quantities
+from firmament.wire.checks import Decoder, check_sorted_quantities, distinct, each, node_term, one_of, refuse
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 _OF_NO_USE_BEYOND = ("images", "containers", "limits")
@@ -30,7 +30,7 @@ def class_from_proto(message: pb.TaskClass) -> tuple[int, TaskClass]:
     if not message.id:
         raise refuse("TaskClass", "id", "is 0; number classes from 1")
     subject = f"TaskClass {message.id}"
-    beyond = beyond_limits(message)
+    beyond = explain_excess(message)
     decoders = _FIELDS if message.invalid or beyond else _DECODERS
     fields: dict[str, Any] = {}
     for descriptor, value in message.ListFields():
@@ -58,7 +58,7 @@ def _pairs(_: str, __: str, values: Mapping[str, str]) -> tuple[tuple[str, str],
 
 
 _FIELDS: Mapping[str, Decoder[Any]] = {
-    "requests": sorted_quantities,
+    "requests": check_sorted_quantities,
     "namespace": _plain,
     "labels": _pairs,
     "annotations": _pairs,
@@ -73,19 +73,19 @@ _FIELDS: Mapping[str, Decoder[Any]] = {
     "disks": distinct(rules.disk, Disk),
     "containers": each(rules.container),
     "qos": partial(one_of, allowed=QOS_CLASSES, what="a QoS class", more=", or none"),
-    "overhead": sorted_quantities,
-    "limits": sorted_quantities,
+    "overhead": check_sorted_quantities,
+    "limits": check_sorted_quantities,
     "service_class": _plain,
     "daemon": _plain,
     "never_preempts": _plain,
-    "assumed": sorted_quantities,
+    "assumed": check_sorted_quantities,
 }
 """Decoders by field."""
 
 _RULES: Mapping[str, Decoder[Any]] = {
     "node_selector": _pairs,
     "required": each(node_term),
-    "preferred": each(rules.preferred),
+    "preferred": each(rules.decode_preferred),
     "tolerations": each(rules.toleration),
     "affinity": each(rules.task_term),
     "anti_affinity": each(rules.task_term),
@@ -107,7 +107,7 @@ class ClassLimit(NamedTuple):
     count: Callable[[pb.TaskClass], int]
 
 
-def _over_machines(message: pb.TaskClass) -> Iterator[pb.NodeSelectorTerm]:
+def _iter_machine_terms(message: pb.TaskClass) -> Iterator[pb.NodeSelectorTerm]:
     yield from message.required
     for preferred in message.preferred:
         yield preferred.term
@@ -116,13 +116,13 @@ def _over_machines(message: pb.TaskClass) -> Iterator[pb.NodeSelectorTerm]:
 
 
 def _selectors(message: pb.TaskClass) -> Iterator[pb.TaskSelector]:
-    for term in _between_tasks(message):
+    for term in _iter_task_terms(message):
         yield term.selector
     for rule in message.spread:
         yield rule.selector
 
 
-def _between_tasks(message: pb.TaskClass) -> Iterator[pb.TaskTerm]:
+def _iter_task_terms(message: pb.TaskClass) -> Iterator[pb.TaskTerm]:
     yield from message.affinity
     yield from message.anti_affinity
     yield from message.preferred_affinity
@@ -130,7 +130,7 @@ def _between_tasks(message: pb.TaskClass) -> Iterator[pb.TaskTerm]:
 
 
 def _requirements(message: pb.TaskClass) -> Iterator[pb.Requirement]:
-    for term in _over_machines(message):
+    for term in _iter_machine_terms(message):
         yield from term.labels
         yield from term.fields
     for selector in _selectors(message):
@@ -138,7 +138,7 @@ def _requirements(message: pb.TaskClass) -> Iterator[pb.Requirement]:
         yield from selector.namespaces_by_label.labels
 
 
-def _counted(items: Iterable[object]) -> int:
+def _count(items: Iterable[object]) -> int:
     return sum(1 for _ in items)
 
 
@@ -151,13 +151,15 @@ def _values(message: pb.TaskClass) -> int:
 LIMITS = (
     ClassLimit("resources in requests", 128, lambda message: len(message.requests)),
     ClassLimit("labels in the node selector", 500, lambda message: len(message.node_selector)),
-    ClassLimit("terms of node affinity and volumes", 500, lambda message: _counted(_over_machines(message))),
+    ClassLimit(
+        "terms of node affinity and volumes", 500, lambda message: _count(_iter_machine_terms(message))
+    ),
     ClassLimit("tolerations", 1_000, lambda message: len(message.tolerations)),
     ClassLimit(
-        "terms of pod affinity and anti-affinity", 100, lambda message: _counted(_between_tasks(message))
+        "terms of pod affinity and anti-affinity", 100, lambda message: _count(_iter_task_terms(message))
     ),
     ClassLimit("topology spread constraints", 16, lambda message: len(message.spread)),
-    ClassLimit("expressions in selectors", 500, lambda message: _counted(_requirements(message))),
+    ClassLimit("expressions in selectors", 500, lambda message: _count(_requirements(message))),
     ClassLimit("values in selectors", 20_000, _values),
     ClassLimit("host ports", 1_000, lambda message: len(message.ports)),
     ClassLimit("disks without claims", 500, lambda message: len(message.disks)),
@@ -167,7 +169,7 @@ LIMITS = (
 )
 
 
-def beyond_limits(message: pb.TaskClass) -> str:
+def explain_excess(message: pb.TaskClass) -> str:
     """Say what a class has too much of, and what to do; empty if there is nothing."""
     for limit in LIMITS:
         count = limit.count(message)

@@ -28,13 +28,13 @@ from firmament.core.events import (
 )
 from firmament.core.model import MAX_QUANTITY, NO_ANNOTATIONS, Image, Job, Machine, Taint
 from firmament.wire.checks import (
+    check_required,
+    check_sorted_quantities,
     each,
     moment,
     parallel,
     quantities,
     refuse,
-    required,
-    sorted_quantities,
     task_uids,
     whole,
 )
@@ -72,14 +72,14 @@ def reports_from_proto(message: pb.BindingReports) -> list[BindingReport]:
     reports = []
     for index, report in enumerate(message.reports):
         subject = f"report {index}: BindingReport"
-        uid = required(subject, "task", report.task)
-        machine = required(f"{subject} {uid}", "machine", report.machine)
+        uid = check_required(subject, "task", report.task)
+        machine = check_required(f"{subject} {uid}", "machine", report.machine)
         reports.append(BindingReport(uid, machine, report.bound, report.reason, report.retry))
     return reports
 
 
 def _machine(message: pb.Machine) -> Event:
-    subject = f"Machine {required('Machine', 'name', message.name)}"
+    subject = f"Machine {check_required('Machine', 'name', message.name)}"
     return MachineUpserted(
         Machine(
             name=message.name,
@@ -108,7 +108,7 @@ def _taint(subject: str, field: str, message: pb.Taint) -> Taint:
 
 
 def _job(message: pb.Job) -> Event:
-    job_id = required("Job", "id", message.id)
+    job_id = check_required("Job", "id", message.id)
     return JobDefined(
         Job(
             id=job_id,
@@ -119,7 +119,7 @@ def _job(message: pb.Job) -> Event:
             gang_seconds=moment(f"Job {job_id}", "gang_seconds", message.gang_seconds),
             was_whole=message.was_whole,
             disrupted_whole=message.disrupted_whole,
-            least_room=sorted_quantities(f"Job {job_id}", "least_room", message.least_room)
+            least_room=check_sorted_quantities(f"Job {job_id}", "least_room", message.least_room)
             if message.least_room
             else (),
         )
@@ -147,11 +147,11 @@ def _tasks(message: pb.TaskBatch) -> Event:
     )
 
 
-def _bound(message: pb.BoundTasks) -> Event:
+def _decode_bound(message: pb.BoundTasks) -> Event:
     uids, names = _members("BoundTasks", message)
     subject = f"BoundTasks of {uids[0]}"
     return TasksBound(
-        machine=required(subject, "machine", message.machine),
+        machine=check_required(subject, "machine", message.machine),
         task_class=message.task_class,
         uids=uids,
         names=names,
@@ -191,7 +191,7 @@ def _members(kind: str, message: pb.TaskBatch | pb.BoundTasks) -> tuple[tuple[st
 
 
 def _machine_sample(message: pb.MachineSample) -> Event:
-    subject = f"MachineSample {required('MachineSample', 'machine', message.machine)}"
+    subject = f"MachineSample {check_required('MachineSample', 'machine', message.machine)}"
     return MachineSampled(
         machine=message.machine,
         time=moment(subject, "time", message.time),
@@ -207,7 +207,7 @@ def _machine_sample(message: pb.MachineSample) -> Event:
 
 def _window(subject: str, field: str, message: pb.WindowUsage) -> WindowUse:
     return WindowUse(
-        type=required(subject, f"{field}.type", message.type),
+        type=check_required(subject, f"{field}.type", message.type),
         seconds=moment(subject, f"{field}.seconds", message.seconds),
         usage=quantities(subject, f"{field}.usage", message.usage),
     )
@@ -229,33 +229,35 @@ def _task_uses(subject: str, message: pb.TaskUsages) -> TaskUses:
 
 
 def _task_sample(message: pb.TaskSample) -> Event:
-    subject = f"TaskSample {required('TaskSample', 'task', message.task)}"
+    subject = f"TaskSample {check_required('TaskSample', 'task', message.task)}"
     return TaskSampled(
         message.task, moment(subject, "time", message.time), quantities(subject, "usage", message.usage)
     )
 
 
 def _record_key(subject: str, key: pb.RecordKey) -> tuple[str, str]:
-    return required(subject, "kind", key.kind), required(f"{subject} {key.kind}", "name", key.name)
+    return check_required(subject, "kind", key.kind), check_required(
+        f"{subject} {key.kind}", "name", key.name
+    )
 
 
-def _removed(kind: type[Any], field: str) -> Callable[[str], Event]:
+def _make_removal_decoder(kind: type[Any], field: str) -> Callable[[str], Event]:
     """A decoder of what says no more than the name of an object that is gone, in a field."""
-    return lambda name: kind(required(kind.__name__, field, name))
+    return lambda name: kind(check_required(kind.__name__, field, name))
 
 
 _DECODERS: Mapping[str, Callable[[Any], Event | tuple[Event, ...]]] = {
     "machine": _machine,
-    "machine_removed": _removed(MachineRemoved, "name"),
+    "machine_removed": _make_removal_decoder(MachineRemoved, "name"),
     "job": _job,
-    "job_removed": _removed(JobRemoved, "id"),
+    "job_removed": _make_removal_decoder(JobRemoved, "id"),
     "task_class": lambda message: ClassDefined(*class_from_proto(message)),
     "class_removed": _class_removed,
     "tasks": _tasks,
-    "task_removed": _removed(TaskRemoved, "uid"),
-    "bound": _bound,
+    "task_removed": _make_removal_decoder(TaskRemoved, "uid"),
+    "bound": _decode_bound,
     "machine_sample": _machine_sample,
-    "machine_sample_removed": _removed(MachineSampleRemoved, "machine"),
+    "machine_sample_removed": _make_removal_decoder(MachineSampleRemoved, "machine"),
     "task_sample": _task_sample,
     "record": lambda message: RecordUpserted(*_record_key("Record", message.key), message.payload),
     "record_removed": lambda key: RecordRemoved(*_record_key("RecordRemoved", key)),

@@ -38,7 +38,7 @@ class EncodedRound:
     deltas: int
     put_off: int = 0
 
-    def traced(self, parent: str) -> EncodedRound:
+    def set_trace(self, parent: str) -> EncodedRound:
         """The same with the name of its trace."""
         return EncodedRound(
             self.body + pb.RoundResult(trace=parent).SerializeToString(), self.deltas, self.put_off
@@ -52,7 +52,7 @@ class EncodedRound:
 def encode_round(result: RoundResult) -> EncodedRound:
     """Encode a round's result."""
     rest = pb.RoundResult(
-        unscheduled=[_unscheduled(group) for group in result.unscheduled],
+        unscheduled=[_encode_unscheduled(group) for group in result.unscheduled],
         stats=pb.RoundStats(**asdict(result.stats)),
     )
     for gang in result.gangs:
@@ -70,7 +70,7 @@ def round_to_proto(result: RoundResult) -> pb.RoundResult:
     return pb.RoundResult.FromString(encode_round(result).body)
 
 
-def _unscheduled(group: Unscheduled) -> pb.UnscheduledTasks:
+def _encode_unscheduled(group: Unscheduled) -> pb.UnscheduledTasks:
     return pb.UnscheduledTasks(
         tasks=group.uids,
         message=group.message,

@@ -61,7 +61,7 @@ async def measure(
 
     ``clock`` is monotonic, in seconds. Raises ``MeasureError``, also when nothing is heard for ``patience`` seconds.
     """
-    async with _connected(host, port, patience + seconds) as (reader, writer):
+    async with _connect(host, port, patience + seconds) as (reader, writer):
         return percentiles(await _round_trips(reader, writer, seconds, samples, clock))
 
 
@@ -91,7 +91,7 @@ async def _round_trips(
 async def ask(host: str, port: int, target: str, *, seconds: float, samples: int) -> Latency:
     """Let the server at ``host`` measure the way to the one at ``target``. Raises ``MeasureError``."""
     order = {"measure": target, "seconds": seconds, "samples": samples}
-    async with _connected(host, port, 2 * _PATIENCE + seconds) as (reader, writer):
+    async with _connect(host, port, 2 * _PATIENCE + seconds) as (reader, writer):
         writer.write(json.dumps(order).encode() + b"\n")
         answer: Any = json.loads(await reader.readline() or b"{}")
     try:
@@ -102,7 +102,7 @@ async def ask(host: str, port: int, target: str, *, seconds: float, samples: int
 
 
 @contextlib.asynccontextmanager
-async def _connected(
+async def _connect(
     host: str, port: int, patience: float
 ) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     """Connect for at most so many seconds. Raises ``MeasureError`` for whatever goes wrong meanwhile."""

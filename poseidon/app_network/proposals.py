@@ -11,7 +11,7 @@ from poseidon.app_network.spec.keys import APP_GROUP_KIND, TOPOLOGY_KIND, Object
 from poseidon.kube.api.collections import APP_GROUP_VERSION, TOPOLOGY_VERSION
 from poseidon.kube.api.metadata import ObjectRef
 from poseidon.kube.api.told_reasons import ConditionType, EventReason
-from poseidon.kube.parsing.defects import Defect, listed
+from poseidon.kube.parsing.defects import Defect, list_defects
 from poseidon.kube.parsing.strict_json import compact
 
 MOST_SHOWN = 5
@@ -44,7 +44,7 @@ def validity(defects: Sequence[Defect], *, in_force: bool) -> Finding:
         ConditionType.VALID,
         False,
         EventReason.INVALID_SPEC,
-        f"{listed(defects, MOST_SHOWN)}; {state}",
+        f"{list_defects(defects, MOST_SHOWN)}; {state}",
         warns=True,
     )
 

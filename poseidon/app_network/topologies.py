@@ -13,7 +13,7 @@ from poseidon.app_network.spec.netperf import domain_costs, read_measurements
 from poseidon.app_network.spec.topologies import NO_PAIRS, Levels, TopologySpec, read_topology
 from poseidon.kube.api.app_network import NetworkTopology
 from poseidon.kube.api.told_reasons import ConditionType, EventReason
-from poseidon.kube.parsing.defects import listed
+from poseidon.kube.parsing.defects import list_defects
 
 MapName: TypeAlias = tuple[str, str]
 """Namespace and name of a ConfigMap."""
@@ -109,7 +109,7 @@ class Topologies(GoodStates[NetworkTopology, TopologySpec]):
     def _compute(self, uid: str, where: str, data: Mapping[str, str], members: Members) -> Finding:
         latencies, defects = read_measurements(data, self._percentile)
         if defects:
-            message = f"{where}: {listed(defects, MOST_SHOWN)}; the last good costs stay in force"
+            message = f"{where}: {list_defects(defects, MOST_SHOWN)}; the last good costs stay in force"
             return Finding(
                 ConditionType.MEASURED, False, EventReason.INVALID_MEASUREMENTS, message, warns=True
             )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
 from poseidon.kube.write.claim_writer import GiveVolume, SelectNode
-from poseidon.kube.write.patch_writer import GroupConditionWrite, GroupStatusWrite, MapWrite, over
+from poseidon.kube.write.patch_writer import GroupConditionWrite, GroupStatusWrite, MapWrite, merge_writes
 from poseidon.lifecycle.actions import (
     Action,
     AnnounceGroup,
@@ -43,11 +43,11 @@ class HeldActions:
             key = _key(action)
             if key is not None:
                 _, former = self._held.pop(key, (now, action))
-                self._held[key] = now, over(action, former)
-        for key in [*self._before(now - KEPT_SECONDS)]:
+                self._held[key] = now, merge_writes(action, former)
+        for key in [*self._iter_before(now - KEPT_SECONDS)]:
             del self._held[key]
 
-    def take(self, is_pending: Callable[[str], bool]) -> list[Action]:
+    def take_actions(self, is_pending: Callable[[str], bool]) -> list[Action]:
         """Return what is still to be done, once, the oldest first; ``is_pending``: whether the pod of a uid waits."""
         held, self._held = self._held, {}
         return [
@@ -56,7 +56,7 @@ class HeldActions:
             if not isinstance(action, AnnounceUnschedulable) or is_pending(action.pod.uid)
         ]
 
-    def _before(self, time: float) -> Iterator[_Key]:
+    def _iter_before(self, time: float) -> Iterator[_Key]:
         for key, (since, _) in self._held.items():
             if since > time:
                 return

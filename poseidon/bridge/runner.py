@@ -99,7 +99,7 @@ class Bridge:
             self.state.event_stream.snapshot,
             self.state.event_stream.take_events,
         )
-        self.refused, self.take_reports = self.state.event_stream.refused, self.state.take_reports
+        self.note_refused, self.take_reports = self.state.event_stream.note_refused, self.state.take_reports
         self._metrics.nodes.set_function(lambda: len(self.state.machines))
         self._metrics.leader.set_function(self._leadership.may_write)
         self._metrics.pending_pods.set_function(self.state.pending_count)
@@ -224,7 +224,7 @@ class Bridge:
             *(asyncio.create_task(run, name=name) for name, run in self._writers.parts()),
             asyncio.create_task(self._expire(), name="expiry"),
             asyncio.create_task(self._stand_by(), name="standby"),
-            asyncio.create_task(self._until_rewound(), name="rewinds"),
+            asyncio.create_task(self._wait_for_rewind(), name="rewinds"),
         ]
         stopping = asyncio.create_task(stop.wait())
         try:
@@ -240,9 +240,9 @@ class Bridge:
         if broken:
             raise next((each for each in broken if isinstance(each, RewoundError)), broken[0])
 
-    async def _until_rewound(self) -> None:
+    async def _wait_for_rewind(self) -> None:
         """End this bridge when the API server has gone back: what it believes to be bound may wait again."""
-        await self._environment.rewinds.beyond(self._rewinds)
+        await self._environment.rewinds.wait_beyond(self._rewinds)
         raise RewoundError
 
     async def _expire(self) -> None:
@@ -269,15 +269,15 @@ class Bridge:
         # What has not been posted yet is left to the successor, who begins with a new round anyway.
         left = self._writers.binder.discard_waiting()
         _log.info("stopping bindings=%d left=%d", self._writers.binder.unfinished, left)
-        await _within(self._options.drain_bindings_seconds, self._writers.binder.wait_idle())
+        await _wait_at_most(self._options.drain_bindings_seconds, self._writers.binder.wait_idle())
         self._session.drain()
         if self._session.is_open:
-            await _within(self._options.drain_reports_seconds, asyncio.wait({session}))
+            await _wait_at_most(self._options.drain_reports_seconds, asyncio.wait({session}))
         writes = asyncio.gather(
             self._writers.wait_drained(),
             *([self._network.wait_drained()] if self._network is not None else []),
         )
-        await _within(self._options.drain_writes_seconds, writes)
+        await _wait_at_most(self._options.drain_writes_seconds, writes)
         if leaves:
             await self._leadership.release()
         _log.info("stopped")
@@ -297,7 +297,7 @@ class Bridge:
             self._leads = True
             with self.state.quarantine.attempt("groups at the start", ""):
                 self.state.gangs.begin()
-            self._writers.dispatch(self._held.take(self.state.is_pending))
+            self._writers.dispatch(self._held.take_actions(self.state.is_pending))
             self._session.start(self._leadership.fencing)
         if self.state.gangs.wanted_kinds:
             self._watching.follow_owners(self.state.gangs.wanted_kinds)
@@ -306,7 +306,7 @@ class Bridge:
         else:
             self._held.add(self.state.take_actions())
         if self.state.refusals.counts:
-            for (kind, reason), count in self.state.refusals.take().items():
+            for (kind, reason), count in self.state.refusals.take_counts().items():
                 self._metrics.deltas_refused.labels(kind.value, reason.value).inc(count)
         if self.state.kept_places is not None:
             for outcome, times in self.state.kept_places.take_outcomes().items():
@@ -329,7 +329,7 @@ def _patient(options: BridgeOptions) -> BridgeConfiguration:
     return options.configuration.model_copy(update={"volumes": volumes})
 
 
-async def _within(seconds: float, work: Awaitable[object]) -> None:
+async def _wait_at_most(seconds: float, work: Awaitable[object]) -> None:
     """Wait for something, but no longer than ``seconds``."""
     try:
         await asyncio.wait_for(work, seconds)

@@ -69,23 +69,23 @@ class BridgeState(Stores):
         self._pods = Pods(frozenset(configuration.scheduler_names), self, clock)
         self._nodes = Nodes(self)
         volumes = self.volumes
-        self.nodes_changed = self._stored(self._nodes.take)
-        self.claims_changed = self._stored(volumes.claims_changed)
-        self.volumes_changed = self._stored(volumes.volumes_changed)
-        self.storage_classes_changed = self._stored(volumes.storage_classes_changed)
-        self.csi_nodes_changed = self._stored(volumes.csi_nodes_changed)
-        self.csi_drivers_changed = self._stored(volumes.csi_drivers_changed)
-        self.storage_capacities_changed = self._stored(volumes.storage_capacities_changed)
-        self.volume_attachments_changed = self._stored(volumes.volume_attachments_changed)
+        self.nodes_changed = self._refresh_claims_after(self._nodes.take_changes)
+        self.claims_changed = self._refresh_claims_after(volumes.claims_changed)
+        self.volumes_changed = self._refresh_claims_after(volumes.volumes_changed)
+        self.storage_classes_changed = self._refresh_claims_after(volumes.storage_classes_changed)
+        self.csi_nodes_changed = self._refresh_claims_after(volumes.csi_nodes_changed)
+        self.csi_drivers_changed = self._refresh_claims_after(volumes.csi_drivers_changed)
+        self.storage_capacities_changed = self._refresh_claims_after(volumes.storage_capacities_changed)
+        self.volume_attachments_changed = self._refresh_claims_after(volumes.volume_attachments_changed)
         self.priority_classes_changed = self._pods.take_priority_classes
         self.daemon_sets_changed = self._pods.take_daemon_sets
         self.services_changed = self._pods.take_services
-        self.namespaces_changed = self.namespaces.take
-        self.pods_changed = self._pods.take
+        self.namespaces_changed = self.namespaces.take_changes
+        self.pods_changed = self._pods.take_changes
         self.offer = self._pods.offer
         self.refusal = self.placements.refusal
         self.eviction_ended = self.placements.eviction_ended
-        self.claim_refused = self.storage.refused
+        self.claim_refused = self.storage.note_failure
         self.takers: dict[WatchedKind, Callable[[Sequence[Change[Any]]], None]] = {
             kinds.NODE: self.nodes_changed,
             kinds.PRIORITY_CLASS: self.priority_classes_changed,
@@ -105,14 +105,16 @@ class BridgeState(Stores):
         }
         """What takes the objects of each kind that is known before pods are, and pods."""
 
-    def _stored(self, take: Callable[[Sequence[Change[T]]], None]) -> Callable[[Sequence[Change[T]]], None]:
+    def _refresh_claims_after(
+        self, take: Callable[[Sequence[Change[T]]], None]
+    ) -> Callable[[Sequence[Change[T]]], None]:
         """Return what takes changes that may concern the pods that use claims."""
 
-        def taken(changes: Sequence[Change[T]]) -> None:
+        def take_changes(changes: Sequence[Change[T]]) -> None:
             take(changes)
             self.storage.apply()
 
-        return taken
+        return take_changes
 
     def _custom_resources(self) -> tuple[CustomResource[Any], ...]:
         """Return what becomes records for models, as far as some model looks at it."""
@@ -137,7 +139,7 @@ class BridgeState(Stores):
         """Return all pods that the solver should know of, as they are; may be called from another thread."""
         return list(self.tasks)
 
-    def created(self, uid: str) -> float:
+    def get_creation_time(self, uid: str) -> float:
         """Return when a pod was created, in seconds since the epoch; 0 if it is not known."""
         record = self.tasks.get(uid)
         return record.task.created if record is not None else 0.0
@@ -147,7 +149,7 @@ class BridgeState(Stores):
         record = self.tasks.get(uid)
         return record is not None and record.schedulable and not record.place
 
-    def held(self) -> dict[str, str]:
+    def list_held(self) -> dict[str, str]:
         """Return why pods, by uid, are not offered to the solver although they are for it to place."""
         return {each.task.uid: each.waits_for for each in self.tasks if each.phase is Phase.HELD}
 
@@ -159,12 +161,12 @@ class BridgeState(Stores):
 
     def node_of(self, namespace: str, name: str) -> str:
         """Return where a pod runs or is being bound to, "" for nowhere and for a pod that is not known."""
-        record = self.tasks.named(f"{namespace}/{name}")
+        record = self.tasks.find_by_name(f"{namespace}/{name}")
         return record.place if record is not None else ""
 
     def uid_of(self, namespace: str, name: str, node: str) -> str:
         """Return the uid of the pod of this name if it is on ``node``, else ""."""
-        record = self.tasks.named(f"{namespace}/{name}")
+        record = self.tasks.find_by_name(f"{namespace}/{name}")
         return record.task.uid if record is not None and record.place == node else ""
 
     # --- what the solver and the writers say ---------------------------------------------------------------
@@ -175,7 +177,7 @@ class BridgeState(Stores):
         if self.kept_places is not None:
             for group in result.unscheduled:
                 for uid in group.tasks:
-                    self._pods.without_kept_place(uid)
+                    self._pods.release_kept_place(uid)
         if result.gangs or self.gangs.topology.lives:
             self.gangs.on_round(result)
         if self.storage.in_use:

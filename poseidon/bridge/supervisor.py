@@ -103,7 +103,7 @@ class Supervisor:
     async def _run_bridge(self, options: BridgeOptions, stop: asyncio.Event) -> None:
         """Run one bridge. Raises ``NeedsChangedError``, ``RewoundError``, and what else breaks it."""
         running = asyncio.create_task(self._bridge(options).run(stop), name="running")
-        changing = asyncio.create_task(self._changed_while_standing_by(options.needs), name="needs")
+        changing = asyncio.create_task(self._wait_for_changed_needs(options.needs), name="needs")
         try:
             await asyncio.wait({running, changing}, return_when=asyncio.FIRST_COMPLETED)
             if running.done():
@@ -114,7 +114,7 @@ class Supervisor:
                 each.cancel()
             await asyncio.gather(running, changing, return_exceptions=True)
 
-    async def _changed_while_standing_by(self, needs: frozenset[str]) -> frozenset[str]:
+    async def _wait_for_changed_needs(self, needs: frozenset[str]) -> frozenset[str]:
         """Return what the solver needs once that is something else, and this process still stands by."""
         while True:
             await asyncio.sleep(self._standby_seconds)

@@ -21,29 +21,29 @@ class Nodes:
     def __init__(self, stores: Stores) -> None:
         self._stores = stores
 
-    def take(self, changes: Sequence[Change[Node]]) -> None:
+    def take_changes(self, changes: Sequence[Change[Node]]) -> None:
         """Take nodes as they are now."""
         for change in changes:
             if change.object is None:
                 self._remove(change.uid)
                 self._stores.quarantine.release(KIND, change.uid)
             else:
-                self._take(change.uid, change.object)
+                self._update(change.uid, change.object)
 
-    def _take(self, uid: str, node: Node) -> None:
+    def _update(self, uid: str, node: Node) -> None:
         """Take a node as it is now; one that cannot be dealt with is not used, as if it were not there."""
         quarantine = self._stores.quarantine
         with quarantine.attempt(KIND, uid, name=node.metadata.name) as attempt:
-            self._changed(uid, node)
+            self._apply_change(uid, node)
         if attempt.failed:
             self._remove(uid)
 
     def _remove(self, uid: str) -> None:
         name = self._stores.machines.remove(uid)
         if name:
-            self._gone(name)
+            self._forget(name)
 
-    def _gone(self, name: str) -> None:
+    def _forget(self, name: str) -> None:
         """Forget a node, in each book whatever goes wrong in another."""
         stores = self._stores
         leave = [
@@ -62,7 +62,7 @@ class Nodes:
                 forget(name)
         stores.quarantine.release("nodes that are gone", name)
 
-    def _changed(self, uid: str, node: Node) -> None:
+    def _apply_change(self, uid: str, node: Node) -> None:
         stores = self._stores
         machine, defects = machine_of(node, stores.classes.visibility.node_annotations)
         name = machine.name

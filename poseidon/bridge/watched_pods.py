@@ -14,7 +14,7 @@ from poseidon.kube.api.resource import Change
 from poseidon.lifecycle.nominations import KeptPlaces, foreign_nomination
 from poseidon.lifecycle.phases import Event, PodRecord
 from poseidon.pods import tasks as pod_translation
-from poseidon.pods.daemon_sets import claimed
+from poseidon.pods.daemon_sets import find_daemon_set
 from poseidon.pods.tasks import Disposition, Task, UnknownPriorityClassError, bare
 from poseidon.volumes.requirements import VolumeNeeds
 from poseidon.volumes.resolution import NOTHING
@@ -42,13 +42,13 @@ class Pods:
         self._unranked: dict[str, Pod] = {}
         self._unowned: dict[str, Pod] = {}
 
-    def take(self, changes: Sequence[Change[Pod]]) -> None:
+    def take_changes(self, changes: Sequence[Change[Pod]]) -> None:
         """Take pods as they are now."""
         for change in changes:
             if change.object is not None:
-                self._take(change.uid, change.object)
+                self._update_pod(change.uid, change.object)
             else:
-                self._gone(change.uid)
+                self._forget(change.uid)
         self._settle()
 
     def offer(self, uid: str) -> None:
@@ -61,7 +61,7 @@ class Pods:
         if record is None or record.place:
             return
         if reason:
-            traits = stores.classes.with_needs(record.task.traits, VolumeNeeds(invalid=reason))
+            traits = stores.classes.set_needs(record.task.traits, VolumeNeeds(invalid=reason))
             record.task = replace(record.task, traits=traits)
         stores.tasks.hold(record, group="", claims="", priority="", fault="")
 
@@ -81,7 +81,7 @@ class Pods:
 
     def _take_again(self, pods: Iterable[tuple[str, Pod]]) -> None:
         for uid, pod in pods:
-            self._take(uid, pod)
+            self._update_pod(uid, pod)
 
     def take_daemon_sets(self, changes: Sequence[Change[ScaledOwner]]) -> None:
         """Take DaemonSets as they are now; pods that came before theirs become its pods."""
@@ -92,7 +92,7 @@ class Pods:
             else:
                 known.remove(change.uid)
         for uid, pod in [each for each in self._unowned.items() if known.owns(each[1])]:
-            self._take(uid, pod)
+            self._update_pod(uid, pod)
         self._settle()
 
     def take_services(self, changes: Sequence[Change[Service]]) -> None:
@@ -110,17 +110,17 @@ class Pods:
         if self._stores.groups.has_news:
             self._stores.gangs.apply()
 
-    def _take(self, uid: str, pod: Pod) -> None:
+    def _update_pod(self, uid: str, pod: Pod) -> None:
         """Take a pod as it is now; one that cannot be dealt with stays pending, and counts where it runs."""
         stores = self._stores
         try:
-            self._changed(uid, pod)
+            self._apply_change(uid, pod)
         except Exception as error:  # noqa: BLE001 - whatever it is, it must not hold up other pods
             reason = stores.quarantine.set_aside(
-                KIND, uid, error, name=pod_translation.qualified_name(pod.metadata)
+                KIND, uid, error, name=pod_translation.get_qualified_name(pod.metadata)
             )
             with stores.quarantine.attempt("pods set aside", uid):
-                self._changed(
+                self._apply_change(
                     uid, bare(pod), fault=f"the pod cannot be dealt with, and is left aside: {reason}"
                 )
         else:
@@ -129,18 +129,18 @@ class Pods:
             with stores.quarantine.attempt("pods of applications", uid):
                 stores.applications.members.pod_changed(uid, pod)
 
-    def _gone(self, uid: str) -> None:
+    def _forget(self, uid: str) -> None:
         """Forget a pod, in each book whatever goes wrong in another."""
         stores = self._stores
         leave = [
-            stores.history.gone,
-            stores.refused_pods.gone,
+            stores.history.forget_pod,
+            stores.refused_pods.forget_pod,
             stores.gangs.pod_gone,
             self._no_longer_nominated,
-            self._ended,
+            self._note_ended,
         ]
         if stores.kept_places is not None:
-            leave.append(stores.kept_places.gone)
+            leave.append(stores.kept_places.note_gone)
         if stores.applications is not None:
             leave.append(stores.applications.members.pod_gone)
         for forget in leave:
@@ -149,7 +149,7 @@ class Pods:
         for kind in (KIND, "pods set aside", "pods of applications", "pods that are gone"):
             stores.quarantine.release(kind, uid)
 
-    def _changed(self, uid: str, pod: Pod, fault: str = "") -> None:
+    def _apply_change(self, uid: str, pod: Pod, fault: str = "") -> None:
         stores = self._stores
         disposition = pod_translation.disposition(pod)
         known = stores.tasks.get(uid)
@@ -163,18 +163,18 @@ class Pods:
         if disposition is Disposition.FINISHED or not (placed or schedulable):
             # Not for us, or not now. One that is being bound stays until the outcome is known.
             if disposition is Disposition.FINISHED:
-                self._finished(uid, pod, known, ours=ours)
-            self._ended(uid)
+                self._note_finished(uid, pod, known, ours=ours)
+            self._note_ended(uid)
             return
-        task = self._translated(uid, pod, ours=ours)
+        task = self._translate(uid, pod, ours=ours)
         place = pod.spec.node_name or (known.place if known is not None else "")
         claims, resolution, group_wait = attachable_of(pod), NOTHING, ""
         if claims:
-            task, resolution = stores.storage.translated(claims, task, place)
+            task, resolution = stores.storage.translate(claims, task, place)
         if group is not None:
-            task, group_wait = stores.gangs.translated(group, task)
+            task, group_wait = stores.gangs.translate(group, task)
         if stores.kept_places is not None:
-            task = self._with_kept_place(stores.kept_places, pod, task, disposition, ours=ours)
+            task = self._apply_kept_place(stores.kept_places, pod, task, disposition, ours=ours)
         record = PodRecord(task, schedulable) if known is None else known
         if claims or record.uses_claims:
             stores.storage.note(record, resolution)
@@ -195,7 +195,7 @@ class Pods:
         if record.waits_for:
             stores.pending_reasons.consider_wait(record)
 
-    def _translated(self, uid: str, pod: Pod, *, ours: bool) -> Task:
+    def _translate(self, uid: str, pod: Pod, *, ours: bool) -> Task:
         """Return what a pod comes to by itself."""
         stores = self._stores
         task = pod_translation.task(pod, stores.classes, self._priorities)
@@ -207,36 +207,36 @@ class Pods:
         # Nothing is decided about pods of other schedulers, so their jobs do not matter.
         return task if ours else replace(task, job="")
 
-    def _finished(self, uid: str, pod: Pod, known: PodRecord | None, *, ours: bool) -> None:
-        self._stores.history.finished(uid, pod)
+    def _note_finished(self, uid: str, pod: Pod, known: PodRecord | None, *, ours: bool) -> None:
+        self._stores.history.count_finished(uid, pod)
         if ours:
-            self._stores.refused_pods.finished(uid, pod, known)
+            self._stores.refused_pods.note_finished(uid, pod, known)
 
-    def _with_kept_place(
+    def _apply_kept_place(
         self, places: KeptPlaces, pod: Pod, task: Task, disposition: Disposition, *, ours: bool
     ) -> Task:
         """The task; if a place is kept for it, it may go there alone."""
         if ours and disposition is Disposition.BOUND:
-            places.take(pod, task)
+            places.note_running(pod, task)
         elif ours and disposition is Disposition.PENDING:
             node = places.node_for(task)
             if node:
-                return replace(task, traits=self._stores.classes.with_node(task.traits, node))
+                return replace(task, traits=self._stores.classes.set_node(task.traits, node))
         return task
 
-    def without_kept_place(self, uid: str) -> None:
+    def release_kept_place(self, uid: str) -> None:
         """A pod has found no place: let it go back if it might have gone to its kept place alone, and then anywhere."""
         places = self._stores.kept_places
-        if places is None or not places.refused(uid):
+        if places is None or not places.release(uid):
             return
         record = self._stores.tasks.get(uid)
         if record is not None:
-            traits = self._stores.classes.with_node(record.task.traits, places.node_now(uid))
+            traits = self._stores.classes.set_node(record.task.traits, places.node_now(uid))
             record.task = replace(record.task, traits=traits)
             self._stores.tasks.touch(uid)
 
     def _add(self, pod: Pod, record: PodRecord) -> None:
-        record.message = _reported_reason(pod)
+        record.message = _read_reported_reason(pod)
         record.announced_at = self._clock()
         record.nominated = pod.status.nominated_node_name
         if record.nominated and record.schedulable:
@@ -252,14 +252,14 @@ class Pods:
             self._stores.jobs.leave(former)
         node = pod.spec.node_name
         if node and ours:
-            self._stores.placements.shown(record, node)
+            self._stores.placements.note_shown(record, node)
         elif node:
             self._stores.tasks.move(record, Event.SHOWN, node)
         else:
             # A pod never loses its node: an event that shows none is older than the binding.
             self._stores.tasks.mark(task.uid)
             if not record.said_here:
-                record.message = _reported_reason(pod)
+                record.message = _read_reported_reason(pod)
 
     def _join(self, pod: Pod, record: PodRecord) -> None:
         jobs, job_id = self._stores.jobs, record.task.job
@@ -279,7 +279,7 @@ class Pods:
 
     def _note_owner(self, uid: str, pod: Pod) -> None:
         """Keep a pod whose DaemonSet is not known yet."""
-        if claimed(pod) is not None and not self._stores.daemon_sets.owns(pod):
+        if find_daemon_set(pod) is not None and not self._stores.daemon_sets.owns(pod):
             self._unowned[uid] = pod
         else:
             self._unowned.pop(uid, None)
@@ -297,20 +297,20 @@ class Pods:
     def _no_longer_nominated(self, uid: str) -> None:
         self._stores.nominations.foreign(uid, None)
 
-    def _ended(self, uid: str) -> None:
+    def _note_ended(self, uid: str) -> None:
         record = self._stores.tasks.remove(uid)
         self._unranked.pop(uid, None)
         self._unowned.pop(uid, None)
         if self._stores.storage.in_use:
             self._stores.volumes.remove_pod(uid)
-        self._stores.spreading.gone(uid)
+        self._stores.spreading.forget_pod(uid)
         if record is not None:
             self._stores.jobs.leave(record.task.job)
             self._stores.nominations.end(uid)
-            self._stores.pending_bindings.ended(uid)
+            self._stores.pending_bindings.forget_ended(uid)
 
 
-def _reported_reason(pod: Pod) -> str:
+def _read_reported_reason(pod: Pod) -> str:
     """Return why the pod is unschedulable as its own condition says, so that a restart repeats nothing."""
     condition = pod.condition("PodScheduled")
     if condition is None or condition.status != "False" or condition.reason != "Unschedulable":

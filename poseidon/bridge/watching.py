@@ -92,9 +92,9 @@ class Watching:
         yield "pods", self._pods.run(self._before_pods)
         # What a source says of a pod is understood once the pod is known.
         known = self._nodes, self._pods
-        yield "utilisation", _after(known, self._utilisation)
+        yield "utilisation", _run_after(known, self._utilisation)
         if self._network is not None:  # what is written of an application counts its pods
-            yield "applications", _after(known, self._network)
+            yield "applications", _run_after(known, self._network)
         for each in self._custom:  # an object may say which pods it counts
             yield "custom resource", each.run([self._pods])
 
@@ -104,7 +104,7 @@ class Watching:
         return Reflector(self._environment, resource, take, self._changed)
 
 
-async def _after(known: Iterable[Reflector[Any]], part: Utilisation | NetworkController) -> None:
+async def _run_after(known: Iterable[Reflector[Any]], part: Utilisation | NetworkController) -> None:
     """Run a part once what it depends on is known."""
     for each in known:
         await each.wait_synced()

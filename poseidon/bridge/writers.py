@@ -166,7 +166,7 @@ class Writers:
         self.binder.submit(BindRequest(pod.uid, pod.namespace, pod.name, node))
 
     def _announce_scheduled(self, action: AnnounceScheduled) -> None:
-        self._events.scheduled(*action)
+        self._events.write_scheduled(*action)
         self._nominations.withdraw(action.pod.uid)
 
     def _announce_unschedulable(self, action: AnnounceUnschedulable) -> None:
@@ -185,7 +185,7 @@ class Writers:
     def _on_bound(self, outcome: BindOutcome) -> None:
         if outcome.result is BindResult.BOUND:
             self._newly_bound += 1
-            created = self._state.created(outcome.request.uid)
+            created = self._state.get_creation_time(outcome.request.uid)
             if created:
                 self._metrics.scheduling.observe(max(self._wall() - created, 0.0))
         with self._quarantine.attempt("bindings", outcome.request.uid, name=outcome.request.name):

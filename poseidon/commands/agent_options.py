@@ -39,10 +39,10 @@ async def work_off(
         if for_ever is None:
             await once()
         else:
-            await until_stopped(for_ever())
+            await run_until_stopped(for_ever())
 
 
-async def until_stopped(work: Awaitable[object]) -> None:
+async def run_until_stopped(work: Awaitable[object]) -> None:
     """Await ``work``, but no longer than until SIGTERM or SIGINT. Raises what it raises."""
     working = asyncio.ensure_future(work)
     stopping = asyncio.create_task(stop_event().wait())

@@ -31,7 +31,7 @@ class Solvers(NamedTuple):
     cluster: str
 
 
-def joined(address: tuple[str, int]) -> str:
+def join_address(address: tuple[str, int]) -> str:
     """Return an address as gRPC takes it, and as people write it."""
     host, port = address
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
@@ -41,7 +41,7 @@ def _remember(context: click.Context, parameter: click.Parameter, value: Any) ->
     context.meta.setdefault(_META, {})[parameter.name] = value
 
 
-def _given(name: str) -> Any:
+def _get_given(name: str) -> Any:
     return click.get_current_context().meta[_META][name]
 
 
@@ -63,7 +63,7 @@ solver_options = together(
         help="Name of this cluster in the solver.",
     ),
 )
-"""Which solver is meant, and by what name it knows the cluster: ``chosen_solvers`` tells."""
+"""Which solver is meant, and by what name it knows the cluster: ``get_chosen_solvers`` tells."""
 
 connection_options = together(
     click.option(
@@ -84,19 +84,19 @@ connection_options = together(
 """Which API server is meant: ``connect`` connects to it."""
 
 
-def chosen_solvers() -> Solvers:
+def get_chosen_solvers() -> Solvers:
     """Return which solvers the command was told of."""
-    return Solvers(tuple(map(joined, _given("firmament"))), _given("cluster_name"))
+    return Solvers(tuple(map(join_address, _get_given("firmament"))), _get_given("cluster_name"))
 
 
 def names_cluster() -> bool:
     """Whether the command was told of an API server, and not left to find one."""
-    return any(chosen_context())
+    return any(get_chosen_context())
 
 
-def chosen_context() -> tuple[Path | None, str | None]:
+def get_chosen_context() -> tuple[Path | None, str | None]:
     """Return the kubeconfig and the context of it that the command was told of."""
-    return _given("kubeconfig"), _given("context")
+    return _get_given("kubeconfig"), _get_given("context")
 
 
 def connection_settings() -> ConnectionSettings:
@@ -105,7 +105,7 @@ def connection_settings() -> ConnectionSettings:
     from poseidon.kube.client.settings import load_settings
 
     try:
-        return load_settings(*chosen_context())
+        return load_settings(*get_chosen_context())
     except SettingsError as error:
         raise fault(str(error)) from None
 
@@ -142,5 +142,5 @@ def serve_metrics(address: tuple[str, int] | None, answer: WSGIApplication) -> N
     try:
         serve(*address, answer)
     except OSError as error:
-        message = f"--metrics {joined(address)}: cannot listen: {error.strerror or error}"
+        message = f"--metrics {join_address(address)}: cannot listen: {error.strerror or error}"
         raise fault(message) from None

@@ -77,7 +77,7 @@ def demo(
         resolved = config.resolve() if config else None
         status = _run_in_folder(_Run(workload, resolved, timeout, output, keep or page, page))
     except _InterruptedEarlyError as early:
-        status = early.told()
+        status = early.report()
     sys.exit(status)
 
 
@@ -92,7 +92,7 @@ class _InterruptedEarlyError(BaseException):
         super().__init__(number)
         self.number = number
 
-    def told(self) -> int:
+    def report(self) -> int:
         """Say that it came, and return the exit status."""
         click.echo(_INTERRUPTED, err=True)
         return 128 + self.number
@@ -107,9 +107,9 @@ def _run_in_folder(run: _Run) -> int:
     folder = Path(tempfile.mkdtemp(prefix="poseidon-demo-"))
     status = 1
     try:
-        status = asyncio.run(run.supervised(folder))
+        status = asyncio.run(run.run(folder))
     except _InterruptedEarlyError as early:
-        status = early.told()
+        status = early.report()
     finally:
         for number in _SIGNALS:
             signal.signal(number, signal.SIG_IGN)  # what is left is done in no time
@@ -146,7 +146,7 @@ class _Run:
     received: int = 0
     kept: bool = False
 
-    async def supervised(self, folder: Path) -> int:
+    async def run(self, folder: Path) -> int:
         """Run until done or told to end; return the exit status."""
         work = asyncio.create_task(self._work(folder))
         loop = asyncio.get_running_loop()

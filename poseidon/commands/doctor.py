@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from poseidon.commands.connection import chosen_solvers, connect, connection_options, solver_options
+from poseidon.commands.connection import connect, connection_options, get_chosen_solvers, solver_options
 from poseidon.commands.endings import print_json
 from poseidon.commands.options import config_option, output_option
 from poseidon.commands.run import bridge_options, observer_of
@@ -41,11 +41,11 @@ def doctor(*, config: Path | None, leader_elect: bool | None, output: str) -> No
     else:
         findings = [Finding("configuration", Verdict.OK, str(config or "defaults"))]
 
-        async def examine() -> list[Finding]:
+        async def run_checks() -> list[Finding]:
             async with transport:
-                return await examined(transport, options)
+                return await examine(transport, options)
 
-        findings += asyncio.run(examine())
+        findings += asyncio.run(run_checks())
     sound = all(each.verdict is not Verdict.WRONG for each in findings)
     if output == "json":
         print_json({"ok": sound, "checks": [each.as_json() for each in findings]})
@@ -56,10 +56,10 @@ def doctor(*, config: Path | None, leader_elect: bool | None, output: str) -> No
     raise SystemExit(0 if sound else 1)
 
 
-async def examined(transport: Transport, options: BridgeOptions) -> list[Finding]:
+async def examine(transport: Transport, options: BridgeOptions) -> list[Finding]:
     """Return what is found about the API server of ``transport`` and the solvers of ``options``."""
     from poseidon.doctor.checks import examine
     from poseidon.leadership.elector import own_namespace
 
-    observer = observer_of(chosen_solvers().cluster, "doctor")
+    observer = observer_of(get_chosen_solvers().cluster, "doctor")
     return [each async for each in examine(transport, options, observer, own_namespace())]

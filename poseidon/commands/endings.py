@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from poseidon.kube.parsing.defects import shortened
+from poseidon.kube.parsing.defects import shorten
 from protos.conventions.logs import one_line
 from protos.conventions.secrets import redact_credentials
 
@@ -33,7 +33,7 @@ def bad_input(lines: Iterable[str]) -> SystemExit:
 def warn(lines: Iterable[str]) -> None:
     """Print lines to standard error, so long at most that they can be read: names may have any length."""
     for line in lines:
-        click.echo(f"warning: {shortened(one_line(redact_credentials(line)), _LONGEST_WARNING)}", err=True)
+        click.echo(f"warning: {shorten(one_line(redact_credentials(line)), _LONGEST_WARNING)}", err=True)
 
 
 def print_json(value: Any) -> None:

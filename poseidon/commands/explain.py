@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from poseidon.commands.connection import (
-    chosen_solvers,
     connect,
     connection_options,
+    get_chosen_solvers,
     live_faults,
     solver_options,
 )
@@ -105,13 +105,13 @@ def _of_cluster(name: str, seconds: float) -> PodExplanation:
 
     transport = connect()
 
-    async def asked() -> PodExplanation:
+    async def ask() -> PodExplanation:
         async with transport:
-            return await explain_live(transport, *chosen_solvers(), name, seconds, read_chosen_tls())
+            return await explain_live(transport, *get_chosen_solvers(), name, seconds, read_chosen_tls())
 
     try:
         with live_faults(transport):
-            return asyncio.run(asked())
+            return asyncio.run(ask())
     except UnknownPodError as error:
         raise bad_input([f"--pod: {error}"]) from None
     except MalformedObjectError as error:

@@ -9,7 +9,7 @@ from functools import partial
 
 import click
 
-from poseidon.commands.agent_options import repeat, repetition_options, until_stopped, work_off
+from poseidon.commands.agent_options import repeat, repetition_options, run_until_stopped, work_off
 from poseidon.commands.connection import connect, connection_options
 from poseidon.commands.endings import fault
 from poseidon.commands.options import HostPort
@@ -84,4 +84,4 @@ async def _serve(host: str, port: int) -> None:
 
     async with RoundTripServer(host, port, clock=time.perf_counter) as server:
         _log.info("serving address=%s:%d", host, server.port)
-        await until_stopped(asyncio.Event().wait())
+        await run_until_stopped(asyncio.Event().wait())

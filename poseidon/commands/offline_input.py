@@ -99,13 +99,13 @@ class Source:
 
         configuration, transport = read_configuration(self.config), connect()
 
-        async def asked() -> Manifests:
+        async def read() -> Manifests:
             async with transport:
                 return await read_cluster(transport)
 
         gc.set_threshold(50_000, 20, 50)
         with live_faults(transport):
-            manifests = asyncio.run(asked())
+            manifests = asyncio.run(read())
         warn(manifests.warnings)
         return OfflineInput(manifests, configuration, time.time() if self.now is None else self.now)
 
@@ -167,15 +167,15 @@ _OPTIONS = (
 
 def offline_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options by which a command is told of files; it is given a ``source``, and ``output``."""
-    return _with_options(command, output_option)
+    return _add_options(command, output_option)
 
 
 def wide_offline_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add the same for a command whose ``output`` may be wide, too."""
-    return _with_options(command, wide_output_option)
+    return _add_options(command, wide_output_option)
 
 
-def _with_options(command: Callable[..., None], output: Callable[[Any], Any]) -> Callable[..., None]:
+def _add_options(command: Callable[..., None], output: Callable[[Any], Any]) -> Callable[..., None]:
     @wraps(command)
     def run(
         *,

@@ -88,7 +88,7 @@ scheduler_names_option = click.option(
 )
 
 
-def with_names(configuration: BridgeConfiguration, names: tuple[str, ...]) -> BridgeConfiguration:
+def override_names(configuration: BridgeConfiguration, names: tuple[str, ...]) -> BridgeConfiguration:
     """Return the configuration with the names of ``scheduler_names_option``, if any are given."""
     return configuration.model_copy(update={"scheduler_names": names}) if names else configuration
 

@@ -21,9 +21,9 @@ from poseidon.commands.options import (
     local_data_option,
     move_cost_option,
     output_option,
+    override_names,
     scheduler_names_option,
     seconds_option,
-    with_names,
 )
 from protos.conventions.command_line import format_count, format_count_with_verb
 
@@ -116,7 +116,7 @@ def reschedule(
     serve_metrics(metrics, application(lambda: counts.registry, {}))
     while True:
         manifests, configuration, now = Source(config=config).read_live()
-        planned = plan_moves(manifests, with_names(configuration, scheduler_names), now, options, at_once)
+        planned = plan_moves(manifests, override_names(configuration, scheduler_names), now, options, at_once)
         warn((*planned.warnings, *planned.notes))
         if output == "table":
             _tell(planned)

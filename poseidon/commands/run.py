@@ -21,14 +21,14 @@ import click
 import poseidon
 from poseidon.commands.connection import (
     Solvers,
-    chosen_solvers,
     connection_options,
     connection_settings,
+    get_chosen_solvers,
     serve_metrics,
     solver_options,
 )
 from poseidon.commands.endings import fault, stop_event
-from poseidon.commands.options import HostPort, config_option, scheduler_names_option, with_names
+from poseidon.commands.options import HostPort, config_option, override_names, scheduler_names_option
 from protos.conventions import event_loop
 from protos.conventions.logs import configure, logging_options
 from protos.conventions.tls import TlsFiles, read_chosen_tls, tls_options
@@ -96,7 +96,7 @@ def run(
 
     configure(log_level, log_format)
     try:
-        configuration = _with_election(with_names(load(config), scheduler_names), leader_elect)
+        configuration = _override_election(override_names(load(config), scheduler_names), leader_elect)
         if print_config:
             click.echo(configuration.effective_yaml(), nl=False)
             return
@@ -104,7 +104,7 @@ def run(
         prometheus = configuration.utilisation.prometheus
         if prometheus is not None:
             connection(prometheus)  # files that cannot be used are told before anything runs
-        options = _options(configuration, chosen_solvers(), dry_run=dry_run, tls=read_chosen_tls())
+        options = _options(configuration, get_chosen_solvers(), dry_run=dry_run, tls=read_chosen_tls())
         tracer = tracer_of(traces, "poseidon", poseidon.__version__)
     except (ValueError, SettingsError) as error:
         raise fault(str(error)) from None
@@ -115,11 +115,11 @@ def bridge_options(config: Path | None, leader_elect: bool | None) -> BridgeOpti
     """Return what a bridge would do by a file and the options of the command. Raises ``ValueError``."""
     from poseidon.configuration.document import load
 
-    configuration = _with_election(load(config), leader_elect)
-    return _options(configuration, chosen_solvers(), dry_run=False, tls=read_chosen_tls())
+    configuration = _override_election(load(config), leader_elect)
+    return _options(configuration, get_chosen_solvers(), dry_run=False, tls=read_chosen_tls())
 
 
-def _with_election(configuration: BridgeConfiguration, leader_elect: bool | None) -> BridgeConfiguration:
+def _override_election(configuration: BridgeConfiguration, leader_elect: bool | None) -> BridgeConfiguration:
     """Return the configuration with what the command line says of leader election, if it says something."""
     if leader_elect is None:
         return configuration
@@ -192,7 +192,7 @@ async def _bridge(arguments: _Arguments) -> None:
             traces=BindingTraces(arguments.tracer) if arguments.tracer else None,
             leadership=elector,
         )
-        supervisor = Supervisor(process, options, observer_of(chosen_solvers().cluster, "needs"))
+        supervisor = Supervisor(process, options, observer_of(get_chosen_solvers().cluster, "needs"))
         serve_metrics(
             arguments.metrics,
             application(
@@ -200,7 +200,7 @@ async def _bridge(arguments: _Arguments) -> None:
                 {"/livez": heartbeat.fault, "/readyz": supervisor.unready},
                 {
                     "/configz": lambda _: options.configuration.effective_yaml(),
-                    "/debug/pod/": lambda uid: "\n".join(stories.of(uid)),
+                    "/debug/pod/": lambda uid: "\n".join(stories.list_lines(uid)),
                     "/debug/round/": rounds.page,
                 },
             ),

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from poseidon.commands.connection import (
-    chosen_solvers,
     connect,
     connection_options,
+    get_chosen_solvers,
     live_faults,
     solver_options,
 )
@@ -60,13 +60,15 @@ def shadow(*, scheduler_name: tuple[str, ...], period: float | None, rate: float
 
     transport = connect()
 
-    async def watched() -> Report:
-        found = Shadow(*chosen_solvers(), frozenset(scheduler_name), rate, read_chosen_tls(), _told)
+    async def watch() -> Report:
+        found = Shadow(
+            *get_chosen_solvers(), frozenset(scheduler_name), rate, read_chosen_tls(), _print_report
+        )
         await _watch(transport, found, period)
         return found.report
 
     with live_faults(transport):
-        report = asyncio.run(watched())
+        report = asyncio.run(watch())
     if output == "json":
         print_json(report.as_json())
     else:
@@ -82,7 +84,7 @@ async def _watch(transport: Transport, shadow: Shadow, period: float | None) -> 
     stop = stop_event()
     async with transport:
         await transport.get("/version")  # a server that does not answer is told at once
-        reflector = Reflector(Environment(transport), PODS, shadow.take)
+        reflector = Reflector(Environment(transport), PODS, shadow.take_changes)
         following = asyncio.create_task(reflector.run())
         asking = asyncio.create_task(shadow.run())
         stopping = asyncio.create_task(stop.wait())
@@ -101,7 +103,7 @@ async def _watch(transport: Transport, shadow: Shadow, period: float | None) -> 
             await asyncio.gather(*parts, return_exceptions=True)
 
 
-def _told(found: Observation) -> None:
+def _print_report(found: Observation) -> None:
     what = f"on {found.node}"
     if found.reasons:
         click.echo(f"{found.pod} {what}: would not have been placed there: {found.reasons[0]}", err=True)

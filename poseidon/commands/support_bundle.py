@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from poseidon.commands.connection import chosen_solvers, connect, connection_options, solver_options
-from poseidon.commands.doctor import examined
+from poseidon.commands.connection import connect, connection_options, get_chosen_solvers, solver_options
+from poseidon.commands.doctor import examine
 from poseidon.commands.endings import fault, warn
 from poseidon.commands.options import config_option
 from poseidon.commands.run import bridge_options
@@ -88,9 +88,9 @@ async def _gather(
     async with transport:
         parts = [await version_part(transport)]
         parts += [each async for each in cluster_parts(transport, annotations)]
-        parts.append(await solver_part(*chosen_solvers(), _SOLVER_SECONDS, options.session.tls))
+        parts.append(await solver_part(*get_chosen_solvers(), _SOLVER_SECONDS, options.session.tls))
         for program, url in urls.items():
             if url:
                 parts += [each async for each in page_parts(program, url)]
-        parts.append(doctor_part(await examined(transport, options)))
+        parts.append(doctor_part(await examine(transport, options)))
     return parts

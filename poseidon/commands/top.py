@@ -60,10 +60,10 @@ def top(*, bridge: str, solver: str, interval: float, once: bool, output: str) -
             if once:
                 return
     else:
-        _shown(looks, once=once)
+        _show(looks, once=once)
 
 
-def _shown(looks: Iterator[Figures], *, once: bool) -> None:
+def _show(looks: Iterator[Figures], *, once: bool) -> None:
     from rich.console import Console
     from rich.live import Live
 
@@ -93,10 +93,10 @@ def _looks(bridge: str, solver: str, interval: float) -> Iterator[Figures]:
 
 
 def _read(bridge: str, solver: str) -> Values:
-    from poseidon.live.figures import parsed
+    from poseidon.live.figures import parse_metrics
 
     try:
-        found = dict(parsed(_page(bridge)))
+        found = dict(parse_metrics(_page(bridge)))
     except ValueError as error:
         raise fault(f"{bridge}: {error}; name the page that the bridge serves with --metrics", 1) from None
     except (OSError, HTTPException) as error:
@@ -104,7 +104,9 @@ def _read(bridge: str, solver: str) -> Values:
         raise fault(f"no bridge answers at {bridge}: {why}; start it with --metrics", 1) from None
     with suppress(OSError, HTTPException, ValueError):  # without an answer its figures stay empty
         found.update(
-            (key, value) for key, value in parsed(_page(solver)).items() if key[0].startswith("firmament_")
+            (key, value)
+            for key, value in parse_metrics(_page(solver)).items()
+            if key[0].startswith("firmament_")
         )
     return found
 

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from poseidon.commands.connection import (
-    chosen_context,
-    chosen_solvers,
     connect,
     connection_options,
-    joined,
+    get_chosen_context,
+    get_chosen_solvers,
+    join_address,
     solver_options,
 )
 from poseidon.commands.endings import bad_input, fault
@@ -165,7 +165,7 @@ def ui(
     from poseidon.ui.program_pages import configz
 
     options = _live_options(bridge, solver, config)
-    kubeconfig, context = chosen_context()
+    kubeconfig, context = get_chosen_context()
     given = ClusterInput(
         (), str(kubeconfig or ""), context or "", str(config or ""), (configz(solver), configz(bridge))
     )
@@ -230,8 +230,8 @@ def _live_options(bridge: str, solver: str, config: Path | None) -> LiveOptions:
                 f"{name}: {redact_address(url)!r} is no address; write for example http://127.0.0.1:9092/metrics"
             )
     return LiveOptions(
-        targets=chosen_solvers().targets,
-        cluster=chosen_solvers().cluster,
+        targets=get_chosen_solvers().targets,
+        cluster=get_chosen_solvers().cluster,
         bridge_url=bridge,
         solver_url=solver,
         configuration=None if config is None else _bridge_configuration(config),
@@ -303,10 +303,10 @@ async def _serve(
         try:
             listening = await serve(server, *serving.listen)
         except OSError as error:
-            where = joined(serving.listen)
+            where = join_address(serving.listen)
             raise fault(f"--listen {where}: cannot listen: {error.strerror or error}") from None
         stack.push_async_callback(listening.close)
-        click.echo(f"listening on http://{joined(listening.address)}/")
+        click.echo(f"listening on http://{join_address(listening.address)}/")
         parts = [asyncio.create_task(each) for each in (source.run(), server.publish(), stop.wait())]
         try:
             done, _ = await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)

@@ -43,7 +43,7 @@ _NAMES = WithJsonSchema(
 )
 
 
-def _listed(value: object) -> object:
+def _accept_shorthand(value: object) -> object:
     """Accept the shorthand ``schedulerNames: "*"`` for a list of one."""
     return [value] if isinstance(value, str) else value
 
@@ -68,7 +68,7 @@ class BridgeConfiguration(Document):
     """What the bridge heeds. ``scheduler_names`` may hold ``*``, which stands for every name."""
 
     scheduler_names: Annotated[
-        tuple[SchedulerName, ...], BeforeValidator(_listed), Field(min_length=1), _NAMES
+        tuple[SchedulerName, ...], BeforeValidator(_accept_shorthand), Field(min_length=1), _NAMES
     ] = ("poseidon",)
     cost_models: tuple[ModelSection, ...] = ()
     utilisation: UtilisationOptions = Field(default_factory=UtilisationOptions)

@@ -43,7 +43,7 @@ class BarDisplay:
         """Replace the line by that of the next stage."""
         self._progress.reset(self._task, total=None, description=text, figures="", visible=True)
 
-    def bound(self, count: int, total: int) -> None:
+    def show_bound(self, count: int, total: int) -> None:
         """Move the bar."""
         self._progress.update(
             self._task, completed=count, total=total, figures=f"{count:,} of {total:,} bound"
@@ -69,7 +69,7 @@ class LineDisplay:
         """Print the stage."""
         self._print(f"{text} ...")
 
-    def bound(self, count: int, total: int) -> None:
+    def show_bound(self, count: int, total: int) -> None:
         """Print the count, unless a line has just been printed."""
         if self._clock() - self._last >= _LINE_SECONDS:
             self._print(f"{count:,} of {total:,} pods bound")

@@ -55,7 +55,7 @@ class Summary:
             "rounds": self.rounds,
             "seconds": round(self.seconds, 4),
             "podsPerSecond": round(self.pods_per_second, 1),
-            "latencySeconds": {"p50": _rounded(self.p50), "p99": _rounded(self.p99)},
+            "latencySeconds": {"p50": _round(self.p50), "p99": _round(self.p99)},
             "nodesUsed": self.occupancy.nodes_used,
             "overcommittedNodes": self.occupancy.overcommitted_nodes,
         } | ({} if self.machine is None else {"machine": self.machine.as_json()})
@@ -115,5 +115,5 @@ def _milliseconds(seconds: float | None) -> str:
     return "-" if seconds is None else f"{1000 * seconds:,.0f} ms"
 
 
-def _rounded(seconds: float | None) -> float | None:
+def _round(seconds: float | None) -> float | None:
     return None if seconds is None else round(seconds, 4)

@@ -15,7 +15,7 @@ from poseidon.demo.progress import Display
 from poseidon.demo.report import Summary, summarise
 from poseidon.demo.seeding import create_cluster, create_in_bulk, create_pods
 from poseidon.demo.show import Show
-from poseidon.demo.show_objects import POD_GROUPS, with_gpus
+from poseidon.demo.show_objects import POD_GROUPS, add_gpus
 from poseidon.demo.solver_client import SolverClient
 from poseidon.demo.tracker import PodName, PodTracker
 from poseidon.demo.verification import read_occupancy
@@ -80,7 +80,7 @@ async def demonstrate(
 
     ``clock`` is monotonic. Raises ``ChildDiedError``, ``DemoTimeoutError`` or ``KubeError``.
     """
-    workload = with_gpus(workload) if options.page else workload
+    workload = add_gpus(workload) if options.page else workload
     solver, bridge = (f"127.0.0.1:{port}" for port in _free_ports(2)) if options.page else ("", "")
     stack_options = StackOptions(
         options.folder,
@@ -185,7 +185,7 @@ class _Demo:
                 create_pods(self._transport, load.pods, self._uids, self._about_to_create)
             )
             try:
-                await self._settled(creating)
+                await self._wait_until_settled(creating)
             finally:
                 creating.cancel()
                 await asyncio.gather(creating, return_exceptions=True)
@@ -201,18 +201,18 @@ class _Demo:
             "raise --timeout or lower --pods"
         )
 
-    async def _settled(self, creating: asyncio.Task[None]) -> None:
+    async def _wait_until_settled(self, creating: asyncio.Task[None]) -> None:
         """Wait until all pods are bound, or told that they fit nowhere while the solver has nothing in flight."""
         tracker, total = self.tracker, len(self._workload.pods)
         while True:
-            self._display.bound(tracker.bound, total)
+            self._display.show_bound(tracker.bound, total)
             if creating.done():
                 creating.result()
                 if tracker.bound == total:
                     return
                 if tracker.bound + tracker.waiting == total and not (await self._solver.counts()).assumed:
                     return
-            await tracker.changed(_POLL_SECONDS)
+            await tracker.wait_for_change(_POLL_SECONDS)
 
     def _about_to_create(self, pods: Sequence[Object]) -> None:
         self.tracker.about_to_create(
@@ -223,7 +223,7 @@ class _Demo:
 @asynccontextmanager
 async def following(environment: Environment, tracker: PodTracker) -> AsyncIterator[None]:
     """Let ``tracker`` see all pods and their changes; it is up to date on entry."""
-    reflector = Reflector(environment, PODS, tracker.take)
+    reflector = Reflector(environment, PODS, tracker.take_changes)
     running = asyncio.create_task(reflector.run())
     try:
         await reflector.wait_synced()

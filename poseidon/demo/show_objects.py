@@ -33,7 +33,7 @@ POD_GROUPS: Object = {
 }
 
 
-def with_gpus(workload: Workload) -> Workload:
+def add_gpus(workload: Workload) -> Workload:
     """Return the workload on a cluster in which some nodes have GPUs: those of the show's shortage."""
     nodes = tuple(
         copy.deepcopy(each) if place % _EVERY == 0 else each for place, each in enumerate(workload.nodes)

@@ -51,7 +51,7 @@ class PodTracker:
         now = self._clock()
         self._lives.update((name, _Life(now)) for name in names)
 
-    def take(self, changes: Sequence[Change[Pod]]) -> None:
+    def take_changes(self, changes: Sequence[Change[Pod]]) -> None:
         """Take pods as they are now."""
         now = self._clock()
         for change in changes:
@@ -96,7 +96,7 @@ class PodTracker:
         life = self._lives.get(name)
         return life is not None and bool(life.node)
 
-    def bound_since(self, announced: int) -> bool:
+    def has_bound_since(self, announced: int) -> bool:
         """Whether a pod is bound that is not among the first so many which were announced."""
         return any(life.node for life in islice(self._lives.values(), announced, None))
 
@@ -123,7 +123,7 @@ class PodTracker:
         first = min(life.created for life in self._lives.values())
         return max(life.bound for life in bound) - first
 
-    async def changed(self, at_most: float) -> None:
+    async def wait_for_change(self, at_most: float) -> None:
         """Wait until something has changed since the last call, at most so many seconds."""
         try:
             async with asyncio.timeout(at_most):

@@ -98,10 +98,10 @@ def load_workload(paths: Sequence[str], *, nodes: int, pods: int, scheduler_name
     if not once:
         raise ManifestError(["the manifests hold no pods to schedule; add a Deployment, Job or Pod"])
     factor = max(1, -(-(pods - fixed) // once))
-    scaled = [copy for each in rest for copy in _scaled(each, factor)]
+    scaled = [copy for each in rest for copy in _scale(each, factor)]
     inventory = take_inventory([*cluster, *scaled], [], warnings)
     owners = {_key(each): each.value for each in scaled if each.kind in _WORKLOADS}
-    bodies = [_expanded(pod, owners, scheduler_name) for pod in expand(inventory).pods]
+    bodies = [_expand(pod, owners, scheduler_name) for pod in expand(inventory).pods]
     bodies += [_lone(each.value, scheduler_name) for each in scaled if each.kind == "Pod"]
     return Workload(
         namespaces=tuple(dict.fromkeys(body["metadata"]["namespace"] for body in bodies)),
@@ -138,7 +138,7 @@ def _count(workloads: list[Document], cluster: list[Document]) -> int:
     return len(expand(take_inventory([*cluster, *workloads], [], [])).pods) + lone
 
 
-def _scaled(document: Document, factor: int) -> list[Document]:
+def _scale(document: Document, factor: int) -> list[Document]:
     """Return the document with ``factor`` times its replicas; a pod without a controller, so many times."""
     value = copy.deepcopy(document.value)
     if document.kind in _REPLICATED:
@@ -149,11 +149,11 @@ def _scaled(document: Document, factor: int) -> list[Document]:
         if spec.get("completions") is not None:
             spec["completions"] *= factor
     elif document.kind == "Pod":
-        return [_renamed(document, f"{value['metadata']['name']}-{index}") for index in range(factor)]
+        return [_rename(document, f"{value['metadata']['name']}-{index}") for index in range(factor)]
     return [replace(document, value=value)]
 
 
-def _renamed(document: Document, name: str) -> Document:
+def _rename(document: Document, name: str) -> Document:
     value = copy.deepcopy(document.value)
     value["metadata"]["name"] = name
     return replace(document, value=value)
@@ -175,7 +175,7 @@ def _node(shape: Object, number: int) -> Object:
     }
 
 
-def _expanded(pod: Pod, owners: dict[OwnerKey, Object], scheduler_name: str) -> Object:
+def _expand(pod: Pod, owners: dict[OwnerKey, Object], scheduler_name: str) -> Object:
     """Return the whole body of a pod, of which ``pod`` holds what matters to a scheduler."""
     metadata = pod.metadata
     [owner] = metadata.owner_references

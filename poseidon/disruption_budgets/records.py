@@ -20,7 +20,7 @@ BUDGET_RECORD = "PodDisruptionBudget"
 """Kind of the records: ``{"namespace", "selector": [{"key", "operator", "values"}, ...] or null, "allowed"}``."""
 
 
-def described(found: DisruptionBudget) -> tuple[bytes, pb.TaskSelector, tuple[Defect, ...]]:
+def describe(found: DisruptionBudget) -> tuple[bytes, pb.TaskSelector, tuple[Defect, ...]]:
     """Return the payload of a budget's record, which pods it looks at, and what is wrong with its selector.
 
     A budget whose latest change the controller has not counted yet allows nothing, as for the eviction subresource;
@@ -49,7 +49,7 @@ def budget_resource(classes: ClassTable) -> CustomResource[DisruptionBudget]:
     """Return how the objects are followed. What their selectors look at comes into ``classes``."""
 
     def read(found: DisruptionBudget) -> Reading:
-        payload, looks, defects = described(found)
+        payload, looks, defects = describe(found)
         classes.watch(looks)
         name = f"{found.metadata.namespace or 'default'}/{found.metadata.name}"
         return Reading(name, payload, defects)

@@ -13,14 +13,14 @@ from poseidon.bridge.options import BridgeOptions
 from poseidon.bridge.solver_stream.stream import (
     HelloRefusedError,
     StreamLostError,
-    greeted,
+    ask_welcome,
     hello_of,
     needs_of,
 )
 from poseidon.doctor.certificates import certificate_findings
-from poseidon.doctor.cluster_checks import cluster_findings, served
+from poseidon.doctor.cluster_checks import check_served, cluster_findings
 from poseidon.doctor.findings import Finding, Verdict
-from poseidon.doctor.rights import Right, Wanted, wanted
+from poseidon.doctor.rights import Right, Wanted, iter_wanted
 from poseidon.kube.client.errors import KubeError
 from poseidon.kube.client.transport import Transport
 from poseidon.pods.visibility import not_understood
@@ -68,12 +68,12 @@ async def examine(
     reachable = await _api_server(transport)
     yield reachable
     if reachable.verdict is not Verdict.WRONG:
-        for each in wanted(options.configuration, namespace):
+        for each in iter_wanted(options.configuration, namespace):
             yield await _rights(transport, each)
         for model in sorted({model.name for model in options.configuration.cost_models} & DEFINITIONS.keys()):
             absent = f"{model} has nothing to go by until its definitions are installed"
             for group in DEFINITIONS[model]:
-                yield await served(transport, f"definition {group}", group, absent, Verdict.WRONG)
+                yield await check_served(transport, f"definition {group}", group, absent, Verdict.WRONG)
         async for finding in cluster_findings(transport, options.configuration, namespace, wall):
             yield finding
     if options.session.tls is not None:
@@ -100,12 +100,12 @@ async def _rights(transport: Transport, wanted: Wanted) -> Finding:
     check = f"rights {wanted.what}"
     asking = asyncio.Semaphore(_AT_A_TIME)
 
-    async def denied(right: Right) -> str:
+    async def explain_denied(right: Right) -> str:
         async with asking:
-            return "" if await _allowed(transport, right) else str(right)
+            return "" if await _is_allowed(transport, right) else str(right)
 
     try:
-        found = await asyncio.gather(*map(denied, sorted(wanted.rights)))
+        found = await asyncio.gather(*map(explain_denied, sorted(wanted.rights)))
     except (KubeError, msgspec.DecodeError) as error:
         return Finding(check, Verdict.WARNING, f"cannot be asked for: {error}")
     missing = [each for each in found if each]
@@ -118,7 +118,7 @@ async def _rights(transport: Transport, wanted: Wanted) -> Finding:
     )
 
 
-async def _allowed(transport: Transport, right: Right) -> bool:
+async def _is_allowed(transport: Transport, right: Right) -> bool:
     resource, _, subresource = right.resource.partition("/")
     attributes = {
         "group": right.group,
@@ -143,7 +143,7 @@ async def _solver(target: str, options: BridgeOptions, observer: str) -> Finding
     hello = hello_of(observer, options.client)
     try:
         async with asyncio.timeout(_SOLVER_SECONDS):
-            found = needs_of(await greeted(target, hello, tls))
+            found = needs_of(await ask_welcome(target, hello, tls))
     except (HelloRefusedError, StreamLostError, TimeoutError) as error:
         text = f"{error or target} ({how} TLS); its log says more"
         return Finding("solver", Verdict.WRONG, text)

@@ -109,10 +109,12 @@ async def _leader(
 
 
 async def _source(transport: Transport, group: str, cure: str) -> Finding:
-    return await served(transport, f"measured use {group}", group, cure, Verdict.WARNING)
+    return await check_served(transport, f"measured use {group}", group, cure, Verdict.WARNING)
 
 
-async def served(transport: Transport, check: str, group: str, absent: str, verdict: Verdict) -> Finding:
+async def check_served(
+    transport: Transport, check: str, group: str, absent: str, verdict: Verdict
+) -> Finding:
     """Return whether an API group is served; ``absent``: what follows, or what to do, where it is not."""
     try:
         if await transport.find(f"/apis/{group}") is None:

@@ -65,7 +65,7 @@ class Wanted(NamedTuple):
     needed: bool = True
 
 
-def wanted(configuration: BridgeConfiguration, namespace: str) -> Iterator[Wanted]:
+def iter_wanted(configuration: BridgeConfiguration, namespace: str) -> Iterator[Wanted]:
     """Yield what a bridge in ``namespace`` makes use of, by its configuration."""
     models = {model.name for model in configuration.cost_models}
     yield Wanted("base", ".", BASE)

@@ -58,7 +58,7 @@ class ReflectorOptions:
 _NEVER_COMPARED = WatchOptions(reconcile_period=0)
 
 
-def _unasked_metrics() -> KubeMetrics:
+def _create_unused_metrics() -> KubeMetrics:
     return KubeMetrics(CollectorRegistry())
 
 
@@ -72,7 +72,7 @@ class Environment:
     """
 
     transport: Transport
-    metrics: KubeMetrics = field(default_factory=_unasked_metrics)
+    metrics: KubeMetrics = field(default_factory=_create_unused_metrics)
     random: Random = field(default_factory=Random)
     clock: Callable[[], float] = time.monotonic
     wall: Callable[[], float] = time.time

@@ -24,7 +24,7 @@ class Rewinds:
         self._noted.set()
         self._noted = asyncio.Event()
 
-    async def beyond(self, count: int) -> int:
+    async def wait_beyond(self, count: int) -> int:
         """Wait until it has been noted more often than ``count`` times; returns how often."""
         while self.count <= count:
             await self._noted.wait()

@@ -94,7 +94,7 @@ class Election:
         """Whether this process may change the cluster now."""
         return self.role is Role.LEADER and self._clock() < self._deadline
 
-    def told(self, lease: Lease | None) -> None:
+    def observe(self, lease: Lease | None) -> None:
         """Take what a watch says of the Lease, None if it is gone; that may be out of date.
 
         A leader who is told of somebody else makes sure by renewing at once.
@@ -135,9 +135,9 @@ class Election:
         self._try_at = now + self._options.retry_period
         if self.role is Role.STANDBY:
             self._try_at += self._random.random() * (JITTER - 1.0) * self._options.retry_period
-        return LeaseWrite(self._proposed(), now)
+        return LeaseWrite(self._propose(), now)
 
-    def written(self, write: LeaseWrite, lease: Lease) -> None:
+    def note_written(self, write: LeaseWrite, lease: Lease) -> None:
         """Take that a write was made; ``lease`` is what the API server has made of it.
 
         Others cannot have seen it before ``write`` was begun, so that is when the time of this leader starts.
@@ -155,7 +155,7 @@ class Election:
         self.read(lease)
         self._try_at = min(self._try_at, self._clock() + _RETRY_AT_ONCE)
 
-    def released(self) -> Lease | None:
+    def release(self) -> Lease | None:
         """Return the Lease for others to take over at once, None if it is not this process's; it never leads again."""
         led = self.may_write()
         self._end()
@@ -175,7 +175,7 @@ class Election:
         self.role = Role.ENDED
         self._deadline = float("-inf")
 
-    def _proposed(self) -> Lease:
+    def _propose(self) -> Lease:
         seen, now = self._seen.spec if self._seen is not None else LeaseSpec(), _micro_time(self._wall())
         leads = self.role is Role.LEADER
         fencing = self.fencing if leads else self._next_fencing()

@@ -100,13 +100,13 @@ class Elector:
         self._released = True
         try:
             async with asyncio.timeout(_PATIENCE), self._writing:  # a renewal under way would come in between
-                lease = self._election.released()
+                lease = self._election.release()
                 self._wake.set()
                 if lease is None:
                     return
                 await self._replace(lease)
         except (KubeError, TimeoutError, MalformedObjectError) as error:
-            self._election.released()
+            self._election.release()
             self._wake.set()
             _log.warning(
                 'lease not given back, others wait until it ends lease=%s error="%s"', self._path, error
@@ -143,7 +143,7 @@ class Elector:
         try:
             async with asyncio.timeout(max(patience, 0.0)):
                 try:
-                    election.written(write, await self._replace(write.lease))
+                    election.note_written(write, await self._replace(write.lease))
                 except ApiError as error:
                     if not (error.conflict or error.not_found):
                         raise
@@ -171,7 +171,7 @@ class Elector:
 
     def _follow(self, changes: Sequence[Change[Lease]]) -> None:
         for change in changes:
-            self._election.told(change.object)
+            self._election.observe(change.object)
 
     def _tell(self) -> None:
         election = self._election

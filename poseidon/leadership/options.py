@@ -36,7 +36,7 @@ class LeaderElectionOptions(Section):
     resource_namespace: Annotated[StrictStr, Field(max_length=63)] = ""
 
     @model_validator(mode="after")
-    def _ordered(self) -> Self:
+    def _check_order(self) -> Self:
         if self.lease_duration < 1.0:
             raise ValueError("leaseDuration must be at least 1s: a Lease states whole seconds")
         if self.renew_deadline >= self.lease_duration:

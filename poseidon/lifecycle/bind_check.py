@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from poseidon.nodes.machines import Machines
-from poseidon.pod_rules.node_affinity import tolerated
+from poseidon.pod_rules.node_affinity import is_tolerated
 from poseidon.pods.classes import ClassTable
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -100,9 +100,9 @@ class BindCheck:
         if offer is None or offer.machine is not machine:
             offer = self._offers[node] = _offer(machine)
         for taint, words in offer.hard_taints:
-            if not tolerated(taint, self._classes.message(task_class).tolerations):
+            if not is_tolerated(taint, self._classes.message(task_class).tolerations):
                 return f"node {node} {words} now"
-        used = self._requested.used(node)
+        used = self._requested.get_requested(node)
         lacking = self._lacking(task_class, node, offer, used)
         if lacking:
             own = shared()
@@ -110,7 +110,11 @@ class BindCheck:
                 (
                     lacks
                     for others in absent()
-                    if (lacks := self._lacking(task_class, node, offer, self._without(used, others), own))
+                    if (
+                        lacks := self._lacking(
+                            task_class, node, offer, self._subtract_pods(used, others), own
+                        )
+                    )
                 ),
                 "",
             )
@@ -134,7 +138,7 @@ class BindCheck:
                 )
         return ""
 
-    def _without(self, used: Mapping[str, int], classes: Iterable[int]) -> Mapping[str, int]:
+    def _subtract_pods(self, used: Mapping[str, int], classes: Iterable[int]) -> Mapping[str, int]:
         left = dict(used)
         for task_class in classes:
             for resource, amount in self.requests(task_class):
@@ -203,6 +207,6 @@ class Requested:
         if not used:
             del self._used[node]
 
-    def used(self, node: str) -> Mapping[str, int]:
+    def get_requested(self, node: str) -> Mapping[str, int]:
         """Return what is requested on a node, without resources of which nothing is."""
         return self._used.get(node, {})

@@ -18,7 +18,7 @@ from poseidon.lifecycle.pods import Tasks
 from poseidon.nodes.machines import Machines
 from poseidon.pods.classes import ClassTable
 from poseidon.pods.tasks import Task
-from poseidon.volumes.claims import ranked
+from poseidon.volumes.claims import compute_rank
 from poseidon.volumes.resolution import Resolution
 from poseidon.volumes.state import VolumeState
 
@@ -41,13 +41,13 @@ class Storage:
     quarantine: Quarantine
     in_use: bool = field(default=False, init=False)
 
-    def translated(self, claims: tuple[PodClaim, ...], task: Task, place: str) -> tuple[Task, Resolution]:
+    def translate(self, claims: tuple[PodClaim, ...], task: Task, place: str) -> tuple[Task, Resolution]:
         """Return the task of a pod with what its claims ask for, and what they mean besides."""
         self.in_use = True
         self.tasks.volumes = self.volumes
-        rank = ranked(task.priority, task.created, task.uid)
+        rank = compute_rank(task.priority, task.created, task.uid)
         resolution = self.volumes.put_pod(task.uid, task.name, claims, rank, place)
-        return self._with_needs(task, resolution), resolution
+        return self._add_needs(task, resolution), resolution
 
     def note(self, record: PodRecord, resolution: Resolution) -> None:
         """Note what keeps a pod from being placed by reason of its claims."""
@@ -72,18 +72,18 @@ class Storage:
         self.actions += self.volumes.bindings.take_writes()
         for name, amounts in self.volumes.take_offers().items():
             with self.quarantine.attempt("offers to volumes", name):
-                attached, rooms = self.volumes.attached(name), self.volumes.capacities.rooms(name)
+                attached, rooms = self.volumes.list_attached(name), self.volumes.capacities.rooms(name)
                 self.machines.offer(name, amounts, attached, rooms)
 
     def _apply(self, record: PodRecord, resolution: Resolution) -> None:
-        record.task = self._with_needs(record.task, resolution)
+        record.task = self._add_needs(record.task, resolution)
         self.note(record, resolution)
         self.tasks.mark(record.task.uid)
         self.pending_reasons.consider_wait(record)
 
-    def refused(self, write: ClaimWrite, reason: str) -> None:
+    def note_failure(self, write: ClaimWrite, reason: str) -> None:
         """A write has failed for good; without a reason, what it was to begin counts as done."""
-        self.volumes.bindings.refused(write, reason)
+        self.volumes.bindings.note_failure(write, reason)
         self.apply()
 
     def expire(self) -> None:
@@ -91,6 +91,6 @@ class Storage:
         self.volumes.bindings.expire(self.clock())
         self.apply()
 
-    def _with_needs(self, task: Task, resolution: Resolution) -> Task:
-        traits = self.classes.with_needs(task.traits, resolution.needs)
+    def _add_needs(self, task: Task, resolution: Resolution) -> Task:
+        traits = self.classes.set_needs(task.traits, resolution.needs)
         return task if traits is task.traits else replace(task, traits=traits)

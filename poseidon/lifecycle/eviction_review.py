@@ -61,7 +61,7 @@ class EvictionReview:
         self._rate = rate
         self._evicts = evicts
 
-    def refused(self, asked: Asked) -> dict[str, Verdict]:
+    def find_refused(self, asked: Asked) -> dict[str, Verdict]:
         """Return the victims (uids) that have to stay, and why. All of them are known, and where they should be."""
         inquiry = _Inquiry(self._tasks, self._gangs, asked, self._evicts)
         inquiry.settle()

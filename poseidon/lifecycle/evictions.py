@@ -39,12 +39,12 @@ class Evictions:
                     self.actions.append(WithdrawEviction(delta.task))
             elif record is None:
                 self.refusals.note(Kind.EVICTION, Reason.GONE, delta.task, "there is no such pod")
-            elif problem := _misplaced(record, delta):
+            elif problem := _check_place(record, delta):
                 refused.append((delta, problem))
             elif not record.going:
                 victims[delta.task] = delta
         if victims:
-            refused += self._reviewed(result, victims, can_come, {delta.task for delta, _ in refused})
+            refused += self._review(result, victims, can_come, {delta.task for delta, _ in refused})
             messages = self.messages(result, victims)
             for uid, delta in victims.items():
                 self._begin(delta, messages[uid])
@@ -54,7 +54,7 @@ class Evictions:
             self.refusals.note(Kind.EVICTION, verdict.reason, name, verdict.words)
         return refused
 
-    def _reviewed(
+    def _review(
         self,
         result: pb.RoundResult,
         victims: dict[str, pb.Delta],
@@ -68,7 +68,7 @@ class Evictions:
                 places.append(delta)
             elif delta.kind == pb.Delta.PLACE and self.tasks.get(delta.task) is not None:
                 unmade.add(delta.task)
-        verdicts = self.review.refused(Asked(victims, places, frozenset(unmade)))
+        verdicts = self.review.find_refused(Asked(victims, places, frozenset(unmade)))
         return [(victims.pop(uid), verdict) for uid, verdict in verdicts.items()]
 
     def messages(self, result: pb.RoundResult, victims: Mapping[str, pb.Delta]) -> dict[str, str]:
@@ -105,7 +105,7 @@ class Evictions:
         self.actions.append(Evict(record.ref, delta.machine, delta.beyond_budget, message))
 
 
-def _misplaced(record: PodRecord, delta: pb.Delta) -> Verdict | None:
+def _check_place(record: PodRecord, delta: pb.Delta) -> Verdict | None:
     """Return why a pod cannot be evicted from where the solver believes it, None if it can."""
     if record.phase in UNDER_WAY:
         return Verdict(Reason.BEING_BOUND, f"the pod is being bound to {record.binding}")

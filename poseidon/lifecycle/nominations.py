@@ -26,7 +26,7 @@ from pydantic import Field
 from poseidon.custom_records import CustomRecords
 from poseidon.kube.api.pods import Pod
 from poseidon.lifecycle.phases import PodRecord
-from poseidon.pods.moves import announced_move
+from poseidon.pods.moves import parse_announced_move
 from poseidon.pods.resources import effective_requests
 from poseidon.pods.tasks import Disposition, PriorityResolver, Task, UnknownPriorityClassError, disposition
 from protos.conventions.configuration import Section
@@ -134,7 +134,7 @@ class _Meant(Struct):
 class KeptPlaces:
     """``wall`` tells seconds since the epoch; ``records`` are told of the room that is kept.
 
-    Of the places of pods that have gone, some are ``taken`` by their replacements, some ``refused`` to them by a round,
+    Of the places of pods that have gone, some are ``taken`` by their replacements, some ``release`` to them by a round,
     and some ``expired`` before one came. Of those that were refused some have ``returned`` to their old places.
     """
 
@@ -150,10 +150,10 @@ class KeptPlaces:
         self._shares: Counter[str] = Counter()
         self._outcomes: Counter[str] = Counter()
 
-    def take(self, pod: Pod, task: Task) -> None:
+    def note_running(self, pod: Pod, task: Task) -> None:
         """Take a pod that runs, as it is now: it has come to its place, a move is announced or taken back."""
         now = self._wall()
-        node, until = announced_move(pod, now)
+        node, until = parse_announced_move(pod, now)
         known = self._kept.get(task.uid)
         meant = self._replacements.pop(task.uid, None)
         if meant is not None:
@@ -192,7 +192,7 @@ class KeptPlaces:
         self._replacements[task.uid] = _Meant(kept.node, moved)
         return kept.node
 
-    def gone(self, uid: str) -> None:
+    def note_gone(self, uid: str) -> None:
         """A pod is gone: its replacement may come, if it was being moved."""
         meant = self._replacements.pop(uid, None)
         if meant is not None:
@@ -207,7 +207,7 @@ class KeptPlaces:
             old.told = True
             self._records.tell(FOREIGN_NOMINATION_RECORD, _old_name(uid), old.content)
 
-    def refused(self, uid: str) -> bool:
+    def release(self, uid: str) -> bool:
         """A round has found no place for a pod; returns whether it might have gone to one node alone.
 
         That is its old node then, if that is still kept for it, and after that any.

@@ -40,7 +40,7 @@ class Dependencies:
         """A task is no longer held back, and not to be released either."""
         self._unmet.pop(uid, None)
 
-    def met(self, uid: str) -> list[str]:
+    def note_met(self, uid: str) -> list[str]:
         """A task is bound, or gone: return the held tasks that may go on now."""
         released = []
         for follower in self._followers.pop(uid, ()):
@@ -52,7 +52,7 @@ class Dependencies:
                     released.append(follower)
         return released
 
-    def failed(self, uid: str) -> list[str]:
+    def note_failed(self, uid: str) -> list[str]:
         """A task was not bound: return the held tasks that leaned on it, which are no longer held."""
         lost = []
         for follower in self._followers.pop(uid, ()):
@@ -119,7 +119,7 @@ class PendingBindings:
         self.nominate(record, "")
         self.tasks.move(record, Event.GIVEN_UP)
 
-    def overtaken(self, record: PodRecord, placed_on: str) -> None:
+    def note_overtaken(self, record: PodRecord, placed_on: str) -> None:
         """A pod that was still to be bound to ``placed_on`` is on a node already: somebody else has bound it."""
         self.dependencies.drop(record.task.uid)
         if record.node in ("", placed_on):
@@ -128,14 +128,14 @@ class PendingBindings:
             # The event that says where it runs follows the report and overrides it.
             self.report(record.task.uid, placed_on, f"already assigned to node {record.node}", retry=False)
 
-    def ended(self, uid: str) -> None:
+    def forget_ended(self, uid: str) -> None:
         """A pod is gone: it waits for nobody, and holds back nobody."""
         self.dependencies.drop(uid)
-        self.settled(uid)
+        self.note_settled(uid)
 
-    def settled(self, uid: str) -> None:
+    def note_settled(self, uid: str) -> None:
         """A pod is bound, or gone: it holds back nobody."""
-        for follower in self.dependencies.met(uid):
+        for follower in self.dependencies.note_met(uid):
             record = self.tasks.get(follower)
             if record is not None and record.phase is Phase.WAITING:
                 self.tasks.move(record, Event.RELEASED)
@@ -179,7 +179,7 @@ class PendingBindings:
 
     def _tell_patience(self, record: PodRecord, going: Sequence[PodRecord]) -> None:
         """Say what a pod that has its node waits for."""
-        message = f"waits on node {record.binding} until {_enumerated(record, going)} left it"
+        message = f"waits on node {record.binding} until {_enumerate_pods(record, going)} left it"
         self.pending_reasons.waiting_for(record, message)
 
     def _bind(self, record: PodRecord) -> None:
@@ -248,7 +248,7 @@ class PendingBindings:
 
     def fail_followers(self, uid: str, reason: str) -> None:
         """Give back the places of the pods that wait for this one."""
-        for follower in self.dependencies.failed(uid):
+        for follower in self.dependencies.note_failed(uid):
             held = self.tasks.get(follower)
             if held is not None and held.in_flight:
                 self.fail(held, reason, retry=True)
@@ -259,7 +259,7 @@ class PendingBindings:
             pb.BindingReport(task=uid, machine=machine, bound=False, reason=reason, retry=retry)
         )
 
-    def without_place(self, record: PodRecord) -> None:
+    def stop_waiting(self, record: PodRecord) -> None:
         """Nobody makes way for a pod any more: it has turned out to have no place."""
         self.nominate(record, "")
         self.nominations.end(record.task.uid)
@@ -279,7 +279,7 @@ class PendingBindings:
             self.actions.append(Nomination(record.ref, node))
 
 
-def _enumerated(reader: PodRecord, others: Sequence[PodRecord]) -> str:
+def _enumerate_pods(reader: PodRecord, others: Sequence[PodRecord]) -> str:
     """Return some of ``others`` by name for those who may look at ``reader``: pods of other namespaces are counted."""
     namespace = reader.ref.namespace
     names = sorted(each.task.name for each in others if each.ref.namespace == namespace)[:_NAMED]

@@ -262,7 +262,7 @@ class PodRecord(Struct, eq=False, gc=False):
         """Whether the solver placed it itself on this stream, so that a report settles the matter."""
         return self.told is not None and not self.told.machine
 
-    def desired_state(self) -> SentState | None:
+    def get_desired_state(self) -> SentState | None:
         """How it should stand in the books of a solver that knows all machines; None: not at all."""
         place = self.place
         if not place and not self.offered:
@@ -294,7 +294,7 @@ class Stories:
         """Remember a step."""
         self._steps.append((self._clock(), uid, event, before, after, place))
 
-    def of(self, uid: str) -> list[str]:
+    def list_lines(self, uid: str) -> list[str]:
         """Return what is remembered of a pod, oldest first, as lines for people."""
         now, lines = self._clock(), []
         for at, whose, event, before, after, place in list(self._steps):

@@ -90,7 +90,7 @@ class Placements:
         record = self.tasks.get(uid)
         if record is not None and record.schedulable and not record.waits_for:
             if not record.place:
-                self.pending.without_place(record)
+                self.pending.stop_waiting(record)
             self.pending_reasons.consider(record, message)
 
     def _place(self, delta: pb.Delta, staying: set[str]) -> None:
@@ -106,7 +106,7 @@ class Placements:
         elif record.node:
             self._already_bound(record, machine)
         elif record.binding:
-            self._placed_twice(record, machine)
+            self._correct_placement(record, machine)
         elif not record.offered:
             self._refuse(delta, Reason.NOT_PENDING, "the pod must not be scheduled now", retry=False)
         elif record.claims_refuse:
@@ -155,7 +155,7 @@ class Placements:
             self.refusals.note(Kind.BINDING, Reason.ELSEWHERE, record.task.name, words)
             self.pending.report(record.task.uid, machine, words, retry=False)
 
-    def _placed_twice(self, record: PodRecord, machine: str) -> None:
+    def _correct_placement(self, record: PodRecord, machine: str) -> None:
         """Keep to the binding that is under way or done; if the solver chose otherwise now, correct it."""
         if machine != record.binding or not record.in_flight:
             self.tasks.resync(record)
@@ -176,7 +176,7 @@ class Placements:
             record.task.task_class,
             node,
             lambda: self.pending.absent(record),
-            lambda: self.volumes.shared(uid),
+            lambda: self.volumes.count_shared(uid),
         )
         if problem:
             self.refusals.note(Kind.BINDING, Reason.UNFIT, record.task.name, problem)
@@ -195,7 +195,7 @@ class Placements:
             self.tasks.move(record, Event.ACCEPTED)
             self.pending.confirm(record)
             self._announce_bound(record)
-            self.pending.ended(uid)
+            self.pending.forget_ended(uid)
         elif record.phase in (Phase.BINDING, Phase.ANSWER_DUE):
             _log.debug(
                 'not bound pod=%s node=%s reason="%s"', record.task.name, record.binding, outcome.reason
@@ -203,16 +203,16 @@ class Placements:
             again = outcome.result in (BindResult.FAILED, BindResult.WITHHELD)
             self.pending.fail(record, outcome.reason, retry=again, nominated=again, event=Event.REFUSED)
 
-    def shown(self, record: PodRecord, node: str) -> None:
+    def note_shown(self, record: PodRecord, node: str) -> None:
         """The watch shows a pod of ours on a node. The outcome of a binding that is under way may follow."""
         before, placed_on = record.phase, record.binding
         self.tasks.move(record, Event.SHOWN, node)
         if before not in UNPLACED | UNDER_WAY or (before is Phase.BINDING and placed_on == node):
             return
         if before in UNDER_WAY and before is not Phase.BINDING:
-            self.pending.overtaken(record, placed_on)
+            self.pending.note_overtaken(record, placed_on)
         self._announce_bound(record)
-        self.pending.settled(record.task.uid)
+        self.pending.note_settled(record.task.uid)
 
     def _announce_bound(self, record: PodRecord) -> None:
         if not record.announced:

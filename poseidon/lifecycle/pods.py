@@ -52,7 +52,7 @@ class Tasks:
         """Return the record of a pod, or None."""
         return self._records.get(uid)
 
-    def named(self, name: str) -> PodRecord | None:
+    def find_by_name(self, name: str) -> PodRecord | None:
         """Return the record of the pod that is called ``namespace/name`` now, or None."""
         return self._records.get(self._uids.get(name, ""))
 
@@ -61,7 +61,7 @@ class Tasks:
         uid = record.task.uid
         record.node = node
         before = record.phase
-        event = Event.SHOWN if node else _held_back(record)
+        event = Event.SHOWN if node else _explain_held_back(record)
         record.phase = next_phase(before, event)
         self._stories.note(uid, event, before, record.phase, node)
         self._records[uid] = record
@@ -84,7 +84,7 @@ class Tasks:
             record.binding = node
         if phase is Phase.PENDING:
             record.binding = ""
-            phase = next_phase(phase, _held_back(record))
+            phase = next_phase(phase, _explain_held_back(record))
         elif record.node and record.node != record.binding and phase is not Phase.ANSWER_DUE:
             record.binding = ""
         record.phase = phase
@@ -118,7 +118,7 @@ class Tasks:
         record.schedulable = record.schedulable if schedulable is None else schedulable
         moves = record.phase in UNPLACED and record.offered is not (record.phase is Phase.PENDING)
         if moves and record.task.uid in self._records:
-            self.move(record, _held_back(record))
+            self.move(record, _explain_held_back(record))
 
     def mark(self, uid: str) -> None:
         """Look at this task anew: what it takes at once, what the solver was told when changes are taken."""
@@ -184,7 +184,7 @@ class Tasks:
             record.told = None
         self._changed = dict.fromkeys(self._records)
 
-    def take(self) -> tuple[list[str], list[tuple[Task, str, bool]], list[Task]]:
+    def take_updates(self) -> tuple[list[str], list[tuple[Task, str, bool]], list[Task]]:
         """Return what brings the solver up to date, once: the tasks (uids) that are to be removed first, those that are
         on a machine, with that and whether their bindings are still under way, and those that wait for one.
         """
@@ -193,7 +193,7 @@ class Tasks:
         placed: list[tuple[Task, str, bool]] = []
         for uid in self._changed:
             record = self._records[uid]
-            desired_state = self._desired_state(record)
+            desired_state = self._get_desired_state(record)
             if self._report_will_do(record) or (desired_state == record.told and uid not in self._to_resync):
                 continue
             may_have_one = uid in self._to_resync or (record.told is not None and record.told.machine)
@@ -210,8 +210,8 @@ class Tasks:
         self._to_resync.clear()
         return removed, placed, waiting
 
-    def _desired_state(self, record: PodRecord) -> SentState | None:
-        desired = record.desired_state()
+    def _get_desired_state(self, record: PodRecord) -> SentState | None:
+        desired = record.get_desired_state()
         known = desired is None or not desired.machine or desired.machine in self._machines
         return desired if known else None
 
@@ -236,5 +236,5 @@ class Tasks:
                 del self._on_node[node]
 
 
-def _held_back(record: PodRecord) -> Event:
+def _explain_held_back(record: PodRecord) -> Event:
     return Event.OFFERED if record.offered else Event.HELD_BACK

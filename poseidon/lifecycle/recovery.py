@@ -52,13 +52,13 @@ class RefusedPods:
         self._actions = actions
         self._handled: set[str] = set()
 
-    def finished(self, uid: str, pod: Pod, known: PodRecord | None) -> None:
+    def note_finished(self, uid: str, pod: Pod, known: PodRecord | None) -> None:
         """Take one of our pods that has ended; ``known`` is what was known of it when it had not.
 
         One that had failed before this process knew it is told about only if it is recovered now: what
         controllers left behind long ago is no news.
         """
-        if uid in self._handled or not refused(pod):
+        if uid in self._handled or not is_refused(pod):
             return
         self._handled.add(uid)
         if pod.metadata.deletion_timestamp is not None:
@@ -87,7 +87,7 @@ class RefusedPods:
             words = f"Node {pod.spec.node_name} refused the pod: {status.reason}: {status.message or '-'}"
             self._actions.append(AnnounceRefused(ref, status.reason, f"{words.rstrip('.')}; {outcome}"))
 
-    def gone(self, uid: str) -> None:
+    def forget_pod(self, uid: str) -> None:
         """A pod exists no longer."""
         self._handled.discard(uid)
 
@@ -110,7 +110,7 @@ def _recreations(pod: Pod) -> int:
     return int(text) if len(text) <= _LONGEST_COUNT else _MOST_COUNTED
 
 
-def refused(pod: Pod) -> bool:
+def is_refused(pod: Pod) -> bool:
     """Whether the kubelet of its node refused the pod for a reason that another node may cure."""
     status = pod.status
     return status.phase == "Failed" and bool(pod.spec.node_name) and another_node_may_cure(status.reason)
@@ -121,10 +121,10 @@ def may_have_run(pod: Pod) -> bool:
     status = pod.status
     initialized = pod.condition("Initialized")
     return (initialized is not None and initialized.status == "True") or any(
-        _started(each) for each in (*status.container_statuses, *status.init_container_statuses)
+        _has_started(each) for each in (*status.container_statuses, *status.init_container_statuses)
     )
 
 
-def _started(container: ContainerStatus) -> bool:
+def _has_started(container: ContainerStatus) -> bool:
     state = container.state
     return container.restart_count > 0 or state.terminated is not None or state.running is not None

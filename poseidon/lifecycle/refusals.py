@@ -62,7 +62,7 @@ class Refusals:
             level = logging.WARNING if reason in _WARNED_OF else logging.INFO
             _log.log(level, 'delta refused kind=%s reason=%s pod=%s message="%s"', kind, reason, pod, words)
 
-    def take(self) -> Counter[tuple[Kind, Reason]]:
+    def take_counts(self) -> Counter[tuple[Kind, Reason]]:
         """Return how often each has come about since the last call."""
         counts, self.counts = self.counts, Counter()
         return counts

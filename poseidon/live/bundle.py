@@ -64,12 +64,12 @@ async def collections_held(transport: Transport, annotations: Sequence[str] = ()
     """
     for resource in COLLECTIONS:
         try:
-            yield await _held(transport, resource, frozenset(annotations))
+            yield await _fetch(transport, resource, frozenset(annotations))
         except (KubeError, MalformedObjectError) as error:
             yield Held(resource.name, problem=redact_credentials(str(error)))
 
 
-async def _held(transport: Transport, resource: Resource[Any], annotations: frozenset[str]) -> Held:
+async def _fetch(transport: Transport, resource: Resource[Any], annotations: frozenset[str]) -> Held:
     for version in resource.versions():
         try:
             return await _pages(transport, version, annotations)
@@ -87,7 +87,7 @@ async def _pages(transport: Transport, resource: Resource[Any], annotations: fro
         page = decode_page(await transport.get(resource.path, resource.query(**more)), resource.kind)
         kind = page.kind.removesuffix("List")
         named = {"apiVersion": page.api_version, "kind": kind}
-        found.extend({**named, **cut_object(item, annotations)} for item in page.items)
+        found.extend({**named, **reduce_object(item, annotations)} for item in page.items)
         left_out.extend(
             f"{kind} {_name(each.metadata)}: cannot be read and is left out: {each.problem}"
             for each in page.rejected
@@ -101,7 +101,7 @@ def _name(metadata: ObjectMeta) -> str:
     return "/".join(part for part in (metadata.namespace, metadata.name) if part) or "(no name)"
 
 
-def cut_object(found: KubeStruct, annotations: frozenset[str] = frozenset()) -> dict[str, Any]:
+def reduce_object(found: KubeStruct, annotations: frozenset[str] = frozenset()) -> dict[str, Any]:
     """Return what a bundle has of an object."""
     cut: dict[str, Any] = msgspec.to_builtins(found)
     return keep(type(found).__name__, cut, annotations)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from poseidon.kube.client.transport import Transport
 from poseidon.live.bundle import collections_held
 from poseidon.manifests.documents import Document
-from poseidon.manifests.loader import Manifests, held_manifests
+from poseidon.manifests.loader import Manifests, build_live_manifests
 
 
 async def read_cluster(transport: Transport) -> Manifests:
@@ -25,4 +25,4 @@ async def read_cluster(transport: Transport) -> Manifests:
         documents.extend(
             Document("", each["apiVersion"], each["kind"], each, held=True) for each in held.objects
         )
-    return held_manifests(documents, left_out)
+    return build_live_manifests(documents, left_out)

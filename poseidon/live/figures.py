@@ -74,7 +74,7 @@ class Figures:
         }
 
 
-def parsed(text: str) -> Values:
+def parse_metrics(text: str) -> Values:
     """Read a page of metrics, without what is no finite number. Raises ``ValueError`` for one that is none."""
     try:
         return {
@@ -92,12 +92,14 @@ def figures(now: Values, before: Values | None, seconds: float) -> Figures:
     """Compare two looks, ``seconds`` apart; ``before`` is None for the first. Both programs' values stand together."""
     change = _Change(now, before or {})
     since = seconds if before is not None and seconds > 0 else math.inf
-    rounds = change.of("firmament_round_duration_seconds_count", stage="total")
+    rounds = change.get_growth("firmament_round_duration_seconds_count", stage="total")
     stages = {
-        stage: change.of("firmament_round_duration_seconds_sum", stage=stage) / rounds if rounds else math.nan
+        stage: change.get_growth("firmament_round_duration_seconds_sum", stage=stage) / rounds
+        if rounds
+        else math.nan
         for stage in STAGES
     }
-    bound = change.of("poseidon_pods_bound_total")
+    bound = change.get_growth("poseidon_pods_bound_total")
     return Figures(
         nodes=int(_one(now, "poseidon_nodes")),
         leads=_one(now, "poseidon_leader") == 1,
@@ -125,7 +127,7 @@ class _Change:
     def __init__(self, now: Values, before: Values) -> None:
         self._now, self._before = now, before
 
-    def of(self, name: str, **labels: str) -> float:
+    def get_growth(self, name: str, **labels: str) -> float:
         """By how much a counter has grown; one that begins anew counts from nothing."""
         key = (name, tuple(sorted(labels.items())))
         now, before = self._now.get(key, 0.0), self._before.get(key, 0.0)
@@ -139,7 +141,7 @@ class _Change:
                 labels = dict(key[1])
                 with suppress(KeyError, ValueError):  # no bucket without an edge
                     edge = float(labels["le"])
-                    buckets[edge] = buckets.get(edge, 0.0) + self.of(key[0], **labels)
+                    buckets[edge] = buckets.get(edge, 0.0) + self.get_growth(key[0], **labels)
         ordered = sorted(buckets.items())
         return Quantiles(_quantile(ordered, 0.5), _quantile(ordered, 0.99))
 

@@ -103,7 +103,7 @@ _NAMES_OF_CUSTOM_OBJECTS = frozenset(
 
 def keep(kind: str, cut: dict[str, Any], annotations: Collection[str] = ()) -> dict[str, Any]:
     """Return a decoded object, as builtins, with what a bundle keeps of it; ``annotations``: keys that stay, too."""
-    _cut_annotations(cut, annotations)
+    _drop_annotations(cut, annotations)
     if kind in _BY_KIND:
         cut = _BY_KIND[kind](cut)
     if isinstance(cut.get("status"), dict):
@@ -116,11 +116,11 @@ def is_kept(annotation: str) -> bool:
     return annotation in ANNOTATIONS or annotation.startswith(ANNOTATION_PREFIX)
 
 
-def _cut_annotations(value: Any, more: Collection[str]) -> None:
+def _drop_annotations(value: Any, more: Collection[str]) -> None:
     """Cut the annotations of an object, and of all templates within it."""
     if isinstance(value, list | tuple):
         for each in value:
-            _cut_annotations(each, more)
+            _drop_annotations(each, more)
     elif isinstance(value, dict):
         metadata = value.get("metadata")
         if isinstance(metadata, dict) and isinstance(metadata.get("annotations"), dict):
@@ -129,7 +129,7 @@ def _cut_annotations(value: Any, more: Collection[str]) -> None:
             if kept:
                 metadata["annotations"] = kept
         for each in value.values():
-            _cut_annotations(each, more)
+            _drop_annotations(each, more)
 
 
 def _drop_messages(status: dict[str, Any]) -> None:
@@ -145,14 +145,18 @@ def _of_group_map(cut: dict[str, Any]) -> dict[str, Any]:
 
 
 def _of_custom_object(cut: dict[str, Any]) -> dict[str, Any]:
-    return {key: _named(value) if key in ("spec", "status") else value for key, value in cut.items()}
+    return {
+        key: _keep_known_fields(value) if key in ("spec", "status") else value for key, value in cut.items()
+    }
 
 
-def _named(value: Any) -> Any:
+def _keep_known_fields(value: Any) -> Any:
     """Return a value with the fields alone whose names placement knows."""
     if isinstance(value, dict):
-        return {key: _named(each) for key, each in value.items() if key in _NAMES_OF_CUSTOM_OBJECTS}
-    return [_named(each) for each in value] if isinstance(value, list) else value
+        return {
+            key: _keep_known_fields(each) for key, each in value.items() if key in _NAMES_OF_CUSTOM_OBJECTS
+        }
+    return [_keep_known_fields(each) for each in value] if isinstance(value, list) else value
 
 
 _BY_KIND: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = MappingProxyType(

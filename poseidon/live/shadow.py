@@ -137,15 +137,15 @@ class Shadow:
         self._came = asyncio.Event()
         self.report = Report()
 
-    def take(self, changes: Sequence[Change[Pod]]) -> None:
+    def take_changes(self, changes: Sequence[Change[Pod]]) -> None:
         """Take pods as they are now. What comes once the first list is complete is new."""
         for uid, pod in changes:
             if pod is None:
                 self._unbound.discard(uid)
             elif pod.spec.scheduler_name in self._names:
-                self._take(pod)
+                self._take_pod(pod)
 
-    def _take(self, pod: Pod) -> None:
+    def _take_pod(self, pod: Pod) -> None:
         uid = pod.metadata.uid
         if not pod.spec.node_name:
             self._unbound.add(uid)

@@ -9,7 +9,7 @@ _BINARY = ("Ei", "Pi", "Ti", "Gi", "Mi", "Ki")
 _DECIMAL = ("E", "P", "T", "G", "M", "k")
 
 
-def parsed(resource: str, value: Number) -> int:
+def parse_amount(resource: str, value: Number) -> int:
     """Return an amount in the unit of its resource; what is none, and is told elsewhere, counts as 0."""
     try:
         return amount(unit_of(resource), value)
@@ -24,7 +24,7 @@ def unit_of(resource: str) -> str:
     return resource
 
 
-def written(resource: str, value: int) -> str:
+def format_amount(resource: str, value: int) -> str:
     """Return an amount as a quantity, in its largest unit: ``500m`` of cpu, ``2Gi`` of memory."""
     if unit_of(resource) == "cpu":
         return f"{value}m" if value % 1000 else str(value // 1000)

@@ -21,7 +21,7 @@ from poseidon.pod_rules.label_selectors import requirements
 from poseidon.volumes.matching import holds
 
 
-def counted(budgets: Iterable[DisruptionBudget], pods: Sequence[Pod]) -> list[DisruptionBudget]:
+def count_budgets(budgets: Iterable[DisruptionBudget], pods: Sequence[Pod]) -> list[DisruptionBudget]:
     """Return the budgets with a status each; one that has none gets what a controller would find."""
     return [each if each.status is not None else _count(each, pods) for each in budgets]
 
@@ -44,7 +44,7 @@ def budget_defects(found: DisruptionBudget) -> Iterator[Defect]:
 
 def _count(budget: DisruptionBudget, pods: Sequence[Pod]) -> DisruptionBudget:
     spec = budget.spec
-    covered = _covered_by(budget, pods)
+    covered = _list_covered(budget, pods)
     expected = len(covered)
     if spec.max_unavailable is not None:
         desired = expected - (_share(spec.max_unavailable, expected) or 0)
@@ -60,7 +60,7 @@ def _count(budget: DisruptionBudget, pods: Sequence[Pod]) -> DisruptionBudget:
     return replace(budget, status=status)
 
 
-def _covered_by(budget: DisruptionBudget, pods: Iterable[Pod]) -> list[Pod]:
+def _list_covered(budget: DisruptionBudget, pods: Iterable[Pod]) -> list[Pod]:
     """Return the pods that a budget is about and that have not ended."""
     selector = selector_of(budget)
     if selector is None:

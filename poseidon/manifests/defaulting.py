@@ -38,12 +38,12 @@ def as_held(documents: Iterable[Document]) -> list[Document]:
     ``generateName`` are named by it and the first number that is free. Anything malformed stays as it is, to be found
     where it is converted.
     """
-    found = _latest([_defaulted(each) for each in documents])
+    found = _latest([_apply_defaults(each) for each in documents])
     taken = {key for each in found if (key := _key(each))[-1]}
-    return [_named(each, taken) for each in found]
+    return [_set_name(each, taken) for each in found]
 
 
-def _defaulted(document: Document) -> Document:
+def _apply_defaults(document: Document) -> Document:
     group, kind, value = document.api_version.rpartition("/")[0], document.kind, document.value
     version = _SERVED_AS.get(group, {}).get(kind, document.api_version)
     if version != document.api_version:
@@ -76,7 +76,7 @@ def _version(document: Document) -> int:
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 40 else -1
 
 
-def _named(document: Document, taken: set[Key]) -> Document:
+def _set_name(document: Document, taken: set[Key]) -> Document:
     metadata = _metadata(document)
     prefix = metadata.get("generateName")
     if metadata.get("name") or not isinstance(prefix, str) or not prefix:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from poseidon.kube.parsing.readable import with_whole_characters
+from poseidon.kube.parsing.readable import repair_characters
 from poseidon.manifests.kustomize import FILES as KUSTOMIZATIONS
 from poseidon.manifests.kustomize import (
     TOOLS,
@@ -23,11 +23,11 @@ from poseidon.manifests.kustomize import (
     KustomizeError,
     build,
     command,
+    find_used_files,
     kustomizations,
     roots,
-    used_up,
 )
-from poseidon.manifests.wording import RENDER_FIRST, listed
+from poseidon.manifests.wording import RENDER_FIRST, list_names
 from poseidon.manifests.yaml_text import YamlTextError, parse_yaml
 
 _NAMED = 5
@@ -102,20 +102,20 @@ def read_documents(
     """
     for path in paths:
         if path == STANDARD_INPUT:
-            yield from _named("<stdin>", sys.stdin.buffer.read(), defects)
+            yield from _iter_named("<stdin>", sys.stdin.buffer.read(), defects)
         elif Path(path).is_dir():
             yield from _Folder(Path(path), defects, warnings).documents()
         elif Path(path).name in KUSTOMIZATIONS and Path(path).is_file() and command():
-            yield from _kustomized(Path(path).parent, defects)
+            yield from _kustomize(Path(path).parent, defects)
         else:
             content = _content(Path(path), defects)
             if content is not None:
-                yield from _named(path, content, defects)
+                yield from _iter_named(path, content, defects)
     for folder in kustomized:
-        yield from _kustomized(Path(folder), defects)
+        yield from _kustomize(Path(folder), defects)
 
 
-def _named(source: str, content: bytes, defects: list[str]) -> Iterator[Document]:
+def _iter_named(source: str, content: bytes, defects: list[str]) -> Iterator[Document]:
     """Yield the objects of what the user has named. Whatever is none is a defect."""
     faults: list[_Fault] = []
     text = _decode(source, content, faults)
@@ -124,14 +124,14 @@ def _named(source: str, content: bytes, defects: list[str]) -> Iterator[Document
     defects.extend(map(str, faults))
 
 
-def _kustomized(folder: Path, defects: list[str]) -> Iterator[Document]:
+def _kustomize(folder: Path, defects: list[str]) -> Iterator[Document]:
     """Yield the objects of a folder that the user wants to have kustomized."""
     try:
         made = build(folder)
     except KustomizeError as error:
         defects.append(f"{folder}: cannot be kustomized: {error}")
     else:
-        yield from _named(f"{folder} (kustomized)", made, defects)
+        yield from _iter_named(f"{folder} (kustomized)", made, defects)
 
 
 class _Folder:
@@ -181,7 +181,7 @@ class _Folder:
             except KustomizeError as error:
                 self._warnings.append(f"{root.file}: not followed, its files are read as they are: {error}")
             else:
-                used |= used_up(root, known)
+                used |= find_used_files(root, known)
         return made, used
 
     def _of_text(self, source: str, content: bytes) -> Iterator[Document]:
@@ -204,7 +204,7 @@ class _Folder:
     def _tell(self) -> None:
         for (what, remedy), names in self._left_out.items():
             if names:
-                shown = listed(names, _NAMED)
+                shown = list_names(names, _NAMED)
                 self._warnings.append(f"{self._folder}: left out, as they {what}: {shown}{remedy}")
 
 
@@ -251,7 +251,7 @@ def _unparsable(source: str, text: str, error: Exception) -> _Fault:
 def _parse_json(text: str) -> list[Any]:
     """Return the values of JSON documents, one after the other as `jq` and repeated `kubectl get` print them."""
     # An absurdly long integer becomes text here, and is refused where its field is converted.
-    text = with_whole_characters(text.encode()).decode() if "\\u" in text else text
+    text = repair_characters(text.encode()).decode() if "\\u" in text else text
     decoder = json.JSONDecoder(parse_int=lambda digits: int(digits) if len(digits) < 100 else digits)
     values: list[Any] = []
     end, length = 0, len(text)

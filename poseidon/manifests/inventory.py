@@ -83,7 +83,7 @@ def take_inventory(documents: Iterable[Document], defects: list[str], warnings: 
         if kind is None:
             others.append(document)
             continue
-        found, problem = _converted(document, kind.struct)
+        found, problem = _convert(document, kind.struct)
         if document.held or kind.left_out:
             if found is not None and not found.metadata.name:
                 found, problem = None, "metadata.name: missing"
@@ -126,7 +126,7 @@ def _namespace_of(kind: str, metadata: ObjectMeta) -> str:
     return "" if kind in CLUSTER_SCOPED else metadata.namespace or "default"
 
 
-def _converted(document: Document, kind: type[KubeStruct]) -> tuple[Any, str]:
+def _convert(document: Document, kind: type[KubeStruct]) -> tuple[Any, str]:
     """Return an object and what is wrong with it; None for one that is wrong."""
     try:
         return convert_object(document.value, kind), ""

@@ -90,7 +90,7 @@ def roots(found: Iterable[Kustomization]) -> list[Kustomization]:
     return [each for each in known if not each.is_component and each.folder.resolve() not in used]
 
 
-def used_up(root: Kustomization, found: Iterable[Kustomization]) -> frozenset[Path]:
+def find_used_files(root: Kustomization, found: Iterable[Kustomization]) -> frozenset[Path]:
     """Return all files that a kustomization uses, those of kustomizations that it uses among them."""
     by_folder = {each.folder.resolve(): each for each in found}
     reached: set[Path] = set()

@@ -13,9 +13,9 @@ from typing import Any
 
 from poseidon.kube.api.pods import Pod
 from poseidon.manifests.documents import Document
-from poseidon.manifests.wording import RENDER_FIRST, listed, printed_by
+from poseidon.manifests.wording import RENDER_FIRST, list_names, suggest_printing
 from poseidon.manifests.workloads.table import FAMILIES
-from poseidon.pods.tasks import qualified_name, scheduler_of
+from poseidon.pods.tasks import get_qualified_name, scheduler_of
 
 _PRINTED_FOR_PEOPLE = ("Table", "PartialObjectMetadata")
 _NO_PODS_OF_THEIR_OWN = frozenset(
@@ -54,11 +54,11 @@ def unread(documents: Iterable[Document], templates: Sequence[Document]) -> Iter
             name = metadata.get("name") if isinstance(metadata, Mapping) else None
             holding_pods[kind, group].append(str(name or "(no name)"))
     if templates:
-        yield f"{listed(each.source for each in templates)}: left out, as templates; {RENDER_FIRST}"
+        yield f"{list_names(each.source for each in templates)}: left out, as templates; {RENDER_FIRST}"
     for (kind, group), names in sorted(holding_pods.items()):
         full = f"{kind} ({group})" if group else kind
         yield (
-            f"{full}: {len(names)} left out ({listed(names)}): it holds pods, but how many is not known here; "
+            f"{full}: {len(names)} left out ({list_names(names)}): it holds pods, but how many is not known here; "
             "add the pods that its controller has created"
         )
 
@@ -104,11 +104,11 @@ def pods_left_out(elsewhere: Sequence[Pod], of_others: Sequence[Pod]) -> Iterato
     that are not asked about.
     """
     if elsewhere:
-        names = (qualified_name(pod.metadata) for pod in elsewhere)
+        names = (get_qualified_name(pod.metadata) for pod in elsewhere)
         nodes = dict.fromkeys(repr(pod.spec.node_name) for pod in elsewhere)
         yield (
-            f"Pod {listed(names, 1)}: spec.nodeName: node {listed(nodes)} is not in the input, so what runs there is "
-            f"left out; {printed_by('nodes', namespaced=False)}"
+            f"Pod {list_names(names, 1)}: spec.nodeName: node {list_names(nodes)} is not in the input, so what "
+            f"runs there is left out; {suggest_printing('nodes', namespaced=False)}"
         )
     if of_others:
         noun = "pod waits" if len(of_others) == 1 else "pods wait"

@@ -12,16 +12,16 @@ from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.workloads import CronJob, DaemonSet
 from poseidon.manifests.admission.admit import play_admission
 from poseidon.manifests.alternatives import one_of_each
-from poseidon.manifests.budgets import counted
-from poseidon.manifests.controllers.expansion import expand, scaled_owners
+from poseidon.manifests.budgets import count_budgets
+from poseidon.manifests.controllers.expansion import expand, list_scaled_owners
 from poseidon.manifests.controllers.volumes import play_volume_controllers
 from poseidon.manifests.defaulting import as_held
 from poseidon.manifests.documents import Document, read_documents
 from poseidon.manifests.inventory import Inventory, take_inventory
 from poseidon.manifests.missing import missing_references
-from poseidon.manifests.wording import listed
+from poseidon.manifests.wording import list_names
 from poseidon.manifests.workloads.table import expand_families
-from poseidon.pods.tasks import qualified_name
+from poseidon.pods.tasks import get_qualified_name
 
 
 class ManifestError(ValueError):
@@ -78,20 +78,20 @@ def load_manifests(
     if defects:
         raise ManifestError(defects)
     is_live = any(each.held for each in documents)
-    return _completed(inventory, warnings, families.pods, is_live=is_live)
+    return _complete(inventory, warnings, families.pods, is_live=is_live)
 
 
-def held_manifests(documents: Iterable[Document], left_out: Iterable[str]) -> Manifests:
+def build_live_manifests(documents: Iterable[Document], left_out: Iterable[str]) -> Manifests:
     """Return what a live cluster holds, nothing of which is refused: what cannot be used is left out, and named.
 
     ``documents`` are ``held``; ``left_out``: a line about each object that could not even be read.
     """
     warnings = [*left_out]
     inventory = take_inventory(one_of_each(as_held(documents), warnings), [], warnings)
-    return _completed(inventory, warnings, is_live=True)
+    return _complete(inventory, warnings, is_live=True)
 
 
-def _completed(
+def _complete(
     inventory: Inventory, warnings: list[str], of_families: Iterable[Pod] = (), *, is_live: bool
 ) -> Manifests:
     """Add what controllers would make of an input, and what is odd about it as a whole.
@@ -121,8 +121,8 @@ def _completed(
         warnings=tuple(warnings),
         for_models=tuple(inventory.for_models),
         storage=storage,
-        owners=tuple(scaled_owners(inventory.workloads)),
-        budgets=tuple(counted(inventory.budgets, admitted)),
+        owners=tuple(list_scaled_owners(inventory.workloads)),
+        budgets=tuple(count_budgets(inventory.budgets, admitted)),
         daemon_sets=tuple(each.metadata for _, each in inventory.workloads if isinstance(each, DaemonSet)),
         services=tuple(inventory.services),
         refused=refused,
@@ -136,7 +136,7 @@ def _not_due(cron_jobs: Sequence[CronJob]) -> Iterator[str]:
     if not cron_jobs:
         return
     first = cron_jobs[0].metadata
-    names = listed((qualified_name(each.metadata) for each in cron_jobs), 1)
+    names = list_names((get_qualified_name(each.metadata) for each in cron_jobs), 1)
     yield (
         f"CronJob {names}: starts pods when it is due, none of which are planned; "
         f"to plan a run, add the Job that `kubectl create job NAME --from=cronjob/{first.name} -n {first.namespace} "

@@ -22,12 +22,12 @@ from poseidon.kube.api.storage import (
     StorageClass,
 )
 from poseidon.manifests.controllers.volumes import is_made
-from poseidon.manifests.wording import listed, printed_by
+from poseidon.manifests.wording import list_names, suggest_printing
 from poseidon.pod_groups.groups import Groups
 from poseidon.pod_groups.kinds import GROUP_KINDS
 from poseidon.pod_groups.membership import TOPOLOGY_GROUP, YUNIKORN
-from poseidon.pods.daemon_sets import DaemonSets, claimed
-from poseidon.pods.tasks import PriorityResolver, UnknownPriorityClassError, qualified_name
+from poseidon.pods.daemon_sets import DaemonSets, find_daemon_set
+from poseidon.pods.tasks import PriorityResolver, UnknownPriorityClassError, get_qualified_name
 from poseidon.pods.visibility import APP_GROUP_LABEL
 
 _WAITS = "so its pods wait"
@@ -59,10 +59,10 @@ class _Missing:
 
     def lines(self) -> Iterator[str]:
         if self.names:
-            users = f"{listed(self.users, 1)}: " if self.users else ""
+            users = f"{list_names(self.users, 1)}: " if self.users else ""
             be = "is" if len(self.names) == 1 else "are"
             yield (
-                f"{users}{self.kind} {listed(sorted(self.names))} {be} not in the input, "
+                f"{users}{self.kind} {list_names(sorted(self.names))} {be} not in the input, "
                 f"{self.consequence}; {self.remedy}"
             )
 
@@ -88,7 +88,7 @@ def missing_references(
 def missing_app_groups(pods: Iterable[Pod], known: Iterable[str]) -> Iterator[str]:
     """Yield a line for people if pods name AppGroups (``namespace/name``) that are not among ``known``."""
     missing = _Missing(
-        "AppGroup", "so its pods count as any", printed_by("appgroups.appgroup.diktyo.x-k8s.io")
+        "AppGroup", "so its pods count as any", suggest_printing("appgroups.appgroup.diktyo.x-k8s.io")
     )
     there = set(known)
     for pod in pods:
@@ -102,10 +102,10 @@ def missing_daemon_sets(pods: Iterable[Pod], known: Iterable[ObjectMeta]) -> Ite
     """Yield a line for people per DaemonSet that pods name as theirs and that is not among ``known``."""
     daemon_sets = DaemonSets()
     for each in known:
-        daemon_sets.put(qualified_name(each), each)
+        daemon_sets.put(get_qualified_name(each), each)
     missing: dict[str, _Missing] = {}
     for pod in pods:
-        owner = None if pod.terminal or daemon_sets.owns(pod) else claimed(pod)
+        owner = None if pod.terminal or daemon_sets.owns(pod) else find_daemon_set(pod)
         if owner is not None:
             name = f"{pod.metadata.namespace}/{owner.name}"
             found = missing.setdefault(name, _Missing(*_NO_DAEMON_SET))
@@ -114,7 +114,7 @@ def missing_daemon_sets(pods: Iterable[Pod], known: Iterable[ObjectMeta]) -> Ite
 
 
 def _priority_classes(pods: Iterable[Pod], priorities: PriorityResolver) -> Iterator[str]:
-    remedy = printed_by("priorityclasses", namespaced=False)
+    remedy = suggest_printing("priorityclasses", namespaced=False)
     missing: dict[str, _Missing] = {}
     for pod in pods:
         try:
@@ -134,7 +134,7 @@ def _namespaces(pods: Sequence[Pod], known: set[str]) -> Iterator[str]:
     missing = _Missing(
         "Namespace",
         "so rules that select namespaces by label do not find it",
-        printed_by("namespaces", namespaced=False),
+        suggest_printing("namespaces", namespaced=False),
     )
     for pod in pods:
         if pod.metadata.namespace not in known:
@@ -156,23 +156,23 @@ def _chooses_namespaces(term: PodAffinityTerm) -> bool:
 
 def _storage(pods: Sequence[Pod], storage: Sequence[KubeStruct]) -> Iterator[str]:
     claims = {
-        qualified_name(each.metadata): each for each in storage if isinstance(each, PersistentVolumeClaim)
+        get_qualified_name(each.metadata): each for each in storage if isinstance(each, PersistentVolumeClaim)
     }
     volumes = {each.metadata.name: each for each in storage if isinstance(each, PersistentVolume)}
     classes = {each.metadata.name for each in storage if isinstance(each, StorageClass)}
     no_claim = _Missing(
         "PersistentVolumeClaim",
         _WAITS,
-        printed_by(
+        suggest_printing(
             "persistentvolumeclaims,persistentvolumes,storageclasses,csinodes,csidrivers,csistoragecapacities,volumeattachments"
         ),
     )
     no_volume = _Missing(
-        "PersistentVolume", _WAITS, printed_by("persistentvolumes,csinodes", namespaced=False)
+        "PersistentVolume", _WAITS, suggest_printing("persistentvolumes,csinodes", namespaced=False)
     )
-    no_class = _Missing("StorageClass", _WAITS, printed_by("storageclasses", namespaced=False))
+    no_class = _Missing("StorageClass", _WAITS, suggest_printing("storageclasses", namespaced=False))
     no_limits = _Missing(
-        "CSINode", "so attach limits are not known", printed_by("csinodes", namespaced=False)
+        "CSINode", "so attach limits are not known", suggest_printing("csinodes", namespaced=False)
     )
     attached: dict[str, str] = {}
     classless: dict[str, None] = {}
@@ -185,7 +185,7 @@ def _storage(pods: Sequence[Pod], storage: Sequence[KubeStruct]) -> Iterator[str
             volume, name = claim.spec.volume_name, f"PersistentVolumeClaim {used.key}"
             if volume and volume not in volumes:
                 no_volume.add(volume, name)
-            elif volume and (driver := _attached_by(volumes[volume])):
+            elif volume and (driver := _find_driver(volumes[volume])):
                 attached.setdefault(driver, f"PersistentVolume {volume}")
             elif not volume:
                 storage_class = claim.metadata.annotations.get(LEGACY_CLASS) or claim.spec.storage_class_name
@@ -196,27 +196,27 @@ def _storage(pods: Sequence[Pod], storage: Sequence[KubeStruct]) -> Iterator[str
     if not any(isinstance(each, CsiNode) for each in storage):
         for driver, user in attached.items():
             no_limits.add(f"with the driver {driver}", user)
-    yield from _without_class(classless)
+    yield from _iter_without_class(classless)
     for missing in (no_claim, no_volume, no_class, no_limits):
         yield from missing.lines()
 
 
-def _attached_by(volume: PersistentVolume) -> str:
+def _find_driver(volume: PersistentVolume) -> str:
     """Return the driver of a volume of the input, "" for one that has none."""
     return volume.spec.csi.driver if volume.spec.csi is not None and not is_made(volume) else ""
 
 
-def _without_class(claims: Iterable[str]) -> Iterator[str]:
+def _iter_without_class(claims: Iterable[str]) -> Iterator[str]:
     names = list(claims)
     if names:
         yield (
-            f"{listed(names, 1)}: names no StorageClass, none of the input is the default, and no PersistentVolume "
-            f"without a class suits, {_WAITS}; {printed_by('storageclasses,persistentvolumes', namespaced=False)}"
+            f"{list_names(names, 1)}: names no StorageClass, none of the input is the default, and no PersistentVolume "
+            f"without a class suits, {_WAITS}; {suggest_printing('storageclasses,persistentvolumes', namespaced=False)}"
         )
 
 
 def _pod(pod: Pod) -> str:
-    return f"Pod {qualified_name(pod.metadata)}"
+    return f"Pod {get_qualified_name(pod.metadata)}"
 
 
 def not_honoured(groups: Groups) -> Iterator[str]:
@@ -235,6 +235,6 @@ def missing_groups(groups: Groups) -> Iterator[str]:
         if groups.demand(group) is None and group.member.source.kind != YUNIKORN:
             kind, namespace, name = group.member.source
             what = "the ConfigMap of topology group" if kind == TOPOLOGY_GROUP else kind.split()[0]
-            remedy = printed_by(_RESOURCES.get(kind, f"{kind.lower()}s"))
+            remedy = suggest_printing(_RESOURCES.get(kind, f"{kind.lower()}s"))
             missing.setdefault(kind, _Missing(what, _WAITS, remedy)).names[f"{namespace}/{name}"] = None
     yield from _lines(missing)

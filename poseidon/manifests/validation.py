@@ -77,7 +77,7 @@ class Validator:
                 yield Defect("spec.jobTemplate", "missing; describe the Job")
             else:
                 for defect in self._workload_defects(Job(spec=job_template.spec)):
-                    yield defect.below("spec.jobTemplate")
+                    yield defect.prefix_path("spec.jobTemplate")
         else:
             yield from self._workload_defects(found)
 
@@ -103,7 +103,7 @@ class Validator:
             yield Defect("spec.template", "missing; describe the pods")
             return
         for defect in self.pod_template_defects(template):
-            yield defect.below("spec.template")
+            yield defect.prefix_path("spec.template")
 
     def pod_template_defects(self, template: PodTemplate) -> Iterator[Defect]:
         """Yield what is wrong with a template of pods."""

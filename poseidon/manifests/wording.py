@@ -7,13 +7,13 @@ from collections.abc import Iterable
 RENDER_FIRST = "render them first, as helm template does"
 
 
-def printed_by(resources: str, *, namespaced: bool = True) -> str:
+def suggest_printing(resources: str, *, namespaced: bool = True) -> str:
     """Return what to do to have objects in the input: ``add what `kubectl get …` prints``."""
     scope = "--all-namespaces " if namespaced else ""
     return f"add what `kubectl get {resources} {scope}-o yaml` prints"
 
 
-def listed(names: Iterable[str], most: int = 3) -> str:
+def list_names(names: Iterable[str], most: int = 3) -> str:
     """Return the first of some names, and how many more there are."""
     found = list(names)
     more = len(found) - most

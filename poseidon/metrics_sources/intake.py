@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
-from poseidon.kube.parsing.defects import LONGEST_FIELD, LONGEST_PROBLEM, shortened
+from poseidon.kube.parsing.defects import LONGEST_FIELD, LONGEST_PROBLEM, shorten
 from poseidon.metrics_sources.readings import NodeReading, machine_sample
 from poseidon.metrics_sources.samples import SampleBook
 
@@ -62,7 +62,7 @@ class Fault(NamedTuple):
     problem: str
 
     def __str__(self) -> str:
-        return f"{shortened(self.field, LONGEST_FIELD)}: {shortened(self.problem, LONGEST_PROBLEM)}"
+        return f"{shorten(self.field, LONGEST_FIELD)}: {shorten(self.problem, LONGEST_PROBLEM)}"
 
 
 class Intake:

@@ -51,7 +51,7 @@ class NodeImages:
     def put(self, node: str, images: Iterable[pb.Image]) -> None:
         """Take what a node has now."""
         before = self._nodes.get(node, ())
-        after = tuple([self._interned(tuple(each.names), each.size) for each in images])
+        after = tuple([self._intern(tuple(each.names), each.size) for each in images])
         self._nodes[node] = after
         if after != before:
             self._count(after, 1)
@@ -112,7 +112,7 @@ class NodeImages:
         needed = -(-LEAST_SUM * len(self._nodes) // weight)
         return 1 << (needed.bit_length() - 1)
 
-    def _interned(self, names: tuple[str, ...], size: int) -> _Held:
+    def _intern(self, names: tuple[str, ...], size: int) -> _Held:
         image = self._held.get((names, size))
         if image is None:
             image = self._held[names, size] = _Held(names, size)

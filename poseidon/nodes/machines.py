@@ -12,7 +12,7 @@ from poseidon.kube.parsing.quantities import MAX_AMOUNT
 from poseidon.pod_rules.label_selectors import one_of
 from poseidon.pod_rules.node_affinity import EFFECTS, feature_labels
 from poseidon.pods.resources import amounts
-from poseidon.pods.visibility import prefixed
+from poseidon.pods.visibility import filter_by_prefix
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 _MOST = MAX_AMOUNT - 1
@@ -59,7 +59,7 @@ def machine(node: Node, annotations: frozenset[str] = frozenset()) -> tuple[pb.M
         ],
         unschedulable=node.spec.unschedulable,
         not_ready=not is_ready(node),
-        annotations=prefixed(found) | {key: found[key] for key in annotations if key in found},
+        annotations=filter_by_prefix(found) | {key: found[key] for key in annotations if key in found},
         images=[
             pb.Image(names=sorted(set(image.names)), size=min(max(image.size_bytes, 0), MAX_AMOUNT))
             for image in node.status.images

@@ -31,7 +31,7 @@ class Namespaces:
         self._names = NameIndex()
         self._records = records
 
-    def take(self, changes: Sequence[Change[Namespace]]) -> None:
+    def take_changes(self, changes: Sequence[Change[Namespace]]) -> None:
         """Take namespaces as they are now. One that is being deleted keeps its labels until it is gone."""
         for uid, namespace in changes:
             if namespace is None:

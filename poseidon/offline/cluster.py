@@ -29,7 +29,7 @@ from poseidon.metrics_sources.listed import take_listed
 from poseidon.numa.node_topology import RECORD_KIND
 from poseidon.offline.feeding import as_created, as_pending, feed
 from poseidon.offline.refusals import tell
-from poseidon.pods.tasks import GATED_REASON, Disposition, disposition, qualified_name, scheduler_of
+from poseidon.pods.tasks import GATED_REASON, Disposition, disposition, get_qualified_name, scheduler_of
 from poseidon.pods.visibility import visible_to
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -161,7 +161,7 @@ def build(
         [pod for uid, pod in pods.items() if uid not in refused],
         trees=trees_are_read(records),
     )
-    held = {**state.held(), **refused}
+    held = {**state.list_held(), **refused}
     elsewhere: list[Pod] = []
     of_others: list[Pod] = []
     for uid, pod in pods.items():
@@ -191,7 +191,7 @@ def build(
 def _warnings(manifests: Manifests, state: BridgeState, left_out: Iterator[str]) -> Iterator[str]:
     """Yield what the bridge would say of objects other than pods, and what is missing."""
     for described, text in state.gangs.topology.problems():
-        yield f"ConfigMap {qualified_name(described.found.metadata)}: {text}"
+        yield f"ConfigMap {get_qualified_name(described.found.metadata)}: {text}"
     yield from not_honoured(state.gangs.groups)
     yield from left_out
     yield from missing_groups(state.gangs.groups)

@@ -17,7 +17,7 @@ from poseidon.manifests.loader import Manifests
 from poseidon.offline.cluster import OfflineCluster
 from poseidon.pod_groups.groups import Groups
 from poseidon.pod_groups.membership import MIRROR_ANNOTATION
-from poseidon.pods.daemon_sets import claimed
+from poseidon.pods.daemon_sets import find_daemon_set
 from poseidon.pods.tasks import Disposition, disposition
 
 SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
@@ -38,7 +38,7 @@ def goes_with_its_node(pod: Pod) -> bool:
     """Whether a pod ends before its node does, or with it: one that is being deleted, of a DaemonSet, or static."""
     owner = pod.metadata.controller()
     static = MIRROR_ANNOTATION in pod.metadata.annotations or (owner is not None and owner.kind == "Node")
-    return pod.metadata.deletion_timestamp is not None or claimed(pod) is not None or static
+    return pod.metadata.deletion_timestamp is not None or find_daemon_set(pod) is not None or static
 
 
 def forbidden_by_annotation(pod: Pod) -> str:

@@ -95,12 +95,12 @@ def _as_json(group: PlannedGroup) -> dict[str, Any]:
         "group": group.group,
         "status": group.status,
         "pods": len(group.members),
-        "placed": _placed(group),
+        "placed": _count_placed(group),
         "message": group.message,
     }
 
 
-def _placed(group: PlannedGroup) -> int:
+def _count_placed(group: PlannedGroup) -> int:
     """Return how many pods of a group have a node."""
     return sum(map(len, pods_of(group.placement).values()))
 
@@ -120,7 +120,5 @@ def _outlook(plan: Plan, pod: str) -> Iterator[str]:
     for group in plan.groups:
         if pod in group.members:
             message = f": {group.message.rstrip('.')}" if group.message else ""
-            state = (
-                f"{group.status}, {_placed(group)} of {format_count(len(group.members), 'pod')} have a node"
-            )
+            state = f"{group.status}, {_count_placed(group)} of {format_count(len(group.members), 'pod')} have a node"
             yield f"Its group {group.group} is {state}{message}."

@@ -21,8 +21,8 @@ from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.resource import Change
 from poseidon.manifests.loader import Manifests
 from poseidon.numa.node_topology import RECORD_KIND
-from poseidon.pods.daemon_sets import claimed
-from poseidon.pods.tasks import qualified_name
+from poseidon.pods.daemon_sets import find_daemon_set
+from poseidon.pods.tasks import get_qualified_name
 
 T = TypeVar("T", bound=KubeStruct)
 
@@ -41,7 +41,11 @@ def feed(manifests: Manifests, state: BridgeState, pods: Iterable[Pod], *, trees
         take: Callable[[Sequence[Change[Any]]], None] = state.gangs.taker(name)
         tell(name, take, _changes([owner], name))
     if trees:
-        tell("tree maps", state.gangs.topology.tree_maps_changed, _of(manifests.for_models, ConfigMap))
+        tell(
+            "tree maps",
+            state.gangs.topology.tree_maps_changed,
+            _list_changes(manifests.for_models, ConfigMap),
+        )
     tell("pods", state.pods_changed, [Change(each.metadata.uid, each) for each in pods])
     _feed_applications(manifests.for_models, state)
     for custom in state.custom_resources:
@@ -49,7 +53,7 @@ def feed(manifests: Manifests, state: BridgeState, pods: Iterable[Pod], *, trees
         if custom.kind == BUDGET_RECORD:
             tell(custom.kind, take, _changes(manifests.budgets))
         elif custom.kind == RECORD_KIND:
-            tell(custom.kind, take, _of(manifests.for_models, NodeResourceTopology))
+            tell(custom.kind, take, _list_changes(manifests.for_models, NodeResourceTopology))
     state.gangs.begin()
 
 
@@ -86,8 +90,8 @@ def _feed_applications(objects: Sequence[KubeStruct], state: BridgeState) -> Non
     if book is None:
         return
     tell = state.quarantine.deliver
-    tell("applications", book.app_groups_changed, _of(objects, AppGroup))
-    tell("network topologies", book.topologies_changed, _of(objects, NetworkTopology))
+    tell("applications", book.app_groups_changed, _list_changes(objects, AppGroup))
+    tell("network topologies", book.topologies_changed, _list_changes(objects, NetworkTopology))
     wanted = book.topologies.list_config_maps()
     for each in objects:
         if isinstance(each, ConfigMap):
@@ -107,19 +111,21 @@ def _daemon_sets(manifests: Manifests) -> list[ScaledOwner]:
     """Return the DaemonSets of the input; where it has none at all, those that pods name were left out of it."""
     if manifests.daemon_sets:
         return [ScaledOwner(metadata=each) for each in manifests.daemon_sets]
-    named = ((pod.metadata.namespace, owner.name) for pod in manifests.pods if (owner := claimed(pod)))
+    named = (
+        (pod.metadata.namespace, owner.name) for pod in manifests.pods if (owner := find_daemon_set(pod))
+    )
     return [
         ScaledOwner(metadata=ObjectMeta(name=name, namespace=space)) for space, name in dict.fromkeys(named)
     ]
 
 
-def _of(objects: Iterable[KubeStruct], kind: type[T]) -> list[Change[T]]:
+def _list_changes(objects: Iterable[KubeStruct], kind: type[T]) -> list[Change[T]]:
     return _changes([each for each in objects if isinstance(each, kind)])
 
 
 def _changes(objects: Iterable[T], kind: str = "") -> list[Change[T]]:
     """Return objects as changes; what tells them apart is their name, after ``kind`` if it is given."""
-    name_of: Callable[[ObjectMeta], str] = qualified_name
+    name_of: Callable[[ObjectMeta], str] = get_qualified_name
     return [
         Change(f"{kind} {name_of(each.metadata)}".lstrip(), each)  # type: ignore[attr-defined]  # all have metadata
         for each in objects

@@ -10,10 +10,10 @@ from poseidon.configuration.document import BridgeConfiguration
 from poseidon.embedding import EmbeddedScheduler
 from poseidon.manifests.controllers.applications import OrderedAppGroup
 from poseidon.manifests.loader import Manifests
-from poseidon.manifests.wording import printed_by
+from poseidon.manifests.wording import suggest_printing
 from poseidon.offline.cluster import OfflineCluster, build
 from poseidon.offline.movable import PaidMove, find_migrations
-from poseidon.offline.planned_groups import Decided, PlannedGroup, planned_groups
+from poseidon.offline.planned_groups import Decided, PlannedGroup, plan_groups
 from poseidon.pod_groups.groups import Groups
 from poseidon.pods.tasks import workload_of
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -186,16 +186,16 @@ def plan_of(cluster: OfflineCluster, manifests: Manifests) -> Plan:
     scheduler, known = cluster.scheduler, cluster.state.gangs
     while scheduler.has_work() and outcome.rounds < _MAX_ROUNDS:
         result = cluster.run_round()
-        outcome.take(result)
+        outcome.add_round(result)
         if not result.deltas:
             break
     outcome.settle()
     pending = [Pending(uid, reason) for uid, reason in cluster.held.items()]
     tasks = list(scheduler.tasks())
-    pending.extend(_left_waiting(tasks, outcome, has_nodes=bool(manifests.nodes)))
+    pending.extend(_list_waiting(tasks, outcome, has_nodes=bool(manifests.nodes)))
     tree = known.topology.trees.tree()
     decided = Decided(outcome.gangs, outcome.reasons, outcome.preemptors, cluster.held)
-    groups = planned_groups(known.groups, tree, tasks, decided)
+    groups = plan_groups(known.groups, tree, tasks, decided)
     # What is shown of nodes is how they are once everybody has gone who has to.
     cluster.let_go()
     return Plan(
@@ -225,7 +225,7 @@ class _Outcome:
         self.gangs: dict[str, pb.GangState] = {}
         self.victims, self.failed = cluster.victims, cluster.failed
 
-    def take(self, result: pb.RoundResult) -> None:
+    def add_round(self, result: pb.RoundResult) -> None:
         """Add a round."""
         self.rounds += 1
         self.figures.add(result.stats)
@@ -271,10 +271,10 @@ def _budgets_unknown(manifests: Manifests, outcome: _Outcome) -> Iterable[str]:
     )
     if dumped and not manifests.budgets:
         what = "no PodDisruptionBudget is in the input, so pods are evicted as if there were none"
-        yield f"{what}; {printed_by('poddisruptionbudgets')}"
+        yield f"{what}; {suggest_printing('poddisruptionbudgets')}"
 
 
-def _left_waiting(tasks: Iterable[pb.TaskState], outcome: _Outcome, *, has_nodes: bool) -> Iterable[Pending]:
+def _list_waiting(tasks: Iterable[pb.TaskState], outcome: _Outcome, *, has_nodes: bool) -> Iterable[Pending]:
     placed = {each.pod for each in outcome.bindings}
     for task in tasks:
         if task.state in ("PENDING", "BACKOFF") and task.uid not in placed:

@@ -56,16 +56,16 @@ class Decided(NamedTuple):
     held: Mapping[str, str]
 
 
-def planned_groups(
+def plan_groups(
     groups: Groups, tree: ClusterTree, tasks: Iterable[pb.TaskState], decided: Decided
 ) -> tuple[PlannedGroup, ...]:
     """Return all groups that have pods, sorted."""
     known = {task.uid: task for task in tasks}
-    found = (_planned(groups, tree, each, known, decided) for each in groups)
+    found = (_plan_group(groups, tree, each, known, decided) for each in groups)
     return tuple(sorted(found, key=lambda each: each.group))
 
 
-def _planned(
+def _plan_group(
     groups: Groups, tree: ClusterTree, group: Group, known: Mapping[str, pb.TaskState], decided: Decided
 ) -> PlannedGroup:
     spec = groups.topology(group)

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 
 from poseidon.bridge.state import BridgeState
 from poseidon.embedding import EmbeddedScheduler
-from poseidon.kube.parsing.defects import shortened
+from poseidon.kube.parsing.defects import shorten
 from poseidon.manifests.loader import ManifestError
-from poseidon.manifests.wording import listed
+from poseidon.manifests.wording import list_names
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 _LONGEST_NAME, _LONGEST_REASON = 80, 300
@@ -34,22 +34,22 @@ def tell(
             scheduler.apply(events)
             return list(dict.fromkeys(lines))
         except ValueError:
-            refused = scheduler.refused(events)
+            refused = scheduler.list_refused(events)
             if not refused:
                 raise
         for index, reason in refused:
             lines.append(_line(events[index], events, reason, is_live=is_live))
-            state.event_stream.refused(events[index], reason)
+            state.event_stream.note_refused(events[index], reason)
         if not is_live:
             raise ManifestError(dict.fromkeys(lines))
-        events = list(state.event_stream.admitted(events))
+        events = list(state.event_stream.filter_refused(events))
     raise ManifestError(dict.fromkeys(lines))
 
 
 def _line(event: pb.Event, events: Sequence[pb.Event], reason: str, *, is_live: bool) -> str:
-    found = listed(shortened(name, _LONGEST_NAME) for name in _about(event, events))
+    found = list_names(shorten(name, _LONGEST_NAME) for name in _about(event, events))
     what = "the solver does not take it, and it is left out" if is_live else "the solver does not take it"
-    return f"{found}: {what}: {shortened(reason, _LONGEST_REASON)}"
+    return f"{found}: {what}: {shorten(reason, _LONGEST_REASON)}"
 
 
 def _about(event: pb.Event, events: Sequence[pb.Event]) -> Iterator[str]:

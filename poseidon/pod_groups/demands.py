@@ -20,7 +20,7 @@ from poseidon.kube.api.pod_groups import (
     VolcanoPodGroupSpec,
     Workload,
 )
-from poseidon.kube.parsing.defects import Defect, shortened
+from poseidon.kube.parsing.defects import Defect, shorten
 from poseidon.kube.parsing.label_syntax import key_fault
 from poseidon.kube.parsing.quantities import MAX_AMOUNT
 from poseidon.pod_groups.koordinator import (
@@ -33,7 +33,7 @@ from poseidon.pod_groups.koordinator import (
 )
 from poseidon.pod_groups.membership import Membership
 from poseidon.pods.resources import amounts
-from poseidon.pods.tasks import qualified_name
+from poseidon.pods.tasks import get_qualified_name
 
 MAX_MEMBERS = 2**31 - 1
 MAX_SECONDS = 2**31 - 1
@@ -100,7 +100,7 @@ def of_sigs_pod_group(found: SigsPodGroup) -> Demand:
     """Read a PodGroup of ``scheduling.sigs.k8s.io``, with the annotations that Koordinator gives it."""
     demand = _of_plugins(found.spec, ())
     terms = gang_terms(found.metadata)
-    _, problem = list_bundled_gangs(terms, qualified_name(found.metadata))
+    _, problem = list_bundled_gangs(terms, get_qualified_name(found.metadata))
     if problem or demand.problem:
         return Demand(problem=demand.problem or problem)
     return replace(
@@ -184,7 +184,7 @@ def _list_ignored_by_volcano(spec: VolcanoPodGroupSpec, *, elastic: bool) -> str
         ),
         (
             spec.queue not in ("", "default"),
-            f"spec.queue {shortened(repr(spec.queue))}: is not honoured; there are no queues here",
+            f"spec.queue {shorten(repr(spec.queue))}: is not honoured; there are no queues here",
         ),
         (
             spec.network_topology is not None,
@@ -306,7 +306,7 @@ def _count_problem(field: str, count: int) -> str:
 def _percent(share: str) -> tuple[int, str]:
     found = _PERCENT.fullmatch(share.strip())
     if found is None or int(found.group(1)) > 100:
-        shown = share if share == '""' else shortened(repr(share))
+        shown = share if share == '""' else shorten(repr(share))
         problem = f"annotation firmament-gang-scheduling: {shown} is no share in percent; give 0 to 100"
         return 0, problem
     return int(found.group(1)), ""

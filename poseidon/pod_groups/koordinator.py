@@ -14,7 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from poseidon.kube.api.metadata import ObjectMeta
-from poseidon.kube.parsing.defects import shortened
+from poseidon.kube.parsing.defects import shorten
 
 LABEL = "pod-group.scheduling.sigs.k8s.io"
 """Label of a pod with the name of its PodGroup, and the prefix of older labels that describe the gang themselves."""
@@ -92,10 +92,10 @@ def list_bundled_gangs(terms: GangTerms, own: str) -> tuple[tuple[str, ...], str
         found = msgspec.json.decode(terms.groups, type=tuple[str, ...])
     except (msgspec.DecodeError, RecursionError):
         found = ()
-        problem = f"{shortened(repr(terms.groups))} is no list of gangs"
+        problem = f"{shorten(repr(terms.groups))} is no list of gangs"
     else:
         odd = next((each for each in (*found, own or "any/any") if not _GANG.fullmatch(each)), None)
-        problem = "" if odd is None else f"{shortened(repr(odd))} is no gang"
+        problem = "" if odd is None else f"{shorten(repr(odd))} is no gang"
         if len(found) > MOST_GANGS:
             problem = f"{len(found)} gangs are more than {MOST_GANGS}"
     if problem:
@@ -115,7 +115,7 @@ def least_members(stated: Iterable[GangTerms]) -> tuple[int | None, str]:
             continue
         count = int(terms.least) if _COUNT.fullmatch(terms.least) else None
         if count is None or not 1 <= count < 2**31:
-            shown = terms.least if terms.least == '""' else shortened(repr(terms.least))
+            shown = terms.least if terms.least == '""' else shorten(repr(terms.least))
             return None, f"{terms.least_key}: {shown} is no number of pods; give at least 1"
         most = count if most is None else max(most, count)
     return most, ""
@@ -145,7 +145,7 @@ def list_ignored_terms(stated: Iterable[GangTerms]) -> str:
         values = terms.waiting_time, terms.mode, terms.policy, ""
         for (key, problem), value in zip(checks.items(), values, strict=True):
             if problem:
-                shown = f" {shortened(repr(value))}" if value else ""
+                shown = f" {shorten(repr(value))}" if value else ""
                 found[f"annotation {key}:{shown} {problem}"] = None
     return "; ".join(found)
 

@@ -289,4 +289,4 @@ class GroupMembers:
 
 
 def _find_name(pod: Pod) -> Named:
-    return Named(pod_translation.qualified_name(pod.metadata), pod_translation.scheduler_of(pod))
+    return Named(pod_translation.get_qualified_name(pod.metadata), pod_translation.scheduler_of(pod))

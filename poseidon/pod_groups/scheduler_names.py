@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable
 from typing import Generic, NamedTuple, TypeVar
 
-from poseidon.kube.parsing.defects import shortened
+from poseidon.kube.parsing.defects import shorten
 
 K = TypeVar("K", bound=Hashable)
 
@@ -78,5 +78,5 @@ def split_words(needed: int, placed: int, waiting: Iterable[Named]) -> str:
 
 
 def _format_pods(pods: list[Named]) -> str:
-    shown = ", ".join(f"{each.pod} ({shortened(each.scheduler)})" for each in pods[:_MOST_NAMED])
+    shown = ", ".join(f"{each.pod} ({shorten(each.scheduler)})" for each in pods[:_MOST_NAMED])
     return shown if len(pods) <= _MOST_NAMED else f"{shown} and {len(pods) - _MOST_NAMED} more"

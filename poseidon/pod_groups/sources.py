@@ -46,7 +46,7 @@ from poseidon.pod_groups.membership import (
     ObjectKey,
     bundle,
 )
-from poseidon.pods.tasks import qualified_name
+from poseidon.pods.tasks import get_qualified_name
 
 OWNER_KINDS = frozenset({"ReplicaSet", "StatefulSet", "Job", "Deployment"})
 """Owners of whose size a share can be taken. A Deployment's pods name it themselves in offline commands only."""
@@ -169,7 +169,7 @@ class Sources:
     def _name(self, member: Membership) -> str:
         entry = self._entry(member)
         if entry is not None and isinstance(entry.found, DescribedMap):
-            return f"ConfigMap {qualified_name(entry.found.found.metadata)}"
+            return f"ConfigMap {get_qualified_name(entry.found.found.metadata)}"
         if entry is not None and isinstance(entry.found, PodGroup):
             return str(member.source._replace(kind=POD_GROUP))
         return str(member.source)

@@ -44,7 +44,7 @@ class Spreading:
 
         One that states constraints of its own, or is going, gets no default ones, and does not count for others.
         """
-        self.gone(uid)
+        self.forget_pod(uid)
         metadata = pod.metadata
         if (
             not self.enabled
@@ -62,7 +62,7 @@ class Spreading:
         self._loose.put(uid, namespace, metadata.labels)
         return self._of_services(namespace, metadata.labels)
 
-    def gone(self, uid: str) -> None:
+    def forget_pod(self, uid: str) -> None:
         """Forget a pod, if it is known."""
         self._loose.remove(uid)
 
@@ -73,7 +73,7 @@ class Spreading:
             namespace, selector = "", {}
             if service is not None:
                 namespace, selector = service.metadata.namespace or "default", dict(service.spec.selector)
-                if self._selectors.of(namespace).get(uid, {}) == selector:
+                if self._selectors.get_labels(namespace).get(uid, {}) == selector:
                     continue
             touched |= {namespace, self._selectors.remove(uid)}
             if selector:
@@ -81,13 +81,13 @@ class Spreading:
         return {
             uid: self._of_services(namespace, labels)
             for namespace in touched
-            for uid, labels in self._loose.of(namespace).items()
+            for uid, labels in self._loose.get_labels(namespace).items()
         }
 
     def _of_services(self, namespace: str, labels: Mapping[str, str]) -> str:
         """Return the group of pods with such labels, "" if no service selects them."""
         merged: dict[str, str] = {}
-        for selector in self._selectors.of(namespace).values():
+        for selector in self._selectors.get_labels(namespace).values():
             if selector.items() <= labels.items():
                 merged |= selector
         if not merged:
@@ -102,7 +102,7 @@ class _LabelsByNamespace:
         self._labels: dict[str, dict[str, dict[str, str]]] = {}
         self._namespace_of: dict[str, str] = {}
 
-    def of(self, namespace: str) -> Mapping[str, dict[str, str]]:
+    def get_labels(self, namespace: str) -> Mapping[str, dict[str, str]]:
         """Return what is known in a namespace, by uid."""
         return self._labels.get(namespace, {})
 

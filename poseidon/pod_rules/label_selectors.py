@@ -83,7 +83,7 @@ def _mentions(selector: LabelSelector, key: str) -> bool:
     return key in selector.match_labels or any(each.key == key for each in selector.match_expressions)
 
 
-def checked(
+def parse_requirement(
     given: LabelSelectorRequirement | NodeSelectorRequirement,
     path: str,
     defects: list[Defect],
@@ -117,7 +117,7 @@ def _expressions(
 ) -> Iterable[pb.Requirement]:
     for index, each in enumerate(given):
         where = f"{path}[{index}]"
-        yield checked(each, where, defects)
+        yield parse_requirement(each, where, defects)
         defects.extend(
             Defect(f"{where}.values[{place}]", fault)
             for place, value in enumerate(each.values)

@@ -15,7 +15,7 @@ from poseidon.kube.api.pod_rules import (
 from poseidon.kube.api.pods import PodSpec
 from poseidon.kube.parsing.defects import Defect
 from poseidon.kube.parsing.label_syntax import label_defects
-from poseidon.pod_rules.label_selectors import canonical, checked, one_of, requirement
+from poseidon.pod_rules.label_selectors import canonical, one_of, parse_requirement, requirement
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
@@ -45,7 +45,7 @@ def node_selector(spec: PodSpec, defects: list[Defect]) -> dict[str, str]:
     return spec.node_selector
 
 
-def required_terms(affinity: NodeAffinity, defects: list[Defect]) -> list[pb.NodeSelectorTerm]:
+def parse_required_terms(affinity: NodeAffinity, defects: list[Defect]) -> list[pb.NodeSelectorTerm]:
     """Return the terms of which one must match. A rule without terms would match nothing and is a defect."""
     if affinity.required is None:
         return []
@@ -56,7 +56,7 @@ def required_terms(affinity: NodeAffinity, defects: list[Defect]) -> list[pb.Nod
     return sorted(found, key=canonical)
 
 
-def preferred_terms(affinity: NodeAffinity, defects: list[Defect]) -> list[pb.PreferredTerm]:
+def parse_preferred_terms(affinity: NodeAffinity, defects: list[Defect]) -> list[pb.PreferredTerm]:
     """Return the weighted terms. An empty one is worth nothing, as in Kubernetes, and is left out."""
     found = []
     for index, preferred in enumerate(affinity.preferred):
@@ -103,7 +103,7 @@ def tolerations(given: Iterable[Toleration], defects: list[Defect]) -> list[pb.T
 
 def _term(term: NodeSelectorTerm, path: str, defects: list[Defect]) -> pb.NodeSelectorTerm:
     labels = [
-        checked(requirement, f"{path}.matchExpressions[{index}]", defects, OPERATORS)
+        parse_requirement(requirement, f"{path}.matchExpressions[{index}]", defects, OPERATORS)
         for index, requirement in enumerate(term.match_expressions)
     ]
     fields = [
@@ -132,11 +132,13 @@ def feature_labels(declared: Iterable[str]) -> dict[str, str]:
 
 def feature_rules(spec: PodSpec) -> list[pb.VolumeRule]:
     """Return where the features are that a pod needs; nearly always nothing."""
-    needed = [pb.Requirement(key=f"{_FEATURE}{each}", operator="Exists") for each in _needed(spec)]
+    needed = [
+        pb.Requirement(key=f"{_FEATURE}{each}", operator="Exists") for each in _list_needed_labels(spec)
+    ]
     return [pb.VolumeRule(terms=[pb.NodeSelectorTerm(labels=needed)], reason=REASON)] if needed else []
 
 
-def _needed(spec: PodSpec) -> Iterator[str]:
+def _list_needed_labels(spec: PodSpec) -> Iterator[str]:
     containers = (*spec.containers, *spec.init_containers)
     if any(
         rule.action == "RestartAllContainers" for each in containers for rule in each.restart_policy_rules
@@ -146,7 +148,7 @@ def _needed(spec: PodSpec) -> Iterator[str]:
         yield USER_NAMESPACES
 
 
-def tolerated(taint: Taint | pb.Taint, tolerations: Iterable[Toleration | pb.Toleration]) -> bool:
+def is_tolerated(taint: Taint | pb.Taint, tolerations: Iterable[Toleration | pb.Toleration]) -> bool:
     """Whether one of the tolerations lets a pod onto a node with the taint; the protocol's have the API's fields."""
     return any(_tolerates(each, taint) for each in tolerations)
 

@@ -18,7 +18,7 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-def required_terms(
+def parse_required_terms(
     rules: PodAffinity, path: str, metadata: ObjectMeta, defects: list[Defect]
 ) -> list[pb.TaskTerm]:
     """Return the terms that must all hold, each once. ``path`` is that of ``rules``, ``metadata`` the pod's."""
@@ -29,7 +29,7 @@ def required_terms(
     return [found[content] for content in sorted(found)]
 
 
-def preferred_terms(
+def parse_preferred_terms(
     rules: PodAffinity, path: str, metadata: ObjectMeta, defects: list[Defect]
 ) -> list[pb.TaskTerm]:
     """Return the weighted terms; equal ones count as often as they are given."""

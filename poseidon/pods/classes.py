@@ -13,8 +13,8 @@ from poseidon.kube.parsing.defects import Defect
 from poseidon.pod_rules.pod_affinity import ANYWHERE, Colocation
 from poseidon.pods.daemon_sets import nobodys
 from poseidon.pods.templates import Plain, Template, TemplateTable
-from poseidon.pods.visibility import SelectorIndex, Shown, Visibility, VisibleLabels, shown
-from poseidon.volumes.requirements import NO_NEEDS, VolumeNeeds, with_needs
+from poseidon.pods.visibility import SelectorIndex, Shown, Visibility, VisibleLabels, choose_shown
+from poseidon.volumes.requirements import NO_NEEDS, VolumeNeeds, add_needs
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 LEAST_SURPLUS = 256
@@ -95,7 +95,7 @@ class ClassNumbers:
                 message = pb.TaskClass()
                 message.CopyFrom(plain.message)
             else:
-                message = with_needs(plain.message, needs)
+                message = add_needs(plain.message, needs)
             message.id = number
             if node:
                 message.machine = node
@@ -167,29 +167,29 @@ class ClassTable:
         names = tuple(sorted(labels))
         scene = self._scene(metadata.namespace or "default", names)
         values = tuple([labels[name] for name in names])
-        return self._interned(template, scene, values, metadata.deletion_timestamp is not None, needs)
+        return self._intern(template, scene, values, metadata.deletion_timestamp is not None, needs)
 
     def watch(self, selector: pb.TaskSelector) -> None:
         """A selector that is no pod's looks at pods, from the next ``refresh`` on."""
         self._watched[selector.SerializeToString(deterministic=True)] = selector
         self._selector_index.watch(selector)
 
-    def with_needs(self, traits: Traits, needs: VolumeNeeds) -> Traits:
+    def set_needs(self, traits: Traits, needs: VolumeNeeds) -> Traits:
         """Return the traits of the same pod whose volumes ask for something else now."""
         return traits if traits.needs == needs else self._like(traits, needs, traits.colocation, traits.node)
 
-    def with_colocation(self, traits: Traits, colocation: Colocation) -> Traits:
+    def set_colocation(self, traits: Traits, colocation: Colocation) -> Traits:
         """Return the traits of the same pod whose group asks for something else now."""
         same = traits.colocation == colocation
         return traits if same else self._like(traits, traits.needs, colocation, traits.node)
 
-    def with_node(self, traits: Traits, node: str) -> Traits:
+    def set_node(self, traits: Traits, node: str) -> Traits:
         """Return the traits of the same pod, which may go to one node alone; "" for any."""
         return traits if traits.node == node else self._like(traits, traits.needs, traits.colocation, node)
 
     def _like(self, traits: Traits, needs: VolumeNeeds, colocation: Colocation, node: str) -> Traits:
         """Return the traits of the same pod with what is given instead."""
-        return self._interned(
+        return self._intern(
             traits.template, traits.scene, traits.values, traits.ending, needs, colocation, node
         )
 
@@ -303,7 +303,7 @@ class ClassTable:
         scene.visible_labels = visible_labels
         return changed
 
-    def _interned(
+    def _intern(
         self,
         template: Template,
         scene: Scene,
@@ -325,7 +325,9 @@ class ClassTable:
     def _number(self, traits: Traits) -> int:
         scene = traits.scene
         labels = zip(scene.labels, traits.values, strict=True)
-        borne = shown(self._visibility, scene.visible_labels, scene.namespace, labels, ending=traits.ending)
+        borne = choose_shown(
+            self._visibility, scene.visible_labels, scene.namespace, labels, ending=traits.ending
+        )
         # All images or none: their weights are summed up.
         images = traits.template.images if traits.template in self._showing else ()
         return self._numbers.number(

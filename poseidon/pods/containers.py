@@ -108,10 +108,10 @@ def _is_address(text: str) -> bool:
 
 def disks(spec: PodSpec) -> list[tuple[str, bool]]:
     """Return the disks of a pod, each once: a name, the same whoever mounts it, and whether the pod only reads."""
-    return sorted({(_bounded(name), read_only) for name, read_only in _disks(spec)})
+    return sorted({(_shorten(name), read_only) for name, read_only in _disks(spec)})
 
 
-def _bounded(name: str) -> str:
+def _shorten(name: str) -> str:
     """Return a name that a solver takes: whoever writes a pod may write anything into it."""
     if len(name) <= _LONGEST_DISK:
         return name

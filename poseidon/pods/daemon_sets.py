@@ -8,7 +8,7 @@ from poseidon.kube.api.pods import Pod
 DAEMON_SET = "DaemonSet"
 
 
-def claimed(pod: Pod) -> OwnerReference | None:
+def find_daemon_set(pod: Pod) -> OwnerReference | None:
     """Return the DaemonSet that a pod says controls it, or None."""
     owner = pod.metadata.controller()
     if owner is None or owner.kind != DAEMON_SET or owner.api_version.partition("/")[0] not in ("apps", ""):
@@ -42,7 +42,7 @@ class DaemonSets:
 
     def owns(self, pod: Pod) -> bool:
         """Whether a DaemonSet of the pod's namespace controls it."""
-        owner = claimed(pod)
+        owner = find_daemon_set(pod)
         if owner is None:
             return False
         uid = self._uids.get((pod.metadata.namespace or "default", owner.name))

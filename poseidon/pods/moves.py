@@ -14,7 +14,7 @@ MOVE_UNTIL = "firmament.io/move-until"
 MOVE_ANNOTATIONS = (MOVE_TO, MOVE_UNTIL)
 
 
-def announced_move(pod: Pod, now: float) -> tuple[str, float]:
+def parse_announced_move(pod: Pod, now: float) -> tuple[str, float]:
     """Return the node that a pod's replacement is meant for, and until when (seconds since the epoch); ("", 0) for no
     move, or one whose time is over.
     """

@@ -82,7 +82,7 @@ class RuntimeHistory:
     """Mean run times by program, with the ``changed`` ones that the current stream has not been told yet.
 
     It is rebuilt from the finished pods that the API server still keeps, so it needs no storage of its own. A pod
-    counts once, however often it is seen; pods are remembered until they are ``gone``.
+    counts once, however often it is seen; pods are remembered until they are ``forget_pod``.
     """
 
     def __init__(self, most_programs: int = MOST_PROGRAMS) -> None:
@@ -91,7 +91,7 @@ class RuntimeHistory:
         self._counted: set[str] = set()
         self.changed: dict[str, None] = {}
 
-    def finished(self, uid: str, pod: Pod) -> None:
+    def count_finished(self, uid: str, pod: Pod) -> None:
         """Count a pod, if it has succeeded and both its program and its times are known."""
         if uid in self._counted:
             return
@@ -112,7 +112,7 @@ class RuntimeHistory:
             if told:
                 self.changed[oldest] = None
 
-    def gone(self, uid: str) -> None:
+    def forget_pod(self, uid: str) -> None:
         """A pod was deleted. What it has taught stays."""
         self._counted.discard(uid)
 
@@ -122,7 +122,7 @@ class RuntimeHistory:
             entry.told = None
         self.changed = dict.fromkeys(self._programs)
 
-    def take(self) -> list[pb.Event]:
+    def take_events(self) -> list[pb.Event]:
         """Return the records that are new to the solver, have changed noticeably, or are gone, once."""
         events = []
         for name in self.changed:

@@ -28,13 +28,13 @@ def as_counted(pod: Pod) -> Pod:
     infeasible = _is_infeasible(pod)
     known = {each.name: each for each in (*status.init_container_statuses, *status.container_statuses)}
     spec = pod.spec
-    containers = _counted(spec.containers, known, infeasible=infeasible)
-    sidecars = _counted(spec.init_containers, known, infeasible=infeasible, sidecars=True)
+    containers = _apply_counts(spec.containers, known, infeasible=infeasible)
+    sidecars = _apply_counts(spec.init_containers, known, infeasible=infeasible, sidecars=True)
     resources = spec.resources
     if status.resources is not None and resources.requests:
         held = (status.resources.requests, status.allocated_resources)
         stated = tuple({name: each[name] for name in resources.requests if name in each} for each in held)
-        resources = _raised(resources, stated, infeasible=infeasible)
+        resources = _raise_requests(resources, stated, infeasible=infeasible)
     if containers is spec.containers and sidecars is spec.init_containers and resources is spec.resources:
         return pod
     counted = replace(spec, containers=containers, init_containers=sidecars, resources=resources)
@@ -46,7 +46,7 @@ def _is_infeasible(pod: Pod) -> bool:
     return condition is not None and condition.reason == INFEASIBLE
 
 
-def _counted(
+def _apply_counts(
     containers: tuple[Container, ...],
     known: dict[str, ContainerStatus],
     *,
@@ -64,14 +64,14 @@ def _counted(
             and (not sidecars or each.restart_policy == "Always")
         ):
             held = (status.resources.requests, status.allocated_resources)
-            resources = _raised(each.resources, held, infeasible=infeasible)
+            resources = _raise_requests(each.resources, held, infeasible=infeasible)
             if resources is not each.resources:
                 counted, changed = replace(each, resources=resources), True
         found.append(counted)
     return tuple(found) if changed else containers
 
 
-def _raised(
+def _raise_requests(
     asked: ResourceRequirements, held: tuple[Resources, ...], *, infeasible: bool
 ) -> ResourceRequirements:
     """Return the most of what is ``asked`` for and ``held``, by resource; ``asked`` itself if nothing else is held."""

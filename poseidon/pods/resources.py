@@ -2,7 +2,7 @@
 
 The rules are those of ``k8s.io/component-helpers/resource.PodRequests``: KEP-753 for sidecars, KEP-2837 for
 pod-level resources, and the API server's default that a missing request equals the limit. When nodes are scored, pods
-that state nothing are assumed to need something (``assumed_requests``).
+that state nothing are assumed to need something (``compute_assumed_requests``).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def effective_requests(spec: PodSpec, defects: list[Defect]) -> Amounts:
     max(containers + sidecars, each init container + the sidecars started before it), overridden by pod-level
     requests where there are some, plus the overhead of the runtime class.
     """
-    total = _summed(spec, defects, declared_requests)
+    total = _sum_requests(spec, defects, read_declared_requests)
     if spec.resources.requests or spec.resources.limits:
         _override_by_pod_level(total, spec.resources, defects)
     if spec.overhead:
@@ -65,7 +65,7 @@ def effective_requests(spec: PodSpec, defects: list[Defect]) -> Amounts:
     return {resource: min(needed, MAX_AMOUNT) for resource, needed in total.items() if needed > 0}
 
 
-def assumed_requests(spec: PodSpec) -> Amounts:
+def compute_assumed_requests(spec: PodSpec) -> Amounts:
     """Return what the pod is taken to need beyond its requests when nodes are scored.
 
     As kube-scheduler's NonZeroRequested: each container that states no request of cpu or memory, and no limit either,
@@ -75,37 +75,38 @@ def assumed_requests(spec: PodSpec) -> Amounts:
     stated = spec.resources.requests.keys() | spec.resources.limits.keys()
     missing = {resource for resource in ASSUMED if resource not in stated}
     containers = (*spec.containers, *spec.init_containers)
-    if not missing or all(missing <= _named(container) for container in containers):
+    if not missing or all(missing <= _list_stated(container) for container in containers):
         return {}
     known: list[Defect] = []  # told where the pod's requests are read
-    with_assumed, without = _summed(spec, known, _completed), _summed(spec, known, declared_requests)
+    with_assumed, without = (
+        _sum_requests(spec, known, _complete),
+        _sum_requests(spec, known, read_declared_requests),
+    )
     found = {name: with_assumed.get(name, 0) - without.get(name, 0) for name in sorted(missing)}
     return {name: amount for name, amount in found.items() if amount > 0}
 
 
-def _named(container: Container) -> set[str]:
+def _list_stated(container: Container) -> set[str]:
     """Resources that a container states something about."""
     return container.resources.requests.keys() | container.resources.limits.keys()
 
 
-def _completed(resources: ResourceRequirements, path: str, defects: list[Defect]) -> Amounts:
+def _complete(resources: ResourceRequirements, path: str, defects: list[Defect]) -> Amounts:
     """Requests of a container with what is assumed where it states none."""
-    return {**ASSUMED, **declared_requests(resources, path, defects)}
+    return {**ASSUMED, **read_declared_requests(resources, path, defects)}
 
 
-def _summed(
+def _sum_requests(
     spec: PodSpec, defects: list[Defect], read: Callable[[ResourceRequirements, str, list[Defect]], Amounts]
 ) -> Amounts:
     """max(containers + sidecars, each init container + the sidecars started before it), as ``read`` has them."""
     total: Amounts = {}
     for index, container in enumerate(spec.containers):
         _add(total, read(container.resources, f"spec.containers[{index}].resources", defects))
-    return (
-        _with_init_containers(total, spec.init_containers, defects, read) if spec.init_containers else total
-    )
+    return _add_init_containers(total, spec.init_containers, defects, read) if spec.init_containers else total
 
 
-def declared_requests(resources: ResourceRequirements, path: str, defects: list[Defect]) -> Amounts:
+def read_declared_requests(resources: ResourceRequirements, path: str, defects: list[Defect]) -> Amounts:
     """Return a container's requests, completed by its limits; a request above its limit is a defect."""
     requests = amounts(resources.requests, f"{path}.requests", defects) if resources.requests else {}
     if not resources.limits:
@@ -127,9 +128,9 @@ def effective_limits(spec: PodSpec, defects: list[Defect]) -> Amounts:
     The rules of ``component-helpers/resource.PodLimits``: as for requests, but the overhead counts only where there is
     a limit. A container without a limit counts as 0.
     """
-    total = _summed(spec, defects, _limits)
+    total = _sum_requests(spec, defects, _limits)
     for resource, limit in amounts(spec.resources.limits, "spec.resources.limits", defects).items():
-        if _allowed_at_pod_level(resource):
+        if _is_allowed_at_pod_level(resource):
             total[resource] = limit
     for resource, more in amounts(spec.overhead, "spec.overhead", defects).items():
         if total.get(resource, 0) > 0:
@@ -141,7 +142,7 @@ def _limits(resources: ResourceRequirements, path: str, defects: list[Defect]) -
     return amounts(resources.limits, f"{path}.limits", defects)
 
 
-def _with_init_containers(
+def _add_init_containers(
     total: Amounts,
     containers: tuple[Container, ...],
     defects: list[Defect],
@@ -168,14 +169,14 @@ def _override_by_pod_level(total: Amounts, resources: ResourceRequirements, defe
     requests = amounts(resources.requests, "spec.resources.requests", defects)
     limits = amounts(resources.limits, "spec.resources.limits", defects)
     for resource, needed in requests.items():
-        if _allowed_at_pod_level(resource):
+        if _is_allowed_at_pod_level(resource):
             total[resource] = needed
     for resource, limit in limits.items():
-        if _allowed_at_pod_level(resource) and resource not in resources.requests:
+        if _is_allowed_at_pod_level(resource) and resource not in resources.requests:
             total.setdefault(resource, limit)
 
 
-def _allowed_at_pod_level(resource: str) -> bool:
+def _is_allowed_at_pod_level(resource: str) -> bool:
     return resource in ("cpu", "memory") or resource.startswith(_HUGE_PAGES)
 
 
@@ -190,7 +191,7 @@ def _raise_to(total: Amounts, least: Amounts) -> None:
             total[resource] = needed
 
 
-def with_annotated_bandwidth(requests: Amounts, annotations: Mapping[str, str]) -> Amounts:
+def add_annotated_bandwidth(requests: Amounts, annotations: Mapping[str, str]) -> Amounts:
     """Return requests with at least the larger of both annotations: interfaces send and receive at once.
 
     What is no quantity counts as absent; the kubelet refuses such a pod by itself.
@@ -235,10 +236,10 @@ def _positive(resources: ResourceRequirements) -> tuple[Amounts, Amounts]:
     ignored: list[Defect] = []
     limits = amounts(resources.limits, "", ignored)
     requests = {**limits, **amounts(resources.requests, "", ignored)}
-    return _counted(requests), _counted(limits)
+    return _count(requests), _count(limits)
 
 
-def _counted(found: Amounts) -> Amounts:
+def _count(found: Amounts) -> Amounts:
     return {name: found[name] for name in _COUNTED if found.get(name, 0) > 0}
 
 
@@ -257,7 +258,7 @@ def _message(container: Container, kind: pb.Container.Kind.ValueType, *, limits:
     return pb.Container(
         name=container.name,
         kind=kind,
-        requests=quantities(declared_requests(resources, "", known)),
+        requests=quantities(read_declared_requests(resources, "", known)),
         limits=quantities(amounts(resources.limits, "", known)) if limits else (),
     )
 

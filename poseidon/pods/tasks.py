@@ -101,7 +101,7 @@ def task(pod: Pod, classes: ClassTable, priorities: PriorityResolver) -> Task:
     timed = classes.visibility.timed
     return Task(
         uid=metadata.uid,
-        name=qualified_name(metadata),
+        name=get_qualified_name(metadata),
         traits=classes.traits(pod, priority=priority),
         job=job_id(metadata),
         priority=priority,
@@ -125,7 +125,7 @@ def scheduler_of(pod: Pod) -> str:
     return pod.spec.scheduler_name or DEFAULT_SCHEDULER
 
 
-def qualified_name(metadata: ObjectMeta) -> str:
+def get_qualified_name(metadata: ObjectMeta) -> str:
     """Return ``namespace/name``."""
     return f"{metadata.namespace or 'default'}/{metadata.name}"
 
@@ -158,10 +158,10 @@ def identity(*parts: str) -> str:
     Parts may be whatever somebody wrote into an object: other parts, or more of them, give another text. Of what would
     be longer than ``LONGEST`` the first part is left, and a digest.
     """
-    text = "/".join([part if "/" not in part and "%" not in part else _escaped(part) for part in parts])
+    text = "/".join([part if "/" not in part and "%" not in part else _escape(part) for part in parts])
     if len(text) <= LONGEST:
         return text
-    return f"{_escaped(parts[0])[: LONGEST // 2]}/{sha256(text.encode(errors='surrogatepass')).hexdigest()}"
+    return f"{_escape(parts[0])[: LONGEST // 2]}/{sha256(text.encode(errors='surrogatepass')).hexdigest()}"
 
 
 def parts_of(text: str) -> list[str]:
@@ -169,7 +169,7 @@ def parts_of(text: str) -> list[str]:
     return [part.replace("%2F", "/").replace("%25", "%") for part in text.split("/")]
 
 
-def _escaped(part: str) -> str:
+def _escape(part: str) -> str:
     return part.replace("%", "%25").replace("/", "%2F")
 
 
@@ -177,7 +177,7 @@ def workload_of(pod: Pod) -> str:
     """Return ``namespace/Kind/name`` of the controller of a pod; of a pod without one, its own name."""
     owner = pod.metadata.controller()
     if owner is None:
-        return qualified_name(pod.metadata)
+        return get_qualified_name(pod.metadata)
     return f"{pod.metadata.namespace or 'default'}/{owner.kind}/{owner.name}"
 
 
@@ -209,7 +209,7 @@ class PriorityResolver:
         """Learn of a class or of its new value."""
         name = priority_class.metadata.name
         self.remove(name)
-        self._values[name] = _clipped(priority_class.value)
+        self._values[name] = _clip(priority_class.value)
         if priority_class.global_default:
             self._defaults[name] = self._values[name]
         if priority_class.preemption_policy == NEVER:
@@ -229,7 +229,7 @@ class PriorityResolver:
         Of several default classes the lowest counts, as in Kubernetes. Raises ``UnknownPriorityClassError``.
         """
         if spec.priority is not None:
-            return _clipped(spec.priority)
+            return _clip(spec.priority)
         name = spec.priority_class_name
         if not name:
             return min(self._defaults.values()) if self._defaults else 0
@@ -249,7 +249,7 @@ class PriorityResolver:
         return name in self._peaceful
 
 
-def _clipped(value: int) -> int:
+def _clip(value: int) -> int:
     return min(max(value, LOWEST), HIGHEST)
 
 

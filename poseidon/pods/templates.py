@@ -12,27 +12,27 @@ from msgspec.structs import replace
 
 from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.kube.api.pods import Pod, PodSpec
-from poseidon.kube.parsing.defects import Defect, listed
+from poseidon.kube.parsing.defects import Defect, list_defects
 from poseidon.pod_rules import pod_affinity
 from poseidon.pod_rules.node_affinity import (
     feature_rules,
     node_selector,
-    preferred_terms,
-    required_terms,
+    parse_preferred_terms,
+    parse_required_terms,
     tolerations,
 )
 from poseidon.pod_rules.topology_spread import spread_rules
 from poseidon.pods.containers import disks, host_ports, images
 from poseidon.pods.estimates import service_class
 from poseidon.pods.resources import (
+    add_annotated_bandwidth,
     amounts,
-    assumed_requests,
+    compute_assumed_requests,
     container_messages,
     effective_limits,
     effective_requests,
     quality_of_service,
     quantities,
-    with_annotated_bandwidth,
 )
 from poseidon.pods.visibility import Visibility
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -124,10 +124,10 @@ def describe(source: ClassSource, visibility: Visibility) -> tuple[pb.TaskClass,
         defects.append(Defect("spec.containers", "empty; a pod needs at least one container"))
     requests = effective_requests(spec, defects)
     if visibility.bandwidth:
-        requests = with_annotated_bandwidth(requests, source.metadata.annotations)
+        requests = add_annotated_bandwidth(requests, source.metadata.annotations)
     message = pb.TaskClass(
         requests=quantities(requests),
-        assumed=quantities(assumed_requests(spec)),
+        assumed=quantities(compute_assumed_requests(spec)),
         annotations=source.metadata.annotations,
         ports=host_ports(spec, defects),
         disks=[pb.Disk(name=name, read_only=read_only) for name, read_only in source.disks],
@@ -139,7 +139,7 @@ def describe(source: ClassSource, visibility: Visibility) -> tuple[pb.TaskClass,
     rules = _rules(source, defects)
     _add_detail(message, spec, visibility)
     if defects:
-        message.invalid = listed(defects)
+        message.invalid = list_defects(defects)
     else:
         message.MergeFrom(rules)
         if source.awaits_claims:
@@ -235,8 +235,8 @@ def _rules(source: ClassSource, defects: list[Defect]) -> pb.TaskClass:
     if affinity is None:
         return message
     if affinity.node_affinity is not None:
-        message.required.extend(required_terms(affinity.node_affinity, defects))
-        message.preferred.extend(preferred_terms(affinity.node_affinity, defects))
+        message.required.extend(parse_required_terms(affinity.node_affinity, defects))
+        message.preferred.extend(parse_preferred_terms(affinity.node_affinity, defects))
     for rules, path, required, preferred in (
         (affinity.pod_affinity, "podAffinity", message.affinity, message.preferred_affinity),
         (
@@ -248,8 +248,8 @@ def _rules(source: ClassSource, defects: list[Defect]) -> pb.TaskClass:
     ):
         if rules is not None:
             where = f"spec.affinity.{path}"
-            required.extend(pod_affinity.required_terms(rules, where, metadata, defects))
-            preferred.extend(pod_affinity.preferred_terms(rules, where, metadata, defects))
+            required.extend(pod_affinity.parse_required_terms(rules, where, metadata, defects))
+            preferred.extend(pod_affinity.parse_preferred_terms(rules, where, metadata, defects))
     return message
 
 

@@ -74,9 +74,9 @@ class Visibility:
     def annotations_of(self, pod: Pod) -> dict[str, str]:
         """Return the annotations that count, with the program among them if wanted and known."""
         found = pod.metadata.annotations
-        chosen = _chosen(found, self.annotations)
+        chosen = _choose(found, self.annotations)
         if self.prefix and found:
-            chosen.update(prefixed(found, self.prefix))
+            chosen.update(filter_by_prefix(found, self.prefix))
             for key in MOVE_ANNOTATIONS:  # for the bridge, not for models
                 chosen.pop(key, None)
         if self.programs:
@@ -120,12 +120,12 @@ def not_understood(needs: Iterable[str]) -> list[str]:
     return sorted(word for word in needs if word.partition(":")[0] not in known)
 
 
-def prefixed(annotations: Mapping[str, str], prefix: str = ANNOTATION_PREFIX) -> dict[str, str]:
+def filter_by_prefix(annotations: Mapping[str, str], prefix: str = ANNOTATION_PREFIX) -> dict[str, str]:
     """Return the annotations whose names begin with ``prefix``."""
     return {key: value for key, value in annotations.items() if key.startswith(prefix)}
 
 
-def _chosen(given: Mapping[str, str], keys: frozenset[str]) -> dict[str, str]:
+def _choose(given: Mapping[str, str], keys: frozenset[str]) -> dict[str, str]:
     return {key: given[key] for key in keys if key in given} if keys and given else {}
 
 
@@ -164,7 +164,7 @@ class Shown(NamedTuple):
         message.terminating = self.ending
 
 
-def shown(
+def choose_shown(
     visible: Visibility,
     visible_labels: VisibleLabels,
     namespace: str,

@@ -57,15 +57,15 @@ class ClusterAccess:
 
     async def pod(self, namespace: str, name: str) -> Pod | None:
         """Return a pod as it is, None for none of that name that can be read."""
-        return await self._found(f"/api/v1/namespaces/{namespace}/pods/{name}", PODS.kind)
+        return await self._find(f"/api/v1/namespaces/{namespace}/pods/{name}", PODS.kind)
 
     async def node(self, name: str) -> Node | None:
         """Return a node as it is, None for none of that name that can be read."""
-        return await self._found(f"{NODES.path}/{name}", NODES.kind)
+        return await self._find(f"{NODES.path}/{name}", NODES.kind)
 
     async def pods_on(self, node: str) -> list[Pod]:
         """Return the pods that are assigned to a node, those that have ended among them."""
-        return await self._listed(PODS.path, {"fieldSelector": f"spec.nodeName={node}"})
+        return await self._list(PODS.path, {"fieldSelector": f"spec.nodeName={node}"})
 
     async def siblings(self, pod: Pod) -> list[Pod]:
         """Return the pods of a pod's controller, itself among them if it is there.
@@ -80,7 +80,7 @@ class ClusterAccess:
             if key not in _ITS_OWN_LABELS and not key_fault(key) and not value_fault(value)
         ]
         query = {"labelSelector": ",".join(same)} if same else {}
-        found = await self._listed(f"/api/v1/namespaces/{metadata.namespace}/pods", query)
+        found = await self._list(f"/api/v1/namespaces/{metadata.namespace}/pods", query)
         return [each for each in found if each.metadata.controller() == metadata.controller()]
 
     async def announce(self, pod: PodRef, node: str, until: float) -> None:
@@ -94,7 +94,7 @@ class ClusterAccess:
     async def evict(self, pod: PodRef) -> Eviction:
         """Have a pod leave its node."""
         try:
-            await self._tried(lambda: post_eviction(self._transport, pod))
+            await self._try(lambda: post_eviction(self._transport, pod))
         except ApiError as error:
             if error.not_found or error.replaced:
                 return Eviction("the pod is gone")
@@ -114,16 +114,16 @@ class ClusterAccess:
         self, node: str, spec: dict[str, bool | None], annotations: dict[str, str | None]
     ) -> None:
         patch = msgspec.json.encode({"metadata": {"annotations": annotations}, "spec": spec})
-        await self._tried(lambda: self._transport.patch(f"{NODES.path}/{node}", patch, MERGE_PATCH))
+        await self._try(lambda: self._transport.patch(f"{NODES.path}/{node}", patch, MERGE_PATCH))
 
     async def _annotate(self, pod: PodRef, annotations: dict[str, str | None]) -> None:
         patch = msgspec.json.encode({"metadata": {"uid": pod.uid, "annotations": annotations}})
         path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
-        await self._tried(lambda: self._transport.patch(path, patch, MERGE_PATCH))
+        await self._try(lambda: self._transport.patch(path, patch, MERGE_PATCH))
 
-    async def _found(self, path: str, kind: type[K]) -> K | None:
+    async def _find(self, path: str, kind: type[K]) -> K | None:
         try:
-            return decode_object(await self._tried(lambda: self._transport.get(path)), kind)
+            return decode_object(await self._try(lambda: self._transport.get(path)), kind)
         except MalformedObjectError:
             return None
         except ApiError as error:
@@ -131,11 +131,11 @@ class ClusterAccess:
                 return None
             raise
 
-    async def _listed(self, path: str, query: dict[str, str]) -> list[Pod]:
-        raw = await self._tried(lambda: self._transport.get(path, query))
+    async def _list(self, path: str, query: dict[str, str]) -> list[Pod]:
+        raw = await self._try(lambda: self._transport.get(path, query))
         return list(decode_page(raw, PODS.kind).items)
 
-    async def _tried(self, ask: Callable[[], Awaitable[T]]) -> T:
+    async def _try(self, ask: Callable[[], Awaitable[T]]) -> T:
         tries = Tries(RetryOptions(), self._environment.random)
         # A budget that refuses now does so for a while: the caller has more patience.
         return await tries.persist(

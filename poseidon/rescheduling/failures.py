@@ -36,7 +36,7 @@ def state_digest(manifests: Manifests) -> str:
     return hashlib.sha256(msgspec.json.encode(state)).hexdigest()[:16]
 
 
-def failed_before(nodes: Iterable[Node], state: str) -> set[str]:
+def list_failed(nodes: Iterable[Node], state: str) -> set[str]:
     """Return the nodes that could not be freed in this very state."""
     return {each.metadata.name for each in nodes if each.metadata.annotations.get(NOT_FREED) == state}
 

@@ -21,10 +21,10 @@ from poseidon.kube.api.nodes import Node
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.client.errors import ApiError
 from poseidon.offline.evictability import forbidden_by_annotation, goes_with_its_node
-from poseidon.pod_rules.node_affinity import tolerated
-from poseidon.pods.moves import announced_move
+from poseidon.pod_rules.node_affinity import is_tolerated
+from poseidon.pods.moves import parse_announced_move
 from poseidon.pods.resources import amounts, effective_requests
-from poseidon.pods.tasks import qualified_name
+from poseidon.pods.tasks import get_qualified_name
 from poseidon.rescheduling.cluster_access import ClusterAccess
 from poseidon.rescheduling.moves import MoveOutcome, PlannedMove, Result, Waves
 from poseidon.rescheduling.planning import PlannedMoves
@@ -46,7 +46,7 @@ _STUCK_SECONDS = 5.0
 _STOPPING = (Result.UNPLACED, Result.RETURNED)
 
 
-def changed(pod: Pod, move: PlannedMove, now: float) -> str:
+def explain_change(pod: Pod, move: PlannedMove, now: float) -> str:
     """Return what is otherwise with a pod than planned, "" for nothing; ``now``: seconds since the epoch."""
     owner = pod.metadata.controller()
     if pod.terminal or pod.metadata.deletion_timestamp is not None:
@@ -55,7 +55,7 @@ def changed(pod: Pod, move: PlannedMove, now: float) -> str:
         return f"the pod is on {pod.spec.node_name or 'no node'} now"
     if owner is None or (pod.metadata.namespace, owner.kind, owner.name) != move.controller:
         return "the pod has another controller now"
-    if announced_move(pod, now)[0]:
+    if parse_announced_move(pod, now)[0]:
         return "the pod is being moved already"
     forbidden = forbidden_by_annotation(pod)
     return f"the pod {forbidden} now" if forbidden else ""
@@ -72,7 +72,7 @@ def refusal_of(node: Node, there: Iterable[Pod], pod: Pod) -> str:
     if not any(each.type == "Ready" and each.status == "True" for each in node.status.conditions):
         return f"node {name} is not ready"
     for taint in node.spec.taints:
-        if taint.effect in _KEEPING_AWAY and not tolerated(taint, pod.spec.tolerations):
+        if taint.effect in _KEEPING_AWAY and not is_tolerated(taint, pod.spec.tolerations):
             return f"node {name} has the taint {taint.key} now"
     free = Counter(amounts(node.status.allocatable or {}, "", [], down=True))
     for each in there:
@@ -141,7 +141,7 @@ class Mover:
         pod = await self.access.pod(namespace, name)
         if pod is None:
             return MoveOutcome(move, Result.SKIPPED, reason="the pod is gone")
-        unlike = changed(pod, move, self.wall()) or await self._refusal(
+        unlike = explain_change(pod, move, self.wall()) or await self._refusal(
             pod, move.target, coming.get(move.target, [])
         )
         if unlike:
@@ -179,11 +179,11 @@ class Mover:
                 raise
 
     async def _end(self, move: PlannedMove, begun: _Leaving | MoveOutcome, state: _WaveState) -> MoveOutcome:
-        outcome = begun if isinstance(begun, MoveOutcome) else await self._moved(move, begun, state)
+        outcome = begun if isinstance(begun, MoveOutcome) else await self._move(move, begun, state)
         self.told(outcome)
         return outcome
 
-    async def _moved(self, move: PlannedMove, leaving: _Leaving, state: _WaveState) -> MoveOutcome:
+    async def _move(self, move: PlannedMove, leaving: _Leaving, state: _WaveState) -> MoveOutcome:
         """Evict a pod, and wait until it is replaced."""
         refusal = await self._evict(leaving.ref, state)
         if refusal:
@@ -191,9 +191,11 @@ class Mover:
             result = Result.SKIPPED if refusal == state.stopped else Result.REFUSED
             return MoveOutcome(move, result, reason=refusal)
         self.say(leaving.ref, f"Leaves {move.source} for {move.target}: {move.why}")
-        return await self._replaced(move, leaving, state)
+        return await self._wait_for_replacement(move, leaving, state)
 
-    async def _replaced(self, move: PlannedMove, leaving: _Leaving, state: _WaveState) -> MoveOutcome:
+    async def _wait_for_replacement(
+        self, move: PlannedMove, leaving: _Leaving, state: _WaveState
+    ) -> MoveOutcome:
         """Wait until the replacement of a pod has a node, or for too long."""
         deadline = self.wall() + self.patience
         pause, waits_since = _FIRST_LOOK, math.inf
@@ -210,13 +212,15 @@ class Mover:
             ]
             placed = [pod for pod in new if pod.spec.node_name]
             if placed:
-                return self._placed(move, min(placed, key=lambda pod: pod.spec.node_name != move.target))
+                return self._check_placement(
+                    move, min(placed, key=lambda pod: pod.spec.node_name != move.target)
+                )
             waits_since = min(waits_since, self.wall()) if any(map(_waits_in_vain, new)) else math.inf
             if self.wall() - waits_since >= min(_STUCK_SECONDS, self.patience / 2):
                 await self._stop(move, state)
             if self.wall() >= deadline:
                 reason = f"no node for {self.patience:.0f} s" if new else "its controller has not replaced it"
-                name = qualified_name(new[0].metadata) if new else ""
+                name = get_qualified_name(new[0].metadata) if new else ""
                 await self._stop(move, state)
                 return MoveOutcome(move, Result.UNPLACED, name, reason)
             await self.sleep(pause)
@@ -230,15 +234,17 @@ class Mover:
             state.given_back.add(move.source)
             await self.access.uncordon(move.source)
 
-    def _placed(self, move: PlannedMove, pod: Pod) -> MoveOutcome:
+    def _check_placement(self, move: PlannedMove, pod: Pod) -> MoveOutcome:
         node, metadata = pod.spec.node_name, pod.metadata
         ref = PodRef(metadata.uid, metadata.namespace, metadata.name)
         self.say(ref, f"Replaces {move.pod}, which ran on {move.source}")
         if node == move.target:
-            return MoveOutcome(move, Result.MOVED, qualified_name(metadata))
+            return MoveOutcome(move, Result.MOVED, get_qualified_name(metadata))
         if node == move.source:
-            return MoveOutcome(move, Result.RETURNED, qualified_name(metadata), "no other node took it")
-        return MoveOutcome(move, Result.ELSEWHERE, qualified_name(metadata), f"its replacement got {node}")
+            return MoveOutcome(move, Result.RETURNED, get_qualified_name(metadata), "no other node took it")
+        return MoveOutcome(
+            move, Result.ELSEWHERE, get_qualified_name(metadata), f"its replacement got {node}"
+        )
 
 
 def _waits_in_vain(pod: Pod) -> bool:

@@ -136,7 +136,7 @@ def _make_room(standing: Standing, options: ObjectiveOptions) -> Choice:
     if not waiting:
         return Choice(())
     trials = _trials(standing, standing.staying)
-    found = trials.room(waiting, options.tries)
+    found = trials.find_room(waiting, options.tries)
     if found is None or len(found.moves) > options.most:
         return Choice((), notes=("no few moves give anyone a place who waits",))
     first = min(found.places)

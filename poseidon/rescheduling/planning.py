@@ -9,7 +9,7 @@ from poseidon.kube.api.pods import Pod
 from poseidon.manifests.loader import Manifests
 from poseidon.pods.resources import effective_requests
 from poseidon.rescheduling.cluster_access import FREED
-from poseidon.rescheduling.failures import failed_before, state_digest
+from poseidon.rescheduling.failures import list_failed, state_digest
 from poseidon.rescheduling.moves import PlannedMove, Waves, in_waves
 from poseidon.rescheduling.objectives import Choice, Objective, ObjectiveOptions, Wanted, choose, rehearse
 from poseidon.rescheduling.standing import Standing, standing
@@ -44,7 +44,7 @@ def plan_moves(
     all waves before it carried out.
     """
     state = state_digest(manifests)
-    failed = failed_before(manifests.nodes, state)
+    failed = list_failed(manifests.nodes, state)
     found = standing(manifests, configuration, now, local_data_may_go=options.local_data_may_go)
     chosen = choose(found, replace(options, failed=frozenset(failed)))
     waves, freed, notes = _prove(found, chosen, at_once, freeing=options.objective is Objective.FREE_NODES)
@@ -64,7 +64,7 @@ def _prove(
     A node of which one pod has none is not freed, and none of its pods moves. Pods go by ``namespace/name``.
     """
     free = {each.node: each.free for each in found.plan.nodes}
-    moves = [_planned(found.running.pods[each.uid], each) for each in chosen.moves]
+    moves = [_plan(found.running.pods[each.uid], each) for each in chosen.moves]
     freed, notes = chosen.freed, list[str]()
     while True:
         waves = in_waves(moves, free, at_once)
@@ -93,7 +93,7 @@ def _half_freed(manifests: Manifests, found: Standing) -> set[str]:
     }
 
 
-def _planned(pod: Pod, wanted: Wanted) -> PlannedMove:
+def _plan(pod: Pod, wanted: Wanted) -> PlannedMove:
     metadata = pod.metadata
     owner = metadata.controller()
     assert owner is not None, "pods without a controller are no candidates"

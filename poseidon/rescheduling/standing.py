@@ -15,7 +15,7 @@ from poseidon.offline.cluster import build
 from poseidon.offline.evictability import RunningPods, running_pods
 from poseidon.offline.movable import move_prices
 from poseidon.offline.plan import Plan, plan_of
-from poseidon.pods.moves import announced_move
+from poseidon.pods.moves import parse_announced_move
 from poseidon.pods.tasks import scheduler_of
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -100,7 +100,7 @@ def standing(
 
     def is_released(pod: Pod) -> bool:
         ours = ANY_SCHEDULER in names or scheduler_of(pod) in names
-        return ours and not announced_move(pod, now)[0] and permission.allows(pod)
+        return ours and not parse_announced_move(pod, now)[0] and permission.allows(pod)
 
     released = {uid for uid, pod in running.pods.items() if uid not in running.goes and is_released(pod)}
     leaving = {each.pod for each in plan.preemptions}

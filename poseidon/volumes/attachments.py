@@ -75,7 +75,7 @@ class AttachedVolumes:
         """Return the machines to which attachments of the volume of a claim, or of a disk, are known."""
         found = self.volume_of(key) if self._known else None
         return (
-            {self._known[uid][0] for uid in self._attachments_of.of(found.volume)}
+            {self._known[uid][0] for uid in self._attachments_of.list_users(found.volume)}
             if found is not None
             else set()
         )
@@ -84,18 +84,18 @@ class AttachedVolumes:
         """Whether the volume of a claim, or a disk, is attached to a machine that no pod with it is on."""
         found = self.volume_of(key)
         nodes = self.nodes_of(key)
-        return found is not None and any(found.volume not in self._held(node) for node in nodes)
+        return found is not None and any(found.volume not in self._find_held(node) for node in nodes)
 
-    def left(self, node: str) -> Counter[str]:
+    def count_unknown(self, node: str) -> Counter[str]:
         """Return how many volumes are attached to a machine of which no pod there knows, by resource."""
-        return Counter(attachments(each.driver) for each in self._left(node))
+        return Counter(attachments(each.driver) for each in self._find_unknown(node))
 
     def not_needed(self, node: str, keys: Iterable[str]) -> Counter[str]:
         """Return what a pod with these claims and disks need not find free on its machine, by resource.
 
         Volumes that are attached there already, and as many as pods that are gone have left attached for a while.
         """
-        found = self.left(node)
+        found = self.count_unknown(node)
         for key in keys:
             there = self._holders.is_shared(key, node) or node in self.nodes_of(key)
             volume = self.volume_of(key) if there else None
@@ -103,32 +103,32 @@ class AttachedVolumes:
                 found[attachments(volume.driver)] += 1
         return found
 
-    def named(self, node: str) -> tuple[str, ...]:
+    def list_named(self, node: str) -> tuple[str, ...]:
         """Return the volumes attached to a machine that classes name: those of several pods, and those left there."""
-        found = {each.volume for each in self._left(node) if self._users_of(each.volume)}
-        for key in self._holders.on(node):
+        found = {each.volume for each in self._find_unknown(node) if self._users_of(each.volume)}
+        for key in self._holders.list_claims(node):
             attached = self.volume_of(key) if self._users.has_several(key) else None
             if attached is not None and self._limits.counts(attached.driver):
                 found.add(attached.volume)
         return tuple(sorted(found))
 
-    def _left(self, node: str) -> set[Attached]:
+    def _find_unknown(self, node: str) -> set[Attached]:
         there = self._on.get(node)
         if not there:
             return set()
-        held = self._held(node)
+        held = self._find_held(node)
         return {
             each for each in there.values() if each.volume not in held and self._limits.counts(each.driver)
         }
 
-    def _held(self, node: str) -> set[str]:
+    def _find_held(self, node: str) -> set[str]:
         """The volumes of the pods on a machine."""
-        found = (self.volume_of(key) for key in self._holders.on(node))
+        found = (self.volume_of(key) for key in self._holders.list_claims(node))
         return {each.volume for each in found if each is not None}
 
     def _users_of(self, volume: str) -> set[str]:
         """Uids of the pods that use a volume."""
-        return {user for key in self._keys(volume) for user in self._users.of(key)}
+        return {user for key in self._keys(volume) for user in self._users.list_users(key)}
 
     def _keys(self, volume: str) -> Iterator[str]:
         yield volume

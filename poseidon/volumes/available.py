@@ -123,7 +123,7 @@ class AvailableVolumes:
             return True
         return False
 
-    def implied(self, profile: Profile) -> list[Profile]:
+    def list_implied(self, profile: Profile) -> list[Profile]:
         """Return the wanted profiles of which a claim with this one takes a unit, its own among them."""
         return [each for each in self._wanted.get(profile.storage_class, ()) if implies(profile, each)]
 
@@ -138,7 +138,7 @@ class AvailableVolumes:
             return volume if node in self._group_of[held.volume].nodes else None
         found = [
             volume
-            for group in self._reach.at(node)
+            for group in self._reach.list_groups(node)
             for volume in group.volumes.values()
             if volume.name not in self._holders and volume.offer is not None and suits(volume.offer, profile)
         ]
@@ -167,7 +167,7 @@ class AvailableVolumes:
     def amounts(self, node: str) -> Iterator[tuple[str, int]]:
         """Yield resource and amount of every profile that some volume suits which the machine reaches."""
         found: dict[Profile, int] = {}
-        for group in self._reach.at(node):
+        for group in self._reach.list_groups(node):
             for profile in self._profiles(group):
                 count = sum(self._counts(volume, profile) for volume in group.volumes.values())
                 if count:

@@ -90,7 +90,7 @@ class VolumeBindings:
         for uid in [uid for uid, pod in self._under_way.items() if pod.node == name]:
             self._settle(uid, f"node {name} is gone")
 
-    def refused(self, write: ClaimWrite, reason: str) -> None:
+    def note_failure(self, write: ClaimWrite, reason: str) -> None:
         """A write has failed for good."""
         if write.pod in self._under_way:
             self._settle(write.pod, reason)
@@ -172,7 +172,7 @@ class VolumeBindings:
         elif claim.deleting:
             self._settle(uid, f'persistentvolumeclaim "{name}" is being deleted')
         elif claim.bound:
-            self._arrived(uid, pod, claim)
+            self._note_arrival(uid, pod, claim)
         elif claim.selected_node == pod.node:
             pod.chosen.add(key)
         elif claim.selected_node:
@@ -181,7 +181,7 @@ class VolumeBindings:
             # Its provisioner took the choice back, which is how it says that it failed.
             self._settle(uid, f'provisioning of persistentvolumeclaim "{name}" for node {pod.node} failed')
 
-    def _arrived(self, uid: str, pod: _UnderWay, claim: Claim) -> None:
+    def _note_arrival(self, uid: str, pod: _UnderWay, claim: Claim) -> None:
         volume = self._storage.volume(claim.volume)
         labels = self._available.machines.get(pod.node)
         if volume is None:

@@ -56,7 +56,7 @@ class Catalogue:
 
     def volume_for(self, claim: Claim) -> Volume | None:
         """Return the volume that has been given to a claim which is not bound yet."""
-        given = (self._volumes.known[name] for name in self._given.of(claim.key))
+        given = (self._volumes.known[name] for name in self._given.list_users(claim.key))
         fitting = [
             each for each in given if not (each.claim_uid and claim.uid) or each.claim_uid == claim.uid
         ]
@@ -77,7 +77,7 @@ class Catalogue:
 
     def claims_naming(self, volume: str) -> AbstractSet[str]:
         """Return the claims that name a volume, whether or not the volume names them."""
-        return self._named_by.of(volume)
+        return self._named_by.list_users(volume)
 
     # --- changing ------------------------------------------------------------------------------------------
 

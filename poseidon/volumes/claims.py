@@ -10,7 +10,7 @@ Rank: TypeAlias = tuple[int, float, str]
 """Order among pods that wait for one thing: higher priority negated, time of creation, uid."""
 
 
-def ranked(priority: int, created: float, uid: str) -> Rank:
+def compute_rank(priority: int, created: float, uid: str) -> Rank:
     """Return the order of a pod among those that wait for the same thing."""
     return (-priority, created, uid)
 
@@ -45,7 +45,7 @@ class Users:
         """Whether more than one pod uses a claim."""
         return isinstance(known := self._users.get(key), set) and len(known) > 1
 
-    def of(self, key: str) -> AbstractSet[str]:
+    def list_users(self, key: str) -> AbstractSet[str]:
         """Return the users of a claim."""
         known = self._users.get(key)
         if known is None:
@@ -93,7 +93,7 @@ class Holders:
         there.sort()
         return (uid, there[0])
 
-    def on(self, node: str) -> Iterable[str]:
+    def list_claims(self, node: str) -> Iterable[str]:
         """Return the claims that pods on a machine use."""
         return self._on.get(node, ())
 

@@ -34,7 +34,7 @@ class Reach(Generic[G]):
         self._by_pair: dict[Pair, dict[G, None]] = {}
         self._at: dict[str, dict[G, None]] = {}
 
-    def at(self, node: str) -> Iterable[G]:
+    def list_groups(self, node: str) -> Iterable[G]:
         """Return the groups that a machine reaches."""
         return self._at.get(node, ())
 

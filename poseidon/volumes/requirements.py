@@ -11,7 +11,7 @@ from poseidon.custom_records import NameIndex
 from poseidon.kube.api.pod_rules import NodeAffinity
 from poseidon.kube.api.storage import CsiNode, PersistentVolume, StorageClass
 from poseidon.kube.parsing.defects import Defect
-from poseidon.pod_rules.node_affinity import NAME_FIELD, required_terms
+from poseidon.pod_rules.node_affinity import NAME_FIELD, parse_required_terms
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 ATTACHMENTS = "attachable-volumes-csi-"
@@ -85,7 +85,7 @@ class VolumeNeeds:
 NO_NEEDS = VolumeNeeds()
 
 
-def with_needs(plain: pb.TaskClass, needs: VolumeNeeds) -> pb.TaskClass:
+def add_needs(plain: pb.TaskClass, needs: VolumeNeeds) -> pb.TaskClass:
     """Return a copy of a class, without number, whose tasks have these volumes as well."""
     message = pb.TaskClass()
     message.CopyFrom(plain)
@@ -118,7 +118,7 @@ def volume_rules(volume: PersistentVolume, defects: list[Defect]) -> tuple[bytes
     rules = []
     affinity = volume.spec.node_affinity
     if affinity is not None and affinity.required is not None:
-        rules.append(_encoded(required_terms(NodeAffinity(required=affinity.required), defects)))
+        rules.append(_encode(parse_required_terms(NodeAffinity(required=affinity.required), defects)))
     labels = {key: value for key, value in volume.metadata.labels.items() if key in _TOPOLOGY_LABELS}
     if labels:
         rules.append(_zone_rule(labels))
@@ -129,14 +129,16 @@ def topology_rule(storage_class: StorageClass) -> bytes:
     """Return where volumes of a class may be made, b"" if anywhere. A term without conditions admits nothing."""
     terms = []
     for term in storage_class.allowed_topologies:
-        found = [_among(e.key, sorted(set(e.values))) for e in term.match_label_expressions if e.values]
+        found = [
+            _require_values(e.key, sorted(set(e.values))) for e in term.match_label_expressions if e.values
+        ]
         terms.append(pb.NodeSelectorTerm(labels=sorted(found, key=lambda each: each.key)))
-    return _encoded(terms, NONE_TO_BIND) if terms else b""
+    return _encode(terms, NONE_TO_BIND) if terms else b""
 
 
 def node_rule(node: str) -> bytes:
     """Return the rule that admits one node alone, by name."""
-    return _encoded([pb.NodeSelectorTerm(fields=[_among(NAME_FIELD, [node])])], NONE_TO_BIND)
+    return _encode([pb.NodeSelectorTerm(fields=[_require_values(NAME_FIELD, [node])])], NONE_TO_BIND)
 
 
 def driver_of(volume: PersistentVolume) -> str:
@@ -156,36 +158,38 @@ def _zone_rule(labels: Mapping[str, str]) -> bytes:
     choices: list[list[list[pb.Requirement]]] = []
     for key in sorted(labels):
         values = sorted(set(labels[key].split(_SEPARATOR)))
-        choice = [[_among(key, values)]]
+        choice = [[_require_values(key, values)]]
         present = _PRESENT_NAME.get(key)
         if present is not None:
-            choice.append([pb.Requirement(key=key, operator="DoesNotExist"), _among(present, values)])
+            choice.append(
+                [pb.Requirement(key=key, operator="DoesNotExist"), _require_values(present, values)]
+            )
         choices.append(choice)
     terms = [
         pb.NodeSelectorTerm(labels=[each for part in parts for each in part]) for parts in product(*choices)
     ]
     unlabelled = [pb.Requirement(key=key, operator="DoesNotExist") for key in sorted(_TOPOLOGY_LABELS)]
-    return _encoded([*terms, pb.NodeSelectorTerm(labels=unlabelled)], NO_ZONE)
+    return _encode([*terms, pb.NodeSelectorTerm(labels=unlabelled)], NO_ZONE)
 
 
-def _among(key: str, values: Iterable[str]) -> pb.Requirement:
+def _require_values(key: str, values: Iterable[str]) -> pb.Requirement:
     return pb.Requirement(key=key, operator="In", values=values)
 
 
-def _encoded(terms: Iterable[pb.NodeSelectorTerm], reason: str = "") -> bytes:
+def _encode(terms: Iterable[pb.NodeSelectorTerm], reason: str = "") -> bytes:
     return pb.VolumeRule(terms=terms, reason=reason).SerializeToString(deterministic=True)
 
 
 def in_use_on(node: str) -> bytes:
     """Return the rule that admits the one node alone where another pod uses the claim, and may make way."""
-    terms = [pb.NodeSelectorTerm(fields=[_among(NAME_FIELD, [node])])]
+    terms = [pb.NodeSelectorTerm(fields=[_require_values(NAME_FIELD, [node])])]
     return pb.VolumeRule(terms=terms, reason=IN_USE, in_use=True).SerializeToString(deterministic=True)
 
 
 IN_USE_RULE = pb.VolumeRule(reason=IN_USE, in_use=True).SerializeToString(deterministic=True)
 """The rule that admits no node, since another pod uses the claim, which is for one pod."""
 
-ABSENT_RULE = _encoded((), NO_SUCH_VOLUME)
+ABSENT_RULE = _encode((), NO_SUCH_VOLUME)
 """The rule that admits no node, since there is no such volume."""
 
 

@@ -122,7 +122,7 @@ def needs_of(
     return Resolution(needs, unbound=tuple(unbound), profiles=tuple(profiles))
 
 
-def without_volume(storage: Catalogue, claims: tuple[PodClaim, ...], found: Resolution) -> Resolution:
+def require_volumes(storage: Catalogue, claims: tuple[PodClaim, ...], found: Resolution) -> Resolution:
     """Return what holds for a pod that waits: ``found``, and that no node will do if a claim's volume is not there."""
     known = [claim for each in claims if (claim := storage.claim(each.key)) is not None]
     if not any(_is_without_volume(storage, claim) for claim in known):
@@ -131,7 +131,7 @@ def without_volume(storage: Catalogue, claims: tuple[PodClaim, ...], found: Reso
     return replace(found, needs=replace(found.needs, rules=rules), refused=NO_SUCH_VOLUME)
 
 
-def with_sole_claims(found: Resolution, keys: Iterable[str], node: str) -> Resolution:
+def add_sole_claims(found: Resolution, keys: Iterable[str], node: str) -> Resolution:
     """Return what holds for a user of claims (``keys``) that are for one pod at a time, and wanted by others as well.
 
     ``node``: where the pods are that have them and may have to make way for this one, "" for nowhere.

@@ -33,7 +33,7 @@ def leaves_claims(pod: User, rivals: Rivals) -> bool:
     return earlier or lasting or len({rival.place for rival in placed}) > 1
 
 
-def contested_claims(pod: User, rivals: Rivals) -> set[str]:
+def list_contested(pod: User, rivals: Rivals) -> set[str]:
     """Return the claims of which a pod that has a place may have to make way for a more important one; each says so."""
     return {
         key

@@ -30,12 +30,12 @@ from poseidon.volumes.resolution import (
     NOTHING,
     TAKEN,
     Resolution,
+    add_sole_claims,
     needs_of,
     obstacle,
-    with_sole_claims,
-    without_volume,
+    require_volumes,
 )
-from poseidon.volumes.sole_claims import User, contested_claims, leaves_claims, node_of_holders
+from poseidon.volumes.sole_claims import User, leaves_claims, list_contested, node_of_holders
 from poseidon.volumes.storage_capacity import StorageCapacities
 
 
@@ -249,18 +249,18 @@ class VolumeState:
                 found[name] = self.offers(name)
         return found
 
-    def attached(self, node: str) -> tuple[str, ...]:
+    def list_attached(self, node: str) -> tuple[str, ...]:
         """Return the volumes attached to a machine that classes of waiting pods may name."""
-        return self._attached.named(node)
+        return self._attached.list_named(node)
 
-    def shared(self, uid: str) -> Counter[str]:
+    def count_shared(self, uid: str) -> Counter[str]:
         """Return what a placed pod need not find free on its machine, by resource."""
         pod = self._pods.get(uid)
         return self._attached.not_needed(pod.place, {each.key for each in pod.claims}) if pod else Counter()
 
     def offers(self, node: str) -> dict[str, int]:
         """Return what a machine offers to volumes, by resource."""
-        left = self._attached.left(node)
+        left = self._attached.count_unknown(node)
         limits = {name: max(0, amount - left[name]) for name, amount in self._limits.amounts(node)}
         return limits | dict(self._available.amounts(node))
 
@@ -295,7 +295,7 @@ class VolumeState:
 
     def _sharing_changed(self, key: str) -> None:
         """A claim has come to have several users, or one again, or another volume."""
-        users = self._users.of(key)
+        users = self._users.list_users(key)
         self._affected.update(dict.fromkeys(users))
         self._changed_nodes |= self._attached.nodes_of(key)
         self._changed_nodes.update(pod.place for uid in users if (pod := self._pods.get(uid)) and pod.place)
@@ -309,7 +309,7 @@ class VolumeState:
         for each in pod.claims:
             claim = self._storage.claim(each.key)
             if claim is not None and claim.exclusive:
-                self._affected.update(dict.fromkeys(self._users.of(each.key)))
+                self._affected.update(dict.fromkeys(self._users.list_users(each.key)))
 
     def _resolve(self, uid: str, pod: _Pod) -> Resolution:
         rivals = self._rivals(uid, pod)
@@ -326,18 +326,18 @@ class VolumeState:
             self._limits.counts,
             self._attached.volume_of,
             lambda key: not pod.place and (self._users.has_several(key) or self._attached.is_left(key)),
-            self._implied,
+            self._list_implied,
         )
         if not pod.place:
-            resolution = without_volume(self._storage, pod.claims, resolution)
-        contested = contested_claims(pod, rivals)
+            resolution = require_volumes(self._storage, pod.claims, resolution)
+        contested = list_contested(pod, rivals)
         if contested:
-            resolution = with_sole_claims(resolution, contested, node_of_holders(pod, rivals))
+            resolution = add_sole_claims(resolution, contested, node_of_holders(pod, rivals))
         if resolution.unbound:
             return resolution
         return self._interned.setdefault(resolution, resolution)
 
-    def _implied(self, profile: Profile) -> list[Profile]:
+    def _list_implied(self, profile: Profile) -> list[Profile]:
         """Return of which profiles a claim takes a unit; a new one concerns the other claims of its class."""
         if self._available.want(profile):
             concerned = (
@@ -346,7 +346,7 @@ class VolumeState:
                 if any(implies(each, profile) for each in pod.resolution.profiles)
             )
             self._affected.update(dict.fromkeys(concerned))
-        return self._available.implied(profile)
+        return self._available.list_implied(profile)
 
     def _rivals(self, uid: str, pod: _Pod) -> list[tuple[str, User]]:
         """Return the other users of the claims of a pod that are for one pod at a time, each with the claim."""
@@ -355,4 +355,6 @@ class VolumeState:
             for key in dict.fromkeys(each.key for each in pod.claims)
             if (claim := self._storage.claim(key)) is not None and claim.exclusive
         ]
-        return [(key, self._pods[other]) for key in keys for other in self._users.of(key) if other != uid]
+        return [
+            (key, self._pods[other]) for key in keys for other in self._users.list_users(key) if other != uid
+        ]

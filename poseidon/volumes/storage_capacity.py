@@ -73,9 +73,9 @@ class StorageCapacities:
         """Take a machine as it is now. Returns whether it reaches other capacities than before."""
         if self._reach.labels.get(name) == labels:
             return False
-        before = set(self._reach.at(name))
+        before = set(self._reach.list_groups(name))
         self._reach.put_node(name, labels)
-        return before != set(self._reach.at(name))
+        return before != set(self._reach.list_groups(name))
 
     def remove_node(self, name: str) -> None:
         """A machine is gone."""
@@ -85,7 +85,7 @@ class StorageCapacities:
         """Return what a machine reaches, by storage class: the best of what several objects say."""
         largest: dict[str, int] = {}
         capacity: dict[str, int] = {}
-        for part in self._reach.at(node):
+        for part in self._reach.list_groups(node):
             name = part.storage_class
             largest[name] = max(largest.get(name, 0), part.largest)
             capacity[name] = max(capacity.get(name, 0), part.capacity)

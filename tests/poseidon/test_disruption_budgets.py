@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from poseidon.disruption_budgets.records import described
+from poseidon.disruption_budgets.records import describe
 from poseidon.kube.api.pod_groups import (
     DisruptionBudget,
     DisruptionBudgetSpec,
@@ -23,12 +23,12 @@ def budget(selector, *, allowed=1, seen=1, generation=1):
 
 
 def payload(found):
-    return json.loads(described(found)[0])
+    return json.loads(describe(found)[0])
 
 
 def test_a_budget_as_counted():
     selector = LabelSelector({"app": "web"}, (LabelSelectorRequirement("tier", "NotIn", ("test",)),))
-    found, looks, defects = described(budget(selector))
+    found, looks, defects = describe(budget(selector))
     assert json.loads(found) == {
         "namespace": "shop",
         "selector": [
@@ -53,7 +53,7 @@ def test_what_has_not_been_counted_allows_nothing():
 
 def test_a_selector_that_makes_no_sense_selects_nothing():
     selector = LabelSelector({}, (LabelSelectorRequirement("app", "Near", ()),))
-    found, looks, defects = described(budget(selector))
+    found, looks, defects = describe(budget(selector))
     assert json.loads(found)["selector"] is None
     assert looks.nothing
     [defect] = defects

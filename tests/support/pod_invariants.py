@@ -36,8 +36,8 @@ def violations(state: BridgeState) -> list[str]:
         if indexed != on_node.get(node, set()):
             found.append(f"node {node} has {sorted(indexed)} instead of {sorted(on_node.get(node, set()))}")
         counted = {name: amount for name, amount in expected.get(node, Counter()).items() if amount}
-        if dict(requested.used(node)) != counted:
-            found.append(f"node {node} counts {dict(requested.used(node))} instead of {counted}")
+        if dict(requested.get_requested(node)) != counted:
+            found.append(f"node {node} counts {dict(requested.get_requested(node))} instead of {counted}")
     return found
 
 

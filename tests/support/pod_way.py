@@ -32,7 +32,7 @@ from tests.poseidon.bridge.solver_view import BOUND, PENDING
 from tests.support.waiting import until
 
 ROOT = Path(poseidon.__file__).resolve().parents[1]
-WATCH = Reflector._take.__code__.co_filename
+WATCH = Reflector._take_lines.__code__.co_filename
 NODE = {
     "metadata": {"name": "n1", "uid": "n1", "resourceVersion": "1"},
     "status": {"allocatable": {"cpu": "8", "memory": "16Gi", "pods": "110"}},

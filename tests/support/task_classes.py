@@ -5,7 +5,7 @@ from __future__ import annotations
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.parsing.defects import Defect
 from poseidon.pods.templates import class_source, describe
-from poseidon.pods.visibility import SelectorIndex, Visibility, shown
+from poseidon.pods.visibility import SelectorIndex, Visibility, choose_shown
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 
@@ -25,5 +25,5 @@ def class_content(
     namespace, labels = pod.metadata.namespace or "default", pod.metadata.labels
     sight = (onlookers or SelectorIndex()).visible_labels(namespace, frozenset(labels))
     ending = pod.metadata.deletion_timestamp is not None
-    shown(visible, sight, namespace, sorted(labels.items()), ending=ending).add_to(message)
+    choose_shown(visible, sight, namespace, sorted(labels.items()), ending=ending).add_to(message)
     return message, defects

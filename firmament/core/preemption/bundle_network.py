@@ -156,7 +156,7 @@ class _Network:
     def _solved(self, cost: Int64, solver: Solver, time_limit: float | None) -> Int64:
         """The flow of the active arcs at a cost, which is noted as well."""
         arcs = self._active
-        problem = FlowProblem.of(
+        problem = FlowProblem.from_supplies(
             self._supplies, Arcs(self._tails[arcs], self._heads[arcs], self._capacities[arcs], cost)
         )
         flows = solver.solve(problem, time_limit=time_limit).flows

@@ -45,7 +45,7 @@ class BatchingWindow:
         self._noted = None
         self._round_began = now
 
-    def ended(self, now: float) -> None:
+    def note_end(self, now: float) -> None:
         """Note that the round has ended."""
         self._round_seconds = now - self._round_began
 
@@ -68,14 +68,14 @@ class BatchingWindow:
             self._last_events = now
         self._reading = False
         self._silent_since = now
-        self.changed(now)
+        self.note_change(now)
 
-    def changed(self, now: float) -> None:
+    def note_change(self, now: float) -> None:
         """Note that something happened that may have created work."""
         if self._noted is None:
             self._noted = now
 
-    def left(self, now: float) -> float:
+    def compute_wait(self, now: float) -> float:
         """Seconds until the round should begin if nothing else happens; 0 for now, also if nothing had changed."""
         if self._since is None:
             return 0.0

@@ -71,7 +71,7 @@ class RoundRunner:
             encoded = encode_round(result)
             if self._tracer is None:
                 return encoded
-            return encoded.traced(trace_round(self._tracer, cluster.name, result, seconds))
+            return encoded.set_trace(trace_round(self._tracer, cluster.name, result, seconds))
         except Exception:
             cluster.lose_state()
             raise
@@ -80,7 +80,7 @@ class RoundRunner:
 class DriverLoop:
     """The rounds of one session: waits for work, batches, runs, sends; backs off after errors.
 
-    ``reading`` and ``read`` are to be called around each message that is applied, ``changed`` after everything else
+    ``reading`` and ``read`` are to be called around each message that is applied, ``note_change`` after everything else
     that may have created work.
     """
 
@@ -115,9 +115,9 @@ class DriverLoop:
         """Note that a snapshot is complete."""
         self._window.forget_arrivals()
 
-    def changed(self) -> None:
+    def note_change(self) -> None:
         """Note that something happened."""
-        self._window.changed(_now())
+        self._window.note_change(_now())
         self._wake.set()
 
     def drain(self) -> None:
@@ -138,16 +138,16 @@ class DriverLoop:
                 await self._wait(self._wake, delay)
                 continue
             await self._batch()
-            await self._outbox.room()
+            await self._outbox.wait_for_room()
             if self._drained.is_set():
                 return
             self._window.restart(_now())
             try:
                 result = await self._runner.run(self._cluster)
             except Exception as error:  # noqa: BLE001 - nothing that a model or solver raises may end the server
-                await self._wait(self._drained, self._failed(error))
+                await self._wait(self._drained, self._note_failure(error))
                 continue
-            self._window.ended(_now())
+            self._window.note_end(_now())
             self._failures, self._last_fault = 0, ""
             if result is None:
                 continue
@@ -158,7 +158,7 @@ class DriverLoop:
                 # nothing, this keeps them from turning into a busy loop. An event ends the pause.
                 await self._wait(self._wake, _IDLE_PAUSE)
 
-    def _failed(self, error: Exception) -> float:
+    def _note_failure(self, error: Exception) -> float:
         """Log a failed round, with a traceback the first time, and return how long to wait before another."""
         fault = f"{type(error).__name__}: {error}"
         pause: float = min(_FIRST_RETRY * 2**self._failures, _LAST_RETRY)
@@ -180,14 +180,14 @@ class DriverLoop:
 
         While the driver has plenty of placements to carry out, wait longer.
         """
-        while not self._drained.is_set() and (left := self._window.left(_now())) > 0:
+        while not self._drained.is_set() and (left := self._window.compute_wait(_now())) > 0:
             if left < _COARSE:
                 await asyncio.sleep(0)
                 continue
             self._wake.clear()
             await self._wait(self._wake, left)
         while not self._drained.is_set() and (spare := self._window.spare(_now())) > 0:
-            if await asyncio.to_thread(self._cluster.unreported, self._driver) <= _BACKLOG:
+            if await asyncio.to_thread(self._cluster.count_unreported, self._driver) <= _BACKLOG:
                 return
             await self._wait(self._drained, min(spare, _BACKLOG_PAUSE))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from poseidon.kube.parsing.defects import Defect, shortened
+from poseidon.kube.parsing.defects import Defect, shorten
 from poseidon.kube.parsing.quantities import QuantityError, amount
 
 Object = Mapping[str, Any]
@@ -70,7 +70,7 @@ class Reader:
             return None
         where = f"{path}.{key}"
         if isinstance(value, bool) or not isinstance(value, int):
-            self.note(where, f"{shortened(repr(value))} is not a whole number; write one such as 5")
+            self.note(where, f"{shorten(repr(value))} is not a whole number; write one such as 5")
         elif value < least:
             self.note(where, f"{value} is too small; give {least} or more")
         elif value > most:

@@ -96,7 +96,7 @@ class Gangs:
     def taker(self, kind: str) -> Callable[[Sequence[Change[Source]]], None]:
         """Return what takes changes of objects of a kind."""
 
-        def take(changes: Sequence[Change[Source]]) -> None:
+        def take_changes(changes: Sequence[Change[Source]]) -> None:
             for change in changes:
                 if change.object is not None:
                     self._former.object_seen(change.uid, change.object)
@@ -109,7 +109,7 @@ class Gangs:
             self.retake(self.groups.take_regrouped())
             self.apply()
 
-        return take
+        return take_changes
 
     def group_maps_changed(self, changes: Sequence[Change[ConfigMap]]) -> None:
         """Take ConfigMaps that describe groups as they are now."""
@@ -122,13 +122,15 @@ class Gangs:
         self.groups.remove_pod(uid)
         self.topology.pod_gone(uid)
 
-    def translated(self, group: Group, task: Task) -> tuple[Task, str]:
+    def translate(self, group: Group, task: Task) -> tuple[Task, str]:
         """Return a task with job and rank of its group, and why it has to wait ("": it need not)."""
         if group.member.share:
             self.wanted_kinds.add(group.member.source.kind)
         if task.job != group.job.id:
             task = replace(task, job=group.job.id)
-        return self._asked(group, task), self.groups.waits_for(group) or self.groups.explain_surplus(task.uid)
+        return self._apply_demand(group, task), self.groups.waits_for(group) or self.groups.explain_surplus(
+            task.uid
+        )
 
     # --- what follows --------------------------------------------------------------------------------------
 
@@ -153,14 +155,14 @@ class Gangs:
             if record is None:
                 continue
             self._tasks.hold(record, group=waits_for)
-            record.task = self._asked(change.group, record.task)
+            record.task = self._apply_demand(change.group, record.task)
             self._tasks.mark(uid)
             self._pending_reasons.consider_wait(record)
 
-    def _asked(self, group: Group, task: Task) -> Task:
+    def _apply_demand(self, group: Group, task: Task) -> Task:
         """Return a task with what its group asks for."""
         task = self.groups.set_priority(group, task)
-        traits = self._classes.with_colocation(task.traits, self.groups.colocation(group))
+        traits = self._classes.set_colocation(task.traits, self.groups.colocation(group))
         return task if traits is task.traits else replace(task, traits=traits)
 
     def on_round(self, result: pb.RoundResult) -> None:

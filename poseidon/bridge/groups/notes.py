@@ -39,7 +39,7 @@ class TopologyNotes:
         self._written: dict[str, float] = {}
         self._complained: dict[str, str] = {}
 
-    def said_on(self, described: DescribedMap[Any]) -> Mapping[str, str]:
+    def read_notes(self, described: DescribedMap[Any]) -> Mapping[str, str]:
         """Return what a ConfigMap says, as far as is known here."""
         return self._told.of_map(described)
 

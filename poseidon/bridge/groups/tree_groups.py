@@ -171,7 +171,7 @@ class TopologyGroups:
 
     def _look_closely(self, job: str, *, passing: bool) -> None:
         group = self._groups.of_job(job)
-        described = self._described(job, group)
+        described = self._find_description(job, group)
         spec = self._groups.topology(group) if group is not None else None
         if described is None and spec is None:
             self.lives.pop(job, None)
@@ -195,7 +195,7 @@ class TopologyGroups:
         life = self.lives.get(job)
         if life is None:
             life = self.lives[job] = GroupLife()
-            data = self._notes.said_on(described) if described is not None else {}
+            data = self._notes.read_notes(described) if described is not None else {}
             life.recover(data, group.members if group is not None else {})
         return life
 
@@ -287,7 +287,7 @@ class TopologyGroups:
         jobs = [Membership(ObjectKey(kind, *name)).job for kind in (TOPOLOGY_GROUP, POD_GROUP)]
         return next((job for job in jobs if self._groups.of_job(job) is not None), jobs[0])
 
-    def _described(self, job: str, group: Group | None) -> DescribedMap[GroupSpec] | None:
+    def _find_description(self, job: str, group: Group | None) -> DescribedMap[GroupSpec] | None:
         if group is not None:
             source = group.member.source
             known = source.kind in (TOPOLOGY_GROUP, POD_GROUP)

@@ -13,13 +13,13 @@ T = TypeVar("T")
 _MOST = 4096
 
 
-def batched(items: Sequence[T], most: int) -> Iterator[Sequence[T]]:
+def split_items(items: Sequence[T], most: int) -> Iterator[Sequence[T]]:
     """Yield the items in order, in non-empty parts of at most ``most``."""
     for start in range(0, len(items), most):
         yield items[start : start + most]
 
 
-def cut(events: Iterable[pb.Event], max_events: int, max_bytes: int) -> Iterator[pb.ClientMessage]:
+def split_events(events: Iterable[pb.Event], max_events: int, max_bytes: int) -> Iterator[pb.ClientMessage]:
     """Yield the events in order, in non-empty batches of at most ``max_events`` and about ``max_bytes``.
 
     Batches are yet to be numbered. Events are copied into them one by one, so that a hundred thousand that are made on
@@ -102,7 +102,7 @@ class AnswerTimes:
         self._observe = observe
         self._told: dict[str, float] = {}
 
-    def told(self, events: Iterable[pb.Event]) -> None:
+    def note_sent(self, events: Iterable[pb.Event]) -> None:
         """Be told of what is being sent."""
         for event in events:
             if event.WhichOneof("body") == "tasks" and event.tasks.uids:
@@ -111,7 +111,7 @@ class AnswerTimes:
         if len(self._told) > _MOST:
             del self._told[next(iter(self._told))]
 
-    def answered(self, deltas: Iterable[pb.Delta]) -> None:
+    def note_answers(self, deltas: Iterable[pb.Delta]) -> None:
         """Be told of what the solver decides."""
         if not self._told:
             return

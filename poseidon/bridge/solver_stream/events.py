@@ -43,7 +43,7 @@ class EventStream:
         stores.pending_bindings.forget_reports()
         return self.take_events()
 
-    def refused(self, event: pb.Event, reason: str) -> None:
+    def note_refused(self, event: pb.Event, reason: str) -> None:
         """The solver has refused an event: it is left out until what it is about changes."""
         if self._refused is None:
             self._refused = RefusedEvents(self._stores.quarantine)
@@ -55,11 +55,11 @@ class EventStream:
         To be gone through at once and to its end: nothing may change meanwhile.
         """
         events = self._all_events()
-        return iter(self.admitted(events))
+        return iter(self.filter_refused(events))
 
-    def admitted(self, events: Iterable[pb.Event]) -> Iterable[pb.Event]:
+    def filter_refused(self, events: Iterable[pb.Event]) -> Iterable[pb.Event]:
         """Return events without those that were refused, see ``RefusedEvents``."""
-        return events if self._refused is None else self._refused.admitted(events)
+        return events if self._refused is None else self._refused.filter_refused(events)
 
     def _all_events(self) -> Iterator[pb.Event]:
         stores = self._stores
@@ -70,23 +70,23 @@ class EventStream:
                 stores.tasks.mark_moved()
         yield from self._events("machines", self._machine_events)
         if stores.history.changed:
-            yield from self._events("run times", stores.history.take)
+            yield from self._events("run times", stores.history.take_events)
         # No round may place a group without its rules, or look at the labels of namespaces that it does not know.
-        yield from self._events("records that tasks need", stores.first_records.take)
+        yield from self._events("records that tasks need", stores.first_records.take_events)
         if stores.jobs.changed:
             yield from self._events("jobs", lambda: (pb.Event(job=job) for job in stores.jobs.take_changed()))
         yield from self._task_events()
         # After the tasks: a record counts those that were on its machine before it, unless it says otherwise.
         with self._attempt("applications"):
             self._tell_applications()
-        yield from self._events("records", stores.custom_records.take)
+        yield from self._events("records", stores.custom_records.take_events)
         if stores.samples.changed:
             yield from self._events(
                 "samples", lambda: stores.samples.take_events(stores.machines.__contains__)
             )
         ended = stores.jobs.take_ended() if stores.jobs.ended else []
         yield from self._events("ended jobs", lambda: (pb.Event(job_removed=job_id) for job_id in ended))
-        yield from self._events("ended classes", self._ended_classes)
+        yield from self._events("ended classes", self._remove_ended_classes)
 
     def _events(self, what: str, take: Callable[[], Iterable[pb.Event]]) -> Iterator[pb.Event]:
         """Yield events of one kind; what goes wrong with them does not hold up those of other kinds."""
@@ -107,7 +107,7 @@ class EventStream:
     def _task_events(self) -> Iterator[pb.Event]:
         """Yield what has become of tasks, behind the classes and jobs that they refer to for the first time."""
         stores = self._stores
-        removed, placed, waiting = stores.tasks.take()
+        removed, placed, waiting = stores.tasks.take_updates()
         tasks = [*(task for task, _, _ in placed), *waiting]
         for number in dict.fromkeys(task.task_class for task in tasks):
             if number not in self._told_classes:
@@ -119,10 +119,10 @@ class EventStream:
             if job is not None:
                 yield pb.Event(job=job)
         yield from (pb.Event(task_removed=uid) for uid in removed)
-        yield from bound(placed)
-        yield from submitted(waiting)
+        yield from encode_placed(placed)
+        yield from encode_pending(waiting)
 
-    def _ended_classes(self) -> list[pb.Event]:
+    def _remove_ended_classes(self) -> list[pb.Event]:
         """Forget the classes that no pod has any more; to be called when the solver has been told of all tasks."""
         stores = self._stores
         gone = stores.classes.forget_unused()
@@ -151,7 +151,7 @@ class EventStream:
             stores.machines.show_images(node, stores.images.heavy_on(node))
 
 
-def submitted(tasks: Iterable[Task]) -> Iterator[pb.Event]:
+def encode_pending(tasks: Iterable[Task]) -> Iterator[pb.Event]:
     """Yield one event per class, job, importance and group to be kept apart, in order of first appearance."""
     for _, members in _alike((task, ("", False)) for task in tasks):
         event = pb.Event()
@@ -160,7 +160,7 @@ def submitted(tasks: Iterable[Task]) -> Iterator[pb.Event]:
         yield event
 
 
-def bound(placed: Iterable[tuple[Task, str, bool]]) -> Iterator[pb.Event]:
+def encode_placed(placed: Iterable[tuple[Task, str, bool]]) -> Iterator[pb.Event]:
     """Yield one event per machine, class, job, importance and group, in order of appearance.
 
     ``placed``: tasks, their machines, and whether their bindings are still under way.

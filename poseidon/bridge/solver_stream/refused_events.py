@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from poseidon.kube.parsing.defects import shortened
+from poseidon.kube.parsing.defects import shorten
 from poseidon.kube.quarantine import Quarantine
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -38,10 +38,10 @@ class RefusedEvents:
         self._bodies.add(body)
         if body in _OF_TASKS and len(_uids(event)) == 1:
             self._uids.update(_uids(event))
-        self._quarantine.set_aside(KIND, shortened(reason), EventRefusedError(reason))
-        self._quarantine.release(KIND, shortened(reason))
+        self._quarantine.set_aside(KIND, shorten(reason), EventRefusedError(reason))
+        self._quarantine.release(KIND, shorten(reason))
 
-    def admitted(self, events: Iterable[pb.Event]) -> Iterator[pb.Event]:
+    def filter_refused(self, events: Iterable[pb.Event]) -> Iterator[pb.Event]:
         """Yield events without those that were refused.
 
         A class is described as one that is placed nowhere, since tasks refer to it, and those that run count. Of an
@@ -59,7 +59,7 @@ class RefusedEvents:
                 yield from self._class(event.task_class, reason)
 
     def _class(self, refused: pb.TaskClass, reason: str) -> Iterator[pb.Event]:
-        invalid = f"the solver does not take the pod: {shortened(reason, 300)}"
+        invalid = f"the solver does not take the pod: {shorten(reason, 300)}"
         for requests in (refused.requests, ()):
             event = pb.Event(task_class=pb.TaskClass(id=refused.id, requests=requests, invalid=invalid))
             if _content(event) not in self._reasons:

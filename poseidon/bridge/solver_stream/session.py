@@ -18,7 +18,7 @@ import grpc
 from grpc import aio
 
 from poseidon.bridge.metrics import BridgeMetrics
-from poseidon.bridge.solver_stream.batches import AnswerTimes, Window, batched, cut
+from poseidon.bridge.solver_stream.batches import AnswerTimes, Window, split_events, split_items
 from poseidon.bridge.solver_stream.stream import (
     Call,
     CredentialsChangedError,
@@ -27,7 +27,7 @@ from poseidon.bridge.solver_stream.stream import (
     StreamLostError,
     credentials,
     credentials_changed,
-    described,
+    describe_error,
     end_of,
     greet,
     hello_of,
@@ -60,7 +60,7 @@ class Peer(Protocol):
     def take_reports(self) -> Sequence[pb.BindingReport]:
         """Return what has become of deltas since the last call."""
 
-    def refused(self, event: pb.Event, reason: str) -> None:
+    def note_refused(self, event: pb.Event, reason: str) -> None:
         """Be told that the solver does not take an event: it would end the next stream as it has ended this one."""
 
     def has_plenty_to_do(self) -> bool:
@@ -210,13 +210,13 @@ class Session:
             call: Call = pb_grpc.SchedulerStub(channel).Session(None)
             try:
                 welcome = await greet(call, self._target, self._hello, self._options.hello_seconds)
-                self._opened(welcome)
+                self._note_opened(welcome)
                 await self._exchange(call, tls)
             finally:
                 self._set_open(is_open=False)
                 call.cancel()
 
-    def _opened(self, welcome: pb.Welcome) -> None:
+    def _note_opened(self, welcome: pb.Welcome) -> None:
         needs = needs_of(welcome)
         if self._needs is not None and needs != self._needs:
             raise NeedsChangedError(needs)
@@ -247,7 +247,7 @@ class Session:
                     task.result()
         except aio.AioRpcError as error:
             self._note_refusal(window, error.code(), error.details())
-            raise StreamLostError(described(self._target, error)) from error
+            raise StreamLostError(describe_error(self._target, error)) from error
         except (asyncio.InvalidStateError, StreamLostError) as error:
             if call.done():
                 self._note_refusal(window, await call.code(), await call.details())
@@ -264,7 +264,7 @@ class Session:
         refusal = refusal_of(code, details or "")
         event = window.event(refusal.batch, refusal.event) if refusal is not None else None
         if refusal is not None and event is not None:
-            self._peer.refused(event, refusal.reason)
+            self._peer.note_refused(event, refusal.reason)
             # The next stream gets further: no reason to let pods wait for it.
             self._backoff.reset()
 
@@ -287,7 +287,7 @@ class Session:
             if kind == "ack":
                 window.acknowledge(message.ack.sequence)
             elif kind == "round" and not self._draining:
-                self._answer_times.answered(message.round.deltas)
+                self._answer_times.note_answers(message.round.deltas)
                 await self._peer.on_round(message.round)
 
     async def _send(self, call: Call, window: Window) -> None:
@@ -307,7 +307,7 @@ class Session:
             self._wake.clear()
             # Reports first: an event about the same task is the later word.
             reports = self._peer.take_reports()
-            for part in batched(reports, self._options.batch_events):
+            for part in split_items(reports, self._options.batch_events):
                 await call.write(pb.ClientMessage(reports=pb.BindingReports(reports=part)))
             await self._send_batches(call, window, self._batches(self._peer.take_events()))
             if last:
@@ -317,7 +317,7 @@ class Session:
     def _batches(self, events: Iterable[pb.Event]) -> deque[pb.ClientMessage]:
         """Cut events into messages. Raises ``StreamLostError`` where they cannot be made, for a snapshot to follow."""
         try:
-            return deque(cut(events, self._options.batch_events, self._options.batch_bytes))
+            return deque(split_events(events, self._options.batch_events, self._options.batch_bytes))
         except Exception as error:
             raise StreamLostError(f"events for {self._target} cannot be made: {error!r}") from error
 
@@ -326,7 +326,7 @@ class Session:
         count = 0
         while batches:
             message = batches.popleft()
-            self._answer_times.told(message.events.events)
+            self._answer_times.note_sent(message.events.events)
             await window.number(message)
             await call.write(message)
             count += len(message.events.events)

@@ -111,7 +111,7 @@ async def greet(call: Call, target: str, hello: pb.Hello, seconds: float) -> pb.
     except aio.AioRpcError as error:
         if error.code() in _REFUSALS:
             raise HelloRefusedError(f"{target}: {error.details()}") from error
-        raise StreamLostError(described(target, error)) from error
+        raise StreamLostError(describe_error(target, error)) from error
     except asyncio.InvalidStateError:
         raise await end_of(call, target, greeting=True) from None
     if not isinstance(answer, pb.ServerMessage):
@@ -147,7 +147,7 @@ def refusal_of(code: grpc.StatusCode, details: str) -> Refusal | None:
     return Refusal(int(found[1]), int(found[2]), " ".join(found[3].split())) if found is not None else None
 
 
-def described(target: str, error: aio.AioRpcError) -> str:
+def describe_error(target: str, error: aio.AioRpcError) -> str:
     """Say what a call failed with, in one line."""
     return f"{target}: {error.code().name}: {' '.join((error.details() or '').split())}"
 
@@ -191,7 +191,7 @@ async def ask(
         async with asyncio.timeout(seconds):
             for turn in count(1):
                 try:
-                    return needs_of(await greeted(targets[turn % len(targets) - 1], hello, tls))
+                    return needs_of(await ask_welcome(targets[turn % len(targets) - 1], hello, tls))
                 except StreamLostError:
                     if turn % len(targets) == 0:
                         await asyncio.sleep(backoff.next())
@@ -212,7 +212,7 @@ def hello_of(cluster: str, client: str, *, fencing: int = 0, ephemeral: bool = T
     )
 
 
-async def greeted(target: str, hello: pb.Hello, tls: TlsFiles | None) -> pb.Welcome:
+async def ask_welcome(target: str, hello: pb.Hello, tls: TlsFiles | None) -> pb.Welcome:
     """Return how the solver at ``target`` answers. Raises ``HelloRefusedError`` or ``StreamLostError``."""
     async with open_channel(target, _MOST_BYTES, _KEEPALIVE_SECONDS, credentials(tls)) as channel:
         call: Call = pb_grpc.SchedulerStub(channel).Session(None)

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 from poseidon.group_trees.spec.json_text import Reading
 from poseidon.group_trees.spec.keys import LAST_GOOD
 from poseidon.kube.api.app_network import ConfigMap
-from poseidon.kube.parsing.defects import listed
+from poseidon.kube.parsing.defects import list_defects
 from poseidon.kube.parsing.strict_json import JsonError, compact, loads
 
 _LARGEST_ANNOTATION = 100_000
@@ -40,7 +40,7 @@ class DescribedMap(Generic[S]):
         defects = self.reading.defects
         if not defects:
             return ""
-        text = listed(defects, _MOST_SHOWN)
+        text = list_defects(defects, _MOST_SHOWN)
         return text if self.spec is None else f"{text}; what it said before stays in force"
 
     def annotation(self) -> str | None:

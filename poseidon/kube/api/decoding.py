@@ -151,12 +151,12 @@ def _text(raw: msgspec.Raw | None) -> str:
 def convert_object(value: object, kind: type[T]) -> T:
     """Convert a parsed manifest into ``kind``; raises ``MalformedObjectError`` naming the wrong field."""
     try:
-        return msgspec.convert(without_nulls(value), kind)
+        return msgspec.convert(drop_nulls(value), kind)
     except msgspec.ValidationError as error:
-        raise malformed(error) from None
+        raise explain_malformed(error) from None
 
 
-def without_nulls(value: Any) -> Any:
+def drop_nulls(value: Any) -> Any:
     """Return a copy without map entries whose value is null. Nulls inside lists stay: they are mistakes.
 
     Labels and annotations without a value have the empty one, as the API server reads them.
@@ -192,7 +192,7 @@ def _texts(given: dict[Any, Any]) -> dict[Any, Any]:
     return {key: "" if item is None else item for key, item in given.items()}
 
 
-def malformed(error: msgspec.MsgspecError) -> MalformedObjectError:
+def explain_malformed(error: msgspec.MsgspecError) -> MalformedObjectError:
     """Put msgspec's message in the words of someone who writes manifests."""
     text = str(error)
     problem, _, path = text.partition(" - at ")
@@ -240,12 +240,12 @@ def _decode(decoder: msgspec.json.Decoder[S], raw: bytes) -> S:
     try:
         return decoder.decode(readable(raw))
     except msgspec.MsgspecError as error:
-        raise malformed(error) from None
+        raise explain_malformed(error) from None
 
 
 def _decode_tolerant(raw: bytes | msgspec.Raw, kind: type[T]) -> T:
     try:
         value = msgspec.json.decode(readable(bytes(raw)))
     except msgspec.MsgspecError as error:
-        raise malformed(error) from None
+        raise explain_malformed(error) from None
     return convert_object(value, kind)

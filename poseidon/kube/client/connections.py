@@ -40,7 +40,7 @@ class Address:
     server_name: str | None = None
 
     @classmethod
-    def of(cls, url: str, tls: ssl.SSLContext | None, server_name: str | None) -> Address:
+    def from_url(cls, url: str, tls: ssl.SSLContext | None, server_name: str | None) -> Address:
         """Return the address that a URL names."""
         parts = urlsplit(url)
         host = parts.hostname or ""

@@ -92,7 +92,7 @@ class Transport:
         self._heads: dict[str, bytes] = {}
         self._base_path = urlsplit(settings.server).path.rstrip("/")
         if settings.proxy is None:
-            address = Address.of(settings.server, settings.tls, settings.tls_server_name)
+            address = Address.from_url(settings.server, settings.tls, settings.tls_server_name)
             limits = PoolOptions(connect=_CONNECT_SECONDS, exchange=timeout, idle=_IDLE_SECONDS)
             self._writes = ConnectionPool(address, clock=clock, options=limits, permit=permit)
 
@@ -173,7 +173,7 @@ class Transport:
                 async with await self._open("GET", path, timeout, query) as response:
                     if response.status >= _NO_SUCCESS:
                         reply = await _read(response)
-                        if reply.status == _UNAUTHORIZED and not last and await self._renewed(used):
+                        if reply.status == _UNAUTHORIZED and not last and await self._renew(used):
                             continue
                         raise _refusal(reply)
                     async for lines in _whole_lines(response.content):
@@ -202,7 +202,7 @@ class Transport:
                     ) as response:
                         reply = await _read(response)
                 # What was refused for its credentials was not carried out: with new ones it is made again.
-                if reply.status != _UNAUTHORIZED or last or not await self._renewed(used):
+                if reply.status != _UNAUTHORIZED or last or not await self._renew(used):
                     if reply.status >= _NO_SUCCESS:
                         raise _refusal(reply)
                     return reply.body
@@ -264,7 +264,7 @@ class Transport:
         """Return what requests identify themselves with at present."""
         return self._headers.get("Authorization"), self._tls
 
-    async def _renewed(self, used: tuple[str | None, ssl.SSLContext | None]) -> bool:
+    async def _renew(self, used: tuple[str | None, ssl.SSLContext | None]) -> bool:
         """Return whether there are other credentials than ``used``, asking for them if that is due."""
         if self._settings.credentials is None:
             return False

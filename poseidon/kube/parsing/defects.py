@@ -11,12 +11,12 @@ LONGEST_FIELD, LONGEST_PROBLEM = 300, 500
 MOST_LISTED = 20
 
 
-def shortened(text: str, most: int = 80) -> str:
+def shorten(text: str, most: int = 80) -> str:
     """Return a text, cut if it is long."""
     return text if len(text) <= most else f"{text[:most]}…"
 
 
-def listed(defects: Sequence[Defect], most: int = MOST_LISTED) -> str:
+def list_defects(defects: Sequence[Defect], most: int = MOST_LISTED) -> str:
     """Return defects as one text; of many the first ones."""
     text = "; ".join(str(defect) for defect in defects[:most])
     return text if len(defects) <= most else f"{text}; and {len(defects) - most} more"
@@ -33,9 +33,9 @@ class Defect:
     problem: str
 
     def __str__(self) -> str:
-        problem = shortened(self.problem, LONGEST_PROBLEM)
-        return f"{shortened(self.field, LONGEST_FIELD)}: {problem}" if self.field else problem
+        problem = shorten(self.problem, LONGEST_PROBLEM)
+        return f"{shorten(self.field, LONGEST_FIELD)}: {problem}" if self.field else problem
 
-    def below(self, prefix: str) -> Defect:
+    def prefix_path(self, prefix: str) -> Defect:
         """Return the same defect of an object that lies at ``prefix`` within another one."""
         return Defect(f"{prefix}.{self.field}" if self.field else prefix, self.problem)

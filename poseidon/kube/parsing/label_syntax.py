@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from poseidon.kube.parsing.defects import Defect, shortened
+from poseidon.kube.parsing.defects import Defect, shorten
 
 _WORD = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?", re.ASCII)
 _SUBDOMAIN = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*", re.ASCII)
@@ -50,7 +50,7 @@ def object_name_fault(name: str) -> str:
     if len(name) <= _LONGEST_PREFIX and _SUBDOMAIN.fullmatch(name):
         return ""
     return (
-        f"{shortened(repr(name))} is not the name of an object; use lower-case letters, digits, '-' and '.', at most "
+        f"{shorten(repr(name))} is not the name of an object; use lower-case letters, digits, '-' and '.', at most "
         f"{_LONGEST_PREFIX}"
     )
 

@@ -42,7 +42,7 @@ def amount(resource: str, value: str | float, *, down: bool = False) -> int:
     that is not a quantity, or is negative.
     """
     try:
-        found = _scaled(_text(value), 3 if resource == "cpu" else 0, down=down)
+        found = _scale(_text(value), 3 if resource == "cpu" else 0, down=down)
     except AbsurdQuantityError:
         if value.startswith("-") if isinstance(value, str) else value < 0:
             raise
@@ -54,12 +54,12 @@ def amount(resource: str, value: str | float, *, down: bool = False) -> int:
 
 def whole_units(value: str | float) -> int:
     """Return the quantity rounded away from zero to an integer; raises ``QuantityError``."""
-    return _scaled(_text(value), 0)
+    return _scale(_text(value), 0)
 
 
 def milli_units(value: str | float) -> int:
     """Return a thousand times the quantity rounded away from zero to an integer; raises ``QuantityError``."""
-    return _scaled(_text(value), 3)
+    return _scale(_text(value), 3)
 
 
 def _text(value: str | float) -> str:
@@ -75,7 +75,7 @@ def _text(value: str | float) -> str:
 
 
 @lru_cache(maxsize=16_384)
-def _scaled(text: str, decimals: int, *, down: bool = False) -> int:
+def _scale(text: str, decimals: int, *, down: bool = False) -> int:
     """Parse ``text`` and multiply by ``10**decimals``, rounding away from zero, or towards it."""
     match = _QUANTITY.fullmatch(text) if len(text) <= _MAX_LENGTH else None
     if match is None:

@@ -41,7 +41,7 @@ def readable(raw: bytes) -> bytes:
     value that lies deeper than ``MAX_DEPTH`` becomes ``TOO_DEEP``; whole numbers of more than 64 bits become the
     largest of 64, others the largest that there is. What is no JSON at all stays none.
     """
-    text = with_whole_characters(raw.decode("utf-8", "replace").encode())
+    text = repair_characters(raw.decode("utf-8", "replace").encode())
     parts, kept = [], 0
     for begin, end, instead in _cuts(text):
         parts += [text[kept:begin], instead]
@@ -49,7 +49,7 @@ def readable(raw: bytes) -> bytes:
     return b"".join((*parts, text[kept:])) if parts else text
 
 
-def with_whole_characters(text: bytes) -> bytes:
+def repair_characters(text: bytes) -> bytes:
     """Return JSON in which escapes that are half a pair have become U+FFFD: they could not be written again."""
     return _ESCAPES.sub(_whole_character, text) if _HALVES.search(text) else text
 
@@ -74,10 +74,10 @@ def _cuts(text: bytes) -> Iterator[tuple[int, int, bytes]]:
                 yield begin, token.end(), TOO_DEEP
             depth -= 1
         elif found[:1] != b'"' and depth <= MAX_DEPTH and len(found) >= _LONG:
-            yield token.start(), token.end(), _bounded(found)
+            yield token.start(), token.end(), _clamp(found)
 
 
-def _bounded(number: bytes) -> bytes:
+def _clamp(number: bytes) -> bytes:
     """Return a number that can be read; what is none stays none."""
     sign = b"-" if number[:1] == b"-" else b""
     if _WHOLE.fullmatch(number):

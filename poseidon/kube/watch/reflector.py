@@ -96,9 +96,9 @@ class Reflector(Generic[T]):
         for each in after:
             await each.wait_synced()
         async with asyncio.TaskGroup() as parts:
-            comparing = reconcile(self._environment, self._as_known, self._drifted, self._comparison)
+            comparing = reconcile(self._environment, self._as_known, self._check_drift, self._comparison)
             parts.create_task(comparing, name=f"reconciliation of {self._resource.name}")
-            parts.create_task(self._heed_rewinds(), name=f"rewinds of {self._resource.name}")
+            parts.create_task(self._watch_rewinds(), name=f"rewinds of {self._resource.name}")
             await self._follow()
 
     async def _follow(self) -> None:
@@ -177,7 +177,7 @@ class Reflector(Generic[T]):
         try:
             async with self._watched, aclosing(lines) as stream:
                 async for batch in stream:
-                    self._take(batch)
+                    self._take_lines(batch)
                     heard = True
                     if self._backoff.failures:
                         self._backoff.reset()
@@ -190,7 +190,7 @@ class Reflector(Generic[T]):
             # A proxy that ends streams at once would otherwise be asked in a tight loop.
             raise UnreachableError(f"watch of {self.path}: ended at once")
 
-    def _take(self, lines: Sequence[bytes]) -> None:
+    def _take_lines(self, lines: Sequence[bytes]) -> None:
         """Hand over the changes of some watch lines as one batch; then raise the error among them, if any."""
         batch: list[Change[T]] = []
         error: ApiError | None = None
@@ -284,11 +284,11 @@ class Reflector(Generic[T]):
         rewinds.note()
         self._rewinds_heeded = rewinds.count
 
-    async def _heed_rewinds(self) -> None:
+    async def _watch_rewinds(self) -> None:
         """List anew, and expect any version, whenever somebody else has noted that the server has gone back."""
         rewinds = self._environment.rewinds
         while True:
-            count = await rewinds.beyond(self._rewinds_heeded)
+            count = await rewinds.wait_beyond(self._rewinds_heeded)
             if count > self._rewinds_heeded:
                 self._rewinds_heeded = count
                 self._newest = ""
@@ -300,7 +300,7 @@ class Reflector(Generic[T]):
         """What has been handed over, None while a list is under way, or the resource is not served."""
         return Known(self._served, self._version, dict(self._known)) if self._version else None
 
-    def _drifted(self) -> None:
+    def _check_drift(self) -> None:
         self._list_anew("drift")
 
     def _list_anew(self, reason: str) -> None:

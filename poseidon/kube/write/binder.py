@@ -95,7 +95,7 @@ class AdaptiveLimit:
         """Return the limit at present."""
         return self._limit
 
-    def answered(self, waiting: int) -> None:
+    def note_success(self, waiting: int) -> None:
         """A request has been carried out, and so many others wait at that moment."""
         if not waiting:
             self._begin()
@@ -106,7 +106,7 @@ class AdaptiveLimit:
             self._judge(self._answers / seconds)
             self._begin()
 
-    def turned_away(self) -> None:
+    def note_rejection(self) -> None:
         """The server was too busy for a request, or in trouble; at most once per period that makes a difference."""
         now = self._clock()
         if now < self._may_shrink_at:
@@ -196,7 +196,7 @@ class Binder(WorkerPool[BindRequest]):
             outcome = BindOutcome(request, BindResult.FAILED, f"cannot be bound: {error!r}")
         self._ended_at = self._clock()
         self._durations[outcome.result].observe(self._ended_at - started)
-        self._adaptive.answered(self.waiting)
+        self._adaptive.note_success(self.waiting)
         self._on_outcome(outcome)
 
     async def _bind(self, request: BindRequest, started: float) -> BindOutcome:
@@ -214,7 +214,7 @@ class Binder(WorkerPool[BindRequest]):
             except ApiError as error:
                 perhaps_done = perhaps_done or not error.throttled
                 if error.transient:
-                    self._adaptive.turned_away()
+                    self._adaptive.note_rejection()
                 outcome = judge(request, error)
                 tries = tries or Tries(self._options, self._random, self._clock, since=started)
                 # It may if the server is in trouble, or another write came in between.
@@ -225,7 +225,7 @@ class Binder(WorkerPool[BindRequest]):
             except KubeError as error:
                 perhaps_done = True
                 if not (isinstance(error, UnreachableError) and error.idle_closed):
-                    self._adaptive.turned_away()
+                    self._adaptive.note_rejection()
                 tries = tries or Tries(self._options, self._random, self._clock, since=started)
                 pause = tries.pause(error)
                 if pause is None:

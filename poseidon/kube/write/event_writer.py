@@ -74,7 +74,7 @@ class EventWriter(WriteBehind[_Write]):
         # The failure events of pods that still wait, oldest first; forgetting one only costs a second object.
         self._posted: OrderedDict[str, _Posted] = OrderedDict()
 
-    def scheduled(self, pod: PodRef, node: str) -> None:
+    def write_scheduled(self, pod: PodRef, node: str) -> None:
         """Say that a pod has been bound."""
         self.withdraw((pod.uid, EventReason.FAILED_SCHEDULING))
         self.say(pod, EventReason.SCHEDULED, f"Successfully assigned {pod.namespace}/{pod.name} to {node}")

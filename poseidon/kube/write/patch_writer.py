@@ -59,7 +59,7 @@ class PatchWriter(WriteBehind[PatchWrite]):
     def submit(self, write: PatchWrite) -> None:
         """Queue a write."""
         earlier = self.waiting(write.uid)
-        self.put(write.uid, write if earlier is None else over(write, earlier))
+        self.put(write.uid, write if earlier is None else merge_writes(write, earlier))
 
     async def _send(self, write: PatchWrite) -> None:
         patch = self._patch(write)
@@ -152,7 +152,7 @@ class LabelWrite(NamedTuple):
         """The uid of the pod."""
         return self.pod.uid
 
-    def over(self, earlier: LabelWrite) -> LabelWrite:
+    def merge_with(self, earlier: LabelWrite) -> LabelWrite:
         """Return this write with what an ``earlier`` one of the same pod, which was not made, adds."""
         return self._replace(labels={**earlier.labels, **self.labels})
 
@@ -173,7 +173,7 @@ class MapWrite(NamedTuple):
     data: Mapping[str, str | None]
     annotations: Mapping[str, str | None]
 
-    def over(self, earlier: MapWrite) -> MapWrite:
+    def merge_with(self, earlier: MapWrite) -> MapWrite:
         """Return this write with what an ``earlier`` one of the same ConfigMap, which was not made, adds."""
         return self._replace(
             data={**earlier.data, **self.data}, annotations={**earlier.annotations, **self.annotations}
@@ -186,11 +186,11 @@ class MapWrite(NamedTuple):
         return Patch(f"/api/v1/namespaces/{self.namespace}/configmaps/{self.name}", body)
 
 
-def over(write: Any, earlier: object) -> Any:
+def merge_writes(write: Any, earlier: object) -> Any:
     """Return a write, or another action, with what an ``earlier`` one adds, of the same object, which was not made."""
     match write, earlier:
         case (MapWrite(), MapWrite()) | (LabelWrite(), LabelWrite()):
-            return write.over(earlier)
+            return write.merge_with(earlier)
     return write
 
 
@@ -223,9 +223,9 @@ class GroupConditionWrite(NamedTuple):
 
     def patch(self) -> Patch:
         """Return it as a patch of the PodGroup's status, in the latest version."""
-        return self.under(NATIVE_POD_GROUPS.path)
+        return self.build_patch(NATIVE_POD_GROUPS.path)
 
-    def under(self, served: str) -> Patch:
+    def build_patch(self, served: str) -> Patch:
         """Return it as a patch of the PodGroup's status, ``served`` being the path of all PodGroups."""
         version, _, plural = served.rpartition("/")
         condition = {"reason": "", "message": "", **msgspec.to_builtins(self.condition)}
@@ -251,7 +251,7 @@ class GroupConditionWriter(PatchWriter):
 
     def _patch(self, write: PatchWrite) -> Patch:
         assert isinstance(write, GroupConditionWrite)
-        return write.under(self._served())
+        return write.build_patch(self._served())
 
 
 def _conditions(path: str, uid: str, condition: Mapping[str, str]) -> Patch:

@@ -161,7 +161,7 @@ class PodRecovery:
                         'refused pod was deleted and cannot be created again pod=%s error="%s" manifest=%s',
                         pod,
                         error,
-                        msgspec.json.encode(without_environment(body)).decode(),
+                        msgspec.json.encode(drop_environment(body)).decode(),
                     )
                     return "lost"
                 await self._sleep(max(backoff.next(), error.retry_after or 0.0))
@@ -198,7 +198,7 @@ def successor(pod: Object, annotations: dict[str, str]) -> Object:
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
-def without_environment(pod: Object) -> Object:
+def drop_environment(pod: Object) -> Object:
     """Return a manifest fit for a log: without what containers get as their environment, which may be secret.
 
     What kubectl keeps of the whole manifest in an annotation is left out with it.

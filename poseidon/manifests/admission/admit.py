@@ -14,12 +14,12 @@ from msgspec.structs import replace
 from poseidon.kube.api.namespaces import LimitRange, ResourceQuota
 from poseidon.kube.api.nodes import RuntimeClass
 from poseidon.kube.api.pods import Pod, PodSpec
-from poseidon.manifests.admission.limit_ranges import completed, violations
+from poseidon.manifests.admission.limit_ranges import complete_spec, violations
 from poseidon.manifests.admission.quotas import QuotaBook
-from poseidon.manifests.admission.runtime_classes import ClashError, with_runtime_class
+from poseidon.manifests.admission.runtime_classes import ClashError, apply_runtime_class
 from poseidon.manifests.controllers.volumes import was_held
-from poseidon.manifests.wording import listed, printed_by
-from poseidon.pods.tasks import qualified_name
+from poseidon.manifests.wording import list_names, suggest_printing
+from poseidon.pods.tasks import get_qualified_name
 
 
 @dataclass(slots=True)
@@ -49,7 +49,7 @@ def play_admission(
         return done
     found = list(pods)
     book = QuotaBook(quotas, [pod for pod in found if _is_admitted(pod)])
-    done.pods = [pod if _is_admitted(pod) else _admitted(pod, classes, ranges, book, done) for pod in found]
+    done.pods = [pod if _is_admitted(pod) else _admit(pod, classes, ranges, book, done) for pod in found]
     done.warnings.extend(book.not_looked_at())
     _name_missing(done, classes)
     return done
@@ -59,7 +59,7 @@ def _is_admitted(pod: Pod) -> bool:
     return was_held(pod.metadata) or bool(pod.spec.node_name) or pod.terminal
 
 
-def _admitted(
+def _admit(
     pod: Pod,
     classes: dict[str, RuntimeClass],
     ranges: dict[str, list[LimitRange]],
@@ -70,9 +70,9 @@ def _admitted(
     spec: PodSpec = pod.spec
     faults: list[str] = []
     for each in ranges.get(pod.metadata.namespace, ()):
-        spec = completed(spec, each)
+        spec = complete_spec(spec, each)
     try:
-        spec = with_runtime_class(spec, classes.get(spec.runtime_class_name))
+        spec = apply_runtime_class(spec, classes.get(spec.runtime_class_name))
     except ClashError as error:
         faults.append(str(error))
     if not faults:
@@ -92,11 +92,11 @@ def _name_missing(done: Admission, classes: dict[str, RuntimeClass]) -> None:
     for pod in done.pods:
         name = pod.spec.runtime_class_name
         if name and name not in classes and not _is_admitted(pod):
-            users.setdefault(name, qualified_name(pod.metadata))
+            users.setdefault(name, get_qualified_name(pod.metadata))
     if users:
         first, be = next(iter(users.values())), "is" if len(users) == 1 else "are"
         done.warnings.append(
-            f"Pod {first}: spec.runtimeClassName: RuntimeClass {listed(map(repr, sorted(users)))} {be} not in the "
+            f"Pod {first}: spec.runtimeClassName: RuntimeClass {list_names(map(repr, sorted(users)))} {be} not in the "
             "input, so overhead, node selector and tolerations that it may add are left out; "
-            f"{printed_by('runtimeclasses', namespaced=False)}"
+            f"{suggest_printing('runtimeclasses', namespaced=False)}"
         )

@@ -13,13 +13,13 @@ from poseidon.kube.api.metadata import Number, Resources
 from poseidon.kube.api.namespaces import LimitRange, LimitRangeItem
 from poseidon.kube.api.pods import Container, PodSpec, ResourceRequirements
 from poseidon.kube.parsing.defects import Defect
-from poseidon.manifests.amounts import parsed, written
+from poseidon.manifests.amounts import format_amount, parse_amount
 from poseidon.pods.resources import effective_limits, effective_requests
 
 _CONTAINER, _POD = "Container", "Pod"
 
 
-def completed(spec: PodSpec, limit_range: LimitRange) -> PodSpec:
+def complete_spec(spec: PodSpec, limit_range: LimitRange) -> PodSpec:
     """Return a pod's spec with the requests and limits that a LimitRange gives to containers which state none.
 
     A request that is not stated equals a stated limit first, as in pods that no LimitRange is about.
@@ -36,7 +36,7 @@ def completed(spec: PodSpec, limit_range: LimitRange) -> PodSpec:
 
     def complete(containers: tuple[Container, ...]) -> tuple[Container, ...]:
         return tuple(
-            replace(each, resources=_with_defaults(each.resources, requests, limits)) for each in containers
+            replace(each, resources=_add_defaults(each.resources, requests, limits)) for each in containers
         )
 
     return replace(spec, containers=complete(spec.containers), init_containers=complete(spec.init_containers))
@@ -49,7 +49,7 @@ def _defaults(item: LimitRangeItem) -> tuple[Resources, Resources]:
     return requests, limits
 
 
-def _with_defaults(
+def _add_defaults(
     given: ResourceRequirements, requests: Resources, limits: Resources
 ) -> ResourceRequirements:
     return ResourceRequirements(
@@ -72,7 +72,7 @@ def violations(spec: PodSpec, limit_range: LimitRange) -> Iterator[str]:
 
 
 def _as_written(amounts: dict[str, int]) -> Resources:
-    return {name: written(name, amount) for name, amount in amounts.items()}
+    return {name: format_amount(name, amount) for name, amount in amounts.items()}
 
 
 def _violations(item: LimitRangeItem, requests: Resources, limits: Resources) -> Iterator[str]:
@@ -91,7 +91,7 @@ def _violations(item: LimitRangeItem, requests: Resources, limits: Resources) ->
                 continue
             for what, amounts in stated:
                 value: Number | None = amounts.get(resource)
-                if value is not None and wrong(parsed(resource, value), parsed(resource, bound)):
+                if value is not None and wrong(parse_amount(resource, value), parse_amount(resource, bound)):
                     yield f"{head}, but {what} is {value}"
                     break
 
@@ -99,10 +99,10 @@ def _violations(item: LimitRangeItem, requests: Resources, limits: Resources) ->
     yield from outside("maximum", item.max, (("limit", limits), ("request", requests)), int.__gt__)
     for resource, ratio in item.max_limit_request_ratio.items():
         head = f"{resource} max limit to request ratio per {item.type} is {ratio}"
-        request = parsed(resource, requests.get(resource, 0))
-        limit = parsed(resource, limits.get(resource, 0))
+        request = parse_amount(resource, requests.get(resource, 0))
+        limit = parse_amount(resource, limits.get(resource, 0))
         if not request or not limit:
             what = "limit" if request else "request"
             yield f"{head}, but no {what} is specified or {what} is 0"
-        elif limit * 1000 > parsed("cpu", ratio) * request:
+        elif limit * 1000 > parse_amount("cpu", ratio) * request:
             yield f"{head}, but provided ratio is {limit / request:f}"

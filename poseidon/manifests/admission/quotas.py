@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from poseidon.kube.api.namespaces import ResourceQuota, ScopeRequirement
 from poseidon.kube.api.pods import Container, Pod
 from poseidon.kube.parsing.defects import Defect
-from poseidon.manifests.amounts import parsed, unit_of, written
-from poseidon.manifests.wording import listed
+from poseidon.manifests.amounts import format_amount, parse_amount, unit_of
+from poseidon.manifests.wording import list_names
 from poseidon.pods.resources import BEST_EFFORT, effective_limits, effective_requests, quality_of_service
-from poseidon.pods.tasks import qualified_name
+from poseidon.pods.tasks import get_qualified_name
 
 _STATED = frozenset(
     f"{prefix}{name}" for prefix in ("", "requests.", "limits.") for name in ("cpu", "memory")
@@ -55,7 +55,7 @@ class QuotaBook:
         for each in quotas:
             used = self._used.setdefault(_key(each), {})
             for name, value in each.status.used.items():
-                used[name] = max(used.get(name, 0), parsed(name, value))
+                used[name] = max(used.get(name, 0), parse_amount(name, value))
 
     def charge(self, pod: Pod) -> str:
         """Count a pod that comes, unless a quota refuses it; returns why, in the quota's words, or ""."""
@@ -64,7 +64,7 @@ class QuotaBook:
             return ""
         usage = usage_of(pod)
         for quota in matching:
-            problem = _unstated(quota, pod) or self._excess(quota, usage)
+            problem = _explain_unstated(quota, pod) or self._excess(quota, usage)
             if problem:
                 return problem
         for quota in matching:
@@ -84,7 +84,7 @@ class QuotaBook:
                 entries |= dict.fromkeys(found)
                 users |= {_key(quota): None} if found else {}
             if users:
-                yield f"ResourceQuota {listed(users, 1)}: {name}: {listed(entries)} is not looked at"
+                yield f"ResourceQuota {list_names(users, 1)}: {name}: {list_names(entries)} is not looked at"
 
     def _matching(self, pod: Pod) -> list[ResourceQuota]:
         return [each for each in self._of.get(pod.metadata.namespace, ()) if _covers(each, pod)]
@@ -97,7 +97,7 @@ class QuotaBook:
     def _excess(self, quota: ResourceQuota, usage: Mapping[str, int]) -> str:
         """Say that a pod would use more than is left, in the API server's words; "" if it would not."""
         used = self._used.get(_key(quota), {})
-        hard = {name: parsed(name, value) for name, value in quota.spec.hard.items()}
+        hard = {name: parse_amount(name, value) for name, value in quota.spec.hard.items()}
         beyond = sorted(
             name
             for name, limit in hard.items()
@@ -106,16 +106,14 @@ class QuotaBook:
         if not beyond:
             return ""
 
-        def shown(amounts: Mapping[str, int]) -> str:
-            return ",".join(f"{name}={written(name, amounts.get(name, 0))}" for name in beyond)
+        def show(amounts: Mapping[str, int]) -> str:
+            return ",".join(f"{name}={format_amount(name, amounts.get(name, 0))}" for name in beyond)
 
         name = quota.metadata.name
-        return (
-            f"exceeded quota: {name}, requested: {shown(usage)}, used: {shown(used)}, limited: {shown(hard)}"
-        )
+        return f"exceeded quota: {name}, requested: {show(usage)}, used: {show(used)}, limited: {show(hard)}"
 
 
-def _unstated(quota: ResourceQuota, pod: Pod) -> str:
+def _explain_unstated(quota: ResourceQuota, pod: Pod) -> str:
     """Say which containers state no amount although the quota asks for one, in the API server's words."""
     whole = pod.spec.resources
     missing: dict[str, list[str]] = {}
@@ -142,7 +140,7 @@ def _unstated(quota: ResourceQuota, pod: Pod) -> str:
 
 
 def _key(quota: ResourceQuota) -> str:
-    return qualified_name(quota.metadata)
+    return get_qualified_name(quota.metadata)
 
 
 def _is_counted(name: str) -> bool:

@@ -12,7 +12,7 @@ class ClashError(ValueError):
     """A pod that its RuntimeClass contradicts; the text is the API server's."""
 
 
-def with_runtime_class(spec: PodSpec, found: RuntimeClass | None) -> PodSpec:
+def apply_runtime_class(spec: PodSpec, found: RuntimeClass | None) -> PodSpec:
     """Return a pod's spec as the class completes it; None adds nothing. Raises ``ClashError``.
 
     A pod without an overhead of its own gets that of the class. Where both node selectors have a key, the

@@ -14,7 +14,7 @@ from poseidon.app_network.spec.topologies import read_topology
 from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
 from poseidon.kube.api.metadata import KubeStruct
 from poseidon.kube.parsing.defects import Defect
-from poseidon.pods.tasks import qualified_name
+from poseidon.pods.tasks import get_qualified_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,20 +43,20 @@ class Applications:
 
 def read_applications(objects: Sequence[KubeStruct], percentile: str = DEFAULT_PERCENTILE) -> Applications:
     """Read those of ``objects`` that are about applications and networks, for people."""
-    config_maps = {qualified_name(each.metadata): each for each in objects if isinstance(each, ConfigMap)}
+    config_maps = {get_qualified_name(each.metadata): each for each in objects if isinstance(each, ConfigMap)}
     groups: list[OrderedAppGroup] = []
     warnings: list[str] = []
     for each in objects:
         if isinstance(each, AppGroup):
-            groups.append(_ordered(each, warnings))
+            groups.append(_read_order(each, warnings))
         elif isinstance(each, NetworkTopology):
             warnings += _faults(each, config_maps, percentile)
     return Applications(tuple(sorted(groups, key=lambda group: group.app_group)), tuple(warnings))
 
 
-def _ordered(found: AppGroup, warnings: list[str]) -> OrderedAppGroup:
+def _read_order(found: AppGroup, warnings: list[str]) -> OrderedAppGroup:
     """Return the order of an application, as far as it can be read."""
-    name = qualified_name(found.metadata)
+    name = get_qualified_name(found.metadata)
     spec, defects = read_app_group(found.spec)
     order = topology_order(spec)
     warnings += _invalid(APP_GROUP_KIND, found, defects)
@@ -74,7 +74,7 @@ def _faults(found: NetworkTopology, config_maps: Mapping[str, ConfigMap], percen
     yield from _invalid(TOPOLOGY_KIND, found, defects)
     config_map = config_maps.get(f"{found.metadata.namespace or 'default'}/{spec.config_map}")
     if config_map is not None:
-        where = qualified_name(config_map.metadata)
+        where = get_qualified_name(config_map.metadata)
         for fault in read_measurements(config_map.data, percentile)[1]:
             yield f"ConfigMap {where}: {fault}; no costs follow from it"
 
@@ -82,4 +82,4 @@ def _faults(found: NetworkTopology, config_maps: Mapping[str, ConfigMap], percen
 def _invalid(kind: str, found: AppGroup | NetworkTopology, defects: Iterable[Defect]) -> Iterator[str]:
     former = LAST_GOOD in found.metadata.annotations
     state = "the last good spec stays in force" if former else "nothing is in force"
-    return (f"{kind} {qualified_name(found.metadata)}: {defect}; {state}" for defect in defects)
+    return (f"{kind} {get_qualified_name(found.metadata)}: {defect}; {state}" for defect in defects)

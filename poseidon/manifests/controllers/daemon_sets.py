@@ -20,7 +20,7 @@ from poseidon.kube.api.pod_rules import (
 )
 from poseidon.kube.api.pods import Pod, PodSpec
 from poseidon.kube.api.workloads import PodTemplate
-from poseidon.pod_rules.node_affinity import NAME_FIELD, tolerated
+from poseidon.pod_rules.node_affinity import NAME_FIELD, is_tolerated
 from poseidon.volumes.matching import holds
 
 _TOLERATED = (
@@ -51,7 +51,8 @@ def admits(spec: PodSpec, node: Node) -> bool:
     if required and not any(matches(term, node) for term in required.node_selector_terms):
         return False
     return all(
-        taint.effect == "PreferNoSchedule" or tolerated(taint, spec.tolerations) for taint in node.spec.taints
+        taint.effect == "PreferNoSchedule" or is_tolerated(taint, spec.tolerations)
+        for taint in node.spec.taints
     )
 
 

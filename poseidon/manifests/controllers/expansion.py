@@ -43,7 +43,7 @@ def expand(inventory: Inventory) -> Expansion:
     return Expansion(pods, tuple(expander.claims))
 
 
-def scaled_owners(
+def list_scaled_owners(
     workloads: Iterable[tuple[str, ReplicaWorkload | DaemonSet | Job]],
 ) -> list[tuple[str, ScaledOwner]]:
     """Return the sizes of workloads with their kinds. DaemonSets are as large as their clusters, and left out."""
@@ -83,14 +83,14 @@ class _Expander:
             if isinstance(workload, DaemonSet):
                 yield from self._of_daemon_set(kind, workload)
             elif isinstance(workload, Job):
-                yield from self._named(
+                yield from self._name_pods(
                     kind, workload, workload.spec.template, self._missing_of_job(kind, workload)
                 )
             elif kind == "StatefulSet":
                 yield from self._of_stateful_set(workload)
             else:
                 missing = self._missing_replicas(kind, workload)
-                yield from self._named(kind, workload, workload.spec.template, missing)
+                yield from self._name_pods(kind, workload, workload.spec.template, missing)
 
     # --- who owns what -------------------------------------------------------------------------------------
 
@@ -172,7 +172,7 @@ class _Expander:
 
     # --- the pods ------------------------------------------------------------------------------------------
 
-    def _named(
+    def _name_pods(
         self, kind: str, workload: Workload, template: PodTemplate | None, missing: int
     ) -> Iterator[Pod]:
         """Yield ``missing`` pods under the first free numbers."""
@@ -199,9 +199,9 @@ class _Expander:
             holder = self._taken.get((workload.metadata.namespace, name))
             if holder is None or holder.terminal:
                 pod = self._pod("StatefulSet", workload.metadata, template, name)
-                yield self._with_claims(pod, workload.spec.volume_claim_templates)
+                yield self._add_claims(pod, workload.spec.volume_claim_templates)
 
-    def _with_claims(self, pod: Pod, templates: tuple[PersistentVolumeClaim, ...]) -> Pod:
+    def _add_claims(self, pod: Pod, templates: tuple[PersistentVolumeClaim, ...]) -> Pod:
         """Give a pod the claims TEMPLATE-POD, which take the place of volumes named like the template."""
         if not templates:
             return pod

@@ -50,7 +50,7 @@ def play_volume_controllers(objects: Iterable[KubeStruct], pods: Iterable[Pod]) 
     classes = {each.metadata.name: each for each in storage if isinstance(each, StorageClass)}
     default = _default_class(classes.values())
     binder = _Binder(volumes, classes)
-    bound = binder.bind([_completed(each, default) for each in claims])
+    bound = binder.bind([_complete(each, default) for each in claims])
     others = [each for each in storage if not isinstance(each, PersistentVolumeClaim | PersistentVolume)]
     return (*others, *binder.volumes.values(), *bound)
 
@@ -93,7 +93,7 @@ def _claim_for(pod: Pod, name: str, template: ClaimTemplate) -> PersistentVolume
     return PersistentVolumeClaim(metadata=metadata, spec=template.spec)
 
 
-def _completed(claim: PersistentVolumeClaim, default: str) -> PersistentVolumeClaim:
+def _complete(claim: PersistentVolumeClaim, default: str) -> PersistentVolumeClaim:
     """Return a claim with the default class; its owners by name alone, as pods are known by name here.
 
     Admission gives a claim its class when it comes, also if it names a volume; the controller later only to one that
@@ -138,7 +138,7 @@ class _Binder:
         self._named_for: dict[str, list[str]] = defaultdict(list)
         self._free: dict[str, list[str]] = defaultdict(list)
         for each in volumes:
-            self._take(each)
+            self._add_volume(each)
         for names in self._free.values():
             names.sort(key=self._preference)
 
@@ -151,13 +151,13 @@ class _Binder:
             waiting = []
             for at in unbound:
                 if volume := choose(found[at], records[at]):
-                    found[at] = self._bound(found[at], volume)
+                    found[at] = self._bind(found[at], volume)
                 else:
                     waiting.append(at)
             unbound = waiting
         return found
 
-    def _take(self, volume: PersistentVolume) -> None:
+    def _add_volume(self, volume: PersistentVolume) -> None:
         """Note what a volume offers, and to whom it is given if it is."""
         unclaimed = replace(volume, spec=replace(volume.spec, claim_ref=None))
         offer, name, given = volume_record(unclaimed, {}).offer, volume.metadata.name, volume.spec.claim_ref
@@ -209,7 +209,7 @@ class _Binder:
                 return name
         return ""
 
-    def _bound(self, claim: PersistentVolumeClaim, name: str) -> PersistentVolumeClaim:
+    def _bind(self, claim: PersistentVolumeClaim, name: str) -> PersistentVolumeClaim:
         volume, metadata = self.volumes[name], claim.metadata
         given = ObjectReference(
             kind="PersistentVolumeClaim", namespace=metadata.namespace, name=metadata.name, uid=metadata.uid
@@ -240,7 +240,7 @@ class _Binder:
                 access_modes=spec.access_modes,
                 storage_class_name=record.storage_class,
                 volume_mode=spec.volume_mode,
-                node_affinity=_allowed(found),
+                node_affinity=_find_allowed_places(found),
                 csi=CsiSource(driver=driver_of_class(found)),
             ),
         )
@@ -263,7 +263,7 @@ class _Binder:
         return was_held(claim.metadata) and was_held(volume.metadata)
 
 
-def _allowed(storage_class: StorageClass) -> VolumeNodeAffinity | None:
+def _find_allowed_places(storage_class: StorageClass) -> VolumeNodeAffinity | None:
     """Return from where a new volume of a class can be reached: of the places allowed, wherever it is needed."""
     terms = tuple(
         NodeSelectorTerm(

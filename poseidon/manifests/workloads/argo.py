@@ -9,11 +9,11 @@ from typing import Any
 
 from poseidon.kube.api.decoding import MalformedObjectError
 from poseidon.manifests.validation import MAX_PODS
-from poseidon.manifests.wording import printed_by
+from poseidon.manifests.wording import suggest_printing
 from poseidon.manifests.workloads.fields import (
     NotKnownError,
     Value,
-    found,
+    find,
     items,
     mapping,
     name_of,
@@ -21,7 +21,7 @@ from poseidon.manifests.workloads.fields import (
     number,
     text,
 )
-from poseidon.manifests.workloads.pod_sets import Known, PodSet, numbered
+from poseidon.manifests.workloads.pod_sets import Known, PodSet, number_names
 
 _ENDED = frozenset({"Succeeded", "Failed", "Error"})
 _WITH_PODS = ("container", "script", "resource", "data", "containerSet")
@@ -43,11 +43,11 @@ _HASH = "rollouts-pod-template-hash"
 def read_workflow(value: Value, known: Known) -> Iterator[PodSet]:
     """Yield the pods of the widest part of a workflow: as many as may run at the same time."""
     name, spec = name_of(value), mapping(value, "spec")
-    if text(value, "status", "phase") in _ENDED or found(spec, "suspend") is True:
+    if text(value, "status", "phase") in _ENDED or find(spec, "suspend") is True:
         return
     reference = mapping(spec, "workflowTemplateRef")
     if reference:
-        spec = {**_referred(reference, namespace_of(value), known), **spec}
+        spec = {**_find_template_spec(reference, namespace_of(value), known), **spec}
     workflow = _Workflow(spec, namespace_of(value), known)
     widest = workflow.widest(text(spec, "entrypoint"), 0)
     left = number(spec, "parallelism", default=MAX_PODS)
@@ -55,7 +55,7 @@ def read_workflow(value: Value, known: Known) -> Iterator[PodSet]:
         pods = min(wanted, left)
         left -= pods
         yield PodSet(
-            names=numbered(f"{name}-{template}", pods),
+            names=number_names(f"{name}-{template}", pods),
             template=_pod(spec, workflow.templates[template]),
             owner=("Workflow", name),
             marks={"workflows.argoproj.io/workflow": name},
@@ -64,13 +64,13 @@ def read_workflow(value: Value, known: Known) -> Iterator[PodSet]:
         )
 
 
-def _referred(reference: Value, namespace: str, known: Known) -> Value:
+def _find_template_spec(reference: Value, namespace: str, known: Known) -> Value:
     """Return the spec of a WorkflowTemplate that somebody names."""
-    of_cluster = found(reference, "clusterScope") is True
+    of_cluster = find(reference, "clusterScope") is True
     kind, name = "ClusterWorkflowTemplate" if of_cluster else "WorkflowTemplate", text(reference, "name")
     template = known.get("default" if of_cluster else namespace, kind, name)
     if template is None:
-        remedy = printed_by(f"{kind.lower()}s", namespaced=not of_cluster)
+        remedy = suggest_printing(f"{kind.lower()}s", namespaced=not of_cluster)
         raise NotKnownError(f"{kind} {name} is not in the input; {remedy}")
     return mapping(template, "spec")
 
@@ -90,33 +90,33 @@ class _Workflow:
             raise NotKnownError(f"spec.templates: {name!r} is not among them")
         if name not in self._widest:
             self._widest[name] = Counter()
-            self._widest[name] = self._of(name, template, depth)
+            self._widest[name] = self._count_template(name, template, depth)
         return self._widest[name]
 
-    def _of(self, name: str, template: Value, depth: int) -> Counter[str]:
+    def _count_template(self, name: str, template: Value, depth: int) -> Counter[str]:
         if depth > _DEPTH:
             raise MalformedObjectError("spec.templates", "templates call one another too deeply")
-        if any(found(template, kind) is not None for kind in _WITH_PODS):
+        if any(find(template, kind) is not None for kind in _WITH_PODS):
             return Counter({name: 1})
-        steps = found(template, "steps")
+        steps = find(template, "steps")
         groups = (
             [each if isinstance(each, list) else [each] for each in steps] if isinstance(steps, list) else []
         )
         stages: list[list[Value]] = [[each for each in group if isinstance(each, dict)] for group in groups]
         stages += _stages(items(template, "dag", "tasks"))
         pods = max((self._together(stage, depth) for stage in stages), key=Counter.total, default=Counter())
-        return _capped(pods, number(template, "parallelism", default=MAX_PODS))
+        return _cap(pods, number(template, "parallelism", default=MAX_PODS))
 
     def _together(self, calls: list[Value], depth: int) -> Counter[str]:
         """Return the pods of calls that run at the same time."""
         pods: Counter[str] = Counter()
         for call in calls:
             times = _times(call)
-            for name, count in self._called(call, depth).items():
+            for name, count in self._count_call(call, depth).items():
                 pods[name] += count * times
-        return _capped(pods, MAX_PODS)
+        return _cap(pods, MAX_PODS)
 
-    def _called(self, call: Value, depth: int) -> Counter[str]:
+    def _count_call(self, call: Value, depth: int) -> Counter[str]:
         inline, reference = mapping(call, "inline"), mapping(call, "templateRef")
         name = text(call, "template")
         if inline:
@@ -124,13 +124,13 @@ class _Workflow:
             self.templates.setdefault(name, inline)
         elif reference:
             name = text(reference, "template")
-            others = items(_referred(reference, self._namespace, self._known), "templates")
+            others = items(_find_template_spec(reference, self._namespace, self._known), "templates")
             for each in others:
                 self.templates.setdefault(text(each, "name"), each)
         return self.widest(name, depth + 1)
 
 
-def _capped(pods: Counter[str], most: int) -> Counter[str]:
+def _cap(pods: Counter[str], most: int) -> Counter[str]:
     """Return no more than ``most`` pods."""
     capped: Counter[str] = Counter()
     for name, count in pods.items():
@@ -141,13 +141,13 @@ def _capped(pods: Counter[str], most: int) -> Counter[str]:
 
 def _times(call: Value) -> int:
     """Return how often a step is done at the same time; what only a run finds out counts once."""
-    each = found(call, "withItems")
+    each = find(call, "withItems")
     if isinstance(each, list):
         return len(each)
     sequence = mapping(call, "withSequence")
     if not sequence:
         return 1
-    count, first, last = (_whole(found(sequence, key)) for key in ("count", "start", "end"))
+    count, first, last = (_whole(find(sequence, key)) for key in ("count", "start", "end"))
     if count is None:
         count = abs(last - (first or 0)) + 1 if last is not None else 1
     if count > MAX_PODS:
@@ -169,7 +169,7 @@ def _stages(tasks: list[Value]) -> list[list[Value]]:
     for _ in range(len(tasks)):
         before = dict(levels)
         for name, task in by_name.items():
-            needed = {each for each in _needed(task) if each in by_name and each != name}
+            needed = {each for each in _list_needed(task) if each in by_name and each != name}
             levels[name] = max((levels.get(each, 0) + 1 for each in needed), default=0)
         if levels == before:
             break
@@ -179,8 +179,8 @@ def _stages(tasks: list[Value]) -> list[list[Value]]:
     return [stages[level] for level in sorted(stages)]
 
 
-def _needed(task: Value) -> list[str]:
-    listed = found(task, "dependencies")
+def _list_needed(task: Value) -> list[str]:
+    listed = find(task, "dependencies")
     names = [str(each) for each in listed] if isinstance(listed, list) else []
     return names + _TASK.findall(text(task, "depends"))
 
@@ -190,7 +190,7 @@ def _pod(spec: Value, template: Value) -> Value:
     pod: dict[str, Any] = {}
     for part in (spec, template):
         for field in _OF_POD:
-            if (given := found(part, field)) is not None:
+            if (given := find(part, field)) is not None:
                 pod[field] = given
     if priority := text(spec, "podPriorityClassName"):
         pod.setdefault("priorityClassName", priority)
@@ -217,14 +217,14 @@ def read_rollout(value: Value, known: Known) -> Iterator[PodSet]:
         kind, other = text(reference, "kind"), text(reference, "name")
         workload = known.get(namespace, kind, other)
         if workload is None:
-            remedy = printed_by(f"{kind.lower()}s")
+            remedy = suggest_printing(f"{kind.lower()}s")
             raise NotKnownError(f"spec.workloadRef: {kind} {other} is not in the input; {remedy}")
         template = mapping(workload, "spec", "template")
-    owned = [each for each in known.owned_by(namespace, ("Rollout", name)) if each.kind == "ReplicaSet"]
+    owned = [each for each in known.list_owned(namespace, ("Rollout", name)) if each.kind == "ReplicaSet"]
     there = sum(number(each.value, "spec", "replicas", default=1) for each in owned)
     wanted = max(number(spec, "replicas", default=1) - there, 0)
     yield PodSet(
-        names=numbered(name, wanted),
+        names=number_names(name, wanted),
         template=template,
         owner=("Rollout", name),
         hash_label="" if owned else _HASH,

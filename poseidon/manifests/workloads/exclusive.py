@@ -28,12 +28,12 @@ def exclusively(template: Value, topology: str, label: str, key: str) -> Value:
         {"key": label, "operator": "NotIn", "values": [key]},
     ]
     affinity = dict(mapping(spec, "affinity"))
-    affinity["podAffinity"] = _with_term(mapping(affinity, "podAffinity"), topology, [together])
-    affinity["podAntiAffinity"] = _with_term(mapping(affinity, "podAntiAffinity"), topology, others)
+    affinity["podAffinity"] = _add_term(mapping(affinity, "podAffinity"), topology, [together])
+    affinity["podAntiAffinity"] = _add_term(mapping(affinity, "podAntiAffinity"), topology, others)
     return {**template, "spec": {**spec, "affinity": affinity}}
 
 
-def _with_term(rules: Value, topology: str, expressions: list[dict[str, Any]]) -> dict[str, Any]:
+def _add_term(rules: Value, topology: str, expressions: list[dict[str, Any]]) -> dict[str, Any]:
     field = "requiredDuringSchedulingIgnoredDuringExecution"
     term = {
         "labelSelector": {"matchExpressions": expressions},

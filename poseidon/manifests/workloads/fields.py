@@ -18,7 +18,7 @@ class NotKnownError(ValueError):
     """What it takes to know an object's pods is not in the input; the text says what, and what to do."""
 
 
-def found(value: Any, *path: str) -> Any:
+def find(value: Any, *path: str) -> Any:
     """Return what is at a path of fields, None if nothing is."""
     for at, field in enumerate(path):
         if value is None:
@@ -31,7 +31,7 @@ def found(value: Any, *path: str) -> Any:
 
 def mapping(value: Any, *path: str) -> Value:
     """Return the map at a path, an empty one if there is none."""
-    at_path = found(value, *path)
+    at_path = find(value, *path)
     if at_path is None:
         return {}
     if not isinstance(at_path, Mapping):
@@ -41,7 +41,7 @@ def mapping(value: Any, *path: str) -> Value:
 
 def items(value: Any, *path: str) -> list[Value]:
     """Return the maps of the list at a path, none if there is none."""
-    at_path = found(value, *path)
+    at_path = find(value, *path)
     if at_path is None:
         return []
     if not isinstance(at_path, list) or not all(isinstance(each, Mapping) for each in at_path):
@@ -51,7 +51,7 @@ def items(value: Any, *path: str) -> list[Value]:
 
 def number(value: Any, *path: str, default: int) -> int:
     """Return the number of pods, or of what is made of pods, at a path."""
-    at_path = found(value, *path)
+    at_path = find(value, *path)
     if at_path is None:
         return default
     if isinstance(at_path, bool) or not isinstance(at_path, int):
@@ -67,7 +67,7 @@ def number(value: Any, *path: str, default: int) -> int:
 
 def text(value: Any, *path: str, default: str = "") -> str:
     """Return the text at a path."""
-    at_path = found(value, *path)
+    at_path = find(value, *path)
     if at_path is None:
         return default
     if not isinstance(at_path, str):

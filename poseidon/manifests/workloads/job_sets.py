@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from poseidon.manifests.wording import printed_by
+from poseidon.manifests.wording import suggest_printing
 from poseidon.manifests.workloads.exclusive import exclusively, group_key
 from poseidon.manifests.workloads.fields import (
     NotKnownError,
     Value,
-    found,
+    find,
     is_over,
     items,
     mapping,
@@ -19,7 +19,7 @@ from poseidon.manifests.workloads.fields import (
     number,
     text,
 )
-from poseidon.manifests.workloads.pod_sets import Known, PodGroupObject, PodSet, numbered
+from poseidon.manifests.workloads.pod_sets import Known, PodGroupObject, PodSet, number_names
 
 _PREFIX = "jobset.sigs.k8s.io"
 _EXCLUSIVE = "alpha.jobset.sigs.k8s.io/exclusive-topology"
@@ -31,7 +31,7 @@ _NODE = "node"
 def read_job_set(value: Value, known: Known) -> Iterator[PodSet]:  # noqa: ARG001 - every family is asked alike
     """Yield the pods of each Job: as many as run at the same time."""
     spec = mapping(value, "spec")
-    if found(spec, "suspend") is True or is_over(value):
+    if find(spec, "suspend") is True or is_over(value):
         return
     yield from _pods_of(spec, name_of(value), namespace_of(value), mapping(value, "metadata", "annotations"))
 
@@ -44,13 +44,13 @@ def _pods_of(spec: Value, name: str, namespace: str, annotations: Value) -> Iter
         parallel = number(job, "parallelism", default=1)
         pods = min(parallel, number(job, "completions", default=parallel))
         jobs = number(replicated, "replicas", default=1)
-        if found(job, "suspend") is True:
+        if find(job, "suspend") is True:
             continue
         for index in range(jobs):
             job_name = f"{name}-{part}-{index}"
             key = group_key(namespace, job_name)
             yield PodSet(
-                names=numbered(job_name, pods),
+                names=number_names(job_name, pods),
                 template=exclusively(mapping(job, "template"), topology, f"{_PREFIX}/job-key", key),
                 owner=("Job", job_name),
                 marks={
@@ -72,21 +72,21 @@ def _pods_of(spec: Value, name: str, namespace: str, annotations: Value) -> Iter
 def read_train_job(value: Value, known: Known) -> Iterator[PodSet | PodGroupObject]:
     """Yield the pods of the JobSet that a runtime makes, with the trainer's number of nodes and resources."""
     spec, name, namespace = mapping(value, "spec"), name_of(value), namespace_of(value)
-    if found(spec, "suspend") is True or is_over(value) or known.get(namespace, "JobSet", name) is not None:
+    if find(spec, "suspend") is True or is_over(value) or known.get(namespace, "JobSet", name) is not None:
         return
     kind = text(spec, "runtimeRef", "kind", default="ClusterTrainingRuntime")
     of_cluster = kind == "ClusterTrainingRuntime"
     runtime_name = text(spec, "runtimeRef", "name")
     runtime = known.get("default" if of_cluster else namespace, kind, runtime_name)
     if runtime is None:
-        remedy = printed_by(f"{kind.lower()}s", namespaced=not of_cluster)
+        remedy = suggest_printing(f"{kind.lower()}s", namespaced=not of_cluster)
         raise NotKnownError(f"spec.runtimeRef: {kind} {runtime_name} is not in the input; {remedy}")
     trainer, policy = mapping(spec, "trainer"), mapping(runtime, "spec", "mlPolicy")
     nodes = number(trainer, "numNodes", default=number(policy, "numNodes", default=1))
     made = mapping(runtime, "spec", "template", "spec")
-    parts = [_for_trainer(each, trainer, nodes) for each in items(made, "replicatedJobs")]
+    parts = [_adapt_to_trainer(each, trainer, nodes) for each in items(made, "replicatedJobs")]
     sets = list(_pods_of({"replicatedJobs": parts}, name, namespace, {}))
-    if found(runtime, "spec", "podGroupPolicy", "coscheduling") is None:
+    if find(runtime, "spec", "podGroupPolicy", "coscheduling") is None:
         yield from sets
         return
     size = sum(len(each.names) for each in sets)
@@ -110,7 +110,7 @@ def read_train_job(value: Value, known: Known) -> Iterator[PodSet | PodGroupObje
         )
 
 
-def _for_trainer(replicated: Value, trainer: Value, nodes: int) -> Value:
+def _adapt_to_trainer(replicated: Value, trainer: Value, nodes: int) -> Value:
     """Return a replicated job of a runtime as the TrainJob wants it; one that is no trainer stays as it is."""
     template = mapping(replicated, "template")
     step = text(template, "metadata", "labels", _STEP, default="")
@@ -119,7 +119,7 @@ def _for_trainer(replicated: Value, trainer: Value, nodes: int) -> Value:
     job = mapping(template, "spec")
     pod = mapping(job, "template")
     spec = mapping(pod, "spec")
-    resources = found(trainer, "resourcesPerNode")
+    resources = find(trainer, "resourcesPerNode")
     containers = [
         {**each, "resources": resources} if resources is not None and each.get("name") == _NODE else each
         for each in items(spec, "containers")

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from poseidon.manifests.workloads.fields import Value, found, is_over, mapping, name_of, number, text
-from poseidon.manifests.workloads.pod_sets import Known, PodSet, numbered
+from poseidon.manifests.workloads.fields import Value, find, is_over, mapping, name_of, number, text
+from poseidon.manifests.workloads.pod_sets import Known, PodSet, number_names
 
 _PREFIX = "training.kubeflow.org"
 
@@ -18,7 +18,7 @@ def reader(kind: str, field: str) -> Callable[[Value, Known], Iterator[PodSet]]:
 
     def read(value: Value, known: Known) -> Iterator[PodSet]:  # noqa: ARG001 - every family is asked alike
         spec, name = mapping(value, "spec"), name_of(value)
-        if found(spec, "runPolicy", "suspend") is True or is_over(value):
+        if find(spec, "runPolicy", "suspend") is True or is_over(value):
             return
         for replica_type, replicas in mapping(spec, field).items():
             lowered = str(replica_type).lower()
@@ -28,7 +28,7 @@ def reader(kind: str, field: str) -> Callable[[Value, Known], Iterator[PodSet]]:
             prefix = f"{name}-{lowered}"
             count = number(replicas, "replicas", default=1)
             yield PodSet(
-                names=(prefix,) if launcher and count == 1 else numbered(prefix, count),
+                names=(prefix,) if launcher and count == 1 else number_names(prefix, count),
                 template=mapping(replicas, "template"),
                 owner=("Job", prefix) if by_job else (kind, name),
                 marks={f"{_PREFIX}/job-name": name, f"{_PREFIX}/replica-type": lowered},

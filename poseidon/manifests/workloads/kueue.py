@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from poseidon.manifests.workloads.fields import (
     Value,
-    found,
+    find,
     is_over,
     items,
     mapping,
@@ -15,21 +15,21 @@ from poseidon.manifests.workloads.fields import (
     number,
     text,
 )
-from poseidon.manifests.workloads.pod_sets import Known, PodSet, numbered
+from poseidon.manifests.workloads.pod_sets import Known, PodSet, number_names
 
 
 def read_workload(value: Value, known: Known) -> Iterator[PodSet]:
     """Yield the sets of pods, unless the job whose they are is in the input."""
     name, namespace, spec = name_of(value), namespace_of(value), mapping(value, "spec")
     owner = next(iter(known.owners_of(namespace, ("Workload", name))), None)
-    if is_over(value) or found(spec, "active") is False:
+    if is_over(value) or find(spec, "active") is False:
         return
     if owner is not None and known.get(namespace, *owner) is not None:
         return
     for pods in items(spec, "podSets"):
         part = text(pods, "name", default="main")
         yield PodSet(
-            names=numbered(f"{name}-{part}", number(pods, "count", default=1)),
+            names=number_names(f"{name}-{part}", number(pods, "count", default=1)),
             template=mapping(pods, "template"),
             owner=owner or ("Workload", name),
             marks={"kueue.x-k8s.io/podset": part, "kueue.x-k8s.io/workload": name},

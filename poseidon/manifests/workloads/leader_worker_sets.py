@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from poseidon.manifests.workloads.exclusive import exclusively, group_key
 from poseidon.manifests.workloads.fields import Value, mapping, name_of, namespace_of, number, text
-from poseidon.manifests.workloads.pod_sets import Known, PodSet, numbered
+from poseidon.manifests.workloads.pod_sets import Known, PodSet, number_names
 
 _PREFIX = "leaderworkerset.sigs.k8s.io"
 
@@ -36,7 +36,7 @@ def read_leader_worker_set(value: Value, known: Known) -> Iterator[PodSet]:  # n
             )
         if size > 1:
             yield PodSet(
-                names=numbered(leader_name, size - 1, 1),
+                names=number_names(leader_name, size - 1, 1),
                 template=exclusively(worker, topology, f"{_PREFIX}/group-key", key),
                 owner=("StatefulSet", leader_name),
                 marks=marks,

@@ -69,7 +69,7 @@ class Known:
         """Return an object; those of the cluster as a whole are in namespace ``default`` here."""
         return self._objects.get((namespace, kind, name))
 
-    def owned_by(self, namespace: str, owner: Reference) -> list[Document]:
+    def list_owned(self, namespace: str, owner: Reference) -> list[Document]:
         """Return the objects that another one controls."""
         return self._owned.get((namespace, *owner), [])
 
@@ -91,7 +91,7 @@ def _controller(metadata: Mapping[str, Any]) -> Reference | None:
     return None
 
 
-def numbered(prefix: str, count: int, first: int = 0) -> tuple[str, ...]:
+def number_names(prefix: str, count: int, first: int = 0) -> tuple[str, ...]:
     """Return the names PREFIX-FIRST, PREFIX-(FIRST + 1), …; raises ``MalformedObjectError`` for absurdly many."""
     if count > MAX_PODS:
         raise MalformedObjectError("spec", f"stands for more than {MAX_PODS} pods")

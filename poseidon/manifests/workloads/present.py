@@ -57,13 +57,13 @@ class PresentPods:
         tell which that is; else of any.
         """
         places = _Places(owner, sets)
-        rest = [pod for pod in self._of(namespace, owner, sets) if not places.take_by_name(pod)]
+        rest = [pod for pod in self._iter_owned(namespace, owner, sets) if not places.take_by_name(pod)]
         rest = [pod for pod in rest if not places.take_by_set(pod)]
         for _ in rest:
             places.take_any()
         return [list(each) for each in places.missing]
 
-    def _of(self, namespace: str, owner: Reference, sets: Sequence[PodSet]) -> Iterator[_Present]:
+    def _iter_owned(self, namespace: str, owner: Reference, sets: Sequence[PodSet]) -> Iterator[_Present]:
         """Yield the pods that count for an object, in the order of the input."""
         if any(each.alone for each in sets):
             return
@@ -73,7 +73,7 @@ class PresentPods:
         for pod in chain.from_iterable(self._by_owner.get((namespace, each), ()) for each in owners):
             found[pod.place] = pod
         for each in sets:
-            for pod in self._marked(namespace, each.marks):
+            for pod in self._iter_marked(namespace, each.marks):
                 found[pod.place] = pod
             for pod in self._by_key.get((namespace, each.hash_label), ()) if each.hash_label else ():
                 # Its ReplicaSet is not in the input. The name of that is the owner's, and the hash of the template.
@@ -84,7 +84,7 @@ class PresentPods:
             if once or found[place].phase != "Succeeded":
                 yield found[place]
 
-    def _marked(self, namespace: str, marks: Mapping[str, str]) -> Iterator[_Present]:
+    def _iter_marked(self, namespace: str, marks: Mapping[str, str]) -> Iterator[_Present]:
         lists = [self._by_label.get((namespace, key, value), []) for key, value in marks.items()]
         for pod in min(lists, key=len, default=[]):
             if marks.items() <= pod.labels.items():

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from poseidon.manifests.workloads.fields import (
     Value,
-    found,
+    find,
     is_over,
     items,
     mapping,
@@ -18,7 +18,7 @@ from poseidon.manifests.workloads.fields import (
     number,
     text,
 )
-from poseidon.manifests.workloads.pod_sets import Known, PodSet, numbered
+from poseidon.manifests.workloads.pod_sets import Known, PodSet, number_names
 
 _AUTOSCALER = {"limits": {"cpu": "500m", "memory": "512Mi"}, "requests": {"cpu": "500m", "memory": "512Mi"}}
 """What the autoscaler's container beside the head asks for unless the cluster says otherwise."""
@@ -35,7 +35,7 @@ def read_ray_job(value: Value, known: Known) -> Iterator[PodSet]:
     """Yield the pods of the cluster that a job runs on, unless it is in the input or another one is selected."""
     spec = mapping(value, "spec")
     states = {text(value, "status", "jobDeploymentStatus"), text(value, "status", "jobStatus")}
-    if found(spec, "suspend") is not True and not states & _ENDED and not is_over(value):
+    if find(spec, "suspend") is not True and not states & _ENDED and not is_over(value):
         yield from _unless_there(value, known, mapping(spec, "rayClusterSpec"))
 
 
@@ -45,29 +45,29 @@ def read_ray_service(value: Value, known: Known) -> Iterator[PodSet]:
 
 
 def _unless_there(value: Value, known: Known, cluster: Value) -> Iterator[PodSet]:
-    owned = known.owned_by(namespace_of(value), (text(value, "kind"), name_of(value)))
+    owned = known.list_owned(namespace_of(value), (text(value, "kind"), name_of(value)))
     if cluster and not any(each.kind == "RayCluster" for each in owned):
         yield from _cluster(cluster, name_of(value))
 
 
 def _cluster(spec: Value, name: str) -> Iterator[PodSet]:
-    if found(spec, "suspend") is True:
+    if find(spec, "suspend") is True:
         return
     head = mapping(spec, "headGroupSpec", "template")
     if head:
-        autoscaled = found(spec, "enableInTreeAutoscaling") is True
+        autoscaled = find(spec, "enableInTreeAutoscaling") is True
         marks = _marks(name, "headgroup", "head")
-        template = _with_autoscaler(head, spec) if autoscaled else head
+        template = _add_autoscaler(head, spec) if autoscaled else head
         yield PodSet((f"{name}-head",), template, ("RayCluster", name), marks, _labels(name, "head"))
     for group in items(spec, "workerGroupSpecs"):
-        if found(group, "suspend") is True:
+        if find(group, "suspend") is True:
             continue
         least = number(group, "minReplicas", default=0)
         replicas = max(number(group, "replicas", default=least), least)
         replicas = min(replicas, number(group, "maxReplicas", default=replicas))
         prefix = f"{name}-{text(group, 'groupName')}-worker"
         yield PodSet(
-            numbered(prefix, replicas * number(group, "numOfHosts", default=1)),
+            number_names(prefix, replicas * number(group, "numOfHosts", default=1)),
             mapping(group, "template"),
             ("RayCluster", name),
             _marks(name, text(group, "groupName"), "worker"),
@@ -83,8 +83,8 @@ def _labels(name: str, kind: str) -> dict[str, str]:
     return {"ray.io/is-ray-node": "yes", "ray.io/identifier": f"{name}-{kind}"}
 
 
-def _with_autoscaler(head: Value, spec: Value) -> Value:
+def _add_autoscaler(head: Value, spec: Value) -> Value:
     pod = mapping(head, "spec")
-    resources = found(spec, "autoscalerOptions", "resources") or _AUTOSCALER
+    resources = find(spec, "autoscalerOptions", "resources") or _AUTOSCALER
     autoscaler = {"name": "autoscaler", "resources": resources}
     return {**head, "spec": {**pod, "containers": [*items(pod, "containers"), autoscaler]}}

@@ -9,14 +9,14 @@ from poseidon.kube.api.decoding import MalformedObjectError
 from poseidon.manifests.workloads.fields import (
     NotKnownError,
     Value,
-    found,
+    find,
     items,
     mapping,
     name_of,
     namespace_of,
     number,
 )
-from poseidon.manifests.workloads.pod_sets import Known, PodSet, numbered
+from poseidon.manifests.workloads.pod_sets import Known, PodSet, number_names
 
 _KSERVE, _KNATIVE = "serving.kserve.io", "serving.knative.dev"
 _LEAST = ("autoscaling.knative.dev/min-scale", "autoscaling.knative.dev/minScale")
@@ -30,7 +30,7 @@ _POD_ONLY = frozenset({"tensorParallelSize", "pipelineParallelSize"})
 def read_inference_service(value: Value, known: Known) -> Iterator[PodSet]:
     """Yield the pods of predictor, transformer and explainer."""
     name, namespace = name_of(value), namespace_of(value)
-    if known.owned_by(namespace, ("InferenceService", name)):
+    if known.list_owned(namespace, ("InferenceService", name)):
         return
     for component in ("predictor", "transformer", "explainer"):
         part = mapping(value, "spec", component)
@@ -39,7 +39,7 @@ def read_inference_service(value: Value, known: Known) -> Iterator[PodSet]:
         prefix = f"{name}-{component}"
         labels = {**mapping(value, "metadata", "labels"), **mapping(part, "labels")}
         yield PodSet(
-            names=numbered(prefix, number(part, "minReplicas", default=1)),
+            names=number_names(prefix, number(part, "minReplicas", default=1)),
             template={"metadata": {"labels": labels}, "spec": _pod(part)},
             owner=("Deployment", prefix),
             marks={f"{_KSERVE}/inferenceservice": name, "component": component},
@@ -66,11 +66,11 @@ def _pod(part: Value) -> dict[str, Any]:
 def read_knative_service(value: Value, known: Known) -> Iterator[PodSet]:
     """Yield the pods that are kept in any case; raises ``NotKnownError`` where none are named."""
     name, namespace = name_of(value), namespace_of(value)
-    if any(each.kind in _MADE_BY_KNATIVE for each in known.owned_by(namespace, ("Service", name))):
+    if any(each.kind in _MADE_BY_KNATIVE for each in known.list_owned(namespace, ("Service", name))):
         return
     template = mapping(value, "spec", "template")
     annotations = mapping(template, "metadata", "annotations")
-    given = next((found(annotations, key) for key in _LEAST if key in annotations), None)
+    given = next((find(annotations, key) for key in _LEAST if key in annotations), None)
     if given is None:
         raise NotKnownError(
             f"its number of pods follows its use; state one in the annotation {_LEAST[0]} of its template"
@@ -78,7 +78,7 @@ def read_knative_service(value: Value, known: Known) -> Iterator[PodSet]:
     if not str(given).isascii() or not str(given).isdecimal() or len(str(given)) > 6:
         raise MalformedObjectError(_LEAST[0], f"{str(given)[:40]!r} is no number of pods")
     yield PodSet(
-        names=numbered(f"{name}-deployment", int(given)),
+        names=number_names(f"{name}-deployment", int(given)),
         template=template,
         owner=("Service", name),
         marks={f"{_KNATIVE}/service": name},

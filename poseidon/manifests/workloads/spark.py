@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from poseidon.kube.api.decoding import MalformedObjectError
-from poseidon.manifests.workloads.fields import Value, found, mapping, name_of, number, text
-from poseidon.manifests.workloads.pod_sets import Known, PodSet, numbered
+from poseidon.manifests.workloads.fields import Value, find, mapping, name_of, number, text
+from poseidon.manifests.workloads.pod_sets import Known, PodSet, number_names
 
 _ENDED = frozenset({"COMPLETED", "FAILED", "SUBMISSION_FAILED"})
 _MEMORY = re.compile(r"(\d+)([kmgtp]?)b?", re.ASCII | re.IGNORECASE)
@@ -23,7 +23,7 @@ _PLAIN = ("affinity", "tolerations", "nodeSelector", "schedulerName", "hostNetwo
 def read_spark_application(value: Value, known: Known) -> Iterator[PodSet]:  # noqa: ARG001 - asked alike
     """Yield the driver and the executors of an application."""
     name, spec = name_of(value), mapping(value, "spec")
-    if text(value, "status", "applicationState", "state") in _ENDED or found(spec, "suspend") is True:
+    if text(value, "status", "applicationState", "state") in _ENDED or find(spec, "suspend") is True:
         return
     dynamic = mapping(spec, "dynamicAllocation")
     executors = number(spec, "executor", "instances", default=1)
@@ -32,7 +32,7 @@ def read_spark_application(value: Value, known: Known) -> Iterator[PodSet]:  # n
         executors = max(number(dynamic, "initialExecutors", default=least), least)
     for role, names in (
         ("driver", (f"{name}-driver",)),
-        ("executor", numbered(f"{name}-exec", executors, 1)),
+        ("executor", number_names(f"{name}-exec", executors, 1)),
     ):
         yield PodSet(
             names=names,
@@ -49,8 +49,8 @@ def _template(spec: Value, role: str) -> Value:
     template = mapping(part, "template")
     pod: dict[str, Any] = {**mapping(template, "spec")}
     for field in _PLAIN:
-        given = found(part, field)
-        given = given if given is not None else found(spec, field) if field == "nodeSelector" else None
+        given = find(part, field)
+        given = given if given is not None else find(spec, field) if field == "nodeSelector" else None
         if given is not None:
             pod[field] = given
     scheduler, priority = (
@@ -64,21 +64,21 @@ def _template(spec: Value, role: str) -> Value:
     own = {"name": f"spark-kubernetes-{role}", "image": text(part, "image") or text(spec, "image")}
     containers = [each for each in pod.get("containers") or () if isinstance(each, dict)]
     first = {**(containers[0] if containers else {}), **own, "resources": _resources(spec, part)}
-    sidecars = found(part, "sidecars") or []
+    sidecars = find(part, "sidecars") or []
     pod["containers"] = [first, *containers[1:], *(sidecars if isinstance(sidecars, list) else [])]
     labels = {**mapping(template, "metadata", "labels"), **mapping(part, "labels")}
     return {"metadata": {"labels": labels, "annotations": mapping(part, "annotations")}, "spec": pod}
 
 
 def _resources(spec: Value, part: Value) -> Value:
-    cores = found(part, "coreRequest")
+    cores = find(part, "coreRequest")
     requests: dict[str, Any] = {"cpu": cores if cores is not None else number(part, "cores", default=1)}
     limits: dict[str, Any] = {}
-    if (limit := found(part, "coreLimit")) is not None:
+    if (limit := find(part, "coreLimit")) is not None:
         limits["cpu"] = limit
     memory = _mebibytes(part, "memory", 1024)
     overhead = _mebibytes(part, "memoryOverhead", 0)
-    if found(part, "memoryOverhead") is None:
+    if find(part, "memoryOverhead") is None:
         factor = _factor(spec)
         overhead = max(int(memory * factor), _LEAST_OVERHEAD)
     requests["memory"] = limits["memory"] = f"{memory + overhead}Mi"
@@ -90,7 +90,7 @@ def _resources(spec: Value, part: Value) -> Value:
 
 def _factor(spec: Value) -> float:
     """Return the share of its memory that a pod needs besides: programs that are none of Java's need more."""
-    given = found(spec, "memoryOverheadFactor")
+    given = find(spec, "memoryOverheadFactor")
     try:
         return (
             float(given) if given is not None else 0.1 if text(spec, "type") in ("Java", "Scala", "") else 0.4
@@ -100,7 +100,7 @@ def _factor(spec: Value) -> float:
 
 
 def _mebibytes(part: Value, field: str, default: int) -> int:
-    given = found(part, field)
+    given = find(part, field)
     if given is None:
         return default
     matched = _MEMORY.fullmatch(str(given)) if len(str(given)) < 30 else None

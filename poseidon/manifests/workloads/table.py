@@ -97,11 +97,11 @@ def _key(document: Document) -> tuple[str, str]:
 
 
 def _identity(document: Document) -> str:
-    namespace, name = _written_name(document)
+    namespace, name = _read_name(document)
     return f"{document.source}: {document.kind} {namespace}/{name or '(no name)'}"
 
 
-def _written_name(document: Document) -> tuple[str, str]:
+def _read_name(document: Document) -> tuple[str, str]:
     """Return namespace and name of an object as well as they can be told."""
     metadata = document.value.get("metadata")
     given = metadata if isinstance(metadata, Mapping) else {}
@@ -113,9 +113,7 @@ class _Expander:
         self._known = Known(documents)
         self._validator = Validator()
         self._present = PresentPods(documents, self._known)
-        self._groups = {
-            (_key(each)[0], *_written_name(each)) for each in documents if each.kind == "PodGroup"
-        }
+        self._groups = {(_key(each)[0], *_read_name(each)) for each in documents if each.kind == "PodGroup"}
 
     def expand(self, document: Document) -> tuple[list[Pod], list[Document]]:
         """Return what an object still lacks. Raises ``MalformedObjectError`` and ``NotKnownError``."""

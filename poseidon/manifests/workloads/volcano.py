@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from poseidon.manifests.workloads.fields import Value, items, mapping, name_of, namespace_of, number, text
-from poseidon.manifests.workloads.pod_sets import Known, PodGroupObject, PodSet, numbered
+from poseidon.manifests.workloads.pod_sets import Known, PodGroupObject, PodSet, number_names
 
 _GROUP_ANNOTATION = "scheduling.k8s.io/group-name"
 _ENDED = frozenset({"Completed", "Failed", "Aborted", "Aborting", "Terminated", "Terminating", "Completing"})
@@ -20,7 +20,7 @@ def read_volcano_job(value: Value, known: Known) -> Iterator[PodSet | PodGroupOb
     sizes = {task_name: number(task, "replicas", default=1) for task_name, task in tasks}
     if text(value, "status", "state", "phase") in _ENDED:
         return
-    owned = known.owned_by(namespace, ("Job", name))
+    owned = known.list_owned(namespace, ("Job", name))
     group = next((each for each in owned if each.kind == "PodGroup"), None)
     group_name = name if group is None else name_of(group.value)
     if group is None:
@@ -50,7 +50,7 @@ def read_volcano_job(value: Value, known: Known) -> Iterator[PodSet | PodGroupOb
         if text(spec, "priorityClassName"):
             pod.setdefault("priorityClassName", text(spec, "priorityClassName"))
         yield PodSet(
-            names=numbered(f"{name}-{task_name}", sizes[task_name]),
+            names=number_names(f"{name}-{task_name}", sizes[task_name]),
             template={**template, "spec": pod},
             owner=("Job", name),
             marks={"volcano.sh/job-name": name, "volcano.sh/task-spec": task_name},

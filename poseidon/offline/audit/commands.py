@@ -124,10 +124,10 @@ def _corrections(pod: Pod, target: _Target, step: CureStep) -> Iterator[dict[str
     if step.subject == "nodeSelector":
         path = f"{target.path}/nodeSelector"
         if new == key:
-            yield {"op": "replace", "path": f"{path}/{_escaped(key)}", "value": wanted}
+            yield {"op": "replace", "path": f"{path}/{_escape(key)}", "value": wanted}
         else:
-            yield {"op": "remove", "path": f"{path}/{_escaped(key)}"}
-            yield {"op": "add", "path": f"{path}/{_escaped(new)}", "value": wanted}
+            yield {"op": "remove", "path": f"{path}/{_escape(key)}"}
+            yield {"op": "add", "path": f"{path}/{_escape(new)}", "value": wanted}
         return
     rules = pod.spec.affinity.node_affinity if pod.spec.affinity is not None else None
     if rules is None or rules.required is None:
@@ -145,7 +145,7 @@ def _path_of(step: CureStep) -> str:
     """Return where a rule stands that is dropped, "" for none that has one place."""
     rule, _, rest = step.subject.partition(" by ")
     if rule.startswith("nodeSelector "):
-        return f"nodeSelector/{_escaped(rule.removeprefix('nodeSelector ').partition('=')[0])}"
+        return f"nodeSelector/{_escape(rule.removeprefix('nodeSelector ').partition('=')[0])}"
     if rule == "required nodeAffinity":
         return f"affinity/nodeAffinity/{_REQUIRED}"
     if rest and rule == "topologySpreadConstraint":
@@ -154,6 +154,6 @@ def _path_of(step: CureStep) -> str:
     return f"affinity/{kind}/{_REQUIRED}/{step.before}" if kind else ""
 
 
-def _escaped(key: str) -> str:
+def _escape(key: str) -> str:
     """Return a key as a part of a JSON pointer."""
     return key.replace("~", "~0").replace("/", "~1")

@@ -32,26 +32,30 @@ def find_cures(
             if changes is not None:
                 moves = tuple(Move(uid, nodes[uid], target) for uid, target in sorted(cure.moves.items()))
                 made = Cure(pod, cure.machine, changes[0].kind, "", changes, moves, cure.rival, cure.together)
-                found.append(replace(_told(made), commands=() if moves else objects.commands(pod, changes)))
+                found.append(
+                    replace(_describe(made), commands=() if moves else objects.commands(pod, changes))
+                )
         fewer = objects.fewer_replicas(pod, nodes)
         if fewer is not None:
-            made = _told(Cure(pod, "", fewer.kind, "", (fewer,), ()))
+            made = _describe(Cure(pod, "", fewer.kind, "", (fewer,), ()))
             found.append(replace(made, commands=objects.commands(pod, (fewer,))))
     return tuple(found)
 
 
-def _told(cure: Cure) -> Cure:
+def _describe(cure: Cure) -> Cure:
     """Return a cure with its text. What is moved is no change besides."""
     if cure.moves:
         gang = cure.changes[0].after
-        text = _moved(cure.moves) + (f"; then all {gang} pods of its gang have places" if gang else "")
+        text = _describe_moves(cure.moves) + (
+            f"; then all {gang} pods of its gang have places" if gang else ""
+        )
         return replace(cure, text=text, changes=())
     helped = f"; then all {cure.together} pods that wait together have places" if cure.together > 1 else ""
     first = f" ({cure.rival}, which waits, too, would get it first)" if cure.rival else ""
     return replace(cure, text="; ".join(_text(each) for each in cure.changes) + helped + first)
 
 
-def _moved(moves: Iterable[Move]) -> str:
+def _describe_moves(moves: Iterable[Move]) -> str:
     return "move " + ", ".join(f"{move.pod} to {move.target}" for move in moves)
 
 

@@ -47,7 +47,9 @@ def make_audit(
     names = {node.metadata.name for node in manifests.nodes}
     uses = sorted(node_uses(cluster.scheduler), key=lambda each: natural(each.node))
     known = tuple(cluster.state.snapshot())
-    misplaced = [Misplaced(*each) for each in cluster.scheduler.broken_rules() if each[0] not in running.goes]
+    misplaced = [
+        Misplaced(*each) for each in cluster.scheduler.iter_broken_rules() if each[0] not in running.goes
+    ]
     hottest = sorted(cluster.scheduler.hot(hot), key=lambda each: (-each[2], natural(each[0]), each[1]))
     note("placing pods that wait")
     waiting = plan_of(cluster, manifests)  # the cluster is another one from here on

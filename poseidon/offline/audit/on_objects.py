@@ -15,7 +15,7 @@ from poseidon.kube.api.storage import CsiStorageCapacity, PersistentVolume, Stor
 from poseidon.offline.audit.commands import commands
 from poseidon.offline.audit.findings import CureStep
 from poseidon.pod_rules.label_selectors import canonical
-from poseidon.pod_rules.pod_affinity import required_terms
+from poseidon.pod_rules.pod_affinity import parse_required_terms
 from poseidon.pods.resources import amounts
 from poseidon.pods.tasks import workload_of
 
@@ -115,7 +115,7 @@ def _places(pod: Pod, kind: str) -> list[int]:
 def _places_of_terms(pod: Pod, rules: PodAffinity | None) -> list[int]:
     places: dict[bytes, int] = {}
     for index, term in enumerate(rules.required if rules else ()):
-        for each in required_terms(PodAffinity(required=(term,)), "", pod.metadata, []):
+        for each in parse_required_terms(PodAffinity(required=(term,)), "", pod.metadata, []):
             places.setdefault(canonical(each), index)
     return [places[content] for content in sorted(places)]
 

@@ -25,7 +25,7 @@ from poseidon.pods.tasks import (
     GATED_REASON,
     Disposition,
     disposition,
-    qualified_name,
+    get_qualified_name,
     scheduler_of,
     workload_of,
 )
@@ -160,7 +160,7 @@ class Recorder:
         labels = metadata.labels
         return PodRecord(
             uid=uid,
-            name=qualified_name(metadata),
+            name=get_qualified_name(metadata),
             phase=phase,
             node=self._word(spec.node_name),
             created=created,

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from poseidon.live.figures import figures, parsed
+from poseidon.live.figures import figures, parse_metrics
 from poseidon.ui.program_pages import page
 from poseidon.ui.views.overview import standing
 
@@ -59,8 +59,8 @@ def _together(bridge: str | None, solver: str | None) -> Values | None:
     if bridge is None:
         return None
     try:
-        found = dict(parsed(bridge))
-        of_solver = parsed(solver or "").items()
+        found = dict(parse_metrics(bridge))
+        of_solver = parse_metrics(solver or "").items()
         found.update((key, value) for key, value in of_solver if key[0].startswith("firmament_"))
     except ValueError:
         return None

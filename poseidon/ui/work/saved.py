@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from poseidon.embedding import saved_round_flow
+from poseidon.embedding import replay_round_flow
 
 DESCRIPTION = "round.json"
 MOST_BYTES = 512 << 20
@@ -76,4 +76,4 @@ def replay_flow(folder: str) -> bytes:
     files = [each for each in Path(folder).iterdir() if each.is_file()]
     if sum(each.stat().st_size for each in files) > MOST_BYTES:
         raise ValueError(f"{folder}: larger than {MOST_BYTES >> 20} MiB")
-    return saved_round_flow({each.name: each.read_bytes() for each in files}).SerializeToString()
+    return replay_round_flow({each.name: each.read_bytes() for each in files}).SerializeToString()

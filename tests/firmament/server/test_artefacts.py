@@ -15,7 +15,7 @@ from firmament.server.saving import (
     ArtefactFolder,
     ArtefactFolderError,
     ArtefactWriter,
-    saved_rounds,
+    list_saved_rounds,
 )
 from tests.firmament.artefacts.rounds import configuration, files, record
 from tests.firmament.server.driving import eventually, machine, running_server, task_class, tasks
@@ -86,12 +86,12 @@ async def test_rounds_that_cannot_be_saved_are_left_out_and_told_once(tmp_path, 
         for _ in range(3):
             writer.record(done)
         await until(writer.idle)
-    assert saved_rounds(folder) == []
+    assert list_saved_rounds(folder) == []
     assert [text.count("No space left on device") for text in caplog.messages] == [1]
     with caplog.at_level(logging.WARNING):
         writer.record(done)
         writer.close()
-    assert [path.name for _, path in saved_rounds(folder)] == ["round-00000001"]
+    assert [path.name for _, path in list_saved_rounds(folder)] == ["round-00000001"]
     assert caplog.messages[1:] == ["rounds not saved in all left_out=3"]
     writer.close()
 
@@ -104,7 +104,7 @@ def test_rounds_that_come_too_fast_are_left_out(tmp_path, caplog):
         for _ in range(200):
             writer.record(done)
         writer.close(30.0)
-    kept = len(saved_rounds(tmp_path))
+    kept = len(list_saved_rounds(tmp_path))
     assert 0 < kept < 100
     assert len(caplog.messages) == 2
     assert "faster than they can be saved" in caplog.messages[0]
@@ -121,8 +121,8 @@ async def test_a_server_saves_its_rounds_and_they_replay_the_same(tmp_path):
         await driver.until(lambda: len(driver.placed) == 3)
         await driver.events(tasks("d", "e"))
         await driver.until(lambda: len(driver.placed) + len(driver.unscheduled) == 5)
-        await eventually(lambda: len(saved_rounds(tmp_path)) == 2)
-    for _, folder in saved_rounds(tmp_path):
+        await eventually(lambda: len(list_saved_rounds(tmp_path)) == 2)
+    for _, folder in list_saved_rounds(tmp_path):
         assert set(names(folder)) == FILES
     first = json.loads((tmp_path / "round-00000001" / "deltas.json").read_text())
     assert {delta["uid"] for delta in first["deltas"]} == {"a", "b", "c"}

@@ -25,16 +25,16 @@ def message(window: BatchingWindow, begin: float, end: float, *, events: bool = 
 def test_nothing_to_wait_for_when_nothing_has_changed():
     window = batching()
     window.look()
-    assert window.left(5.0) == 0.0
+    assert window.compute_wait(5.0) == 0.0
 
 
 def test_a_round_begins_once_a_burst_is_over():
     window = batching()
     message(window, 1.000, 1.004)
     window.look()
-    assert window.left(1.004) == pytest.approx(QUIET)
-    assert window.left(1.0045) == pytest.approx(QUIET / 2)
-    assert window.left(1.005) == 0.0
+    assert window.compute_wait(1.004) == pytest.approx(QUIET)
+    assert window.compute_wait(1.0045) == pytest.approx(QUIET / 2)
+    assert window.compute_wait(1.005) == 0.0
 
 
 def test_a_message_in_the_works_is_waited_for_up_to_the_window():
@@ -42,10 +42,10 @@ def test_a_message_in_the_works_is_waited_for_up_to_the_window():
     message(window, 1.000, 1.001)
     window.look()
     window.reading(1.0015)
-    assert window.left(1.010) == pytest.approx(0.011)
-    assert window.left(1.021) == pytest.approx(0.0, abs=1e-9)
+    assert window.compute_wait(1.010) == pytest.approx(0.011)
+    assert window.compute_wait(1.021) == pytest.approx(0.0, abs=1e-9)
     window.read(1.012, events=True)
-    assert window.left(1.012) == pytest.approx(QUIET)
+    assert window.compute_wait(1.012) == pytest.approx(QUIET)
 
 
 def test_messages_without_a_pause_are_one_burst_however_many():
@@ -53,7 +53,7 @@ def test_messages_without_a_pause_are_one_burst_however_many():
     for number in range(5):
         message(window, 1 + 0.003 * number, 1.0025 + 0.003 * number)
     window.look()
-    assert window.left(1.0145) == pytest.approx(QUIET)
+    assert window.compute_wait(1.0145) == pytest.approx(QUIET)
 
 
 def test_an_endless_burst_is_cut_off_by_the_window():
@@ -62,8 +62,8 @@ def test_an_endless_burst_is_cut_off_by_the_window():
     window.look()
     for number in range(100):
         message(window, 1.001 + 0.001 * number, 1.002 + 0.001 * number)
-    assert window.left(1.0209) > 0
-    assert window.left(1.0211) == 0.0
+    assert window.compute_wait(1.0209) > 0
+    assert window.compute_wait(1.0211) == 0.0
 
 
 def test_more_is_expected_soon_after_other_events():
@@ -73,11 +73,11 @@ def test_more_is_expected_soon_after_other_events():
     window.restart(1.002)
     message(window, 1.010, 1.011)
     window.look()
-    assert window.left(1.012) == pytest.approx(0.019)
+    assert window.compute_wait(1.012) == pytest.approx(0.019)
     window.restart(1.030)
     message(window, 2.000, 2.001)
     window.look()
-    assert window.left(2.001) == pytest.approx(QUIET)
+    assert window.compute_wait(2.001) == pytest.approx(QUIET)
 
 
 def test_reports_of_bindings_announce_nothing():
@@ -85,7 +85,7 @@ def test_reports_of_bindings_announce_nothing():
     message(window, 1.000, 1.001, events=False)
     message(window, 1.010, 1.011)
     window.look()
-    assert window.left(1.011) == pytest.approx(QUIET)
+    assert window.compute_wait(1.011) == pytest.approx(QUIET)
 
 
 def test_a_snapshot_announces_nothing():
@@ -97,7 +97,7 @@ def test_a_snapshot_announces_nothing():
     window.restart(1.008)
     message(window, 1.010, 1.011)
     window.look()
-    assert window.left(1.011) == pytest.approx(QUIET)
+    assert window.compute_wait(1.011) == pytest.approx(QUIET)
 
 
 def test_the_window_counts_from_the_change_that_brought_work():
@@ -107,7 +107,7 @@ def test_the_window_counts_from_the_change_that_brought_work():
     message(window, 1.500, 1.501)
     message(window, 1.510, 1.511)
     window.look()
-    assert window.left(1.511) == pytest.approx(0.010)
+    assert window.compute_wait(1.511) == pytest.approx(0.010)
 
 
 def test_without_a_window_nothing_is_waited_for():
@@ -115,7 +115,7 @@ def test_without_a_window_nothing_is_waited_for():
     message(window, 1.0, 1.0)
     message(window, 1.0005, 1.0006)
     window.look()
-    assert window.left(1.0006) == 0.0
+    assert window.compute_wait(1.0006) == 0.0
 
 
 def test_the_first_round_is_not_put_off():
@@ -125,7 +125,7 @@ def test_the_first_round_is_not_put_off():
 def test_a_busy_driver_is_given_time_by_the_length_of_the_last_round():
     window = batching()
     window.restart(1.000)
-    window.ended(1.010)
+    window.note_end(1.010)
     assert window.spare(1.010) == pytest.approx(PACE * 0.010 - 0.010)
     assert window.spare(1.000 + PACE * 0.010) == pytest.approx(0.0, abs=1e-9)
     assert window.spare(9.0) == 0.0
@@ -134,7 +134,7 @@ def test_a_busy_driver_is_given_time_by_the_length_of_the_last_round():
 def test_no_round_is_put_off_for_long():
     window = batching()
     window.restart(1.0)
-    window.ended(3.0)
+    window.note_end(3.0)
     assert window.spare(1.0) == pytest.approx(LONGEST_PACE_SECONDS)
     assert window.spare(3.0) == 0.0
 
@@ -156,7 +156,7 @@ def test_rounds_on_a_stream_of_arrivals_are_a_window_apart(pauses):
         if due is None:
             window.look()
         upcoming = arrivals[index + 1] if index + 1 < len(arrivals) else arrival + 1.0
-        due = arrival + window.left(arrival)
+        due = arrival + window.compute_wait(arrival)
         if due <= upcoming:
             begun.append(due)
             window.restart(due)

@@ -19,7 +19,7 @@ WORLD: list[Event] = [*(machine(f"m{index}") for index in range(4)), ClassDefine
 class Quiet:
     """A driver that does nothing by itself."""
 
-    def superseded(self, by_fencing: int) -> None:
+    def supersede(self, by_fencing: int) -> None:
         pass
 
     def deliver(self, result: EncodedRound) -> None:

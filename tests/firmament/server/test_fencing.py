@@ -32,15 +32,15 @@ def fencing() -> tuple[Fencing, Clocks]:
 
 def test_while_a_driver_is_attached_an_older_one_is_refused():
     fence, clocks = fencing()
-    fence.attached(7)
+    fence.attach(7)
     clocks.seconds = 1e6
     assert [fence.admits(number) for number in (6, 7, 8)] == [False, True, True]
 
 
 def test_the_number_of_a_broken_stream_counts_for_a_while():
     fence, clocks = fencing()
-    fence.attached(7)
-    fence.detached()
+    fence.attach(7)
+    fence.detach()
     clocks.seconds = GRACE_SECONDS - 0.1
     assert [fence.admits(number) for number in (6, 7)] == [False, True]
     clocks.seconds = GRACE_SECONDS
@@ -49,8 +49,8 @@ def test_the_number_of_a_broken_stream_counts_for_a_while():
 
 def test_after_a_goodbye_anybody_may_drive():
     fence, _ = fencing()
-    fence.attached(7)
-    fence.detached()
+    fence.attach(7)
+    fence.detach()
     fence.lapse()
     assert fence.admits(0)
 
@@ -58,10 +58,10 @@ def test_after_a_goodbye_anybody_may_drive():
 def test_a_number_far_ahead_of_the_clock_counts_as_lower_than_plausible_ones():
     fence, _ = fencing()
     plausible = round(NOW * 1000)
-    fence.attached(plausible)
+    fence.attach(plausible)
     assert not fence.admits(LARGEST)
     assert fence.admits(round((NOW + AHEAD_SECONDS) * 1000))
-    fence.attached(LARGEST)
+    fence.attach(LARGEST)
     assert fence.admits(plausible)
 
 
@@ -82,7 +82,7 @@ def test_of_two_drivers_that_keep_trying_exactly_one_prevails(numbers):
     takes_over = []
     for attached, newcomer in (numbers, numbers[::-1]):
         fence, _ = fencing()
-        fence.attached(attached)
+        fence.attach(attached)
         takes_over.append(fence.admits(newcomer))
     assert sorted(takes_over) == [False, True]
 

@@ -67,7 +67,7 @@ class Told:
     results: list[EncodedRound] = field(default_factory=list)
     told: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def superseded(self, by_fencing: int) -> None:
+    def supersede(self, by_fencing: int) -> None:
         raise AssertionError(by_fencing)
 
     def deliver(self, result: EncodedRound) -> None:

@@ -23,7 +23,7 @@ async def test_acknowledgements_are_coalesced():
     for number in (1, 2, 3):
         outbox.acknowledge(number)
     outbox.put(result(1))
-    first, second = await outbox.take(), await outbox.take()
+    first, second = await outbox.pop(), await outbox.pop()
     assert isinstance(first, pb.ServerMessage)
     assert first.ack.sequence == 3
     assert second == result(1)
@@ -32,12 +32,12 @@ async def test_acknowledgements_are_coalesced():
 async def test_producers_wait_for_room():
     outbox = DriverOutbox(capacity=2)
     outbox.put(result(1))
-    await asyncio.wait_for(outbox.room(), stretch(1))
+    await asyncio.wait_for(outbox.wait_for_room(), stretch(1))
     outbox.put(result(2))
-    waiting = asyncio.ensure_future(outbox.room())
+    waiting = asyncio.ensure_future(outbox.wait_for_room())
     await asyncio.sleep(0)
     assert not waiting.done()
-    assert await outbox.take() == result(1)
+    assert await outbox.pop() == result(1)
     await asyncio.wait_for(waiting, stretch(1))
 
 
@@ -49,19 +49,19 @@ async def test_closing_with_and_without_what_waits():
         outbox.acknowledge(5)
         outbox.close(ending, flush=flush)
         outbox.close(Ending(), flush=True)
-    assert isinstance(await flushed.take(), pb.ServerMessage)
-    assert await flushed.take() == result(1)
-    assert await flushed.take() == ending
-    assert await cut.take() == ending
+    assert isinstance(await flushed.pop(), pb.ServerMessage)
+    assert await flushed.pop() == result(1)
+    assert await flushed.pop() == ending
+    assert await cut.pop() == ending
 
 
 async def test_closing_wakes_whoever_waits():
     outbox = DriverOutbox(capacity=1)
     outbox.put(result(1))
-    waiting = asyncio.ensure_future(outbox.room())
+    waiting = asyncio.ensure_future(outbox.wait_for_room())
     outbox.close(Ending(), flush=False)
     await asyncio.wait_for(waiting, stretch(1))
-    assert await outbox.take() == Ending()
+    assert await outbox.pop() == Ending()
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def test_large_snapshots_are_kept_only_while_somebody_asks(monkeypatch):
     timer.advance(round_history.INTEREST_SECONDS)
     history.add(record(3))
     assert history.last(0) is None
-    assert [each.round for each in history.after(1)] == [2, 3]
+    assert [each.round for each in history.list_after(1)] == [2, 3]
 
 
 def test_a_bounded_number_of_rounds_is_remembered():
@@ -81,4 +81,4 @@ def test_a_bounded_number_of_rounds_is_remembered():
     one = record(1)
     for number in range(1, round_history.MOST_ROUNDS + 11):
         history.add(replace(one, result=replace(one.result, round=number)))
-    assert next(each.round for each in history.after(0)) == 11
+    assert next(each.round for each in history.list_after(0)) == 11

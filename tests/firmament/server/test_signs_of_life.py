@@ -92,7 +92,7 @@ async def _heard(signs: SignsOfLife, outbox: DriverOutbox, *, seconds: float) ->
         while asyncio.get_running_loop().time() < until:
             try:
                 async with asyncio.timeout(EVERY):
-                    message = await outbox.take()
+                    message = await outbox.pop()
             except TimeoutError:
                 continue
             assert isinstance(message, pb.ServerMessage)

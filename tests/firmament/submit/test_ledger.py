@@ -22,10 +22,10 @@ def workload() -> GeneratedWorkload:
 
 def test_a_lawful_placement(workload):
     ledger = SubmissionLog(workload)
-    ledger.submitted(0, 6, 1.0)
-    ledger.placed(ints(0, 1, 2), ints(0, 0, 1), 1.5)
-    ledger.placed(ints(3), ints(1), 2.0)
-    ledger.unscheduled([4, 5], "full")
+    ledger.note_submitted(0, 6, 1.0)
+    ledger.note_placed(ints(0, 1, 2), ints(0, 0, 1), 1.5)
+    ledger.note_placed(ints(3), ints(1), 2.0)
+    ledger.note_unscheduled([4, 5], "full")
     report = summarise(ledger, 2, complete=True)
     assert (report.placed, report.unplaced, report.overcommitted, report.duplicates) == (4, 2, 0, 0)
     assert report.unplaced_reasons == {"full": 2}
@@ -37,19 +37,19 @@ def test_a_lawful_placement(workload):
 
 def test_overcommitment_is_found_and_remembered(workload):
     ledger = SubmissionLog(workload)
-    ledger.submitted(0, 6, 0.0)
-    ledger.placed(ints(0, 1), ints(0, 0), 1.0)
+    ledger.note_submitted(0, 6, 0.0)
+    ledger.note_placed(ints(0, 1), ints(0, 0), 1.0)
     assert ledger.overcommitted.sum() == 0
-    ledger.placed(ints(2), ints(0), 1.0)
+    ledger.note_placed(ints(2), ints(0), 1.0)
     assert ledger.overcommitted.sum() == 1
-    ledger.finished(ints(0, 1, 2))
+    ledger.note_finished(ints(0, 1, 2))
     assert ledger.used.tolist() == [[0, 0, 0], [0, 0, 0]]
     assert ledger.overcommitted.sum() == 1
 
 
 def test_overcommitment_within_one_round_is_found(workload):
     ledger = SubmissionLog(workload)
-    ledger.placed(ints(0, 1, 2), ints(1, 1, 1), 1.0)
+    ledger.note_placed(ints(0, 1, 2), ints(1, 1, 1), 1.0)
     assert ledger.overcommitted.sum() == 1
 
 
@@ -59,14 +59,14 @@ def test_what_fills_a_machine_from_the_start_counts():
     )
     ledger = SubmissionLog(workload)
     assert ledger.used[0, 0] >= 12_000
-    ledger.placed(ints(0), ints(0), 1.0)
+    ledger.note_placed(ints(0), ints(0), 1.0)
     assert ledger.overcommitted.sum() == 1
 
 
 def test_a_task_placed_twice_is_found(workload):
     ledger = SubmissionLog(workload)
-    ledger.placed(ints(0, 0), ints(0, 1), 1.0)
-    ledger.placed(ints(0), ints(0), 2.0)
+    ledger.note_placed(ints(0, 0), ints(0, 1), 1.0)
+    ledger.note_placed(ints(0), ints(0), 2.0)
     assert ledger.duplicates == 2
     assert ledger.placed_count == 1
     assert ledger.used[:, 0].sum() == 6400
@@ -75,8 +75,8 @@ def test_a_task_placed_twice_is_found(workload):
 def test_room_that_was_freed_can_be_used_again(workload):
     ledger = SubmissionLog(workload)
     for task in range(0, 6, 2):
-        ledger.placed(ints(task, task + 1), ints(0, 0), 1.0)
-        ledger.finished(ints(task, task + 1))
+        ledger.note_placed(ints(task, task + 1), ints(0, 0), 1.0)
+        ledger.note_finished(ints(task, task + 1))
     assert (ledger.overcommitted.sum(), ledger.placed_count, ledger.ended.sum()) == (0, 6, 6)
 
 

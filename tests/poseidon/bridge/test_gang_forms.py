@@ -81,13 +81,13 @@ def test_objects_that_bundle_gangs_later_move_their_pods_together_and_apart():
     assert scene.view.jobs[job].min_members == 4
     scene.sigs("a", 3, both)
     assert scene.jobs() == {}
-    assert "gang default/a has 2 of 3" in scene.state.held()["pod-a0"]
+    assert "gang default/a has 2 of 3" in scene.state.list_held()["pod-a0"]
     for name in "ab":
         scene.sigs(name, 2)
     assert len(set(scene.jobs().values())) == 2
     scene.sigs("a", 2, there=False)
-    assert "does not exist" in scene.state.held()["pod-a0"]
-    assert "pod-b0" not in scene.state.held()
+    assert "does not exist" in scene.state.list_held()["pod-a0"]
+    assert "pod-b0" not in scene.state.list_held()
 
 
 def test_tasks_beyond_the_need_follow_once_the_others_have_nodes():
@@ -102,7 +102,7 @@ def test_tasks_beyond_the_need_follow_once_the_others_have_nodes():
     scene.pods(present(volcano_pod("w0", "worker", node="n1")), present(volcano_pod("p", "ps", node="n1")))
     assert scene.jobs().keys() == {"w0", "p", "w1"}
     scene.pods(gone(volcano_pod("p", "ps")))
-    assert "task ps has 0 of 1" in scene.state.held()["pod-w1"]
+    assert "task ps has 0 of 1" in scene.state.list_held()["pod-w1"]
     scene.pods(present(volcano_pod("p2", "ps")))
     assert scene.jobs().keys() == {"w0", "p2"}
     assert scene.view.jobs["scheduling.volcano.sh/PodGroup/default/train"].min_members == 2
@@ -154,7 +154,7 @@ def test_pods_of_another_scheduler_are_named_until_they_are_ours_or_gone():
     scene.state.gangs.taker(POD_GROUP)([Change("g", pod_group("train", 2))])
     foreign = pod("b", labels=labels, scheduler="default-scheduler")
     scene.pods(present(pod("a", labels=labels)), present(foreign))
-    assert scene.state.held()["pod-a"] == (
+    assert scene.state.list_held()["pod-a"] == (
         "gang default/train waits for members: 1 of 2 are for this scheduler, and default/b (default-scheduler) "
         "is for another; give all of them one spec.schedulerName"
     )

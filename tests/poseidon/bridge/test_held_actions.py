@@ -35,7 +35,7 @@ class Standby(HeldActions):
 
     def left(self, *pending):
         """What is to be done if these pods wait."""
-        return self.take({f"pod-{name}" for name in pending}.__contains__)
+        return self.take_actions({f"pod-{name}" for name in pending}.__contains__)
 
 
 def test_a_pod_that_waits_no_longer_is_not_called_unschedulable():

@@ -95,14 +95,14 @@ def placed(*uids: str) -> list[pb.Delta]:
 def test_the_time_from_being_told_of_a_pod_to_placing_it():
     now, seen = [10.0], list[float]()
     times = AnswerTimes(lambda: now[0], seen.append)
-    times.told([pb.Event(machine_removed="n"), tasks("a", "b")])
+    times.note_sent([pb.Event(machine_removed="n"), tasks("a", "b")])
     now[0] = 10.5
-    times.told([tasks("a")])  # told anew: the first time counts
-    times.answered(placed("b"))
+    times.note_sent([tasks("a")])  # told anew: the first time counts
+    times.note_answers(placed("b"))
     assert seen == []
     now[0] = 12.0
-    times.answered(placed("a", "b"))
-    times.answered(placed("a"))
+    times.note_answers(placed("a", "b"))
+    times.note_answers(placed("a"))
     assert seen == [2.0]
 
 
@@ -110,6 +110,6 @@ def test_pods_that_find_no_place_are_forgotten():
     seen = list[float]()
     times = AnswerTimes(lambda: 0.0, seen.append)
     for number in range(5000):
-        times.told([tasks(f"p{number}")])
-    times.answered(placed("p0", "p4999"))
+        times.note_sent([tasks(f"p{number}")])
+    times.note_answers(placed("p0", "p4999"))
     assert seen == [0.0]

@@ -15,7 +15,7 @@ def solver(refusals, events, takes):
     """Tell events until the solver takes them all; returns those, and how often it refused."""
     refused = 0
     while True:
-        told = list(refusals.admitted(events))
+        told = list(refusals.filter_refused(events))
         bad = next((each for each in told if not takes(each)), None)
         if bad is None:
             return told, refused
@@ -56,13 +56,13 @@ def test_of_many_tasks_only_the_one_at_fault_is_left_out():
 def test_what_changes_is_told_again():
     refusals = RefusedEvents(Quarantine())
     refusals.note(tasks("a", created=[1.0]), "is odd")
-    assert [*refusals.admitted([tasks("a", created=[1.0])])] == []
-    assert [*refusals.admitted([tasks("a", created=[2.0])])] == [tasks("a", created=[2.0])]
+    assert [*refusals.filter_refused([tasks("a", created=[1.0])])] == []
+    assert [*refusals.filter_refused([tasks("a", created=[2.0])])] == [tasks("a", created=[2.0])]
     record = pb.Event(record=pb.Record(key=pb.RecordKey(kind="k", name="n"), payload=b"1"))
     refusals.note(record, "is odd")
-    assert [*refusals.admitted([record])] == []
+    assert [*refusals.filter_refused([record])] == []
     record.record.payload = b"2"
-    assert [*refusals.admitted([record])] == [record]
+    assert [*refusals.filter_refused([record])] == [record]
 
 
 def test_of_a_class_its_requests_are_told_as_long_as_they_can_be():

@@ -42,7 +42,7 @@ class Peer:
         return self.busy
 
     def refused(self, event, reason):
-        self.state.event_stream.refused(event, reason)
+        self.state.event_stream.note_refused(event, reason)
 
     def __getattr__(self, name):
         return getattr(self.state, name)

@@ -434,7 +434,9 @@ class Cluster(RuleBasedStateMachine):
         for name in NODES:
             there = [pod for pod in self.pods.values() if pod.node == name and pod.phase != "Succeeded"]
             milli = sum(int(pod.cpu.removesuffix("m")) for pod in there)
-            assert self.state.requested.used(name) == ({"cpu": milli, "pods": len(there)} if there else {})
+            assert self.state.requested.get_requested(name) == (
+                {"cpu": milli, "pods": len(there)} if there else {}
+            )
         jobs_in_use = {task.job for task in self.view.tasks.values() if task.job}
         assert jobs_in_use <= set(self.view.jobs)
 

@@ -48,9 +48,9 @@ async def test_latencies_count_from_the_announcement():
     tracker.about_to_create([PodName("ns", "a"), PodName("ns", "b")])
     clock.now += 1
     tracker.about_to_create([PodName("ns", "c")])
-    tracker.take(changes(pod("a", "n"), pod("b"), pod("foreign", "n")))
+    tracker.take_changes(changes(pod("a", "n"), pod("b"), pod("foreign", "n")))
     clock.now += 2
-    tracker.take(changes(pod("a", "n"), pod("b", "m")))
+    tracker.take_changes(changes(pod("a", "n"), pod("b", "m")))
     assert (tracker.expected, tracker.bound) == (3, 2)
     assert tracker.latencies() == [1.0, 3.0]
     assert tracker.seconds() == 3.0
@@ -60,17 +60,19 @@ async def test_latencies_count_from_the_announcement():
 async def test_a_changed_node_is_noticed():
     tracker = PodTracker(Clock())
     tracker.about_to_create([PodName("ns", "a")])
-    tracker.take(changes(pod("a", "n")))
-    tracker.take(changes(pod("a", "m")))
+    tracker.take_changes(changes(pod("a", "n")))
+    tracker.take_changes(changes(pod("a", "m")))
     assert (tracker.bound, tracker.bound_twice) == (1, 1)
 
 
 async def test_reasons_are_those_of_pods_that_still_wait():
     tracker = PodTracker(Clock())
     tracker.about_to_create(PodName("ns", name) for name in "abc")
-    tracker.take(changes(pod("a", message="full"), pod("b", message="full"), pod("c", message="tainted")))
+    tracker.take_changes(
+        changes(pod("a", message="full"), pod("b", message="full"), pod("c", message="tainted"))
+    )
     assert tracker.waiting == 3
-    tracker.take(changes(pod("a", "n")))
+    tracker.take_changes(changes(pod("a", "n")))
     assert tracker.reasons() == {"full": 1, "tainted": 1}
     assert tracker.seconds() == 0.0
 
@@ -124,7 +126,7 @@ async def test_the_summary_is_sound_only_without_faults():
     tracker = PodTracker(clock)
     tracker.about_to_create([PodName("ns", "a"), PodName("ns", "b")])
     clock.now += 0.5
-    tracker.take(changes(pod("a", "n"), pod("b", message="full")))
+    tracker.take_changes(changes(pod("a", "n"), pod("b", message="full")))
     good = summarise(tracker, occupancy([node("n", cpu="1", pods="9")], [pod("a", "n")]), rounds=2)
     assert good.sound
     assert good.as_json() == {

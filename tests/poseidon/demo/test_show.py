@@ -24,10 +24,10 @@ from poseidon.demo.show_objects import (
     NAMESPACE,
     POD_GROUPS,
     RUN_SECONDS,
+    add_gpus,
     count_gpus,
     job_pods,
     replacement,
-    with_gpus,
 )
 from poseidon.demo.workload import example_paths, load_workload
 from poseidon.kube.client.settings import ConnectionSettings
@@ -143,7 +143,7 @@ def test_replacements_keep_what_their_controllers_would():
 
 def test_some_nodes_have_gpus():
     plain = load_workload(example_paths(), nodes=120, pods=10, scheduler_name="poseidon")
-    found = with_gpus(plain).nodes
+    found = add_gpus(plain).nodes
     having = [int(each["status"]["allocatable"].get(GPU, 0)) for each in found]
     assert (sum(having), sum(map(bool, having))) == (count_gpus(120), 3)
     assert all(GPU not in each["status"]["allocatable"] for each in plain.nodes)

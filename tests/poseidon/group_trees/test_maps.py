@@ -93,7 +93,7 @@ def test_only_news_are_written():
     write = news(told, train(maps), {"status": "Bound"})
     assert (write.data, list(write.annotations)) == ({}, ["topology.firmament.io/last-good"])
     later = news(told, train(maps), {"message": "m"})
-    assert later.over(write).annotations == write.annotations
+    assert later.merge_with(write).annotations == write.annotations
     told.forget("map-train")
     assert news(told, train(maps), {"rank": None}).annotations
 

@@ -46,7 +46,7 @@ def elected(clock: Clock, name: str = "a") -> Election:
     election = candidate(name, clock)
     write = election.next_write()
     assert write is not None
-    election.written(write, write.lease)
+    election.note_written(write, write.lease)
     assert election.role is Role.LEADER
     return election
 
@@ -54,7 +54,7 @@ def elected(clock: Clock, name: str = "a") -> Election:
 def test_the_first_creates_the_lease_and_leads():
     clock = Clock()
     election = candidate(clock=clock)
-    election.told(None)
+    election.observe(None)
     write = election.next_write()
     assert write is not None
     assert not write.lease.metadata.resource_version
@@ -62,7 +62,7 @@ def test_the_first_creates_the_lease_and_leads():
         "a", 15, "1970-01-12T13:46:40.000000Z", "1970-01-12T13:46:40.000000Z", 0
     )
     assert not election.may_write()
-    election.written(write, write.lease)
+    election.note_written(write, write.lease)
     assert election.may_write()
     assert election.fencing == 10**9
 
@@ -70,10 +70,10 @@ def test_the_first_creates_the_lease_and_leads():
 def test_a_held_lease_is_left_alone_until_it_has_not_changed_for_as_long_as_it_states():
     clock = Clock()
     election = candidate(clock=clock)
-    election.told(held("b"))
+    election.observe(held("b"))
     clock.now = 14.0
     assert election.next_write() is None
-    election.told(held("b", "2", renewed="t1"))
+    election.observe(held("b", "2", renewed="t1"))
     clock.now = 28.9
     assert election.next_write() is None
     assert election.due() == pytest.approx(29.0)
@@ -93,7 +93,7 @@ def test_a_lease_of_a_ghost_is_taken_after_the_bound_whatever_it_states(configur
         "a", options, namespace="x", clock=clock, wall=lambda: 1e6 + clock(), random=Random(1)
     )
     ghost = held("ghost")
-    election.told(replace(ghost, spec=replace(ghost.spec, lease_duration_seconds=stated)))
+    election.observe(replace(ghost, spec=replace(ghost.spec, lease_duration_seconds=stated)))
     bound = min(stated, max(120.0, 4 * configured))
     assert election.due() == pytest.approx(bound)
     clock.now = bound - 0.1
@@ -107,16 +107,16 @@ def test_a_lease_of_a_ghost_is_taken_after_the_bound_whatever_it_states(configur
 
 def test_a_lease_that_nobody_holds_is_taken_at_once():
     election = candidate()
-    election.told(held(""))
+    election.observe(held(""))
     assert election.next_write() is not None
 
 
 def test_a_lease_that_is_told_again_unchanged_goes_on_running_out():
     clock = Clock()
     election = candidate(clock=clock)
-    election.told(held("b"))
+    election.observe(held("b"))
     clock.now = 10.0
-    election.told(held("b", version="2"))
+    election.observe(held("b", version="2"))
     assert election.due() == pytest.approx(15.0)
 
 
@@ -128,7 +128,7 @@ def test_a_leader_renews_every_retry_period_and_may_write_until_the_deadline_fro
     write = election.next_write()
     assert write is not None
     clock.now = 5.0  # the answer was slow
-    election.written(write, write.lease)
+    election.note_written(write, write.lease)
     assert election.deadline == pytest.approx(12.0)
     clock.now = 11.9
     assert election.may_write()
@@ -142,7 +142,7 @@ def test_who_has_not_renewed_in_time_never_leads_again():
     clock.now = 10.0
     assert election.next_write() is None
     assert election.role is Role.ENDED
-    election.told(None)
+    election.observe(None)
     assert election.next_write() is None
 
 
@@ -150,7 +150,7 @@ def test_a_leader_who_is_told_of_another_makes_sure_before_it_ends():
     clock = Clock()
     election = elected(clock)
     clock.now = 1.0
-    election.told(held("b"))
+    election.observe(held("b"))
     assert election.may_write()
     assert election.next_write() is not None
     election.outrun(held("b", "9"))
@@ -163,7 +163,7 @@ def test_a_leader_whose_lease_was_deleted_creates_it_anew():
     clock = Clock()
     election = elected(clock)
     clock.now = 1.0
-    election.told(None)
+    election.observe(None)
     assert election.next_write() is not None
     election.outrun(None)
     clock.now = 1.2
@@ -181,22 +181,22 @@ def test_a_leader_whose_lease_was_deleted_creates_it_anew():
 def test_fencing_numbers_grow_from_leader_to_leader(former: str, expected: int):
     clock = Clock()
     election = candidate(clock=clock)
-    election.told(held("", fencing=former))
+    election.observe(held("", fencing=former))
     write = election.next_write()
     assert write is not None
-    election.written(write, write.lease)
+    election.note_written(write, write.lease)
     assert election.fencing == expected
 
 
 def test_a_leader_that_gives_the_lease_back_writes_nothing_more():
     clock = Clock()
     election = elected(clock)
-    lease = election.released()
+    lease = election.release()
     assert lease is not None
     assert (lease.spec.holder_identity, lease.spec.lease_duration_seconds) == ("", 1)
     assert lease.metadata.annotations == {FENCING: str(election.fencing)}
     assert not election.may_write()
-    assert candidate().released() is None
+    assert candidate().release() is None
 
 
 # --- all of it at once -----------------------------------------------------------------------------------------------
@@ -290,7 +290,7 @@ class World:
         stored = self.lease
         if not self.lost():
             assert stored is not None
-            self.later(self.delay(), lambda: answer(lambda: election.written(write, stored)))
+            self.later(self.delay(), lambda: answer(lambda: election.note_written(write, stored)))
 
     def put(self, lease: Lease | None) -> None:
         self.version += 1
@@ -299,7 +299,7 @@ class World:
         self.lease = lease
         for election in self.watchers.values():
             if not self.lost():
-                self.later(self.delay(), partial(election.told, lease))
+                self.later(self.delay(), partial(election.observe, lease))
 
     def check(self) -> None:
         writing = {name for name, each in self.watchers.items() if each.may_write()}
@@ -330,7 +330,7 @@ def history(seed: int, kind: type[Election] = Election) -> World:
         if draw < 0.2 and name:
             world.leave(name)
         elif draw < 0.3 and name:
-            lease = world.watchers[name].released()
+            lease = world.watchers[name].release()
             if lease is not None and world.lease is not None:
                 world.put(lease)
             world.leave(name)

@@ -128,7 +128,7 @@ def test_a_withheld_binding_is_reported_for_another_try():
     [report] = scene.state.take_reports()
     assert (report.task, report.machine, report.bound, report.retry) == ("pod-mine", "n1", False, True)
     assert report.reason == why
-    assert scene.state.requested.used("n1") == {}
+    assert scene.state.requested.get_requested("n1") == {}
 
 
 class Race(RuleBasedStateMachine):

@@ -36,7 +36,7 @@ def test_any_order_of_changes_leaves_what_a_recount_finds(steps):
             for where, amounts in stores.values():
                 if where == name:
                     recount.update(amounts)
-            assert requested.used(name) == recount
+            assert requested.get_requested(name) == recount
 
 
 def test_nothing_stays_behind_when_all_pods_are_gone():
@@ -45,4 +45,4 @@ def test_nothing_stays_behind_when_all_pods_are_gone():
     requested.put("a", "n2", (("cpu", 1),))
     requested.drop("a")
     requested.drop("a")
-    assert (requested.used("n1"), requested.used("n2")) == ({}, {})
+    assert (requested.get_requested("n1"), requested.get_requested("n2")) == ({}, {})

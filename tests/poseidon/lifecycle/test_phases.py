@@ -73,5 +73,5 @@ def test_a_story_tells_the_steps_of_one_pod_in_order_and_forgets_the_oldest():
     stories.note("b", Event.OFFERED, Phase.HELD, Phase.PENDING, "")
     now[0] = 11.5
     stories.note("a", Event.PLACED, Phase.PENDING, Phase.PLACED, "n1")
-    assert stories.of("a") == ["0.000 s ago: placed by the solver: pending -> placed node=n1"]
-    assert stories.of("b") == ["1.500 s ago: nothing holds it back: held -> pending"]
+    assert stories.list_lines("a") == ["0.000 s ago: placed by the solver: pending -> placed node=n1"]
+    assert stories.list_lines("b") == ["1.500 s ago: nothing holds it back: held -> pending"]

@@ -10,7 +10,7 @@ from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.api.metadata import Condition, OwnerReference, PodRef
 from poseidon.kube.api.pods import ContainerState, ContainerStatus, Running
 from poseidon.lifecycle.actions import AnnounceRefused, AnnounceScheduled, DeleteRefused, RecreateRefused
-from poseidon.lifecycle.recovery import RECREATIONS, RecoveryOptions, may_have_run, refused
+from poseidon.lifecycle.recovery import RECREATIONS, RecoveryOptions, is_refused, may_have_run
 from tests.poseidon.bridge.objects import gone, node, pod, present
 
 MESSAGE = "Pod was rejected: Node didn't have enough resource: cpu"
@@ -49,7 +49,7 @@ def test_a_pod_of_its_own_is_created_again_and_that_is_told():
         "OutOfcpu",
         f"Node n1 refused the pod: OutOfcpu: {MESSAGE}; it is created again (1 of at most 5 times)",
     )
-    assert scene.state.requested.used("n1") == {}, "it takes nothing any more"
+    assert scene.state.requested.get_requested("n1") == {}, "it takes nothing any more"
     assert scene.sees(failed()) == [], "once"
 
 
@@ -134,8 +134,8 @@ def test_a_successor_of_the_same_name_is_another_pod():
     ],
 )
 def test_reasons_that_another_node_may_cure(reason, expected):
-    assert refused(failed(reason=reason)) is expected
-    assert not refused(failed(reason=reason, on=""))
+    assert is_refused(failed(reason=reason)) is expected
+    assert not is_refused(failed(reason=reason, on=""))
 
 
 def test_signs_of_having_run():

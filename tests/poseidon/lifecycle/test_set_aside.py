@@ -52,7 +52,7 @@ def test_it_is_tried_again_when_it_changes(harness):
 
 def test_one_that_runs_counts_where_it_runs(harness):
     harness.pods(present(broken("bad", node="n1", cpu="7900m")), present(pod("b")))
-    assert harness.state.requested.used("n1") == {"cpu": 7900, "pods": 1}
+    assert harness.state.requested.get_requested("n1") == {"cpu": 7900, "pods": 1}
     assert harness.view.tasks["pod-bad"].state == BOUND
     harness.new_stream()
     assert harness.view.tasks["pod-bad"].machine == "n1"
@@ -67,15 +67,15 @@ def test_one_that_breaks_while_it_is_being_bound_keeps_its_place(harness):
     harness.pods(present(pod("a", cpu="1")))
     (bind,) = harness.place("pod-a", "n1")
     harness.pods(present(broken("a", cpu="1")))
-    assert harness.state.requested.used("n1") == {"cpu": 1000, "pods": 1}
+    assert harness.state.requested.get_requested("n1") == {"cpu": 1000, "pods": 1}
     harness.outcome(bind)
-    assert harness.state.requested.used("n1") == {"cpu": 1000, "pods": 1}
+    assert harness.state.requested.get_requested("n1") == {"cpu": 1000, "pods": 1}
 
 
 def test_one_that_ends_gives_everything_back(harness):
     harness.pods(present(broken("bad", node="n1")))
     harness.pods(Change("pod-bad", None))
-    assert harness.state.requested.used("n1") == {}
+    assert harness.state.requested.get_requested("n1") == {}
     assert not harness.view.tasks
     assert not [*harness.state.quarantine]
 
@@ -87,7 +87,7 @@ def test_a_node_is_not_used_and_its_pods_are_not_lost(harness):
     harness.state.nodes_changed([present(bad), present(node("n3"))])
     harness.sync()
     assert sorted(harness.view.machines) == ["n2", "n3"]
-    assert harness.state.requested.used("n1") == {"cpu": 2000, "pods": 1}
+    assert harness.state.requested.get_requested("n1") == {"cpu": 2000, "pods": 1}
     harness.state.nodes_changed([present(good)])
     harness.sync()
     assert sorted(harness.view.machines) == ["n1", "n2", "n3"]

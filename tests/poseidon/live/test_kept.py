@@ -23,7 +23,7 @@ from poseidon.kube.api.decoding import MalformedObjectError, decode_object
 from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.kube.write.pod_recovery import _LAST_APPLIED
 from poseidon.leadership.election import FENCING
-from poseidon.live.bundle import COLLECTIONS, cut_object
+from poseidon.live.bundle import COLLECTIONS, reduce_object
 from poseidon.live.kept import ANNOTATIONS, is_kept, keep
 from protos.conventions.secrets import redact_urls
 from tests.programs.hostile.objects import Mallory, fields
@@ -184,7 +184,7 @@ def test_no_secret_of_hostile_objects_is_in_a_bundle():
         planted = planter.plant(resource.kind, json.loads(raw))
         assert SECRET in str(planted)
         try:
-            cut = cut_object(decode_object(json.dumps(planted).encode(), resource.kind))
+            cut = reduce_object(decode_object(json.dumps(planted).encode(), resource.kind))
         except MalformedObjectError:
             continue  # left out
         kept[resource.name] += 1

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from poseidon.cli import main
-from poseidon.live.figures import figures, parsed
+from poseidon.live.figures import figures, parse_metrics
 from poseidon.live.top import screen
 from poseidon.testbed.seeding import NodeShape
 from tests.programs.end_to_end.scene import free_port, names, scene
@@ -42,7 +42,10 @@ firmament_round_duration_seconds_sum{{stage="solve"}} {solve}
 
 
 def test_rates_and_times_are_of_what_came_between():
-    before, now = parsed(page(100, (0, 0, 0), 10, 1.0)), parsed(page(150, (50, 100, 100), 14, 1.2))
+    before, now = (
+        parse_metrics(page(100, (0, 0, 0), 10, 1.0)),
+        parse_metrics(page(150, (50, 100, 100), 14, 1.2)),
+    )
     found = figures(now, before, 2.0)
     assert (found.bound, found.bound_in_all, found.nodes) == (25.0, 150, 12)
     assert (found.queues, found.leads, found.connected) == ({"active": 3, "unschedulable": 2}, True, True)
@@ -53,17 +56,17 @@ def test_rates_and_times_are_of_what_came_between():
 
 
 def test_a_program_that_began_anew_counts_from_nothing():
-    found = figures(parsed(page(7, (7, 7, 7))), parsed(page(100, (90, 95, 100))), 1.0)
+    found = figures(parse_metrics(page(7, (7, 7, 7))), parse_metrics(page(100, (90, 95, 100))), 1.0)
     assert found.bound == 7.0
     assert found.binding.most == pytest.approx(0.099)
 
 
 def test_what_is_beyond_all_buckets_is_at_least_the_last_edge():
-    assert figures(parsed(page(0, (0, 0, 10))), None, 0.0).binding.median == 0.5
+    assert figures(parse_metrics(page(0, (0, 0, 10))), None, 0.0).binding.median == 0.5
 
 
 def test_where_nothing_was_there_is_no_figure():
-    found = figures(parsed(page(5, (5, 5, 5))), parsed(page(5, (5, 5, 5))), 1.0)
+    found = figures(parse_metrics(page(5, (5, 5, 5))), parse_metrics(page(5, (5, 5, 5))), 1.0)
     assert math.isnan(found.binding.median)
     assert found.as_json()["seconds"]["binding"] == {"p50": None, "p99": None}
     assert found.as_json()["stages"]["solve"] is None
@@ -71,7 +74,9 @@ def test_where_nothing_was_there_is_no_figure():
 
 def test_what_people_see():
     console = Console(width=100, record=True, file=open("/dev/null", "w"))  # noqa: SIM115, PTH123 - nothing is written
-    console.print(screen(figures(parsed(page(150, (50, 100, 100))), parsed(page(100, (0, 0, 0))), 2.0)))
+    console.print(
+        screen(figures(parse_metrics(page(150, (50, 100, 100))), parse_metrics(page(100, (0, 0, 0))), 2.0))
+    )
     shown = console.export_text()
     assert "12 nodes   bridge leads   solver connected   25.0 pods bound per second, 150 in all" in shown
     assert "no node is right" in shown
@@ -125,7 +130,7 @@ async def test_a_running_pair(tmp_path):
     ],
 )
 def test_odd_samples_are_left_out(line, queues):
-    found = figures(parsed(f"{line}\n"), None, 0.0)
+    found = figures(parse_metrics(f"{line}\n"), None, 0.0)
     assert (found.nodes, found.arcs, found.queues) == (0, 0, queues)
     assert math.isnan(found.binding.median)
     Console(file=io.StringIO()).print(screen(found))
@@ -134,7 +139,7 @@ def test_odd_samples_are_left_out(line, queues):
 @pytest.mark.parametrize("page", ["{}", "poseidon_nodes{", "poseidon_nodes", "<html>", "\ufffd\ufffd x 1"])
 def test_what_is_no_page_of_metrics_is_one_error(page):
     with pytest.raises(ValueError, match=r"^what answers is no page of metrics \(.+\)$"):
-        parsed(f"{page}\n")
+        parse_metrics(f"{page}\n")
 
 
 def test_without_an_answer_it_is_one_line():

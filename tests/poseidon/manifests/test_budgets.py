@@ -13,7 +13,7 @@ from poseidon.kube.api.pod_groups import (
 )
 from poseidon.kube.api.pod_rules import LabelSelector
 from poseidon.kube.api.pods import Pod, PodSpec, PodStatus
-from poseidon.manifests.budgets import budget_defects, counted
+from poseidon.manifests.budgets import budget_defects, count_budgets
 
 WEB = LabelSelector({"app": "web"})
 
@@ -46,7 +46,7 @@ def allowed(selector=WEB, status=None, **spec):
     found = DisruptionBudget(
         GenerationMeta(name="b", namespace="default"), DisruptionBudgetSpec(selector, **spec), status
     )
-    [done] = counted([found], PODS)
+    [done] = count_budgets([found], PODS)
     assert done.status is not None
     return done.status.disruptions_allowed
 

@@ -141,7 +141,7 @@ class TestCustomRecords:
 
     def told(self, book):
         events = []
-        for event in book.take():
+        for event in book.take_events():
             if event.WhichOneof("body") == "record":
                 events.append((event.record.key.name, event.record.payload.decode()))
             else:

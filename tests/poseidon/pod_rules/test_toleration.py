@@ -9,7 +9,7 @@ from firmament.core import model
 from firmament.core.selectors.taints import tolerates
 from poseidon.kube.api.nodes import Taint
 from poseidon.kube.api.pod_rules import Toleration
-from poseidon.pod_rules.node_affinity import decimal, tolerated
+from poseidon.pod_rules.node_affinity import decimal, is_tolerated
 
 KEYS = st.sampled_from(["", "a", "b"])
 VALUES = st.sampled_from(["", "x", "1", "2", "-3", "03", "+3", str(2**63 - 1), str(2**63), str(-(2**63))])
@@ -24,7 +24,7 @@ def test_bridge_and_solver_agree(key, operator, value, effect, its_key, its_valu
     found = tolerates(
         model.Toleration(key, operator, value, effect), model.Taint(its_key, its_value, its_effect)
     )
-    assert tolerated(taint, [toleration]) is found
+    assert is_tolerated(taint, [toleration]) is found
 
 
 @given(st.integers(-(2**63), 2**63 - 1))

@@ -176,8 +176,8 @@ def test_pods(value):
     pod = convert_object(value, Pod)
     table = ClassTable()
     found = task(pod, table, PriorityResolver())
-    messages = [pb.Event(task_class=table.message(found.task_class)), *events.submitted([found])]
-    messages.extend(events.bound([(found, "n", False)]))
+    messages = [pb.Event(task_class=table.message(found.task_class)), *events.encode_pending([found])]
+    messages.extend(events.encode_placed([(found, "n", False)]))
     assert len(events_from_proto(messages)) == 3
 
 

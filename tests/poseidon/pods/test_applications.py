@@ -7,7 +7,7 @@ import pytest
 from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.kube.api.pods import Container, Pod, PodSpec, ResourceRequirements
 from poseidon.pods.classes import ClassTable
-from poseidon.pods.resources import BANDWIDTH, with_annotated_bandwidth
+from poseidon.pods.resources import BANDWIDTH, add_annotated_bandwidth
 from tests.support.needs import visible
 from tests.support.task_classes import class_content
 
@@ -67,7 +67,7 @@ def test_the_quality_of_service_reaches_the_overlay_only(requests, limits, quali
 )
 def test_the_larger_of_request_and_annotations(requested, annotations, expected):
     given = {"cpu": 100} | ({BANDWIDTH: requested} if requested else {})
-    found = with_annotated_bandwidth(given, annotations)
+    found = add_annotated_bandwidth(given, annotations)
     assert found.get(BANDWIDTH, 0) == expected
     assert found["cpu"] == 100
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from poseidon.pods.resources import assumed_requests, effective_requests
+from poseidon.pods.resources import compute_assumed_requests, effective_requests
 from tests.poseidon.pods.builders import make_spec, requesting
 from tests.poseidon.pods.test_resources import SIDECAR
 
@@ -39,7 +39,7 @@ def test_as_kube_scheduler_assumes(spec, assumed):
     made = make_spec(**spec)
     if assumed is None:  # the init container's are more than what the containers state
         assumed = {"cpu": CPU - 1, "memory": MEMORY - 1}
-    assert assumed_requests(made) == assumed
+    assert compute_assumed_requests(made) == assumed
 
 
 def test_requests_themselves_stay_exact():

@@ -38,7 +38,7 @@ def finished(
 def told(history: RuntimeHistory) -> dict[str, tuple[int, float] | None]:
     """What the next events say, by program; None for a removal."""
     found: dict[str, tuple[int, float] | None] = {}
-    for event in history.take():
+    for event in history.take_events():
         if event.WhichOneof("body") == "record_removed":
             assert event.record_removed.kind == "RuntimeHistory"
             found[event.record_removed.name] = None
@@ -93,8 +93,8 @@ def test_how_long_a_pod_ran(pod, expected):
 def test_a_program_has_the_mean_of_its_pods():
     history = RuntimeHistory()
     for index, seconds in enumerate((10, 20, 60)):
-        history.finished(f"u{index}", finished(ended(seconds), program="etl"))
-    history.finished("other", finished(ended(7), program="sort"))
+        history.count_finished(f"u{index}", finished(ended(seconds), program="etl"))
+    history.count_finished("other", finished(ended(7), program="sort"))
     assert told(history) == {"etl": (3, 30.0), "sort": (1, 7.0)}
     assert told(history) == {}
 
@@ -102,39 +102,39 @@ def test_a_program_has_the_mean_of_its_pods():
 def test_a_pod_counts_once():
     history = RuntimeHistory()
     for _ in range(3):
-        history.finished("u", finished(ended(10), program="etl"))
+        history.count_finished("u", finished(ended(10), program="etl"))
     assert told(history) == {"etl": (1, 10.0)}
 
 
 def test_what_a_deleted_pod_has_taught_stays():
     history = RuntimeHistory()
-    history.finished("u", finished(ended(10), program="etl"))
-    history.gone("u")
-    history.gone("never there")
+    history.count_finished("u", finished(ended(10), program="etl"))
+    history.forget_pod("u")
+    history.forget_pod("never there")
     assert told(history) == {"etl": (1, 10.0)}
 
 
 def test_pods_without_program_or_times_teach_nothing():
     history = RuntimeHistory()
-    history.finished("a", finished(ended(10)))
-    history.finished("b", finished(program="etl"))
-    history.finished("c", finished(ended(10), program="etl", phase="Failed"))
+    history.count_finished("a", finished(ended(10)))
+    history.count_finished("b", finished(program="etl"))
+    history.count_finished("c", finished(ended(10), program="etl", phase="Failed"))
     assert told(history) == {}
 
 
 def test_only_noticeable_changes_are_told():
     history = RuntimeHistory()
-    history.finished("a", finished(ended(100), program="etl"))
+    history.count_finished("a", finished(ended(100), program="etl"))
     told(history)
-    history.finished("b", finished(ended(104), program="etl"))
+    history.count_finished("b", finished(ended(104), program="etl"))
     assert told(history) == {}
-    history.finished("c", finished(ended(130), program="etl"))
+    history.count_finished("c", finished(ended(130), program="etl"))
     assert told(history) == {"etl": (3, 111.333)}
 
 
 def test_a_new_stream_is_told_everything():
     history = RuntimeHistory()
-    history.finished("a", finished(ended(100), program="etl"))
+    history.count_finished("a", finished(ended(100), program="etl"))
     told(history)
     history.forget_told()
     assert told(history) == {"etl": (1, 100.0)}
@@ -143,9 +143,9 @@ def test_a_new_stream_is_told_everything():
 def test_programs_are_remembered_in_bounds():
     history = RuntimeHistory(most_programs=2)
     for index, name in enumerate(("one", "two", "one")):
-        history.finished(f"u{index}", finished(ended(10), program=name))
+        history.count_finished(f"u{index}", finished(ended(10), program=name))
     assert set(told(history)) == {"one", "two"}
-    history.finished("u3", finished(ended(10), program="three"))
+    history.count_finished("u3", finished(ended(10), program="three"))
     assert told(history) == {"two": None, "three": (1, 10.0)}
-    history.finished("u4", finished(ended(20), program="two"))
+    history.count_finished("u4", finished(ended(20), program="two"))
     assert told(history) == {"one": None, "two": (1, 20.0)}

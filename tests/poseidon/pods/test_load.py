@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from poseidon.bridge.solver_stream.events import bound
+from poseidon.bridge.solver_stream.events import encode_placed
 from poseidon.kube.api.metadata import Condition, ObjectMeta, OwnerReference
 from poseidon.kube.api.pods import Container, Pod, PodSpec, PodStatus
 from poseidon.kube.api.pods import ResourceRequirements as Resources
@@ -153,15 +153,15 @@ def test_times_of_conditions_travel_with_bound_tasks():
     priorities = PriorityResolver()
     table = ClassTable(LOAD)
     tasks = [(task(each, table, priorities), "n1", False) for each in (given, waiting)]
-    [event] = bound(tasks)
+    [event] = encode_placed(tasks)
     assert list(event.bound.assigned) == [1767225600.0, 0.0]
     assert list(event.bound.initialized) == [1767225610.0, 0.0]
     by_use = ClassTable(visible("cpu_mem"))
-    [event] = bound([(task(given, by_use, priorities), "n1", False)])
+    [event] = encode_placed([(task(given, by_use, priorities), "n1", False)])
     assert list(event.bound.assigned) == [1767225600.0], (
         "the default policy adds what reports cannot show yet"
     )
     plain = ClassTable(visible("trivial"))
-    [event] = bound([(task(given, plain, priorities), "n1", False)])
+    [event] = encode_placed([(task(given, plain, priorities), "n1", False)])
     assert not event.bound.assigned
     assert not event.bound.initialized

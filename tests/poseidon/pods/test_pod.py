@@ -16,8 +16,8 @@ from poseidon.pods.tasks import (
     Task,
     UnknownPriorityClassError,
     disposition,
+    get_qualified_name,
     job,
-    qualified_name,
     scheduler_of,
     task,
 )
@@ -116,7 +116,7 @@ def test_times(text, expected):
 
 
 def test_names_and_schedulers_have_defaults():
-    assert qualified_name(ObjectMeta(name="p")) == "default/p"
+    assert get_qualified_name(ObjectMeta(name="p")) == "default/p"
     assert scheduler_of(make_pod()) == "default-scheduler"
     assert scheduler_of(make_pod(schedulerName="poseidon")) == "poseidon"
 
@@ -167,7 +167,7 @@ def test_tasks_of_one_class_job_and_priority_travel_together():
         a_task("d", job="j"),
         a_task("e", traits=LARGE),
     ]
-    batches = [event.tasks for event in events.submitted(given)]
+    batches = [event.tasks for event in events.encode_pending(given)]
     assert [list(batch.uids) for batch in batches] == [["a", "c"], ["b"], ["d"], ["e"]]
     assert list(batches[0].names) == ["default/a", "default/c"]
     assert list(batches[0].created) == [1.0, 1.0]
@@ -177,6 +177,6 @@ def test_running_tasks_travel_by_machine():
     given = [
         (a_task(uid), node, uid == "d") for uid, node in zip("abcd", ("n1", "n2", "n1", "n1"), strict=True)
     ]
-    batches = [event.bound for event in events.bound(given)]
+    batches = [event.bound for event in events.encode_placed(given)]
     told = [(batch.machine, list(batch.uids), batch.assumed) for batch in batches]
     assert told == [("n1", ["a", "c"], False), ("n2", ["b"], False), ("n1", ["d"], True)]

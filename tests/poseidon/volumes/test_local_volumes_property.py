@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from poseidon.kube.api.pods import PodClaim
-from poseidon.volumes.claims import ranked
+from poseidon.volumes.claims import compute_rank
 from poseidon.volumes.state import VolumeState
 from tests.poseidon.volumes.objects import claim, storage_class, volume
 from tests.support.effort import examples
@@ -31,7 +31,7 @@ def told(volumes, claims):
     for index, size in enumerate(claims):
         state.claims_changed([claim(f"c{index}", storage_class="local", size=f"{size}Gi")])
         key = (PodClaim(f"default/c{index}"),)
-        state.put_pod(f"p{index}", f"default/p{index}", key, ranked(0, 0.0, f"p{index}"), "")
+        state.put_pod(f"p{index}", f"default/p{index}", key, compute_rank(0, 0.0, f"p{index}"), "")
     state.take_affected()
     asked: dict[str, int] = {}
     for index in range(len(claims)):

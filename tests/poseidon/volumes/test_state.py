@@ -8,7 +8,7 @@ from poseidon.kube.api.pods import PodClaim
 from poseidon.kube.api.resource import Change
 from poseidon.kube.write.claim_writer import GiveVolume, SelectNode, patch_of
 from poseidon.volumes.binding import VolumeOptions
-from poseidon.volumes.claims import ranked
+from poseidon.volumes.claims import compute_rank
 from poseidon.volumes.requirements import IN_USE, NO_SUCH_VOLUME, NONE_TO_BIND
 from poseidon.volumes.resolution import NOTHING, TAKEN
 from poseidon.volumes.state import VolumeState
@@ -32,7 +32,7 @@ class Cluster(VolumeState):
 
     def pod(self, uid, *names, place="", priority=0):
         claims = tuple(PodClaim(f"default/{name}") for name in names)
-        return self.put_pod(uid, f"default/{uid}", claims, ranked(priority, 0.0, uid), place)
+        return self.put_pod(uid, f"default/{uid}", claims, compute_rank(priority, 0.0, uid), place)
 
     def affected(self):
         return {uid for uid, _ in self.take_affected()}
@@ -72,14 +72,14 @@ def test_a_pod_that_waits_says_which_volumes_it_shares_and_machines_which_they_h
     limited.take_offers()
     assert limited.pod("b", "c").needs.shared == ((RESOURCE, "v"),)
     assert limited.take_offers().keys() == {"n1"}
-    assert (limited.attached("n1"), limited.attached("n2")) == (("v",), ())
+    assert (limited.list_attached("n1"), limited.list_attached("n2")) == (("v",), ())
     assert limited.resolution("a").needs.shared == ()
     limited.move_pod("b", "n2")
     assert limited.take_offers().keys() == {"n2"}
-    assert limited.attached("n2") == ("v",)
+    assert limited.list_attached("n2") == ("v",)
     limited.remove_pod("b")
     assert limited.take_offers().keys() == {"n1", "n2"}
-    assert (limited.attached("n1"), limited.attached("n2")) == ((), ())
+    assert (limited.list_attached("n1"), limited.list_attached("n2")) == ((), ())
 
 
 def test_machines_without_a_limit_offer_any_number_of_what_others_limit(limited):
@@ -162,7 +162,7 @@ def test_that_of_an_ephemeral_claim_is_missed_on_each_node(cluster):
     )
     cluster.volumes_changed([volume("w", to="default/zonal", at=(ZONE, ["a"]))])
     claims = (PodClaim("default/a-data", ephemeral=True), PodClaim("default/zonal"))
-    found = cluster.put_pod("a", "default/a", claims, ranked(0, 0.0, "a"), "")
+    found = cluster.put_pod("a", "default/a", claims, compute_rank(0, 0.0, "a"), "")
     assert (found.reason, found.refused) == ("", NO_SUCH_VOLUME)
     assert [pb.VolumeRule.FromString(rule).reason for rule in found.needs.rules] == ["", NO_SUCH_VOLUME]
     cluster.pod("b", "a-data", place="n1")
@@ -260,8 +260,8 @@ def test_a_refused_write_ends_a_binding(cluster):
     cluster.pod("p", "c")
     cluster.begin("p", "n1", 0.0)
     [write] = cluster.bindings.take_writes()
-    cluster.bindings.refused(write, "no")
-    cluster.bindings.refused(write, "no, again")
+    cluster.bindings.note_failure(write, "no")
+    cluster.bindings.note_failure(write, "no, again")
     assert cluster.take_settled() == {"p": "no"}
 
 

@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from poseidon.kube.api.pods import PodClaim
 from poseidon.kube.api.resource import Change
-from poseidon.volumes.claims import ranked
+from poseidon.volumes.claims import compute_rank
 from poseidon.volumes.state import VolumeState
 from tests.poseidon.volumes.objects import present
 from tests.support import storage
@@ -146,7 +146,7 @@ class Storage(RuleBasedStateMachine):
     )
     def put_pod(self, uid, used, priority, place):
         kept = self.pods.get(uid, (tuple(PodClaim(f"default/{name}") for name in sorted(used)),))[0]
-        self.pods[uid] = (kept, ranked(priority, 0.0, uid), place)
+        self.pods[uid] = (kept, compute_rank(priority, 0.0, uid), place)
         self.told[uid] = self.state.put_pod(uid, f"default/{uid}", *self.pods[uid])
 
     @rule(uid=st.sampled_from(PODS), place=st.sampled_from(["", *NODES]))

@@ -45,8 +45,8 @@ class Peer:
     def has_plenty_to_do(self):
         return False
 
-    def refused(self, event: pb.Event, reason: str) -> None:
-        self.state.event_stream.refused(event, reason)
+    def note_refused(self, event: pb.Event, reason: str) -> None:
+        self.state.event_stream.note_refused(event, reason)
 
     async def on_round(self, result: pb.RoundResult) -> None:
         self.placed += [delta.task for delta in result.deltas]

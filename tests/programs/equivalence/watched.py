@@ -171,7 +171,7 @@ class WatchedCluster:
                 and ours
                 and (not resource.label_selector or resource.label_selector in labels)
             ):
-                each._take([line])
+                each._take_lines([line])
 
     # --- rounds ----------------------------------------------------------------------------------------------------
 

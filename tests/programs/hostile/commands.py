@@ -116,7 +116,7 @@ async def _told(url: str) -> tuple[list[pb.Event], list[str]]:
     cluster = build(manifests, configuration, time.time())
     events = list(cluster.state.snapshot())
     tell(EmbeddedScheduler(configuration, time.time), cluster.state, events, is_live=True)
-    return list(cluster.state.event_stream.admitted(events)), list(manifests.set_aside)
+    return list(cluster.state.event_stream.filter_refused(events)), list(manifests.set_aside)
 
 
 def _names(pods: list[bytes]) -> list[str]:

@@ -137,7 +137,7 @@ class House:
         """Let the watch of a kind bring events: type, and the object as JSON."""
         lines = [b'{"type":"%b","object":%b}' % (word.encode(), raw) for word, raw in events]
         for reflector in self.reflectors[kind]:
-            reflector._take(lines)
+            reflector._take_lines(lines)
 
     def relist(self, kind: type, *raws: bytes) -> None:
         """Let the reflectors of a kind list anew, and find these objects, as JSON."""

@@ -86,7 +86,7 @@ class Tenants:
 
     # --- a driver, as the cluster sees it --------------------------------------------------------------------------
 
-    def superseded(self, by_fencing: int) -> None:
+    def supersede(self, by_fencing: int) -> None:
         """Nobody else drives the cluster."""
         raise AssertionError(by_fencing)
 

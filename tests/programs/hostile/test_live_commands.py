@@ -260,7 +260,7 @@ async def test_every_pod_is_explained_or_named():
 async def test_shadow_takes_them_all():
     shadow = Shadow(["127.0.0.1:1"], "c", frozenset({"default-scheduler"}), 50.0)
     async with connected(MIXED) as transport:
-        reflector = Reflector(Environment(transport), PODS, shadow.take)
+        reflector = Reflector(Environment(transport), PODS, shadow.take_changes)
         following = asyncio.create_task(reflector.run())
         await reflector.wait_synced()
         following.cancel()

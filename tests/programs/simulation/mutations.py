@@ -100,13 +100,13 @@ def _swallowed_conflict() -> Sequence[Any]:
 
 def _leaked_task() -> Sequence[Any]:
     """Every fifth pod that is gone is not forgotten."""
-    original, number = Pods._gone, count()
+    original, number = Pods._forget, count()
 
     def gone(self: Pods, uid: str) -> None:
         if next(number) % 5 != 4:
             original(self, uid)
 
-    return [patch.object(Pods, "_gone", gone)]
+    return [patch.object(Pods, "_forget", gone)]
 
 
 def _missed_expiry() -> Sequence[Any]:
@@ -133,13 +133,13 @@ def _double_eviction() -> Sequence[Any]:
 
 def _ignored_expiry() -> Sequence[Any]:
     """A leader goes on until it sees that somebody else leads."""
-    original = Election.written
+    original = Election.note_written
 
     def written(self: Election, write: LeaseWrite, lease: Lease) -> None:
         original(self, write, lease)
         self._deadline = float("inf") if self.role is Role.LEADER else self._deadline
 
-    return [patch.object(Election, "written", written)]
+    return [patch.object(Election, "note_written", written)]
 
 
 def _early_shrink() -> Sequence[Any]:

@@ -15,7 +15,7 @@ from typing import Any, Self
 import grpc
 from grpc import aio
 
-from firmament.server.service import _serialised
+from firmament.server.service import _serialise
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.programs.simulation.network import Network
 from tests.programs.simulation.process import Process
@@ -282,7 +282,7 @@ async def serve(stream: Stream, service: Any) -> None:
             return
         async with aclosing(service.Session(Requests(stream), context)) as messages:
             async for message in messages:
-                raw = _serialised(message)
+                raw = _serialise(message)
                 stream.monitor.from_server(stream, pb.ServerMessage.FromString(raw))
                 stream.send(stream.down, raw)
     except AbortedError:

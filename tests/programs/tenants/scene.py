@@ -17,7 +17,7 @@ from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
 from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest
 from poseidon.kube.write.patch_writer import Nomination
 from poseidon.lifecycle.actions import AnnouncePreempted, Bind, Evict
-from poseidon.pods.tasks import qualified_name
+from poseidon.pods.tasks import get_qualified_name
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.bridge.objects import gone, node, pod, present
 from tests.poseidon.group_trees.objects import group_map
@@ -143,7 +143,7 @@ class Cluster:
     def places(self):
         """Where pods run, by name; those that run nowhere are left out."""
         return {
-            qualified_name(each.metadata): each.spec.node_name
+            get_qualified_name(each.metadata): each.spec.node_name
             for each in self.pods.values()
             if each.spec.node_name
         }

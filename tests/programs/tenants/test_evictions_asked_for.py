@@ -45,7 +45,7 @@ class Scene:
         actions = self.state.take_actions()
         evicted = sorted(each.pod.name for each in actions if isinstance(each, Evict))
         reports = {each.task for each in self.state.take_reports() if not each.bound}
-        return evicted, reports, dict(self.state.refusals.take())
+        return evicted, reports, dict(self.state.refusals.take_counts())
 
 
 def go(name, where="n1", **more):
@@ -300,4 +300,4 @@ def test_a_node_that_does_not_take_the_pod_is_counted():
     scene = Scene(pod("x", cpu="9"))
     scene.round(come("x"))
     assert scene.state.refusal("pod-x", "n1")
-    assert scene.state.refusals.take() == {(Kind.BINDING, Reason.UNFIT): 1}
+    assert scene.state.refusals.take_counts() == {(Kind.BINDING, Reason.UNFIT): 1}

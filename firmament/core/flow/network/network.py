@@ -120,7 +120,7 @@ def build_network(
     supplies[: len(classes)] = waiting[classes]
     supplies[sink] = -int(waiting.sum())
     return Network(
-        problem=FlowProblem.of(
+        problem=FlowProblem.from_supplies(
             supplies,
             Arcs(column_class, first_machine + column_machine, capacity, cost),
             Arcs(np.arange(len(classes)), aggregators, waiting[classes], 0),
@@ -181,7 +181,7 @@ def unmerged(network: Network) -> Network:
     _, _, before, _ = network.blocks
     kept = slice(0, before.stop)
     first, sink = 2 * len(network.classes), len(merged.supplies) - 1
-    problem = FlowProblem.of(
+    problem = FlowProblem.from_supplies(
         merged.supplies,
         Arcs(merged.tails[kept], merged.heads[kept], merged.capacities[kept], merged.costs[kept]),
         Arcs(first + arcs.machine, sink, arcs.capacity, arcs.cost),

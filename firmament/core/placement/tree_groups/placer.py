@@ -300,7 +300,7 @@ def _transport(wanted: Int64, places: Int64, slots: Int64, cost: Int64, solver: 
     dearest = int(cost.max(initial=0)) + 1
     tasks = int(wanted.sum())
     solution = solver.solve(
-        FlowProblem.of(
+        FlowProblem.from_supplies(
             np.concatenate([wanted, np.zeros(leaves, dtype=np.int64), [-tasks]]),
             Arcs(row, classes + column, slots[row, column], cost[row, column]),
             Arcs(np.arange(classes, sink), sink, places, 0),

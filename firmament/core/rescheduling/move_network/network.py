@@ -101,7 +101,7 @@ def build(
     emptier = _steps(problem, machines, there - leaving, leaving)
     moving = problem.price[row] + extra_price - problem.home_cost[homes]
     going = problem.cost[columns.row, columns.group].astype(np.int64)
-    flow = FlowProblem.of(
+    flow = FlowProblem.from_supplies(
         np.zeros(rest + 1, dtype=np.int64),  # a circulation
         Arcs(node[machine], row, count, moving),
         Arcs(columns.row, problem.rows + columns.group, of_row[columns.row], going),

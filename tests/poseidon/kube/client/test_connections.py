@@ -135,10 +135,10 @@ async def test_closing_ends_what_is_in_flight():
 
 
 def test_addresses_are_read_off_urls():
-    plain = Address.of("http://api.example:8001/base", None, None)
+    plain = Address.from_url("http://api.example:8001/base", None, None)
     assert plain == Address("api.example", 8001)
-    assert Address.of("http://[::1]", None, None) == Address("::1", 80)
-    secure = Address.of("https://10.0.0.1", None, "kubernetes")
+    assert Address.from_url("http://[::1]", None, None) == Address("::1", 80)
+    secure = Address.from_url("https://10.0.0.1", None, "kubernetes")
     assert (secure.host, secure.port, secure.server_name) == ("10.0.0.1", 443, "kubernetes")
     assert secure.tls is not None
 

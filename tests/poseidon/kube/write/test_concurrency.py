@@ -25,7 +25,7 @@ class Server:
         end = self.now + seconds
         while self.now < end:
             self.now += 1 / self.rate(self.limit())
-            self.limit.answered(waiting)
+            self.limit.note_success(waiting)
             self.seen.append(self.limit())
 
 
@@ -63,7 +63,7 @@ def test_it_comes_back_after_the_server_was_in_trouble():
     server.work(30)
     before = server.limit()
     for _ in range(20):
-        server.limit.turned_away()
+        server.limit.note_rejection()
         server.now += OPTIONS.period_seconds
     assert server.limit() == OPTIONS.least
     server.work(120)
@@ -73,7 +73,7 @@ def test_it_comes_back_after_the_server_was_in_trouble():
 def test_many_refusals_at_the_same_time_count_once():
     server = Server(saturated_at(100))
     for _ in range(50):
-        server.limit.turned_away()
+        server.limit.note_rejection()
     assert server.limit() == int(OPTIONS.initial * OPTIONS.shrink)
 
 

@@ -66,7 +66,7 @@ def events(cluster):
 async def test_a_lost_answer_does_not_double_an_event(fault):
     async with writing() as (cluster, writer, registry):
         cluster.faults.add(Fault(PATH, method="POST", times=1, **fault))
-        writer.scheduled(POD, "n1")
+        writer.write_scheduled(POD, "n1")
         await writer.wait_drained()
         [event] = events(cluster)
         assert event["message"] == "Successfully assigned default/web-1 to n1"
@@ -81,7 +81,7 @@ async def test_a_failure_that_has_not_been_told_is_not_told_of_a_pod_that_is_bou
         writer.say(POD, EventReason.FAILED_SCHEDULING, "0/1 nodes are available: 1 Insufficient cpu.")
         writer.say(OTHER, EventReason.FAILED_SCHEDULING, "0/1 nodes are available: 1 Insufficient cpu.")
         if bound == "scheduled":
-            writer.scheduled(POD, "n1")
+            writer.write_scheduled(POD, "n1")
         else:
             writer.withdraw_failure(POD.uid)
         quiet.set()
@@ -109,7 +109,7 @@ async def test_a_namespace_that_is_going_away_is_no_fault(caplog):
     async with writing() as (cluster, writer, registry):
         message = "unable to create new content in namespace default because it is being terminated"
         cluster.faults.add(Fault(PATH, code=403, reason="Forbidden", message=message))
-        writer.scheduled(POD, "n1")
+        writer.write_scheduled(POD, "n1")
         await writer.wait_drained()
         labels = {"kind": "event", "result": "obsolete"}
         assert registry.get_sample_value("poseidon_status_writes_total", labels) == 1

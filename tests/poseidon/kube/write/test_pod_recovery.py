@@ -15,7 +15,7 @@ from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.kube.environment import Environment
-from poseidon.kube.write.pod_recovery import PodRecovery, successor, without_environment
+from poseidon.kube.write.pod_recovery import PodRecovery, drop_environment, successor
 from poseidon.testbed.api_server.faults import Fault
 from poseidon.testbed.objects.resources import NAMESPACES, PODS
 from poseidon.testbed.objects.store import decode
@@ -170,7 +170,7 @@ def test_what_is_logged_of_a_lost_pod_leaves_out_its_environment():
         "metadata": {"name": "a", "annotations": notes},
         "spec": {"containers": [container], "initContainers": [container], "hostname": "h"},
     }
-    shown = without_environment(body)
+    shown = drop_environment(body)
     assert "secret" not in str(shown)
     plain = {"name": "main", "image": "i"}
     assert shown["spec"] == {"containers": [plain], "initContainers": [plain], "hostname": "h"}

@@ -28,7 +28,7 @@ from poseidon.kube.api.storage import (
 from poseidon.manifests.loader import Manifests
 from poseidon.offline.audit.findings import CureStep
 from poseidon.offline.audit.on_objects import Objects
-from poseidon.pod_rules.pod_affinity import required_terms
+from poseidon.pod_rules.pod_affinity import parse_required_terms
 
 ZONE = "topology.kubernetes.io/zone"
 
@@ -82,7 +82,7 @@ def test_rules_are_numbered_as_the_pod_has_them():
     rules = PodAffinity(required=tuple(terms))
     spread = (TopologySpreadConstraint(topology_key="x"), TopologySpreadConstraint(topology_key="y"))
     given = pod(affinity=Affinity(pod_anti_affinity=rules), topology_spread_constraints=spread)
-    ordered = [each.topology_key for each in required_terms(rules, "", given.metadata, [])]
+    ordered = [each.topology_key for each in parse_required_terms(rules, "", given.metadata, [])]
     for place, key in enumerate(ordered):
         (found,) = changes(given, step("drop-constraint", f"required podAntiAffinity by {key}", before=place))
         assert found.before == "cabd".index(key)
