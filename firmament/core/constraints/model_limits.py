@@ -28,7 +28,7 @@ class JointRoom:
         """An independent copy."""
         return JointRoom(self.rows, self.left.copy())
 
-    def part(self, shapes: Int64, machines: Int64) -> JointRoom:
+    def part(self, shapes: Int64 | slice, machines: Int64) -> JointRoom:
         """A copy for some shapes and machines alone, which count anew."""
         rows = replace(self.rows, row_of=self.rows.row_of[machines], amount=self.rows.amount[shapes])
         return JointRoom(rows, self.left.copy())

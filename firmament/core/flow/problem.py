@@ -238,7 +238,9 @@ class Residual:
 
     def fits(self, shape: int) -> Bool:
         """bool[M]: machines that may take, and have room for, one more task of the shape."""
-        return self.has_room(shape) & self.problem.feasible[shape]
+        fits = self.problem.feasible[shape].copy()
+        self._close_full(fits, shape)
+        return fits
 
     def fits_of(self, shapes: Iterable[int]) -> dict[int, Bool]:
         """``fits`` of several shapes. Amounts that several of them ask for are compared once."""
@@ -272,16 +274,19 @@ class Residual:
     def has_room(self, shape: int) -> Bool:
         """bool[M]: machines with room for one more task of the shape, whether or not it may go there."""
         room = np.ones(self.problem.machines, dtype=np.bool_)
-        for column, amount in enumerate(self.problem.requests[shape].tolist()):
-            if amount > 0:
-                room &= self.free[column] >= amount
+        self._close_full(room, shape)
+        return room
+
+    def _close_full(self, machines: Bool, shape: int) -> None:
+        """Take those out of ``machines`` (bool[M]) that have no room for one more task of a shape."""
+        for column, amount in self._asked(shape):
+            machines &= self.free[column] >= amount
         for joint in self.joint:
-            joint.close_full(room, shape)
+            joint.close_full(machines, shape)
         if self.ledgers:
             known_as = int(self.problem.known_as(np.array([shape]))[0])
             for ledger in self.ledgers:
-                room &= ledger.count_room(known_as) > 0
-        return room
+                machines &= ledger.count_room(known_as) > 0
 
     def units(self, shapes: Int64, machines: Int64) -> Int64:
         """How many tasks of ``shapes[i]`` fit ``machines[i]`` by themselves: int64[A], exact, at least 0.

@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from cost_models.interface import Bool, Int64, JointRows
-from firmament.core.constraints.model_limits import JointRoom
+from cost_models.interface import Bool, Int64
+from firmament.core.alike import ColumnMarks
 from firmament.core.flow.problem import Assignments, Residual
 from firmament.core.flow.tuning import ReductionTuning
 from firmament.core.ranks import places_in
@@ -72,13 +72,14 @@ def narrowed(residual: Residual, fits: dict[int, Bool], tuning: ReductionTuning)
         return None
     place = places_in(rows, problem.machines)
     pins = {cls: place[problem.pins[cls]] for cls in classes if cls in problem.pins}
-    few = _over(
+    few = over(
         residual,
         rows,
         counts=residual.remaining,
         pins={cls: placed[placed >= 0] for cls, placed in pins.items()},
         rotation=int(np.searchsorted(rows, problem.rotation)) % len(rows),
     )
+    few.remaining = residual.remaining
     every = np.arange(len(rows) + 1)
     return AlikeMachines(few, rows, every, {shape: row[rows] for shape, row in fits.items()})
 
@@ -95,20 +96,20 @@ def merge_alike(residual: Residual, fits: dict[int, Bool], tuning: ReductionTuni
     marks = _marks(residual, fits, tuning.worthwhile)
     if marks is None:
         return None
-    _, representative, group, size = np.unique(
-        marks[:, 0], return_index=True, return_inverse=True, return_counts=True
-    )
-    if not np.array_equal(marks[representative[group], 1], marks[:, 1]):
-        return None  # machines that differ share half a mark: once in a lifetime, and not worth a slower way
+    groups = marks.groups()
+    if groups is None:
+        return None  # once in a lifetime, and not worth a slower way
+    group, representative, size = groups
     if len(representative) > tuning.worthwhile * problem.machines:
         return None
-    merged = _over(
+    merged = over(
         residual,
         representative,
-        multiplicity=size.astype(np.int64),
+        multiplicity=size,
         pins={cls: np.sort(group[rows]) for cls, rows in problem.pins.items()},
         rotation=0,
     )
+    merged.remaining = residual.remaining
     members, first = np.argsort(group, kind="stable"), np.r_[0, np.cumsum(size)]
     return AlikeMachines(merged, members, first, {shape: row[representative] for shape, row in fits.items()})
 
@@ -118,30 +119,33 @@ def _limits_are_shared(residual: Residual) -> bool:
     return bool(residual.ledgers) or any(rows.shared for rows in residual.problem.joint)
 
 
-def _over(residual: Residual, rows: Int64, **changes: Any) -> Residual:
-    """What is left, over some machines alone (int64[G], rows), of a problem with some ``changes``."""
+def over(
+    residual: Residual, machines: Int64, shapes: Int64 | slice = slice(None), **changes: Any
+) -> Residual:
+    """What is left on some machines (rows, int64[G]) alone, for some ``shapes`` (int64[S']) or all; a copy.
+
+    ``changes``: of its problem, which knows of no rules between tasks, pairs, sizes and spread.
+    """
     problem = residual.problem
     derived = replace(
         problem,
-        feasible=problem.feasible[:, rows],
-        cost=problem.cost[:, rows],
-        crowd=problem.crowd[rows],
-        free=problem.free[rows],
-        joint=tuple(_own_rows(joint, rows) for joint in residual.joint),
+        requests=problem.requests[shapes],
+        feasible=problem.feasible[shapes][:, machines],
+        cost=problem.cost[shapes][:, machines],
+        crowd=problem.crowd[machines],
+        free=problem.free[machines],
+        joint=tuple(joint.part(shapes, machines).as_limit() for joint in residual.joint),
+        rules=None,
+        pairs=None,
+        topology=None,
+        heights=None,
+        spread=None,
         **changes,
     )
     few = Residual(derived)
-    few.remaining = residual.remaining
-    few.free = np.ascontiguousarray(residual.free[:, rows])
-    few.placed = residual.placed[rows]
+    few.free = np.ascontiguousarray(residual.free[:, machines])
+    few.placed = residual.placed[machines]
     return few
-
-
-def _own_rows(joint: JointRoom, machines: Int64) -> JointRows:
-    """The joint rows of some machines, each its own, with what is left of them."""
-    limit = joint.per_machine(-1)[machines]
-    every = np.arange(len(machines), dtype=np.int64)
-    return replace(joint.rows, row_of=np.where(limit >= 0, every, -1), limit=np.maximum(limit, 0))
 
 
 def _needed(residual: Residual, fits: dict[int, Bool], classes: list[int], most: int) -> Int64:
@@ -172,26 +176,19 @@ def _needed(residual: Residual, fits: dict[int, Bool], classes: list[int], most:
     return np.unique(np.concatenate(found))
 
 
-def _marks(residual: Residual, fits: dict[int, Bool], worthwhile: float) -> Int64 | None:
-    """int64[M, 2]: equal only for machines that are alike (but for a hash collision of 2 x 63 bits).
+def _marks(residual: Residual, fits: dict[int, Bool], worthwhile: float) -> ColumnMarks | None:
+    """Marks of the machines by all that tells them apart.
 
     None if the cheap half, room and crowding, already tells apart more than the share ``worthwhile`` of them.
     """
     problem = residual.problem
-    random = np.random.default_rng(2_718_281_828)
+    marks = ColumnMarks(problem.machines)
     own = [joint.per_machine(-1) for joint in residual.joint]
-    marks = _hashed(np.vstack([residual.free, residual.placed, problem.crowd, *own]), random)
-    room = np.sort(marks[:, 0])
-    if 1 + np.count_nonzero(room[1:] != room[:-1]) > worthwhile * problem.machines:
+    marks.add(np.vstack([residual.free, residual.placed, problem.crowd, *own]))
+    if marks.count() > worthwhile * problem.machines:
         return None
     for shape, row in fits.items():
-        marks += _hashed(np.where(row, problem.cost[shape], -1)[None, :], random)
+        marks.add(np.where(row, problem.cost[shape], -1)[None, :])
     pinned = np.unique(np.concatenate([*problem.pins.values(), np.empty(0, dtype=np.int64)]))
-    marks[pinned] += _hashed(pinned[None, :] + 1, random)
+    marks.add(pinned[None, :] + 1, at=pinned)
     return marks
-
-
-def _hashed(rows: Int64, random: np.random.Generator) -> Int64:
-    """int64[M, 2]: random linear combinations, modulo 2**64, of ``rows`` (int[R, M])."""
-    factors = random.integers(1, 2**62, size=(2, len(rows)), dtype=np.int64) | 1
-    return np.stack([(factor[:, None] * rows).sum(axis=0) for factor in factors], axis=1)

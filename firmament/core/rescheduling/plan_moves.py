@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Int64
+from firmament.core.alike import ColumnMarks
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, Residual
 from firmament.core.model import TaskClass
 from firmament.core.placement.cost import placed_cost
@@ -320,23 +321,16 @@ def compiled(running: RunningSnapshot, price: Int64) -> CompiledMoves:
 # --- Machines that cost every row of tasks the same: to tasks they differ in nothing but how crowded they are.
 
 
-_ROWS_AT_ONCE = 64
-
-
 def alike(cost: Int32) -> tuple[Int64, Int64]:
     """Group the machines (columns) of a matrix of costs, int32[R, M], by equal columns.
 
     Returns int64[M], the group of each machine, numbered in order of first members; and int64[G], those members.
     """
-    rows, machines = cost.shape
-    weights = np.random.default_rng(0).integers(1, 2**62, size=(rows,), dtype=np.int64)
-    digest = np.zeros(machines, dtype=np.int64)
-    for begin in range(0, rows, _ROWS_AT_ONCE):  # sums wrap around, which a digest may
-        block = slice(begin, begin + _ROWS_AT_ONCE)
-        digest += weights[block] @ cost[block].astype(np.int64)
-    _, first, group = np.unique(digest, return_index=True, return_inverse=True)
+    marks = ColumnMarks(cost.shape[1])
+    marks.add(cost)
+    groups = marks.groups()
+    if groups is None:
+        return np.arange(cost.shape[1]), np.arange(cost.shape[1])
+    group, first, _ = groups
     order = np.argsort(first)
-    group, first = places_in(order, len(order))[group], first[order]
-    if not all((cost[row] == cost[row, first][group]).all() for row in range(rows)):
-        return np.arange(machines), np.arange(machines)  # two digests met
-    return group, first
+    return places_in(order, len(order))[group], first[order]

@@ -10,6 +10,7 @@ import numpy as np
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.constraints.pairs import PairState
 from firmament.core.flow.problem import Residual
+from firmament.core.flow.reduction import over
 from firmament.core.ranks import places_in
 
 
@@ -39,24 +40,12 @@ class PairBoard:
     """
 
     def __init__(self, residual: Residual, pairs: PairState, app: Application) -> None:
-        problem, terms = residual.problem, pairs.terms
+        terms = pairs.terms
         self.app = app
-        self._terms, self._units = terms, pairs.rules.units
-        self._at = app.machines
+        self._units = pairs.rules.units
         self.domain = terms.domain[app.machines]
         self._own = np.diagonal(terms.cost)[self.domain]
-        shapes = problem.shape[app.classes]
-        self._requests = problem.requests[shapes]
-        self._asked = [np.flatnonzero(row) for row in self._requests]
-        self._usable = problem.feasible[np.ix_(shapes, app.machines)]
-        for row, cls in enumerate(app.classes.tolist()):
-            if cls in problem.pins:
-                self._usable[row] &= np.isin(app.machines, problem.pins[cls])
-        self._base = problem.cost[np.ix_(shapes, app.machines)].astype(np.float64)
-        self._crowd = problem.crowd[app.machines].astype(np.float64)
-        self._free = residual.free[:, app.machines].T.copy()
-        self._load = residual.placed[app.machines].astype(np.float64)
-        self._joint = [joint.part(shapes, app.machines) for joint in residual.joint]
+        self._residual = _narrowed(residual, app)
         self._algebra = _Algebra(pairs, app)
         self._in_domain = pairs.counts[app.kinds].astype(np.float64)
         self._on_machine = np.zeros((len(app.kinds), len(app.machines)))
@@ -68,19 +57,14 @@ class PairBoard:
     def copy(self) -> PairBoard:
         """An independent copy."""
         twin = copy(self)
-        for name in ("_free", "_load", "_in_domain", "_on_machine", "_link_left"):
+        for name in ("_residual", "_in_domain", "_on_machine", "_link_left"):
             setattr(twin, name, getattr(self, name).copy())
-        twin._joint = [joint.copy() for joint in self._joint]  # noqa: SLF001
         return twin
 
     def row(self, index: int) -> tuple[Float64, Bool]:
         """Units for one more task of a class on each machine, and where it may go: float64[A], bool[A]."""
         kind = int(self.app.kind[index])
-        fits = self._usable[index].copy()
-        for column in self._asked[index].tolist():
-            fits &= self._free[:, column] >= self._requests[index, column]
-        for joint in self._joint:
-            joint.close_full(fits, index)
+        fits = self._residual.fits(index)
         closed = self._algebra.closed(kind, self._in_domain, self._link_left)
         if closed is not None:
             fits &= ~closed[self.domain]
@@ -89,7 +73,8 @@ class PairBoard:
     def _charged(self, index: int, kind: int) -> Float64:
         per_domain, partners = self._algebra.charged(kind, self._in_domain)
         pairs = per_domain[self.domain] - self._own * (partners @ self._on_machine)
-        charged: Float64 = pairs * self._units + self._base[index] + self._crowd * self._load
+        problem, placed = self._residual.problem, self._residual.placed
+        charged: Float64 = pairs * self._units + problem.cost[index] + problem.crowd * placed
         return charged
 
     def put(self, index: int, machine: int, cost: float) -> None:
@@ -106,10 +91,7 @@ class PairBoard:
 
     def _book(self, index: int, machine: int, count: int) -> None:
         kind, domain = int(self.app.kind[index]), int(self.domain[machine])
-        self._free[machine] -= self._requests[index] * count
-        self._load[machine] += count
-        for joint in self._joint:
-            joint.add(index, machine, count)
+        self._residual.add(index, machine, count)
         if count < 0:
             self._in_domain[kind, domain] += count
         if len(self._link_left):
@@ -126,6 +108,24 @@ class PairBoard:
             if refused is not None:
                 found += int((refused & (self._in_domain[kind] > 0)).sum())
         return found
+
+
+def _narrowed(residual: Residual, app: Application) -> Residual:
+    """What is left on an application's machines for its classes, class i being of shape i; pins are among filters."""
+    problem = residual.problem
+    few = over(
+        residual,
+        app.machines,
+        problem.shape[app.classes],
+        counts=residual.remaining[app.classes],
+        priority=problem.priority[app.classes],
+        shape=np.arange(len(app.classes)),
+        pins={},
+    )
+    for row, cls in enumerate(app.classes.tolist()):
+        if cls in problem.pins:
+            few.problem.feasible[row] &= np.isin(app.machines, problem.pins[cls])
+    return few
 
 
 class _Algebra:
