@@ -11,6 +11,7 @@ from poseidon.kube.api.pod_groups import DisruptionBudget, ScaledOwner
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.workloads import CronJob, DaemonSet
 from poseidon.manifests.admission.admit import play_admission
+from poseidon.manifests.admission.claims import ClaimAdmission
 from poseidon.manifests.alternatives import one_of_each
 from poseidon.manifests.budgets import count_budgets
 from poseidon.manifests.controllers.expansion import expand, list_scaled_owners
@@ -111,8 +112,11 @@ def _complete(
     admitted = [pod for pod in pods if pod.metadata.uid not in refused] if refused else pods
     warnings.extend(_not_due(inventory.cron_jobs))
     warnings.extend(admission.warnings)
-    storage = play_volume_controllers((*inventory.storage, *expansion.claims), admitted)
-    warnings.extend(missing_references(pods, inventory.priority_classes, inventory.namespaces, storage))
+    claims = ClaimAdmission(inventory.limit_ranges, inventory.quotas)
+    storage = play_volume_controllers((*inventory.storage, *expansion.claims), admitted, claims.admit)
+    refused = {**dict(claims.list_refusals(pods)), **refused}
+    named = (*storage, *claims.not_admitted)
+    warnings.extend(missing_references(pods, inventory.priority_classes, inventory.namespaces, named))
     return Manifests(
         nodes=tuple(inventory.nodes),
         namespaces=tuple(inventory.namespaces),

@@ -64,7 +64,9 @@ class QuotaBook:
             return ""
         usage = usage_of(pod)
         for quota in matching:
-            problem = _explain_unstated(quota, pod) or self._excess(quota, usage)
+            problem = _explain_unstated(quota, pod) or describe_excess(
+                quota, self._used.get(_key(quota), {}), usage
+            )
             if problem:
                 return problem
         for quota in matching:
@@ -72,19 +74,15 @@ class QuotaBook:
         return ""
 
     def not_looked_at(self) -> Iterator[str]:
-        """Yield a line if quotas limit what is not counted here, or whom it is not known."""
-        for name, unknown in (
-            ("spec.hard", lambda each: [key for key in each.spec.hard if not _is_counted(key)]),
-            ("spec.scopes", lambda each: [key for key in _scopes(each) if key not in _SCOPES]),
-        ):
-            users: dict[str, None] = {}
-            entries: dict[str, None] = {}
-            for quota in (each for quotas in self._of.values() for each in quotas):
-                found = unknown(quota)
-                entries |= dict.fromkeys(found)
-                users |= {_key(quota): None} if found else {}
-            if users:
-                yield f"ResourceQuota {list_names(users, 1)}: {name}: {list_names(entries)} is not looked at"
+        """Yield a line if quotas limit whom it is not known."""
+        users: dict[str, None] = {}
+        entries: dict[str, None] = {}
+        for quota in (each for quotas in self._of.values() for each in quotas):
+            found = [key for key in _scopes(quota) if key not in _SCOPES]
+            entries |= dict.fromkeys(found)
+            users |= {_key(quota): None} if found else {}
+        if users:
+            yield f"ResourceQuota {list_names(users, 1)}: spec.scopes: {list_names(entries)} is not looked at"
 
     def _matching(self, pod: Pod) -> list[ResourceQuota]:
         return [each for each in self._of.get(pod.metadata.namespace, ()) if _covers(each, pod)]
@@ -94,23 +92,21 @@ class QuotaBook:
         for name, amount in usage.items():
             used[name] = used.get(name, 0) + amount
 
-    def _excess(self, quota: ResourceQuota, usage: Mapping[str, int]) -> str:
-        """Say that a pod would use more than is left, in the API server's words; "" if it would not."""
-        used = self._used.get(_key(quota), {})
-        hard = {name: parse_amount(name, value) for name, value in quota.spec.hard.items()}
-        beyond = sorted(
-            name
-            for name, limit in hard.items()
-            if usage.get(name) and used.get(name, 0) + usage[name] > limit
-        )
-        if not beyond:
-            return ""
 
-        def show(amounts: Mapping[str, int]) -> str:
-            return ",".join(f"{name}={format_amount(name, amounts.get(name, 0))}" for name in beyond)
+def describe_excess(quota: ResourceQuota, used: Mapping[str, int], usage: Mapping[str, int]) -> str:
+    """Say that somebody would use more of a quota than is left, in the API server's words; "" if he would not."""
+    hard = {name: parse_amount(name, value) for name, value in quota.spec.hard.items()}
+    beyond = sorted(
+        name for name, limit in hard.items() if usage.get(name) and used.get(name, 0) + usage[name] > limit
+    )
+    if not beyond:
+        return ""
 
-        name = quota.metadata.name
-        return f"exceeded quota: {name}, requested: {show(usage)}, used: {show(used)}, limited: {show(hard)}"
+    def shown(amounts: Mapping[str, int]) -> str:
+        return ",".join(f"{name}={format_amount(name, amounts.get(name, 0))}" for name in beyond)
+
+    name = quota.metadata.name
+    return f"exceeded quota: {name}, requested: {shown(usage)}, used: {shown(used)}, limited: {shown(hard)}"
 
 
 def _explain_unstated(quota: ResourceQuota, pod: Pod) -> str:
@@ -141,12 +137,6 @@ def _explain_unstated(quota: ResourceQuota, pod: Pod) -> str:
 
 def _key(quota: ResourceQuota) -> str:
     return get_qualified_name(quota.metadata)
-
-
-def _is_counted(name: str) -> bool:
-    """Whether a name of a quota is about pods, or about objects that nobody here creates."""
-    of_claims = name in ("requests.storage", "persistentvolumeclaims", "count/persistentvolumeclaims")
-    return not of_claims and ".storageclass.storage.k8s.io/" not in name
 
 
 # --- whom a quota is about ------------------------------------------------------------------------------------
@@ -184,6 +174,11 @@ _SCOPES: Mapping[str, Callable[[Pod], bool]] = {
 def _scopes(quota: ResourceQuota) -> list[str]:
     selected = quota.spec.scope_selector.match_expressions
     return [*quota.spec.scopes, *(each.scope_name for each in selected)]
+
+
+def limits_pods_alone(quota: ResourceQuota) -> bool:
+    """Whether a quota has a scope: those that are known are of pods, and no claim has any."""
+    return bool(_scopes(quota))
 
 
 def _covers(quota: ResourceQuota, pod: Pod) -> bool:

@@ -7,8 +7,9 @@ Claims of classes that wait for a first consumer are the scheduler's, and left t
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace as changed
+from typing import TypeAlias
 
 from msgspec.structs import replace
 
@@ -37,7 +38,13 @@ PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
 """Annotation of a volume that a provisioner has made: which one."""
 
 
-def play_volume_controllers(objects: Iterable[KubeStruct], pods: Iterable[Pod]) -> tuple[KubeStruct, ...]:
+Admit: TypeAlias = Callable[[Sequence[PersistentVolumeClaim]], list[PersistentVolumeClaim]]
+"""Returns those claims, in their order, that the API server admits."""
+
+
+def play_volume_controllers(
+    objects: Iterable[KubeStruct], pods: Iterable[Pod], admit: Admit = list
+) -> tuple[KubeStruct, ...]:
     """Return storage objects as the controllers would leave them, with the claims that ``pods`` come with.
 
     Claims that name no class have the default one. Pods that wait have a claim per ephemeral volume. Claims of classes
@@ -50,7 +57,7 @@ def play_volume_controllers(objects: Iterable[KubeStruct], pods: Iterable[Pod]) 
     classes = {each.metadata.name: each for each in storage if isinstance(each, StorageClass)}
     default = _default_class(classes.values())
     binder = _Binder(volumes, classes)
-    bound = binder.bind([_complete(each, default) for each in claims])
+    bound = binder.bind(admit([_complete(each, default) for each in claims]))
     others = [each for each in storage if not isinstance(each, PersistentVolumeClaim | PersistentVolume)]
     return (*others, *binder.volumes.values(), *bound)
 

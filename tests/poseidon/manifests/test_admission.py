@@ -263,15 +263,109 @@ class TestQuotas:
 
     def test_what_is_not_looked_at_is_named(self, load):
         given = [
-            quota({"requests.storage": "1Gi", "pods": 9}, name="a"),
+            quota({"requests.storage": "1Gi", "pods": 9}, name="a"),  # of claims, and so no pod's affair
             quota({"pods": 0}, name="b", scopes=["VolumeAttributesClass"]),
         ]
         loaded = load(*given, asking())
         assert loaded.refused == {}
         assert loaded.warnings == (
-            "ResourceQuota shop/a: spec.hard: requests.storage is not looked at",
             "ResourceQuota shop/b: spec.scopes: VolumeAttributesClass is not looked at",
         )
+
+
+def claim(name="data", size="10Gi", storage_class=None, **metadata):
+    spec = {"resources": {"requests": {"storage": size} if size else {}}, "storageClassName": storage_class}
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name, **NAMESPACE, **metadata},
+        "spec": spec,
+    }
+
+
+def using(name, *claims, **options):
+    volumes = [{"name": each, "persistentVolumeClaim": {"claimName": each}} for each in claims]
+    return asking(name, volumes=volumes, **options)
+
+
+FAST = {
+    "apiVersion": "storage.k8s.io/v1",
+    "kind": "StorageClass",
+    "metadata": {"name": "fast", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
+    "provisioner": "disk.example.com",
+}
+
+
+class TestClaims:
+    @pytest.mark.parametrize(
+        ("size", "problem"),
+        [
+            ("500Mi", "minimum storage usage per PersistentVolumeClaim is 1Gi, but request is 500Mi"),
+            ("1Gi", ""),
+            ("20Gi", ""),
+            ("21Gi", "maximum storage usage per PersistentVolumeClaim is 20Gi, but request is 21Gi"),
+        ],
+    )
+    def test_limits(self, load, size, problem):
+        limits = limit_range(
+            {"type": "PersistentVolumeClaim", "min": {"storage": "1Gi"}, "max": {"storage": "20Gi"}}
+        )
+        loaded = load(node("n1"), limits, claim(size=size), using("p", "data"), FAST)
+        words = f'persistentvolumeclaims "data" is forbidden: {problem}'
+        assert loaded.refused == ({"shop/p": words} if problem else {})
+        assert loaded.warnings == ()
+
+    @pytest.mark.parametrize(
+        ("hard", "excess"),
+        [
+            ({"requests.storage": "15Gi"}, ("requests.storage", "10Gi", "10Gi", "15Gi")),
+            ({"persistentvolumeclaims": 1}, ("persistentvolumeclaims", 1, 1, 1)),
+            (
+                {"fast.storageclass.storage.k8s.io/requests.storage": "15Gi"},
+                ("fast.storageclass.storage.k8s.io/requests.storage", "10Gi", "10Gi", "15Gi"),
+            ),
+            ({"slow.storageclass.storage.k8s.io/requests.storage": "0"}, ()),
+            ({"requests.storage": "20Gi", "count/persistentvolumeclaims": 2}, ()),
+        ],
+    )
+    def test_quotas(self, load, hard, excess):
+        """The first claim fits, the second may not; both have the default class."""
+        given = [claim("data"), claim("logs"), using("p", "data"), using("q", "data", "logs"), FAST]
+        loaded = load(node("n1"), quota(hard), *given)
+        wanted = {}
+        if excess:
+            name, requested, used, limited = excess
+            wanted["shop/q"] = (
+                f'persistentvolumeclaims "logs" is forbidden: exceeded quota: compute, requested: {name}={requested}, '
+                f"used: {name}={used}, limited: {name}={limited}"
+            )
+        assert loaded.refused == wanted
+        assert loaded.warnings == ()
+
+    def test_what_is_held_counts_first_and_is_never_refused(self, load):
+        held = claim("held", size="30Gi", resourceVersion="7")
+        loaded = load(
+            quota({"requests.storage": "20Gi"}), claim("data", size="1Gi"), held, using("p", "data")
+        )
+        assert loaded.refused["shop/p"].endswith(
+            "used: requests.storage=30Gi, limited: requests.storage=20Gi"
+        )
+        assert "shop/held" not in loaded.refused
+
+    def test_claims_of_templates_and_ephemeral_volumes(self, load):
+        template = {"metadata": {"name": "scratch"}, "spec": claim()["spec"]}
+        volumes = [{"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": claim()["spec"]}}}]
+        sets = workload("StatefulSet", "web", replicas=3, volumeClaimTemplates=[template])
+        loaded = load(quota({"persistentvolumeclaims": 2}), sets, asking("p", volumes=volumes), FAST)
+        refused = {uid: reason.partition(" is forbidden")[0] for uid, reason in loaded.refused.items()}
+        assert refused == {
+            "shop/web-2": 'persistentvolumeclaims "scratch-web-2"',
+            "shop/p": 'persistentvolumeclaims "p-scratch"',
+        }
+
+    def test_a_quota_with_a_scope_is_about_pods_alone(self, load):
+        given = quota({"persistentvolumeclaims": 0}, scopes=["BestEffort"])
+        assert load(given, claim(), using("p", "data"), FAST).refused == {}
 
 
 @pytest.mark.parametrize(

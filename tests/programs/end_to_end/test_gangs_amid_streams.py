@@ -5,6 +5,7 @@ The times that rounds count over are shortened; with the defaults the same takes
 
 from __future__ import annotations
 
+import time
 from itertools import count
 
 from poseidon.testbed.api_server.bulk import create_object
@@ -21,15 +22,18 @@ CONFIGURATION = (
     "{apiVersion: firmament.io/v1alpha1, kind: SchedulerConfiguration, "
     f"round: {{reserveAfterRounds: {ROUNDS}, reserveAfter: {RESERVE_AFTER}}}}}"
 )
+EVERY = 0.1
+"""Seconds after which the next small pod ends."""
 NAMESPACES = ("first", "second")
 
 
 class Stream:
-    """Small pods, more than there is room for: those that run longest end, and as many come."""
+    """Small pods, more than there is room for, that end one by one while as many come."""
 
     def __init__(self, s):
         self.scene = s
         self._numbers = count()
+        self._next = 0.0
         self.ended = 0
 
     def come(self, pods):
@@ -38,12 +42,14 @@ class Stream:
             create_object(self.scene.operations, small)
 
     def turn(self):
-        """End two that run, if any do, and let two others come."""
-        running = sorted(name for name in self.scene.placed() if name.startswith("small"))
-        for name in running[:2]:
-            self.scene.operations.delete(PODS, "default", name)
+        """End the one that has run longest, and let another one come, every so often: rounds come in between."""
+        now = time.monotonic()
+        running = min((name for name in self.scene.placed() if name.startswith("small")), default="")
+        if running and now >= self._next:
+            self._next = now + EVERY
+            self.scene.operations.delete(PODS, "default", running)
             self.ended += 1
-        self.come(len(running[:2]))
+            self.come(1)
 
 
 def create_gang(operations, namespace):
