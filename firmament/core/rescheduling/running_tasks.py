@@ -1,0 +1,146 @@
+"""Tasks that run and their machines, by name: who is where as tasks move, and what is free then."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+import numpy as np
+
+from cost_models.interface import Int64
+from firmament.core.events import ClassDefined, Event, MachineUpserted, TasksBound, TasksSubmitted
+from firmament.core.intake.events import alone
+from firmament.core.model import Machine, TaskClass
+
+
+class RunningTasks:
+    """The tasks that run, of ``events``; ``goes``: uids of tasks that end with their machine, and need no other place.
+
+    ``emptied``: machines that take no tasks any more, in order; ``moved``: uid -> machine, for tasks that are
+    elsewhere.
+    """
+
+    def __init__(self, events: Sequence[Event], goes: Collection[str]) -> None:
+        self._machines: dict[str, Machine] = {}
+        self._classes: dict[int, TaskClass] = {}
+        self._tasks: dict[str, TasksBound] = {}
+        self._home: dict[str, dict[str, None]] = {}
+        ending: list[TasksBound] = []
+        self._guests: dict[str, dict[str, None]] = {}
+        self.emptied: dict[str, None] = {}
+        self.moved: dict[str, str] = {}
+        for each in events:
+            match each:
+                case MachineUpserted(machine):
+                    self._machines[machine.name] = machine
+                case ClassDefined(number, content):
+                    self._classes[number] = content
+                case TasksBound():
+                    for index, uid in enumerate(each.uids):
+                        task = alone(each, index)
+                        if uid in goes:
+                            ending.append(task)
+                        else:
+                            self._tasks[uid] = task
+                            self._home.setdefault(task.machine, {})[uid] = None
+        self._priority = min((each.priority for each in self._tasks.values()), default=0)
+        self._rows = {name: row for row, name in enumerate(self._machines)}
+        self._resources = sorted({key for machine in self._machines.values() for key in machine.allocatable})
+        offered = [
+            [machine.allocatable.get(key, 0) for key in self._resources]
+            for machine in self._machines.values()
+        ]
+        self._total: Int64 = np.array(offered, dtype=np.int64).reshape(
+            len(self._machines), len(self._resources)
+        )
+        self._ends = self._requested(ending)
+        self._leaving = self._requested(self._tasks.values())
+        self._free = self._total - self._ends - self._leaving
+
+    @property
+    def machines(self) -> Iterable[str]:
+        """Names of all machines, in the order in which they came."""
+        return self._machines
+
+    @property
+    def resources(self) -> Sequence[str]:
+        """K resources, in the order of the columns of ``free_on``."""
+        return self._resources
+
+    def moves(self, machine: str) -> int:
+        """Return how many tasks that run on a machine would need another place for it to be empty."""
+        return len(self._home.get(machine, ()))
+
+    def most_emptied(self, candidates: Collection[str]) -> int:
+        """Return how many of these machines can be emptied at most: more leave too little room for what is requested.
+
+        For each resource by itself: as many machines have to stay, the largest, as hold all requests together.
+        """
+        stays = np.array([name not in candidates for name in self._machines], dtype=np.bool_)
+        wanted = self._leaving.sum(axis=0) + self._ends[stays].sum(axis=0)
+        most = int((~stays).sum())
+        for column in range(len(self._resources)):
+            missing = wanted[column] - self._total[stays, column].sum()
+            largest = np.sort(self._total[~stays, column])[::-1].cumsum()
+            needed = int(np.searchsorted(largest, missing)) + 1 if missing > 0 else 0
+            most = min(most, len(largest) - min(needed, len(largest)))
+        return most
+
+    def content_of(self, task: TasksSubmitted) -> TaskClass:
+        """Return what a task's class is."""
+        return self._classes[task.task_class]
+
+    def machine(self, name: str) -> Machine:
+        """Return a machine as it is described."""
+        return self._machines[name]
+
+    def place_of(self, uid: str) -> str:
+        """Return where a task is now."""
+        return self.moved.get(uid, self._tasks[uid].machine)
+
+    def tasks_on(self, machine: str) -> list[str]:
+        """Return the uids of the tasks on a machine now that may move."""
+        at_home = [uid for uid in self._home.get(machine, ()) if uid not in self.moved]
+        return [*at_home, *self._guests.get(machine, ())]
+
+    def free_on(self, machine: str) -> Int64:
+        """int64[K]: what is free on a machine now."""
+        found: Int64 = self._free[self._rows[machine]]
+        return found
+
+    def requests_of(self, task_class: int) -> Int64:
+        """int64[K]: what a task of a class asks for."""
+        asked = dict(self._classes[task_class].requests)
+        if "pods" in self._resources:
+            asked.setdefault("pods", 1)
+        return np.array([asked.get(key, 0) for key in self._resources], dtype=np.int64)
+
+    def requests_of_task(self, uid: str) -> Int64:
+        """int64[K]: what a task asks for."""
+        return self.requests_of(self._tasks[uid].task_class)
+
+    def _settle(self, uid: str, machine: str) -> None:
+        """Note where a task is."""
+        row = self.requests_of_task(uid)
+        self._free[self._rows[self.place_of(uid)]] += row
+        self._free[self._rows[machine]] -= row
+        self._guests.get(self.place_of(uid), {}).pop(uid, None)
+        if machine == self._tasks[uid].machine:
+            self.moved.pop(uid, None)
+        else:
+            self.moved[uid] = machine
+            self._guests.setdefault(machine, {})[uid] = None
+
+    def _may_fit(self, machines: Sequence[str], uids: Sequence[str]) -> bool:
+        """Whether there is room for all, resource by resource, if rules and fractions did not matter."""
+        away = [self._rows[name] for name in (*self.emptied, *machines)]
+        room = np.maximum(self._free, 0).sum(axis=0) - np.maximum(self._free[away], 0).sum(axis=0)
+        wanted = sum((self.requests_of_task(uid) for uid in uids), np.zeros(len(self._resources), np.int64))
+        return bool((wanted <= room).all())
+
+    def _requested(self, tasks: Iterable[TasksBound]) -> Int64:
+        """int64[M, K]: what ``tasks`` on each machine request together."""
+        requested = np.zeros_like(self._total)
+        for task in tasks:
+            if task.machine in self._rows:
+                requested[self._rows[task.machine]] += self.requests_of(task.task_class)
+        return requested
