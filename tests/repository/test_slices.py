@@ -33,7 +33,6 @@ _TABLES = {
     "firmament/core/state/machines.py": "keeps columns of what machines state",
 }
 _ELIGIBLE = {"firmament/core/state/domains.py": "nodeAffinityPolicy and nodeTaintsPolicy of spread rules"}
-_PREFERENCES = {"firmament/core/scoring/preferences.py": "what the rule's preferred half costs"}
 _ENGINE = {
     "firmament/core/constraints/counters.py": "the engine's conditions, which have their reasons with them",
     "firmament/core/constraints/ruleset.py": "as above",
@@ -48,11 +47,9 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         **_WORK,
         **_TABLES,
         **_ELIGIBLE,
-        **_PREFERENCES,
         "firmament/core/rescheduling/trials.py": "machines that are emptied are cordoned",
         "firmament/core/rules/node_ready.py": "tolerations of the taint that stands for it",
         "firmament/core/rules/node_unschedulable.py": "as above",
-        "firmament/core/scoring/round_assessment.py": "asks for preferences only where there are any",
     },
     "node_ready.py": {
         "firmament/core/gangs/least_room.py": "room on machines that are not ready is none",
@@ -72,8 +69,6 @@ ELSEWHERE: dict[str, dict[str, str]] = {
     },
     "storage_capacity.py": {
         **_WORK,
-        **_PREFERENCES,
-        "firmament/core/scoring/round_assessment.py": "asks for preferences only where there are any",
     },
     "pod_affinity.py": {
         **_WORK,

@@ -26,7 +26,7 @@ from firmament.core.rules.between_tasks import compile_rules
 from firmament.core.rules.models import find_kinds, pair_rules
 from firmament.core.rules.node_rule import MachineRefusal
 from firmament.core.rules.node_volume_limits import with_saved
-from firmament.core.scoring.preferences import MODEL_NAME
+from firmament.core.rules.scores import MODEL_NAME
 from firmament.core.scoring.round_assessment import RoundAssessment, assess_shapes, raw_rows
 from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.snapshot import model_columns

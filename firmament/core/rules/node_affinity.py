@@ -1,14 +1,19 @@
-"""NodeAffinity: the labels that a task's nodeSelector and its required node affinity ask for."""
+"""NodeAffinity: labels that a task's nodeSelector and required node affinity ask for; what preferred ones cost."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+import numpy as np
+
+from cost_models.interface import Bool
 from firmament.core.changes import ChangedMachine, CureChange, CureKind, CureProposal, TrialChange
+from firmament.core.constraints.preferences import SoftCost
 from firmament.core.model import NodeSelectorTerm, TaskClass
 from firmament.core.reasons import Cause, Reason
 from firmament.core.rules.node_rule import MachineRefusal, NodeRule
+from firmament.core.rules.scores import cost_of_score
 from firmament.core.selectors.near_labels import corrections
 from firmament.core.state.machines import MachineTable
 
@@ -21,6 +26,7 @@ class NodeAffinity(NodeRule):
     reads_of_task = ("node_selector", "required")
     reads_of_machine = ("labels", "name")
     for_tasks_with = ("node_selector", "required")
+    scores_tasks_with = ("preferred",)
 
     def refusals(self, machines: MachineTable, shape: TaskClass) -> Iterator[MachineRefusal]:
         """Yield the machines that the selector does not match, then those that no term does."""
@@ -30,6 +36,16 @@ class NodeAffinity(NodeRule):
         if shape.required:
             wrong = ~machines.selectors().terms(shape.required)
             yield MachineRefusal(Cause(Reason.WRONG_LABELS), wrong)
+
+    def score(self, machines: MachineTable, shape: TaskClass, feasible: Bool) -> SoftCost:
+        """Return what preferred terms cost: the sum of the weights of those that match, scaled to the best machine."""
+        matched = np.zeros(len(machines))
+        selectors = machines.selectors()
+        for preferred in shape.preferred:
+            matched += preferred.weight * selectors.term(preferred.term)
+        best = matched[feasible].max(initial=0.0)
+        score = np.floor(100.0 * matched / best) if best > 0 else np.zeros(len(machines))
+        return cost_of_score(2, np.minimum(score, 100.0), matched)
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:
         """Yield a label that was written wrongly corrected, the machine labelled, and one constraint less."""

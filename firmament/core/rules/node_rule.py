@@ -14,6 +14,7 @@ from typing import ClassVar, NamedTuple
 
 from cost_models.interface import Bool, Needs
 from firmament.core.changes import ChangedMachine, CureProposal
+from firmament.core.constraints.preferences import SoftCost
 from firmament.core.model import Machine, TaskClass
 from firmament.core.reasons import AnyReason, Cause
 from firmament.core.rules.pod_rules import drop_constraints
@@ -56,6 +57,10 @@ class NodeRule(ABC):
     for_machines_with: ClassVar[tuple[str, ...]] = ()
     """The same of machines: it is not asked while no machine has any of them."""
 
+    scores_tasks_with: ClassVar[tuple[str, ...]] = ()
+    """Of the fields of the task those without any of which the rule scores nothing; (): it scores every task, where
+    machines are that it is asked for, if it scores at all."""
+
     needs: ClassVar[Needs] = Needs()
     """What drivers tell only on request, as for cost models: annotations of machines, namespaces of tasks, ..."""
 
@@ -72,6 +77,9 @@ class NodeRule(ABC):
             unknown = set(getattr(cls, declared, ())) - names
             if unknown:
                 raise TypeError(f"{cls.__name__}.{declared}: there is no {', '.join(sorted(unknown))}")
+        missing = set(cls.scores_tasks_with) - known["reads_of_task"]
+        if missing:
+            raise TypeError(f"{cls.__name__}.scores_tasks_with: there is no {', '.join(sorted(missing))}")
         narrowing = {
             "for_tasks_with": frozenset(cls.reads_of_task),
             "for_machines_with": STATED_FIELDS.intersection(cls.reads_of_machine),
@@ -96,6 +104,13 @@ class NodeRule(ABC):
     @abstractmethod
     def refusals(self, machines: MachineTable, shape: TaskClass) -> Iterable[MachineRefusal]:
         """Yield the machines that the rule refuses to a shape, cause by cause; of several, a machine's first counts."""
+
+    def score(self, machines: MachineTable, shape: TaskClass, feasible: Bool) -> SoftCost | None:  # noqa: ARG002
+        """Return what machines cost a shape by the preferred half of the rule; None: nothing.
+
+        ``feasible``: bool[M], the machines over which scores are scaled. It is asked in each round.
+        """
+        return None
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:
         """Yield what could be changed about a task or a machine that it refuses, the smallest change first.

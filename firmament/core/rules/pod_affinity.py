@@ -41,8 +41,8 @@ class PodAffinity(PodRule):
                 number = compilation.counters.selected([selector], term.topology_key)
                 compilation.exclude(row, number, Reason.TOO_NEAR)
         standing = StandingTerms()
-        for term, holders in _terms_of_all(compilation).items():
-            _look_back(compilation, standing, term, holders)
+        for held, holders in _terms_of_all(compilation).items():
+            _look_back(compilation, standing, held, holders)
         _look_back_on_staying(compilation, standing)
         for row, content in compilation.stating():
             for terms, sign in ((content.preferred_affinity, 1), (content.preferred_anti_affinity, -1)):

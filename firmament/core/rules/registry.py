@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from operator import attrgetter
 
-from cost_models.interface import Needs
+from cost_models.interface import Bool, Needs
+from firmament.core.constraints.preferences import SoftCost
 from firmament.core.model import Machine, TaskClass
 from firmament.core.reasons import AnyReason, Cause
+from firmament.core.rules.image_locality import ImageLocality
 from firmament.core.rules.node_affinity import NodeAffinity
 from firmament.core.rules.node_name import NodeName
 from firmament.core.rules.node_ready import NodeReady
@@ -33,6 +35,7 @@ DEFAULT: tuple[NodeRule, ...] = (
     VolumeBinding(),
     NodeDeclaredFeatures(),
     StorageCapacity(),
+    ImageLocality(),
 )
 """The first that refuses a machine to a task is told: by the stage of its reason, then by its place here. Those
 whose answers do not last come after all others."""
@@ -41,13 +44,14 @@ whose answers do not last come after all others."""
 class _Asked:
     """A rule, and whether it has to be asked."""
 
-    def __init__(self, rule: NodeRule) -> None:
+    def __init__(self, rule: NodeRule, fields: Sequence[str]) -> None:
+        """``fields``: of tasks, without any of which the rule has nothing to say; (): it always has."""
         self.rule = rule
-        self._stated = [attrgetter(field) for field in rule.for_tasks_with]
+        self._stated = [attrgetter(field) for field in fields]
         self._there = frozenset(rule.for_machines_with)
 
     def concerns(self, machines: MachineTable, shape: TaskClass) -> bool:
-        """Whether the rule may refuse machines to a shape, as far as it has declared that."""
+        """Whether the rule may have something to say, as far as it has declared that."""
         if self._stated and not any(stated(shape) for stated in self._stated):
             return False
         return not self._there or not self._there.isdisjoint(machines.stated)
@@ -63,8 +67,12 @@ class NodeRules:
             raise ValueError(f"two rules have one name: {', '.join(names)}")
         self.rules = tuple(rules)
         self.needs = Needs.merge(rule.needs for rule in rules)
-        self._lasting = [_Asked(rule) for rule in rules if rule.lasting]
-        self._passing = [_Asked(rule) for rule in rules if not rule.lasting]
+        refusing = [rule for rule in rules if rule.reasons]
+        self._lasting = [_Asked(rule, rule.for_tasks_with) for rule in refusing if rule.lasting]
+        self._passing = [_Asked(rule, rule.for_tasks_with) for rule in refusing if not rule.lasting]
+        self._scoring = [
+            _Asked(rule, rule.scores_tasks_with) for rule in rules if type(rule).score is not NodeRule.score
+        ]
         self._of_reason = {reason: rule for rule in rules for reason in rule.reasons}
         own_keys = [each.rule for each in self._lasting if type(each.rule).key is not NodeRule.key]
         read = {
@@ -88,6 +96,18 @@ class NodeRules:
         for each in self._passing:
             if each.concerns(machines, shape):
                 yield from each.rule.refusals(machines, shape)
+
+    def preferences(self, machines: MachineTable, shape: TaskClass, feasible: Bool) -> SoftCost | None:
+        """Return what the preferred halves of the rules cost a shape; None if none weighs anything.
+
+        ``feasible``: bool[M], the machines over which scores are scaled. Rules that the task does not have, taints and
+        images that no machine has, capacities that none states, cost nothing; preferred terms that no machine matches
+        cost the same everywhere.
+        """
+        asked = [each.rule for each in self._scoring if each.concerns(machines, shape)]
+        if not asked:
+            return None
+        return SoftCost.joined([rule.score(machines, shape, feasible) for rule in asked])
 
     def rule_of(self, reason: AnyReason) -> NodeRule | None:
         """Return the rule that refuses machines for a reason; None if it is none of these."""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cost_models.interface import Bool
+from firmament.core.constraints.preferences import SoftCost
 from firmament.core.model import TaskClass
 from firmament.core.reasons import Cause, Reason
 from firmament.core.rules.node_rule import MachineRefusal, NodeRule
+from firmament.core.rules.scores import cost_of_score
 from firmament.core.state.machines import MachineTable
 
 
@@ -18,8 +21,14 @@ class StorageCapacity(NodeRule):
     reads_of_task = ("new_storage",)
     reads_of_machine = ("storage",)
     for_tasks_with = ("new_storage",)
+    scores_tasks_with = ("new_storage",)
 
     def refusals(self, machines: MachineTable, shape: TaskClass) -> Iterator[MachineRefusal]:
         """Yield the machines without room."""
         lacking = machines.storage.refused(shape.new_storage, len(machines))
         yield MachineRefusal(Cause(Reason.NO_STORAGE), lacking)
+
+    def score(self, machines: MachineTable, shape: TaskClass, feasible: Bool) -> SoftCost | None:  # noqa: ARG002
+        """Return what use of stated capacities costs; None if none is stated."""
+        unused = machines.storage.scores(shape.new_storage, len(machines))
+        return None if unused is None else cost_of_score(1, unused, unused)

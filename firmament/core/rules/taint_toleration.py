@@ -1,14 +1,21 @@
-"""TaintToleration: taints with the effect NoSchedule or NoExecute keep tasks off that do not tolerate them."""
+"""TaintToleration: taints with the effect NoSchedule or NoExecute keep tasks off that do not tolerate them; those with
+PreferNoSchedule cost.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
+
+from cost_models.interface import Bool
 from firmament.core.changes import ChangedMachine, CureChange, CureKind, CureProposal, TrialChange
+from firmament.core.constraints.preferences import SoftCost
 from firmament.core.model import Taint, TaskClass, Toleration
 from firmament.core.reasons import Reason, untolerated
 from firmament.core.rules.node_rule import MachineRefusal, NodeRule
+from firmament.core.rules.scores import cost_of_score
 from firmament.core.selectors.taints import HARD_EFFECTS, tolerated
 from firmament.core.state.machines import MachineTable
 
@@ -27,6 +34,19 @@ class TaintToleration(NodeRule):
         first, taints = machines.taints.first_untolerated(shape.tolerations, len(machines))
         for index, taint in enumerate(taints):
             yield MachineRefusal(untolerated(taint), first == index)
+
+    def score(self, machines: MachineTable, shape: TaskClass, feasible: Bool) -> SoftCost | None:
+        """Return what taints with the effect PreferNoSchedule cost: their number, scaled and inverted."""
+        if not machines.taints.soft:
+            return None
+        unwanted = machines.taints.untolerated_preferences(shape.tolerations, len(machines)).astype(
+            np.float64
+        )
+        most = unwanted[feasible].max(initial=0.0)
+        if most <= 0:
+            return None
+        score = 100.0 - np.floor(100.0 * unwanted / most)
+        return cost_of_score(3, np.maximum(score, 0.0), -unwanted)
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:
         """Yield the task with all taints tolerated that keep it away."""

@@ -31,8 +31,8 @@ from firmament.core.filters.static_rows import StaticRow, StaticRows
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
 from firmament.core.model import TaskClass
 from firmament.core.reasons import Cause, StatedReason
+from firmament.core.rules.scores import MODEL_NAME
 from firmament.core.scoring.kept_rows import Recall, scatter, take_over
-from firmament.core.scoring.preferences import MODEL_NAME, preferences
 from firmament.core.state.cluster import Cluster
 
 LARGEST_COST = 1_000_000_000
@@ -268,9 +268,7 @@ def assess_shapes(
             for words, refused in assessment.refusals(index):
                 static[index] = static[index].with_refusals(refused, Cause(StatedReason(words)))
     preferred = tuple(
-        preferences(cluster.machines, content, row.feasible)
-        if content.preferred or content.images or content.new_storage or cluster.machines.taints.soft
-        else None
+        static_rows.rules.preferences(cluster.machines, content, row.feasible)
         for content, row in zip(contents, static, strict=True)
     )
     return RoundAssessment(tuple(shapes), columns, batch, tuple(rules), tuple(static), assessments, preferred)

@@ -1,0 +1,29 @@
+"""ImageLocality: machines that have a task's images, and large ones, cost it less. No machine is refused."""
+
+from __future__ import annotations
+
+from cost_models.interface import Bool
+from firmament.core.constraints.preferences import SoftCost
+from firmament.core.model import TaskClass
+from firmament.core.rules.node_rule import MachineRefusal, NodeRule
+from firmament.core.rules.scores import cost_of_score
+from firmament.core.state.machines import MachineTable
+
+
+class ImageLocality(NodeRule):
+    """The sizes of the images that are there, each scaled by the share of machines that have it."""
+
+    name = "ImageLocality"
+    reasons = ()
+    reads_of_task = ()
+    reads_of_machine = ()
+    scores_tasks_with = ("images",)
+
+    def refusals(self, machines: MachineTable, shape: TaskClass) -> tuple[MachineRefusal, ...]:  # noqa: ARG002
+        """Return nothing."""
+        return ()
+
+    def score(self, machines: MachineTable, shape: TaskClass, feasible: Bool) -> SoftCost | None:  # noqa: ARG002
+        """Return what the images that are lacking cost; None if no machine has any of them."""
+        locality = machines.images.scores(shape.images, len(machines))
+        return None if locality is None else cost_of_score(1, locality, locality)
