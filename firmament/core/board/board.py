@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from copy import copy
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
 from cost_models.interface import Bool, Int64
+from firmament.core.constraints.constraint import Constraints
 from firmament.core.constraints.counters import RuleState
+from firmament.core.constraints.model_limits import ModelLimits
 from firmament.core.constraints.pairs import PairState
 from firmament.core.constraints.ruleset import ClassRules, RuleSet
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
-from firmament.core.reasons import Reason
+from firmament.core.reasons import AnyReason, Reason
 
 
 class Board:
@@ -101,6 +104,15 @@ class Board:
             open_to &= ~refused
         return np.where(open_to, units, 0)
 
+    def refusals(self, cls: int) -> list[tuple[AnyReason, Bool]]:
+        """Reasons of rules, limits and pairs, with the machines that each closes to one more task of a class."""
+        return [*self.rules.refusals(cls), *self.limit_refusals(cls)]
+
+    def limit_refusals(self, cls: int) -> list[tuple[AnyReason, Bool]]:
+        """The same of limits of models and of pairs alone."""
+        limits = ModelLimits.sharing(self.residual.joint, self.residual.ledgers, self.problem.shape)
+        return Constraints([limits, self.pairs]).refusals(cls)
+
     # --- one task ------------------------------------------------------------------------------------------------
 
     def place(self, cls: int, machine: int, *, paired: bool = True) -> None:
@@ -130,6 +142,30 @@ class Board:
                 self.rules.add(cls, machine, count)
         self.count_pairs(placed)
         self.fix_pairs(placed)
+
+    def remaining_problem(self, counts: Int64) -> PlacementProblem:
+        """The problem of so many tasks (int64[C, WAIT_BUCKETS]) in what is left: it begins where the board stands.
+
+        Pairs are those of the board's problem, without who has come since.
+        """
+        residual, rules = self.residual, self.problem.rules
+        return replace(
+            self.problem,
+            counts=counts,
+            free=residual.free.T.copy(),
+            joint=tuple(joint.as_limit() for joint in residual.joint),
+            ledgers=tuple(ledger.copy() for ledger in residual.ledgers),
+            rules=None if rules is None else self._rules_now(rules),
+        )
+
+    def _rules_now(self, rules: RuleSet) -> RuleSet:
+        """The rules, with the counts of now as those at the beginning."""
+        state = self.rules
+        counters = [
+            replace(counter, start=counts.copy())
+            for counter, counts in zip(rules.counters, state.counts, strict=True)
+        ]
+        return replace(rules, counters=counters, modelled=tuple(each.copy() for each in state.modelled))
 
     def count_pairs(self, placed: Assignments) -> None:
         """Count what is placed for pairs of tasks; it may still move."""

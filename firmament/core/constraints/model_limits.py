@@ -87,6 +87,13 @@ class ModelLimits:
         self._joint = [JointRoom.of(rows) for rows in joint]
         self._ledgers = [ledger.copy() for ledger in ledgers]
 
+    @classmethod
+    def sharing(cls, joint: list[JointRoom], ledgers: list[Ledger], shape: Int64) -> ModelLimits:
+        """Limits as others book them: what is added here is added there, and the other way round."""
+        limits = cls((), (), shape)
+        limits._joint, limits._ledgers = joint, ledgers
+        return limits
+
     def involves(self, cls: int) -> bool:
         """Whether the limits know a class."""
         return bool(self._shape[cls] >= 0)

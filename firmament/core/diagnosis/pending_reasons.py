@@ -9,10 +9,8 @@ import numpy as np
 
 from cost_models.group_terms import NOT_IN_TREE
 from cost_models.interface import Bool, Int64
-from firmament.core.constraints.constraint import Constraints
+from firmament.core.board.board import Board
 from firmament.core.constraints.counters import RuleState
-from firmament.core.constraints.model_limits import ModelLimits
-from firmament.core.constraints.pairs import PairState
 from firmament.core.diagnosis.contention import Contention
 from firmament.core.diagnosis.gang_constraints import GangConstraints
 from firmament.core.diagnosis.preemption_reasons import PreemptionReasons
@@ -150,13 +148,13 @@ class _ModelRefusals:
     """What the models of a snapshot refuse, in terms of the machines that are there now.
 
     ``rows``: int64[M] of the snapshot's machines, the present row of each, -1 for gone; None if none has moved.
-    ``constraints``: models' limits and pairs of tasks, after the round's placements.
+    ``board``: models' limits and pairs of tasks, after the round's placements.
     """
 
     snapshot: Snapshot
     machines: int
     rows: Int64 | None
-    constraints: Constraints
+    board: Board
 
     @classmethod
     def of(cls, cluster: Cluster, snapshot: Snapshot, placed: Assignments) -> _ModelRefusals:
@@ -165,13 +163,10 @@ class _ModelRefusals:
             known = cluster.machines.row_of
             rows = np.array([known.get(name, -1) for name in snapshot.machine_names], dtype=np.int64)
         problem = snapshot.problem
-        limits = ModelLimits(problem.joint, problem.ledgers, problem.shape)
-        limits.add_all(placed.cls, placed.machine, placed.count)
-        pairs = None if problem.pairs is None else PairState(problem.pairs)
-        if pairs is not None:
-            pairs.add_all(placed.cls, placed.machine, placed.count)
-        constraints = Constraints([limits, pairs])
-        return cls(snapshot, len(cluster.machines), rows, constraints)
+        board = Board(problem)
+        board.residual.book(problem.shape[placed.cls], placed.machine, placed.count)
+        board.count_pairs(placed)
+        return cls(snapshot, len(cluster.machines), rows, board)
 
     def filters(self, shape: int) -> list[tuple[str, Bool]]:
         """Per model that filters: its reason and the machines it refuses to a shape, bool[M now]."""
@@ -197,7 +192,7 @@ class _ModelRefusals:
 
     def limits(self, index: int) -> list[tuple[AnyReason, Bool]]:
         """Reasons for which limits and pairs refuse machines to one more task of a class, bool[M now] each."""
-        return [(reason, self._now(refused)) for reason, refused in self.constraints.refusals(index)]
+        return [(reason, self._now(refused)) for reason, refused in self.board.limit_refusals(index)]
 
     def _now(self, refused: Bool) -> Bool:
         if self.rows is None:

@@ -22,10 +22,9 @@ from typing import Any
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.alike import ColumnMarks
 from firmament.core.flow.problem import Assignments, Residual
 from firmament.core.flow.tuning import ReductionTuning
-from firmament.core.ranks import places_in
+from firmament.core.ranks import ColumnMarks, places_in
 
 
 @dataclass(frozen=True, slots=True)

@@ -211,11 +211,10 @@ class GangTrial:
 
     def _search(self, members: Int64, placed: Assignments) -> Assignments:
         """Look for a packing of more of a gang's tasks than ``placed`` in the room that is left."""
-        problem, residual = self._problem, self._board.residual
+        problem = self._problem
         counts = np.zeros_like(problem.counts)
         counts[members] = self._waiting[members]
-        joint = tuple(room.as_limit() for room in residual.joint)
-        alone = replace(problem, counts=counts, free=residual.free.T.copy(), joint=joint)
+        alone = self._board.remaining_problem(counts)
         return improved(alone, placed, problem.rotation, self._tuning.relocation)
 
     def _search_by_rules(self, members: Int64, need: int) -> Assignments | None:

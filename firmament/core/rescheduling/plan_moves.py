@@ -18,11 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.alike import ColumnMarks
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, Residual
 from firmament.core.model import TaskClass
 from firmament.core.placement.cost import placed_cost
-from firmament.core.ranks import places_in
+from firmament.core.ranks import ColumnMarks, places_in
 from firmament.core.rescheduling.move_network.move_search import (
     Found,
     MoveSearch,

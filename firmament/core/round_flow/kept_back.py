@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from cost_models.interface import Bool, Int64
+from cost_models.interface import Bool
 from firmament.core.board.board import Board
-from firmament.core.constraints.constraint import Constraints
-from firmament.core.constraints.model_limits import ModelLimits
-from firmament.core.constraints.pairs import PairState
 from firmament.core.filters.root_causes import RootCauses, root_causes, rule_refusals
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.reasons import too_few_places
@@ -44,41 +40,23 @@ def find_kept_back(
     if not waiting.any():
         return {}
     concerned = np.argsort(-waiting, kind="stable")[:MOST_CLASSES]
-    begin, end = (_Moment.of(problem, booked) for booked in (Assignments.empty(), placed))
+    begin, end = Board(problem), Board(problem)
+    end.book(placed)
     found = {}
     for cls in concerned[waiting[concerned] > 0].tolist():
         others = [*_outside_pins(problem, cls), *static(int(problem.shape[cls]))]
-        causes = end.causes(cls, others, resources)
-        was_open = ~begin.causes(cls, others, resources).refused()
+        causes = _causes(end, cls, others, resources)
+        was_open = ~_causes(begin, cls, others, resources).refused()
         counts = _ordered(causes, was_open if was_open.any() else _nearest(causes))
         found[cls] = (*counts, *_of_open(problem, cls, causes))
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Moment:
-    """What limits tasks once some are placed."""
-
-    problem: PlacementProblem
-    free: Int64
-    constraints: Constraints
-
-    @classmethod
-    def of(cls, problem: PlacementProblem, placed: Assignments) -> _Moment:
-        state = Board(problem)
-        state.book(placed)
-        limits = ModelLimits(problem.joint, problem.ledgers, problem.shape)
-        limits.add_all(placed.cls, placed.machine, placed.count)
-        pairs = None if problem.pairs is None else PairState(problem.pairs)
-        if pairs is not None:
-            pairs.add_all(placed.cls, placed.machine, placed.count)
-        return cls(problem, state.residual.free.T, Constraints([state.rules, limits, pairs]))
-
-    def causes(self, cls: int, others: Sequence[MachineRefusal], resources: Sequence[str]) -> RootCauses:
-        """Why each machine is refused to one more task of a class."""
-        lacking = lacks(self.free, self.problem.requests[int(self.problem.shape[cls])], resources)
-        rules = rule_refusals(self.constraints.refusals(cls))
-        return root_causes(self.problem.machines, [*others, *lacking, *rules])
+def _causes(board: Board, cls: int, others: Sequence[MachineRefusal], resources: Sequence[str]) -> RootCauses:
+    """Why each machine is refused to one more task of a class, as a board stands."""
+    problem = board.problem
+    lacking = lacks(board.residual.free.T, problem.requests[int(problem.shape[cls])], resources)
+    return root_causes(problem.machines, [*others, *lacking, *rule_refusals(board.refusals(cls))])
 
 
 def _nearest(causes: RootCauses) -> Bool:

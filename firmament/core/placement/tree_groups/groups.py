@@ -17,8 +17,6 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.board.board import Board, displaced
-from firmament.core.constraints.counters import RuleState
-from firmament.core.constraints.ruleset import RuleSet
 from firmament.core.flow.network.network import crowding_cost
 from firmament.core.flow.optimality.node_prices import NotOptimalError, Prices, node_prices
 from firmament.core.flow.optimality.pricing import full_machine_prices
@@ -161,13 +159,8 @@ def rest_of(board: Board, placed: Assignments, among: Bool) -> PlacementProblem:
     if more.any():
         cost = np.minimum(cost + more, LARGEST_COST).astype(np.int32)
     return replace(
-        problem,
-        counts=np.where((among & ~grouped)[:, None], residual.remaining, 0),
+        board.remaining_problem(np.where((among & ~grouped)[:, None], residual.remaining, 0)),
         cost=cost,
-        free=residual.free.T.copy(),
-        joint=tuple(joint.as_limit() for joint in residual.joint),
-        ledgers=tuple(ledger.copy() for ledger in residual.ledgers),
-        rules=None if problem.rules is None else _rules(problem.rules, board.rules),
         pairs=None if problem.pairs is None else problem.pairs.with_residents(tasks.cls, tasks.machine),
         gang=gang,
         gang_need=need,
@@ -180,15 +173,6 @@ def _grouped(problem: PlacementProblem) -> Bool:
     if problem.topology is None:
         return np.zeros(problem.classes, dtype=np.bool_)
     return np.isin(problem.gang, sorted(problem.topology.groups))
-
-
-def _rules(rules: RuleSet, state: RuleState) -> RuleSet:
-    """The rules, with the counts of ``state`` as those at the beginning."""
-    counters = [
-        replace(counter, start=counts.copy())
-        for counter, counts in zip(rules.counters, state.counts, strict=True)
-    ]
-    return replace(rules, counters=counters, modelled=tuple(each.copy() for each in state.modelled))
 
 
 def machine_prices(problem: PlacementProblem, means: Means) -> tuple[Int64, StageFigures]:

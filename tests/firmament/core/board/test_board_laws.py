@@ -190,3 +190,28 @@ def test_booking_many_is_placing_each(given_board: tuple[Board, Random]):
         other.residual.take_one(cls)
     assert verdicts(one) == verdicts(other)
     assert one.residual.remaining.tolist() == other.residual.remaining.tolist()
+
+
+@MANY
+@given(boards())
+def test_what_does_not_fit_is_refused_for_some_reason_or_lacks_resources(given_board: tuple[Board, Random]):
+    board, _ = given_board
+    problem = board.problem
+    for cls in range(problem.classes):
+        request = problem.requests[cls]
+        enough = ((request <= board.residual.free.T) | (request == 0)).all(axis=1)
+        refused = np.zeros(problem.machines, dtype=np.bool_)
+        for _, machines in board.refusals(cls):
+            refused |= machines
+        usable = problem.within_pins(cls, problem.feasible[cls])
+        assert board.takes(cls).tolist() == (usable & enough & ~refused).tolist()
+
+
+@MANY
+@given(boards())
+def test_the_problem_of_what_is_left_begins_where_the_board_stands(given_board: tuple[Board, Random]):
+    board, _ = given_board
+    again = Board(board.remaining_problem(board.residual.remaining))
+    assert again.residual.free.tolist() == board.residual.free.tolist()
+    for cls in range(board.problem.classes):
+        assert again.open_to(cls).tolist() == board.open_to(cls).tolist()

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firmament.core.alike import ColumnMarks
+from firmament.core.ranks import ColumnMarks
 from tests.support.effort import examples
 
 columns = st.lists(st.lists(st.integers(-2, 2), min_size=3, max_size=3), max_size=12)
