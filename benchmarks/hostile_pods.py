@@ -1,4 +1,4 @@
-"""Pods of one megabyte, each with too much of one thing: what one tenant may create to slow down all the others."""
+"""Pods with too much of one thing each: what one tenant may create to slow down all the others."""
 
 from __future__ import annotations
 
@@ -11,26 +11,33 @@ Object = dict[str, Any]
 
 ZONE = "topology.kubernetes.io/zone"
 HOSTNAME = "kubernetes.io/hostname"
+MALLORY = "mallory"
+"""Namespace of those who ask for too much."""
 
 
 Fill = Callable[[Object, "Room"], None]
 
 
 class Room(NamedTuple):
-    """How many bytes of JSON a pod has for what there is too much of, and how many entries it may take at most."""
+    """How many bytes of JSON a pod has for what there is too much of, and how many entries it may take at most.
+
+    ``first``: number of the first entry, so that pods of one shape differ in each of them.
+    """
 
     size: int
     most: int | None = None
+    first: int = 0
 
 
-def hostile_pod(shape: str, room: Room) -> Object:
-    """A pod that has as much of one thing, a key of ``SHAPES``, as there is room for."""
+def hostile_pod(shape: str, room: Room, number: int = 0) -> Object:
+    """A pod that has as much of one thing, a key of ``SHAPES``, as there is room for; one of its own per ``number``."""
+    name = f"hostile-{number}"
     pod: Object = {
         "metadata": {
-            "name": "hostile",
-            "namespace": "mallory",
-            "uid": "hostile",
-            "labels": {"app": "mallory"},
+            "name": name,
+            "namespace": MALLORY,
+            "uid": name,
+            "labels": {"app": MALLORY, "copy": name},
         },
         "spec": {"schedulerName": "poseidon", "containers": [{"name": "c", "image": "mallory"}]},
     }
@@ -38,7 +45,7 @@ def hostile_pod(shape: str, room: Room) -> Object:
     return pod
 
 
-def _fill(entries: Iterator[Any], room: Room) -> list[Any]:
+def _filled(entries: Iterator[Any], room: Room) -> list[Any]:
     """As many entries as there is room for."""
     found, left = [], room.size
     for entry in islice(entries, room.most):
@@ -61,49 +68,54 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-def _fill_preferred(expression: Callable[[int], Object]) -> Fill:
+def _preferred(expression: Callable[[int], Object]) -> Fill:
     def fill(pod: Object, room: Room) -> None:
         terms = (
-            {"weight": n % 100 + 1, "preference": {"matchExpressions": [expression(n)]}} for n in count()
+            {"weight": n % 100 + 1, "preference": {"matchExpressions": [expression(n)]}}
+            for n in count(room.first)
         )
-        _node_affinity(pod, **{_PREFERRED: _fill(terms, room)})
+        _node_affinity(pod, **{_PREFERRED: _filled(terms, room)})
 
     return fill
 
 
-def _fill_required(pod: Object, room: Room) -> None:
-    terms = ({"matchExpressions": [_expression("rack", "In", f"rack-{n}")]} for n in count())
-    _node_affinity(pod, **{_REQUIRED: {"nodeSelectorTerms": _fill(terms, room)}})
+def _required(pod: Object, room: Room) -> None:
+    terms = ({"matchExpressions": [_expression("rack", "In", f"rack-{n}")]} for n in count(room.first))
+    _node_affinity(pod, **{_REQUIRED: {"nodeSelectorTerms": _filled(terms, room)}})
 
 
-def _fill_required_expressions(pod: Object, room: Room) -> None:
-    expressions = (_expression(HOSTNAME, "NotIn", f"node-{n}") for n in count())
+def _required_expressions(pod: Object, room: Room) -> None:
+    expressions = (_expression(HOSTNAME, "NotIn", f"node-{n}") for n in count(room.first))
     _node_affinity(
-        pod, **{_REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": _fill(expressions, room)}]}}
+        pod, **{_REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": _filled(expressions, room)}]}}
     )
 
 
-def _fill_required_values(pod: Object, room: Room) -> None:
-    values = _fill((f"node-{n:05d}" for n in count()), room)
+def _required_values(pod: Object, room: Room) -> None:
+    values = _filled((f"node-{n:05d}" for n in count(room.first)), room)
     terms = [{"matchExpressions": [_expression(HOSTNAME, "In", *values)]}]
     _node_affinity(pod, **{_REQUIRED: {"nodeSelectorTerms": terms}})
 
 
 def _fields(pod: Object, room: Room) -> None:
-    terms = ({"matchFields": [_expression("metadata.name", "In", f"node-{n:05d}")]} for n in count())
-    _node_affinity(pod, **{_REQUIRED: {"nodeSelectorTerms": _fill(terms, room)}})
+    terms = (
+        {"matchFields": [_expression("metadata.name", "In", f"node-{n:05d}")]} for n in count(room.first)
+    )
+    _node_affinity(pod, **{_REQUIRED: {"nodeSelectorTerms": _filled(terms, room)}})
 
 
 def _node_selector(pod: Object, room: Room) -> None:
-    pod["spec"]["nodeSelector"] = dict(_fill(((f"key-{n}", "v") for n in count()), room))
+    pod["spec"]["nodeSelector"] = dict(_filled(((f"key-{n}", "v") for n in count(room.first)), room))
 
 
 def _tolerations(pod: Object, room: Room) -> None:
-    tolerations = ({"key": "dedicated", "operator": "Equal", "value": f"team-{n}x"} for n in count())
-    pod["spec"]["tolerations"] = _fill(tolerations, room)
+    tolerations = (
+        {"key": "dedicated", "operator": "Equal", "value": f"team-{n}x"} for n in count(room.first)
+    )
+    pod["spec"]["tolerations"] = _filled(tolerations, room)
 
 
-def _make_label_key(number: int) -> str:
+def _labelled(number: int) -> str:
     """A key that all nodes have; each may be spread over but once."""
     return (HOSTNAME, ZONE, "rack", "generation", *(f"tier-{each}" for each in range(28)))[number % 32]
 
@@ -117,9 +129,9 @@ def _spread(when: str, key: Callable[[int], str]) -> Fill:
                 "whenUnsatisfiable": when,
                 "labelSelector": {"matchLabels": {"app": f"app-{n}"}},
             }
-            for n in count()
+            for n in count(room.first)
         )
-        pod["spec"]["topologySpreadConstraints"] = _fill(constraints, room)
+        pod["spec"]["topologySpreadConstraints"] = _filled(constraints, room)
 
     return fill
 
@@ -130,22 +142,22 @@ def _pod_term(selector: Object, key: str = HOSTNAME) -> Object:
 
 def _pod_affinity(kind: str, rule: str, selector: Callable[[int], Object]) -> Fill:
     def fill(pod: Object, room: Room) -> None:
-        terms: Iterator[Object] = (_pod_term(selector(n)) for n in count())
+        terms: Iterator[Object] = (_pod_term(selector(n)) for n in count(room.first))
         if rule == _PREFERRED:
             terms = ({"weight": 1, "podAffinityTerm": term} for term in terms)
-        pod["spec"]["affinity"] = {kind: {rule: _fill(terms, room)}}
+        pod["spec"]["affinity"] = {kind: {rule: _filled(terms, room)}}
 
     return fill
 
 
 def _pod_expressions(pod: Object, room: Room) -> None:
-    expressions = (_expression("app", "NotIn", f"x-{n}") for n in count())
-    term = _pod_term({"matchExpressions": _fill(expressions, room)})
+    expressions = (_expression("app", "NotIn", f"x-{n}") for n in count(room.first))
+    term = _pod_term({"matchExpressions": _filled(expressions, room)})
     pod["spec"]["affinity"] = {"podAntiAffinity": {_REQUIRED: [term]}}
 
 
 def _pod_values(pod: Object, room: Room) -> None:
-    values = _fill((f"x-{n}" for n in count()), room)
+    values = _filled((f"x-{n}" for n in count(room.first)), room)
     term = _pod_term({"matchExpressions": [_expression("app", "NotIn", *values)]})
     pod["spec"]["affinity"] = {"podAntiAffinity": {_REQUIRED: [term]}}
 
@@ -153,7 +165,7 @@ def _pod_values(pod: Object, room: Room) -> None:
 def _pod_namespaces(pod: Object, room: Room) -> None:
     term = {
         "topologyKey": HOSTNAME,
-        "namespaces": _fill((f"team-{n}" for n in count()), room),
+        "namespaces": _filled((f"team-{n}" for n in count(room.first)), room),
         "labelSelector": {},
     }
     pod["spec"]["affinity"] = {"podAntiAffinity": {_REQUIRED: [term]}}
@@ -166,60 +178,89 @@ def _ports(pod: Object, room: Room) -> None:
             "hostPort": n % 65_535 + 1,
             "protocol": ("TCP", "UDP")[n // 65_535 % 2],
         }
-        for n in count()
+        for n in count(room.first)
     )
-    pod["spec"]["containers"][0]["ports"] = _fill(ports, room)
+    pod["spec"]["containers"][0]["ports"] = _filled(ports, room)
 
 
 def _containers(pod: Object, room: Room) -> None:
     containers = (
-        {"name": f"c{n}", "image": "web", "resources": {"requests": {"cpu": "1m"}}} for n in count()
+        {"name": f"c{n}", "image": "web", "resources": {"requests": {"cpu": "1m"}}} for n in count(room.first)
     )
-    pod["spec"]["containers"] = _fill(containers, room)
+    pod["spec"]["containers"] = _filled(containers, room)
 
 
 def _images(pod: Object, room: Room) -> None:
-    pod["spec"]["containers"] = _fill(({"name": f"c{n}", "image": f"image-{n % 50}"} for n in count()), room)
+    pod["spec"]["containers"] = _filled(
+        ({"name": f"c{n}", "image": f"image-{n % 50}"} for n in count(room.first)), room
+    )
 
 
 def _resources(pod: Object, room: Room) -> None:
-    names = ((f"example.com/r{n}", "1") for n in count())
-    pod["spec"]["containers"][0]["resources"] = {"requests": dict(_fill(names, room))}
+    names = ((f"example.com/r{n}", "1") for n in count(room.first))
+    pod["spec"]["containers"][0]["resources"] = {"requests": dict(_filled(names, room))}
+
+
+def _disks(pod: Object, room: Room) -> None:
+    disks = ({"name": f"v{n}", "gcePersistentDisk": {"pdName": f"disk-{n // 2}"}} for n in count(room.first))
+    pod["spec"]["volumes"] = _filled(disks, room)
+
+
+def _size(pod: Object, room: Room) -> None:
+    """Nothing too much of, but a size that no other pod has."""
+    requests = {"cpu": f"{room.first % 1_000 + 1}m", "memory": f"{room.first + 1}Mi"}
+    pod["spec"]["containers"][0]["resources"] = {"requests": requests}
+
+
+def _apart_from_each_other(pod: Object, room: Room) -> None:
+    terms = (
+        {
+            "topologyKey": _labelled(n),
+            "labelSelector": {"matchExpressions": [_expression("copy", "NotIn", f"x{n}")]},
+        }
+        for n in count(room.first)
+    )
+    pod["spec"]["affinity"] = {"podAntiAffinity": {_REQUIRED: _filled(terms, room)}}
 
 
 def _labels(pod: Object, room: Room) -> None:
-    pod["metadata"]["labels"] = dict(_fill(((f"key-{n}", f"value-{n}") for n in count()), room))
+    pod["metadata"]["labels"] = dict(_filled(((f"key-{n}", f"value-{n}") for n in count(room.first)), room))
 
 
 def _volumes(pod: Object, room: Room) -> None:
-    volumes = ({"name": f"v{n}", "persistentVolumeClaim": {"claimName": f"claim-{n}"}} for n in count())
-    pod["spec"]["volumes"] = _fill(volumes, room)
+    volumes = (
+        {"name": f"v{n}", "persistentVolumeClaim": {"claimName": f"claim-{n}"}} for n in count(room.first)
+    )
+    pod["spec"]["volumes"] = _filled(volumes, room)
 
 
 class Shape(NamedTuple):
-    """``limit``: entries up to which the solver takes such a pod for one like any other; None: there is no limit."""
+    """``limit``: entries up to which the solver takes such a pod for one like any other; None: there is no limit.
+
+    ``copies``: all pods are alike; ``gang``: they are members of one gang.
+    """
 
     fill: Fill
     limit: int | None
+    copies: bool = False
+    gang: bool = False
 
 
 SHAPES: Mapping[str, Shape] = MappingProxyType(
     {
         "preferred terms": Shape(
-            _fill_preferred(lambda n: _expression("rack", "In", f"rack-{n % 200}", f"x{n}")), 500
+            _preferred(lambda n: _expression("rack", "In", f"rack-{n % 200}", f"x{n}")), 500
         ),
-        "preferred terms on new keys": Shape(
-            _fill_preferred(lambda n: _expression(f"key-{n}", "Exists")), 500
-        ),
-        "preferred terms, Gt": Shape(_fill_preferred(lambda n: _expression(HOSTNAME, "Gt", f"{n}")), 500),
-        "required terms": Shape(_fill_required, 500),
-        "required expressions": Shape(_fill_required_expressions, 500),
-        "required values": Shape(_fill_required_values, 20_000),
+        "preferred terms on new keys": Shape(_preferred(lambda n: _expression(f"key-{n}", "Exists")), 500),
+        "preferred terms, Gt": Shape(_preferred(lambda n: _expression(HOSTNAME, "Gt", f"{n}")), 500),
+        "required terms": Shape(_required, 500),
+        "required expressions": Shape(_required_expressions, 500),
+        "required values": Shape(_required_values, 20_000),
         "required fields": Shape(_fields, 500),
         "node selector": Shape(_node_selector, 500),
         "tolerations": Shape(_tolerations, 1_000),
-        "spread, required": Shape(_spread("DoNotSchedule", _make_label_key), 16),
-        "spread, soft": Shape(_spread("ScheduleAnyway", _make_label_key), 16),
+        "spread, required": Shape(_spread("DoNotSchedule", _labelled), 16),
+        "spread, soft": Shape(_spread("ScheduleAnyway", _labelled), 16),
         "spread over new keys": Shape(_spread("DoNotSchedule", lambda n: f"key-{n}"), 16),
         "pod affinity, required": Shape(
             _pod_affinity(
@@ -248,6 +289,16 @@ SHAPES: Mapping[str, Shape] = MappingProxyType(
         "containers": Shape(_containers, 200),
         "images": Shape(_images, 200),
         "resource names": Shape(_resources, 128),
+        "disks": Shape(_disks, 500),
+        "sizes": Shape(_size, 1),
+        "pod anti-affinity among all": Shape(_apart_from_each_other, 100),
+        "pod anti-affinity among all, seven terms": Shape(_apart_from_each_other, 7),
+        "pod anti-affinity among all, copies": Shape(_apart_from_each_other, 100, copies=True),
+        "pod anti-affinity among all, a gang": Shape(_apart_from_each_other, 100, gang=True),
+        "pod anti-affinity among all, a gang of copies": Shape(
+            _apart_from_each_other, 100, copies=True, gang=True
+        ),
+        "spread, required, copies": Shape(_spread("DoNotSchedule", _labelled), 16, copies=True),
         "labels": Shape(_labels, None),
         "volumes": Shape(_volumes, None),
     }

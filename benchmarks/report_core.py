@@ -161,26 +161,30 @@ def growth_sheets(report: Report) -> list[Sheet]:
 
 def hostile_sheets(report: Report) -> list[Sheet]:
     """A line per shape of a pod."""
-    caption = f"One pod of {report['bytes'] // 1024:,} KiB beside {report['pods']:,} others, {report['nodes']:,} nodes"
+    hostile, others = f"{report['hostile']:,} pods of one namespace", f"{report['pods']:,} of another"
+    caption = f"{hostile} beside {others}, {report['nodes']:,} nodes"
+    keys = ("alone", "beside", "behind", "waiting", "running", "delay")
     rows = [
         [
             row["shape"],
-            number(row["kib"]),
-            *(number(row[key], 3) for key in ("bridgeSeconds", "wireSeconds", "plainRoundSeconds")),
-            *(number(row[key], 3) for key in ("roundSeconds", "nextRoundSeconds", "delaySeconds")),
+            number(row["bridgeSeconds"] * 1e3, 1),
+            *(number(row[f"{key}Seconds"], 3) for key in keys),
+            "yes" if row["holds"] else "no",
         ]
         for row in report["rows"]
     ]
     headings = (
         "too much of",
-        "KiB",
-        "bridge, s",
-        "wire, s",
-        "round without, s",
-        "round with, s",
-        "next round, s",
+        "bridge, ms a pod",
+        "others alone, s",
+        "beside, s",
+        "behind, s",
+        "while they wait, s",
+        "while they run, s",
+        "delayed by, s",
+        f"at most {report['boundSeconds']:g} s",
     )
-    return [Sheet(caption, (*headings, "others delayed by, s"), rows)]
+    return [Sheet(caption, headings, rows)]
 
 
 def sweep_sheets(report: Report) -> list[Sheet]:

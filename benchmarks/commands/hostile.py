@@ -1,7 +1,8 @@
-"""``hostile``: by how much one tenant's pod delays the pods of all others."""
+"""``hostile``: by how much one tenant's most expensive pods delay the pods of another one."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,31 @@ from benchmarks.hostile_pods import SHAPES
 
 
 @click.command()
-@click.option("--nodes", default=10_000, show_default=True, type=click.IntRange(1, 100_000))
-@click.option("--classes", default=500, show_default=True, type=click.IntRange(1, 10_000))
+@click.option("--nodes", default=1_500, show_default=True, type=click.IntRange(1, 100_000))
+@click.option("--classes", default=100, show_default=True, type=click.IntRange(1, 10_000))
 @click.option(
-    "--pods", default=1_000, show_default=True, type=click.IntRange(1, 100_000), help="In each round."
+    "--pods",
+    default=1_000,
+    show_default=True,
+    type=click.IntRange(1, 100_000),
+    help="Ordinary ones at a time.",
 )
-@click.option("--size", default=2**20, show_default=True, type=click.IntRange(1_000, 2**24), help="Bytes.")
+@click.option(
+    "--hostile",
+    "hostile_pods",
+    default=500,
+    show_default=True,
+    type=click.IntRange(1, 100_000),
+    help="Hostile ones.",
+)
+@click.option(
+    "--size",
+    default=3 * 2**19,
+    show_default=True,
+    type=click.IntRange(1_000, 2**24),
+    help="Bytes of the largest pod.",
+)
+@click.option("--runs", default=3, show_default=True, type=click.IntRange(1, 100))
 @click.option(
     "--shape",
     "shapes",
@@ -27,9 +47,17 @@ from benchmarks.hostile_pods import SHAPES
 )
 @OUTPUT
 @SAVE
-def hostile(output: str, save: Path | None, shapes: tuple[str, ...], **options: Any) -> None:
-    """How long one pod of a megabyte holds up the others, by what it has too much of; seconds of the processor."""
+def hostile(
+    output: str, save: Path | None, shapes: tuple[str, ...], hostile_pods: int, **options: Any
+) -> None:
+    """By how much one tenant's most expensive pods delay those of another; seconds of the processor.
+
+    Ends with status 1 if that is more than the bound that is promised.
+    """
     from benchmarks.hostile import HostileOptions, run_hostile
 
-    report = run_hostile(HostileOptions(**options, shapes=shapes or tuple(SHAPES)), progress=progress())
+    chosen = HostileOptions(**options, hostile=hostile_pods, shapes=shapes or tuple(SHAPES))
+    report = run_hostile(chosen, progress=progress())
     emit(report, output, save)
+    if not report["holds"]:
+        sys.exit(1)

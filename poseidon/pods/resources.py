@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
+from msgspec.structs import replace
+
 from poseidon.kube.api.metadata import Resources
 from poseidon.kube.api.pods import Container, PodSpec, ResourceRequirements
 from poseidon.kube.parsing.defects import Defect
@@ -32,6 +34,8 @@ BANDWIDTH_ANNOTATIONS = frozenset({"kubernetes.io/ingress-bandwidth", "kubernete
 
 GUARANTEED, BURSTABLE, BEST_EFFORT = "Guaranteed", "Burstable", "BestEffort"
 _COUNTED = ("cpu", "memory")
+_FEW = 8
+"""Entries of a container's resources that are read as they are."""
 
 
 def amounts(resources: Resources, path: str, defects: list[Defect], *, down: bool = False) -> Amounts:
@@ -80,7 +84,7 @@ def compute_assumed_requests(spec: PodSpec) -> Amounts:
     known: list[Defect] = []  # told where the pod's requests are read
     with_assumed, without = (
         _sum_requests(spec, known, _complete),
-        _sum_requests(spec, known, read_declared_requests),
+        _sum_requests(spec, known, _read_assumed),
     )
     found = {name: with_assumed.get(name, 0) - without.get(name, 0) for name in sorted(missing)}
     return {name: amount for name, amount in found.items() if amount > 0}
@@ -93,7 +97,16 @@ def _list_stated(container: Container) -> set[str]:
 
 def _complete(resources: ResourceRequirements, path: str, defects: list[Defect]) -> Amounts:
     """Requests of a container with what is assumed where it states none."""
-    return {**ASSUMED, **read_declared_requests(resources, path, defects)}
+    return {**ASSUMED, **_read_assumed(resources, path, defects)}
+
+
+def _read_assumed(resources: ResourceRequirements, path: str, defects: list[Defect]) -> Amounts:
+    """Requests of a container, of the resources alone of which something is assumed: others may be thousands."""
+    if len(resources.requests) + len(resources.limits) > _FEW:
+        requests = {name: resources.requests[name] for name in ASSUMED if name in resources.requests}
+        limits = {name: resources.limits[name] for name in ASSUMED if name in resources.limits}
+        resources = replace(resources, requests=requests, limits=limits)
+    return read_declared_requests(resources, path, defects)
 
 
 def _sum_requests(

@@ -14,6 +14,7 @@ from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.kube.api.pods import Pod, PodSpec
 from poseidon.kube.parsing.defects import Defect, list_defects
 from poseidon.pod_rules import pod_affinity
+from poseidon.pod_rules.limits import far_beyond
 from poseidon.pod_rules.node_affinity import (
     feature_rules,
     node_selector,
@@ -116,7 +117,8 @@ def describe(source: ClassSource, visibility: Visibility) -> tuple[pb.TaskClass,
     """Return a class without number, labels and namespace, and what is wrong with the spec.
 
     A class with defects carries them as ``invalid`` and, of the rules, only ports and disks besides, so that the
-    solver always accepts it, never places it, and still counts it where it runs.
+    solver always accepts it, never places it, and still counts it where it runs. So does one whose rules are far too
+    many.
     """
     spec = source.spec
     defects: list[Defect] = []
@@ -136,13 +138,14 @@ def describe(source: ClassSource, visibility: Visibility) -> tuple[pb.TaskClass,
         service_class=source.service_class,
         daemon=source.daemon,
     )
-    rules = _rules(source, defects)
+    too_much = far_beyond(spec)
+    rules = pb.TaskClass(invalid=too_much) if too_much else _rules(source, defects)
     _add_detail(message, spec, visibility)
     if defects:
         message.invalid = list_defects(defects)
     else:
         message.MergeFrom(rules)
-        if source.awaits_claims:
+        if source.awaits_claims and not too_much:
             message.invalid = UNSUPPORTED_CLAIMS
     return message, tuple(defects)
 

@@ -180,6 +180,10 @@ def choose_shown(
     )
 
 
+_MANY_NAMESPACES = 200
+"""So many namespaces that a selector names count as all of them."""
+
+
 class SelectorIndex:
     """Collects the looks of selectors; nothing is forgotten, so that what is seen only grows."""
 
@@ -238,15 +242,16 @@ class SelectorIndex:
         """Take up a selector; also one that is no pod's, as that of a disruption budget."""
         if selector.nothing:
             return
-        by_label = selector.HasField("namespaces_by_label")
+        by_label = selector.HasField("namespaces_by_label") or len(selector.namespaces) > _MANY_NAMESPACES
         needs = frozenset(each.key for each in selector.labels if each.operator in _NEEDING)
         look = Look(
             needs=needs,
             reads=frozenset(each.key for each in selector.labels),
-            limited=not by_label or bool(selector.namespaces_by_label.labels),
+            limited=not selector.HasField("namespaces_by_label") or bool(selector.namespaces_by_label.labels),
         )
         if by_label:
-            # Which namespaces have the labels may change; so it counts as looking everywhere.
+            # Which namespaces have the labels may change; so it counts as looking everywhere. So does one that names
+            # thousands of them: to look at some more pods costs less than to keep a book for each.
             self._grown_anywhere |= _file(self._anywhere, look)
             return
         for namespace in selector.namespaces:

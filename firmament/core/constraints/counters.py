@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 
 import numpy as np
@@ -126,15 +126,26 @@ class RuleState:
         rules = self.rules.rules(cls)
         first = [each for each in rules.exclusions if each.reason.stage < Stage.RULES]
         others = [each for each in rules.exclusions if each.reason.stage >= Stage.RULES]
-        found: list[tuple[AnyReason, Bool]] = [
-            (each.reason, self.occupied(each.counter, at)) for each in first
-        ]
+        found: list[tuple[AnyReason, Bool]] = list(self._excluded_by_reason(first, at))
         for spreading in rules.spreadings:
             found += self._uneven(spreading, at)
         if rules.attraction is not None:
             found.append((Reason.NOT_NEAR, ~self._attracted(rules.attraction, at)))
-        found += [(each.reason, self.occupied(each.counter, at)) for each in others]
+        found += self._excluded_by_reason(others, at)
         return found + [refusal for each in self.modelled for refusal in each.refusals(cls, at)]
+
+    def _excluded_by_reason(
+        self, exclusions: Sequence[Exclusion], at: Int64 | None
+    ) -> Iterator[tuple[AnyReason, Bool]]:
+        """Yield each reason of ``exclusions`` once, with the machines of all that have it."""
+        by_reason: dict[str, list[Exclusion]] = {}
+        for each in exclusions:
+            by_reason.setdefault(each.reason.name, []).append(each)
+        for some in by_reason.values():
+            refused = np.zeros(len(self._domain(some[0].counter, at)), dtype=np.bool_)
+            for closed in self._excluded(some, at):
+                refused |= closed
+            yield some[0].reason, refused
 
     def occupied(self, number: int, at: Int64 | None = None) -> Bool:
         """bool[M] or bool[A]: machines in a domain in which a counter counts somebody."""

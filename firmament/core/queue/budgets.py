@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.queue.class_work import ORDINARY, ClassWork
+from firmament.core.queue.class_work import ORDINARY, PAIR, ClassWork
 from firmament.core.queue.turns import Turns
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
@@ -74,8 +74,10 @@ class Budgets:
         """``budget``: ``RoundOptions.namespace_looks``."""
         self._cluster = cluster
         self._budget = budget
-        self._work = ClassWork(cluster.classes.rows)
+        self._work = ClassWork(cluster)
         self._turns = Turns()
+        self._looks = np.empty(0, dtype=np.int64)
+        self._expensive = np.empty(0, dtype=np.bool_)
         self._rounds = self._own_rounds = 0
         self._own_round_is_due = self._waited = False
         self.put_off = 0
@@ -87,15 +89,18 @@ class Budgets:
     def within(self, waiting: Int64) -> Int64:
         """Return those of ``waiting`` (task rows) that take part in the round that begins; at least one, if any."""
         self.put_off = 0
-        tasks, looks = self._cluster.tasks, self._work.looks()
-        counts = np.bincount(tasks.cls[waiting], minlength=len(looks))
-        if int(_work(looks, counts).sum()) <= self._most:
+        tasks, work = self._cluster.tasks, self._work
+        work.bring_up()
+        counts = np.bincount(tasks.cls[waiting], minlength=len(work.looks))
+        if self._at_most(counts) <= self._most:
             self._own_round_is_due = False
             if self._waited:
                 tasks.put_off[waiting] = 0
                 self._waited = False
             return waiting
         self._rounds += 1
+        self._looks = self._together(counts > 0)
+        self._expensive = self._looks > ORDINARY
         heavy = self._heavy(waiting)
         chosen = self._chosen(waiting, heavy)
         self.put_off = int(np.count_nonzero(heavy & ~chosen))
@@ -117,9 +122,26 @@ class Budgets:
         self._own_rounds += 1
         return heavy & self._affordable(waiting, heavy)
 
+    def _at_most(self, counts: Int64) -> int:
+        """Return a bound on the looks for so many tasks of each class, if every term selects every class."""
+        work, present = self._work, counts > 0
+        pairs = int(work.terms[present].sum()) * int(np.count_nonzero(present)) * PAIR
+        return int(_work(work.looks, counts).sum()) + pairs // max(1, len(self._cluster.machines))
+
+    def _together(self, present: Bool) -> Int64:
+        """Return int64[C]: the looks for each of the classes that are present (bool[C]), beside the others."""
+        work = self._work
+        found = work.looks.copy()
+        for row in np.flatnonzero(present & (work.terms > 0) & (work.looks <= ORDINARY)).tolist():
+            found[row] += work.among(row, present)
+        return found
+
     def too_many(self, classes: Int64) -> Int64:
         """Return the expensive ones of ``classes`` (rows) if they are too many to be looked at together; else none."""
-        looks = self._work.looks()[classes]
+        self._work.bring_up()
+        present = np.zeros(len(self._work.looks), dtype=np.bool_)
+        present[classes] = True
+        looks = self._together(present)[classes]
         expensive = looks > ORDINARY
         return classes[expensive] if int(looks[expensive].sum()) > self._most else classes[:0]
 
@@ -137,8 +159,8 @@ class Budgets:
         pairs, of_pair, counts = np.unique(
             np.stack([namespace, tasks.cls[waiting]]), axis=1, return_inverse=True, return_counts=True
         )
-        of, looks = pairs[0], self._work.looks()[pairs[1]]
-        work, expensive = _work(looks, counts), looks > ORDINARY
+        of, expensive = pairs[0], self._expensive[pairs[1]]
+        work = _work(self._looks[pairs[1]], counts)
         ordinary = np.bincount(of, weights=work * ~expensive, minlength=len(names))[of]
         total = np.bincount(of, weights=work, minlength=len(names))[of]
         heavy: Bool = np.where(expensive, total, ordinary)[of_pair] > self._most
@@ -176,13 +198,18 @@ class Budgets:
     def _affordable(self, waiting: Int64, heavy: Bool) -> Bool:
         """Return bool[N]: of the heavy those who take part in a round of their own; others may be among them."""
         tasks, gangs = self._cluster.tasks, self._cluster.jobs.gangs
-        chosen: Bool = self._work.looks()[tasks.cls[waiting]] <= ORDINARY
+        chosen: Bool = ~self._expensive[tasks.cls[waiting]]
         if gangs:  # as a whole
             dear = {tasks.job[row] for row in waiting[heavy & ~chosen].tolist()} & gangs
             chosen &= np.array([tasks.job[row] not in dear for row in waiting.tolist()], dtype=np.bool_)
+        present = np.zeros(len(self._looks), dtype=np.bool_)
+        present[tasks.cls[waiting[heavy & chosen]]] = True
         taken: list[Int64] = []
         left = self._most
         for unit in self._in_turn(self._units(waiting[heavy & ~chosen])):
+            classes = np.unique(tasks.cls[unit.rows])
+            present[classes] = True
+            left -= 2 * sum(self._work.among(row, present) for row in classes.tolist())
             count = unit.affordable(left)
             if not count and not taken:
                 count = len(unit.rows) if unit.whole else 1
@@ -210,7 +237,7 @@ class Budgets:
         tasks = self._cluster.tasks
         since = np.where(tasks.put_off[rows], tasks.put_off[rows], self._rounds)
         order = np.lexsort((tasks.sequence[rows], since))
-        looks = self._work.looks()[np.unique(tasks.cls[rows])]
+        looks = self._work.looks[np.unique(tasks.cls[rows])]
         return _Unit(
             namespace=namespace,
             rows=rows[order],

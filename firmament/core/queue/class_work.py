@@ -1,19 +1,18 @@
 """How much work a round is expected to have with a class: by what its tasks say, not by what comes of it.
 
 The unit is one look at one machine. A round looks at every machine once for a class that asks for nothing but room, and
-once more for each term, expression or counter that it has to hold against it. How often is a property of the class; the
-weights below are measured, on the kinds of `python -m benchmarks hostile`, and within a factor of three of each other.
+once more for each term, expression or counter that it has to hold against it. How often is a property of the class, but
+for terms about other tasks: each class that waits and is selected by one is more work. The weights are measured, on the
+kinds of `python -m benchmarks hostile`, and within a factor of three of each other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from cost_models.interface import Int64
-from firmament.core.model import NodeSelectorTerm, TaskClass, TaskSelector
-from firmament.core.state.classes import ClassRow
+from cost_models.interface import Bool
+from firmament.core.model import NodeSelectorTerm, TaskClass, TaskSelector, TaskTerm
+from firmament.core.state.cluster import Cluster
 
 ORDINARY = 64
 """Looks at each machine up to which a class is an ordinary one. Ten rules of any kind are fewer."""
@@ -32,12 +31,7 @@ def looks(content: TaskClass) -> int:
     """Return how often a round looks at each machine for a class; at least once."""
     over_machines = [term for rule in content.volumes for term in rule.terms]
     over_machines += [*content.required, *(each.term for each in content.preferred)]
-    terms = (
-        *content.affinity,
-        *content.anti_affinity,
-        *content.preferred_affinity,
-        *content.preferred_anti_affinity,
-    )
+    terms = _terms(content)
     selectors = [*(each.selector for each in terms), *(each.selector for each in content.spread)]
     values = sum(map(_values_on_machines, over_machines)) + sum(map(_values_on_tasks, selectors))
     return (
@@ -56,6 +50,15 @@ def looks(content: TaskClass) -> int:
     )
 
 
+def _terms(content: TaskClass) -> tuple[TaskTerm, ...]:
+    return (
+        *content.affinity,
+        *content.anti_affinity,
+        *content.preferred_affinity,
+        *content.preferred_anti_affinity,
+    )
+
+
 def _values_on_machines(term: NodeSelectorTerm) -> int:
     return sum(len(each.values) for each in (*term.labels, *term.fields))
 
@@ -64,21 +67,42 @@ def _values_on_tasks(selector: TaskSelector) -> int:
     return sum(len(each.values) for each in selector.labels) + len(selector.namespaces)
 
 
+PAIR = 1_000
+"""Looks at a machine for each class that waits beside one which has a term that selects it."""
+
+_SAMPLE = 4
+"""Terms of a class that are held against the others to see how many it selects; all are taken to be like these."""
+
+
 class ClassWork:
-    """The looks of the classes of a table, each worked out once."""
+    """What the classes of a cluster are expected to take, in looks at all machines.
 
-    def __init__(self, rows: Sequence[ClassRow]) -> None:
-        self._rows = rows
-        self._looks = np.empty(0, dtype=np.int64)
+    ``looks``: int64[C] by class row, each class by itself; ``terms``: int64[C], its terms about other tasks.
+    """
 
-    def looks(self) -> Int64:
-        """Return int64[C] by class row; not to be written to."""
-        known = len(self._looks)
-        if known < len(self._rows):
-            new = [looks(row.content) for row in self._rows[known:]]
-            self._looks = np.append(self._looks, np.array(new, dtype=np.int64))
-        return self._looks
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self.looks = self.terms = np.empty(0, dtype=np.int64)
+
+    def bring_up(self) -> None:
+        """Look at the classes that have been defined since."""
+        rows, known = self._cluster.classes.rows, len(self.looks)
+        if known < len(rows):
+            new = [row.content for row in rows[known:]]
+            self.looks = np.append(self.looks, np.array(list(map(looks, new)), dtype=np.int64))
+            terms = [len(_terms(content)) for content in new]
+            self.terms = np.append(self.terms, np.array(terms, dtype=np.int64))
 
     def forget(self) -> None:
         """Rows stand for other classes now."""
-        self._looks = self._looks[:0]
+        self.looks = self.terms = self.looks[:0]
+
+    def among(self, row: int, present: Bool) -> int:
+        """Return the looks at all machines that a class takes as it selects some of ``present`` (bool[C])."""
+        if not self.terms[row]:
+            return 0
+        selector = self._cluster.selector()
+        held = selector.held_terms(row)
+        some = held[:_SAMPLE]
+        found = sum(int(np.count_nonzero(present[selector.selected_by(term)])) for term in some)
+        return found * len(held) * PAIR // (len(some) * max(1, len(self._cluster.machines)))

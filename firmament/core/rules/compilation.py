@@ -45,7 +45,8 @@ class Compilation:
         self.waits: Bool = np.zeros(len(self.rows), dtype=np.bool_)
         self.waits[list(self.waiting)] = True
         self.counters = RuleCounters(inhabitants, self.selector, self.domains_by_key, self.waiting)
-        self._exclusions: dict[int, dict[Exclusion, None]] = {}
+        self._exclusions: dict[int, dict[int, Exclusion]] = {}
+        self._exclusion_of: dict[int, Exclusion] = {}
         self._inclinations: dict[int, dict[int, int]] = {}
         self._attractions: dict[int, Attraction] = {}
         self._spreadings: dict[int, tuple[RequiredSpread, ...]] = {}
@@ -59,8 +60,17 @@ class Compilation:
                 yield row, self.rows[row].content
 
     def exclude(self, row: int, counter: int, reason: Reason) -> None:
-        """Let no task of a class into domains in which a counter counts somebody."""
-        self._exclusions.setdefault(row, {})[Exclusion(counter, reason)] = None
+        """Let no task of a class into domains in which a counter counts somebody.
+
+        Of a counter once for the class's own terms, and once for those of others.
+        """
+        key = (
+            counter if reason is Reason.KEPT_OFF else ~counter
+        )  # of many thousands, numbers are found fastest
+        exclusion = self._exclusion_of.get(key)
+        if exclusion is None:
+            exclusion = self._exclusion_of[key] = Exclusion(counter, reason)
+        self._exclusions.setdefault(row, {})[key] = exclusion
 
     def exclude_on_machines(self, found: set[tuple[tuple[int, ...], int]], reason: Reason) -> None:
         """Let no task of a class onto machines on which others are: (rows of these, row of the class)."""
@@ -95,7 +105,7 @@ class Compilation:
         for row, classes in self.waiting.items():
             rules = ClassRules(
                 adds=tuple(self.counters.adds.get(row, ())),
-                exclusions=tuple(self._exclusions.get(row, ())),
+                exclusions=tuple(self._exclusions.get(row, {}).values()),
                 attraction=self._attractions.get(row),
                 spreadings=self._spreadings.get(row, ()),
                 inclinations=tuple(Inclination(*each) for each in self._inclinations.get(row, {}).items()),

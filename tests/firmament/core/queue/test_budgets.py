@@ -259,3 +259,16 @@ def test_expensive_tasks_without_a_place_are_tried_again_some_time_after_a_chang
     clock.advance(RETRY_SECONDS)
     assert core.next_round_in() == 0.0
     assert "new" in {where for each in until_quiet(core) for where in placed(each).values()}
+
+
+def test_ordinary_classes_that_select_each_other_are_expensive_together():
+    everyone = TaskSelector(namespaces=("heavy",))
+    events: list[Event] = [machine(f"m{number}", labels={"host": f"m{number}"}) for number in range(20)]
+    for number in range(1, 41):
+        content = task_class(cpu=number, namespace="heavy", anti_affinity=(TaskTerm("host", everyone),))
+        events.append(ClassDefined(number, content))
+        events.append(TasksSubmitted(number, (f"heavy-{number}",), names=(f"heavy/{number}",)))
+    core = scheduler(events, options=RoundOptions(namespace_looks=50 * MOST))
+    results = until_quiet(core)
+    assert 1 < sum(1 for each in results if each.deltas) <= 20
+    assert sum(len(placed(each)) for each in results) == 20

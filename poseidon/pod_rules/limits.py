@@ -1,0 +1,77 @@
+"""Finds pods that ask for far more than a solver takes, before anything is made of what they ask for.
+
+A pod of a megabyte takes half a second to translate, and the solver would set it aside with a message all the same. The
+limits are the solver's (docs/placement-rules.md). It counts what the bridge makes of a pod, in which equal terms are
+one; so only twice as many are too many here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+from poseidon.kube.api.pod_rules import LabelSelector, NodeSelectorTerm, PodAffinityTerm
+from poseidon.kube.api.pods import PodSpec
+
+LIMITS: Mapping[str, int] = MappingProxyType(
+    {
+        "labels in the node selector": 500,
+        "terms of node affinity and volumes": 500,
+        "tolerations": 1_000,
+        "terms of pod affinity and anti-affinity": 100,
+        "topology spread constraints": 16,
+        "expressions in selectors": 500,
+        "values in selectors": 20_000,
+    }
+)
+"""What a pod may have at most, by the name that people know."""
+
+
+def far_beyond(spec: PodSpec) -> str:
+    """Say what a pod has far too much of, and what to do; empty if there is nothing."""
+    for what, count in _counts(spec):
+        if count > 2 * LIMITS[what]:
+            return f"the pod has {count} {what}; at most {LIMITS[what]} are supported, use fewer"
+    return ""
+
+
+def _counts(spec: PodSpec) -> Iterator[tuple[str, int]]:
+    """Yield how much a pod has of each; what takes longer to count comes last, when the rest is known to be little."""
+    yield "labels in the node selector", len(spec.node_selector)
+    yield "tolerations", len(spec.tolerations)
+    yield "topology spread constraints", len(spec.topology_spread_constraints)
+    on_nodes, on_pods = list(_node_terms(spec)), list(_pod_terms(spec))
+    yield "terms of node affinity and volumes", len(on_nodes)
+    yield "terms of pod affinity and anti-affinity", len(on_pods)
+    selectors = [each.label_selector for each in on_pods]
+    selectors += [each.namespace_selector for each in on_pods]
+    selectors += [each.label_selector for each in spec.topology_spread_constraints]
+    given = [selector for selector in selectors if selector is not None]
+    expressions = sum(len(each.match_expressions) + len(each.match_fields) for each in on_nodes)
+    yield "expressions in selectors", expressions + sum(map(_expressions, given))
+    values = sum(
+        len(one.values) for each in on_nodes for one in (*each.match_expressions, *each.match_fields)
+    )
+    values += sum(len(one.values) for each in given for one in each.match_expressions)
+    yield "values in selectors", values + sum(len(each.namespaces) for each in on_pods)
+
+
+def _expressions(selector: LabelSelector) -> int:
+    return len(selector.match_labels) + len(selector.match_expressions)
+
+
+def _node_terms(spec: PodSpec) -> Iterator[NodeSelectorTerm]:
+    rules = None if spec.affinity is None else spec.affinity.node_affinity
+    if rules is not None:
+        if rules.required is not None:
+            yield from rules.required.node_selector_terms
+        yield from (each.preference for each in rules.preferred)
+
+
+def _pod_terms(spec: PodSpec) -> Iterator[PodAffinityTerm]:
+    if spec.affinity is None:
+        return
+    for rules in (spec.affinity.pod_affinity, spec.affinity.pod_anti_affinity):
+        if rules is not None:
+            yield from rules.required
+            yield from (each.pod_affinity_term for each in rules.preferred)

@@ -1,0 +1,67 @@
+"""Pods that ask for far too much are set aside before anything is made of what they ask for."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from benchmarks.hostile_pods import SHAPES, Room, hostile_pod
+from firmament.wire import classes as solver
+from poseidon.kube.api.pods import Pod
+from poseidon.pod_rules.limits import LIMITS
+from poseidon.pods.classes import ClassTable
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+BY_LIMIT = {
+    "labels in the node selector": "node selector",
+    "terms of node affinity and volumes": "preferred terms",
+    "tolerations": "tolerations",
+    "terms of pod affinity and anti-affinity": "pod anti-affinity, required",
+    "topology spread constraints": "spread, soft",
+    "expressions in selectors": "pod affinity, expressions",
+    "values in selectors": "pod affinity, namespaces",
+}
+"""A shape of a hostile pod that goes beyond each limit."""
+
+
+def described(shape: str, most: int) -> pb.TaskClass:
+    """What the bridge makes of a hostile pod with so many entries."""
+    pod = msgspec.json.decode(msgspec.json.encode(hostile_pod(shape, Room(2**24, most))), type=Pod)
+    table = ClassTable()
+    return table.message(table.intern(pod))
+
+
+def test_the_limits_are_the_solvers():
+    assert {limit.what: limit.most for limit in solver.LIMITS if limit.what in LIMITS} == dict(LIMITS)
+    assert BY_LIMIT.keys() == LIMITS.keys()
+
+
+@pytest.mark.parametrize(("what", "shape"), BY_LIMIT.items())
+def test_a_pod_far_beyond_a_limit_says_so_and_nothing_else(what: str, shape: str):
+    count = 2 * LIMITS[what] + 1
+    message = described(shape, count)
+    assert message.invalid == f"the pod has {count} {what}; at most {LIMITS[what]} are supported, use fewer"
+    rules = (
+        message.node_selector,
+        message.preferred,
+        message.tolerations,
+        message.anti_affinity,
+        message.spread,
+    )
+    assert not any(rules)
+
+
+@pytest.mark.parametrize(("what", "shape"), BY_LIMIT.items())
+def test_a_pod_beyond_a_limit_by_little_is_for_the_solver_to_judge(what: str, shape: str):
+    message = described(shape, LIMITS[what] + 1)
+    assert not message.invalid
+    assert what in solver.beyond_limits(message)
+    assert not solver.beyond_limits(described(shape, LIMITS[what]))
+
+
+def test_every_shape_at_its_limit_is_like_any_other():
+    for shape, kind in SHAPES.items():
+        if kind.limit is not None:
+            message = described(shape, kind.limit)
+            assert not message.invalid, shape
+            assert not solver.beyond_limits(message), shape
