@@ -27,20 +27,20 @@ LIMITS: Mapping[str, int] = MappingProxyType(
 """What a pod may have at most, by the name that people know."""
 
 
-def far_beyond(spec: PodSpec) -> str:
+def describe_excess(spec: PodSpec) -> str:
     """Say what a pod has far too much of, and what to do; empty if there is nothing."""
-    for what, count in _counts(spec):
+    for what, count in _count_each(spec):
         if count > 2 * LIMITS[what]:
             return f"the pod has {count} {what}; at most {LIMITS[what]} are supported, use fewer"
     return ""
 
 
-def _counts(spec: PodSpec) -> Iterator[tuple[str, int]]:
+def _count_each(spec: PodSpec) -> Iterator[tuple[str, int]]:
     """Yield how much a pod has of each; what takes longer to count comes last, when the rest is known to be little."""
     yield "labels in the node selector", len(spec.node_selector)
     yield "tolerations", len(spec.tolerations)
     yield "topology spread constraints", len(spec.topology_spread_constraints)
-    on_nodes, on_pods = list(_node_terms(spec)), list(_pod_terms(spec))
+    on_nodes, on_pods = list(_list_node_terms(spec)), list(_list_pod_terms(spec))
     yield "terms of node affinity and volumes", len(on_nodes)
     yield "terms of pod affinity and anti-affinity", len(on_pods)
     selectors = [each.label_selector for each in on_pods]
@@ -48,7 +48,7 @@ def _counts(spec: PodSpec) -> Iterator[tuple[str, int]]:
     selectors += [each.label_selector for each in spec.topology_spread_constraints]
     given = [selector for selector in selectors if selector is not None]
     expressions = sum(len(each.match_expressions) + len(each.match_fields) for each in on_nodes)
-    yield "expressions in selectors", expressions + sum(map(_expressions, given))
+    yield "expressions in selectors", expressions + sum(map(_count_expressions, given))
     values = sum(
         len(one.values) for each in on_nodes for one in (*each.match_expressions, *each.match_fields)
     )
@@ -56,11 +56,11 @@ def _counts(spec: PodSpec) -> Iterator[tuple[str, int]]:
     yield "values in selectors", values + sum(len(each.namespaces) for each in on_pods)
 
 
-def _expressions(selector: LabelSelector) -> int:
+def _count_expressions(selector: LabelSelector) -> int:
     return len(selector.match_labels) + len(selector.match_expressions)
 
 
-def _node_terms(spec: PodSpec) -> Iterator[NodeSelectorTerm]:
+def _list_node_terms(spec: PodSpec) -> Iterator[NodeSelectorTerm]:
     rules = None if spec.affinity is None else spec.affinity.node_affinity
     if rules is not None:
         if rules.required is not None:
@@ -68,7 +68,7 @@ def _node_terms(spec: PodSpec) -> Iterator[NodeSelectorTerm]:
         yield from (each.preference for each in rules.preferred)
 
 
-def _pod_terms(spec: PodSpec) -> Iterator[PodAffinityTerm]:
+def _list_pod_terms(spec: PodSpec) -> Iterator[PodAffinityTerm]:
     if spec.affinity is None:
         return
     for rules in (spec.affinity.pod_affinity, spec.affinity.pod_anti_affinity):

@@ -55,8 +55,8 @@ def test_a_pod_far_beyond_a_limit_says_so_and_nothing_else(what: str, shape: str
 def test_a_pod_beyond_a_limit_by_little_is_for_the_solver_to_judge(what: str, shape: str):
     message = described(shape, LIMITS[what] + 1)
     assert not message.invalid
-    assert what in solver.beyond_limits(message)
-    assert not solver.beyond_limits(described(shape, LIMITS[what]))
+    assert what in solver.explain_excess(message)
+    assert not solver.explain_excess(described(shape, LIMITS[what]))
 
 
 def test_every_shape_at_its_limit_is_like_any_other():
@@ -64,4 +64,4 @@ def test_every_shape_at_its_limit_is_like_any_other():
         if kind.limit is not None:
             message = described(shape, kind.limit)
             assert not message.invalid, shape
-            assert not solver.beyond_limits(message), shape
+            assert not solver.explain_excess(message), shape
