@@ -117,6 +117,18 @@ def _on_one_machine(terms: PairTerms, kind: Int64, machine: Int64) -> float:
     return float((own[entry] * many[entry] * partners).sum())
 
 
+def compare_with_limits(terms: PairTerms, limits: Float64) -> dict[float, Int64]:
+    """Return of each of ``limits`` what it means between domains, int64[D, D].
+
+    1 where it is exceeded; where the majority decides, -1 where it is kept as well.
+    """
+    found = {}
+    for limit in np.unique(limits).tolist():
+        exceeds = terms.exceeding(limit).astype(np.int64)
+        found[limit] = exceeds if terms.strict else exceeds - terms.keeping(limit)
+    return found
+
+
 class Arms:
     """What the pairs mean for single kinds: arm i of kind ``kind[i]`` looks at tasks of ``other[i]``.
 
@@ -164,12 +176,7 @@ class PairState:
         self.arms = Arms(rules.terms)
         self.counts = rules.counts()
         self.load = link_load(rules.terms, self.counts)
-        # Of each limit what it means between domains, int64[D, D]: 1 where it is exceeded; where the majority decides,
-        # -1 where it is kept as well.
-        self._limits: dict[float, Int64] = {}
-        for limit in np.unique(rules.terms.limit).tolist():
-            exceeds = rules.terms.exceeding(limit).astype(np.int64)
-            self._limits[limit] = exceeds if rules.terms.strict else exceeds - rules.terms.keeping(limit)
+        self._limits = compare_with_limits(rules.terms, rules.terms.limit)
 
     def copy(self) -> PairState:
         """An independent copy."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
-from firmament.core.constraints.pairs import PairState
+from firmament.core.constraints.pairs import PairState, compare_with_limits
 from firmament.core.flow.problem import Residual
 from firmament.core.flow.reduction import over
 from firmament.core.ranks import places_in
@@ -142,13 +142,12 @@ class _Algebra:
         np.add.at(self._into, (source, target), 1.0)
         self._partners = self._into + self._into.T if terms.both_ways else self._into
         self._limits: list[tuple[Float64, Float64]] = []
-        for limit in np.unique(terms.limit[own]).tolist() if pairs.hard else []:
-            exceeds = terms.exceeding(limit).astype(np.float64)
-            matrix = exceeds if terms.strict else exceeds - terms.keeping(limit)
-            into = np.zeros(size)
+        limits = compare_with_limits(terms, terms.limit[own]) if pairs.hard else {}
+        for limit, matrix in limits.items():
             of = terms.limit[own] == limit
+            into = np.zeros(size)
             np.add.at(into, (source[of], target[of]), 1.0)
-            self._limits.append((matrix, into))
+            self._limits.append((matrix.astype(np.float64), into))
         self._linked = pairs.linked
         links = len(terms.link_limit)
         self._amount = np.zeros(size)
