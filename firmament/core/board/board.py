@@ -113,18 +113,18 @@ class Board:
         limits = ModelLimits.sharing(self.residual.joint, self.residual.ledgers, self.problem.shape)
         return Constraints([limits, self.pairs]).refusals(cls)
 
-    # --- one task ------------------------------------------------------------------------------------------------
+    # --- tasks of one class --------------------------------------------------------------------------------------
 
-    def place(self, cls: int, machine: int, *, paired: bool = True) -> None:
-        """Put one task on a machine, whether or not it fits; it may still move. Who waits is not changed.
+    def place(self, cls: int, machine: int, count: int = 1, *, paired: bool = True) -> None:
+        """Put tasks on a machine, whether or not they fit; they may still move. Who waits is not changed.
 
-        ``paired``: it is counted for pairs as well.
+        ``paired``: they are counted for pairs as well.
         """
-        self._add(cls, machine, 1, paired=paired)
+        self._add(cls, machine, count, paired=paired)
 
-    def give_back(self, cls: int, machine: int, *, paired: bool = True) -> None:
-        """Take one task off a machine again; raises ``ValueError`` if there are ledgers, which give nothing back."""
-        self._add(cls, machine, -1, paired=paired)
+    def give_back(self, cls: int, machine: int, count: int = 1, *, paired: bool = True) -> None:
+        """Take tasks off a machine again; raises ``ValueError`` if there are ledgers, which give nothing back."""
+        self._add(cls, machine, -count, paired=paired)
 
     def _add(self, cls: int, machine: int, count: int, *, paired: bool) -> None:
         self.residual.add(int(self.problem.shape[cls]), machine, count)

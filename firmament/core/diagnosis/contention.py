@@ -14,7 +14,6 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.board.board import Board
-from firmament.core.constraints.constraint import Constraints
 from firmament.core.flow.problem import Assignments
 from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state.cluster import Cluster
@@ -98,6 +97,13 @@ class Contention:
         return after
 
     @cached_property
+    def _end_without_ledgers(self) -> Board:
+        """The same where tasks can be taken back."""
+        after = self._end.copy()
+        after.residual.ledgers = []
+        return after
+
+    @cached_property
     def _tasks_on(self) -> Int64:
         """int64[M]: how many tasks the round has put on each machine."""
         return self._placed.per_machine(self._snapshot.problem.machines)
@@ -125,7 +131,7 @@ class Contention:
     def _fewest(self, index: int, machine: int) -> dict[int, int]:
         """The fewest tasks, by class, without which a machine takes one more of a class; empty if none are found."""
         came = self._came_to(machine)
-        trial = _OneMachine(self._start, self._end, index, machine, came)
+        trial = _OneMachine(self._start, self._end_without_ledgers, index, machine, came)
         if not self._opens(trial, came):
             return {}
         for takers in _small_sets(came):
@@ -183,16 +189,15 @@ def _small_sets(came: Mapping[int, int]) -> Iterator[dict[int, int]]:
 class _OneMachine:
     """Whether a machine would take one more task of a class if some of those that came to it had not.
 
-    Everybody else is where the round has put them: at the ``end``, which is as before after each question.
+    Everybody else is where the round has put them: at the ``end``, ledgers aside, which is as before after each
+    question.
     """
 
     def __init__(self, start: Board, end: Board, index: int, machine: int, came: Mapping[int, int]) -> None:
         problem = start.residual.problem
         self._problem, self._index, self._machine, self._came = problem, index, machine, came
         self._request: Int64 = problem.requests[problem.shape[index]]
-        self._free: Int64 = end.residual.free[:, machine]
-        self._joint, self._ledgers = end.residual.joint, start.residual.ledgers
-        self._constraints = Constraints([end.rules if end.ruled else None, end.pairs])
+        self._end, self._ledgers = end, start.residual.ledgers
 
     def share(self, cls: int) -> float:
         """How much of what is asked for a task has, at most of any resource."""
@@ -202,29 +207,14 @@ class _OneMachine:
 
     def opens_without(self, takers: Mapping[int, int]) -> bool:
         """Whether the machine takes the task without these, by class."""
-        if not self._has_resources(takers):
-            return False
         if self._ledgers and not self._has_ledgers(takers):
             return False
-        self._add(takers, -1)
-        shape = int(self._problem.shape[self._index])
-        opens = all(joint.takes(shape, self._machine) for joint in self._joint) and self._constraints.allows(
-            self._index, self._machine
-        )
-        self._add(takers, 1)
+        for cls, count in takers.items():
+            self._end.give_back(cls, self._machine, count)
+        opens = self._end.fits(self._index, self._machine)
+        for cls, count in takers.items():
+            self._end.place(cls, self._machine, count)
         return opens
-
-    def _add(self, tasks: Mapping[int, int], sign: int) -> None:
-        for cls, count in tasks.items():
-            for joint in self._joint:
-                joint.add(int(self._problem.shape[cls]), self._machine, sign * count)
-            self._constraints.add(cls, self._machine, sign * count)
-
-    def _has_resources(self, takers: Mapping[int, int]) -> bool:
-        classes, counts = np.array(list(takers)), np.array(list(takers.values()))
-        freed = counts @ self._problem.requests[self._problem.shape[classes]]
-        asked = self._request > 0
-        return bool((self._free + freed >= self._request)[asked].all())
 
     def _has_ledgers(self, takers: Mapping[int, int]) -> bool:
         """Whether ledgers have room with the others alone on the machine: they give nothing back."""

@@ -116,6 +116,8 @@ def test_what_is_placed_and_given_back_leaves_no_trace(given_board: tuple[Board,
         return
     for cls, machine in tasks:
         board.place(cls, machine)
+    board.place(*tasks[0], 2)
+    tasks += tasks[:1] * 2
     random.shuffle(tasks)
     for cls, machine in tasks:
         board.give_back(cls, machine)
