@@ -1,4 +1,5 @@
-"""Cures after which all that wait of a gang, or of a class, have places: smaller requests, more machines, fewer tasks.
+"""Cures after which all that wait of a gang, or of a class, have places: smaller requests, wider rules, more machines,
+fewer tasks.
 
 Each is tried by rounds with all of them at once.
 """
@@ -12,18 +13,22 @@ from functools import partial
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.changes import ChangedMachine, CureChange, CureKind
-from firmament.core.cures.proposals import Cure, one_more_like
+from firmament.core.changes import ChangedMachine, CureChange, CureKind, CureProposal
+from firmament.core.cures.proposals import Cure, for_cause, one_more_like
 from firmament.core.events import TasksSubmitted
 from firmament.core.model import PODS, Job, Machine
-from firmament.core.reasons import lacks_only_room
+from firmament.core.reasons import Cause, lacks_only_room
 from firmament.core.rescheduling.room_by_moves import count_slots
 from firmament.core.rescheduling.trials import TogetherChange, Trials
+from firmament.core.rules.pod_rules import drop_constraints
 
 _MOST_ADDED = 100
 """Machines that are added at most."""
 
 _FEWER_TRIES = 4
+
+_WIDER = (CureKind.CORRECT, CureKind.TOLERATE, CureKind.WIDEN, CureKind.DROP)
+"""What may be changed about where the tasks may be, the smallest change first."""
 
 
 def cures_together(
@@ -41,7 +46,8 @@ def cures_together(
     if len({each.task_class for each in waiting}) != 1:
         return
     search = _TogetherSearch(trials, waiting, job, tries, others)
-    for proposed in (search.smaller(), search.fewer(), search.more_machines()):
+    wider = (search.wider(kind) for kind in _WIDER)
+    for proposed in (search.smaller(), *wider, search.fewer(), search.more_machines()):
         cure = next(proposed, None)
         if cure is not None:
             yield cure
@@ -61,10 +67,11 @@ class _TogetherSearch:
         self._uids = [uid for each in waiting for uid in each.uids]
         self._class = waiting[0].task_class
         self._member = trials.requests_of(self._class)
-        refusals = trials.refusals(
+        self._refusals = trials.refusals(
             replace(waiting[0], uids=self._uids[:1], names=(), created=(), job="")  # type: ignore[arg-type]
         )
-        self._usable = [name for name in trials.machines if lacks_only_room(refusals.get(name, ()))]
+        self._usable = [name for name in trials.machines if lacks_only_room(self._refusals.get(name, ()))]
+        self._proposed: dict[tuple[CureChange, ...], CureProposal] | None = None
 
     def smaller(self) -> Iterator[Cure]:
         """Yield the least reduction of one resource's request, or else of all in the same measure."""
@@ -116,6 +123,36 @@ class _TogetherSearch:
         for column in columns:
             member[column] = int(member[column]) * amount // of
         return member
+
+    def wider(self, kind: CureKind) -> Iterator[Cure]:
+        """Yield what could be asked less of where all may be, by one change of a kind."""
+        if self._proposed is None:
+            self._proposed = self._wider_rules()
+        for steps, proposal in self._proposed.items():
+            if steps[0].kind is kind:
+                yield from self._tried(steps, TogetherChange(content=proposal.change.content))
+
+    def _wider_rules(self) -> dict[tuple[CureChange, ...], CureProposal]:
+        """Proposals about the tasks alone: for what single machines refuse them for, and for what is between them."""
+        trials, content = self._trials, self._trials.content_of(self._waiting[0])
+        offered: dict[str, set[str]] = {}
+        machine_of: dict[tuple[Cause, ...], Machine] = {}
+        for name in trials.machines:
+            machine = trials.machine(name)
+            for key, value in machine.labels.items():
+                offered.setdefault(key, set()).add(value)
+            machine_of.setdefault(self._refusals.get(name, ()), machine)
+        found: dict[tuple[CureChange, ...], CureProposal] = {}
+        for causes, machine in machine_of.items():
+            standing = ChangedMachine(content, machine, {}, offered)
+            if len(causes) == 1 and not lacks_only_room(causes):
+                proposals = [*for_cause(trials.rules, standing, causes[0]), *drop_constraints(standing)]
+            else:
+                proposals = [*drop_constraints(standing)]
+            for each in proposals:
+                if not any(step.machine for step in each.steps):
+                    found.setdefault(each.steps, each)
+        return found
 
     def fewer(self) -> Iterator[Cure]:
         """Yield the largest gang of which all would have places, if it had fewer members."""

@@ -6,6 +6,7 @@ Nothing is changed. Works for clusters that use any scheduler: what runs is take
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -157,8 +158,8 @@ class Audit:
             "overcommitted": [(each.node, _lacking(each)) for each in self.overcommitted],
             "hot": [(each.node, each.resource, f"{each.percent:.0f} %") for each in self.hot],
             "misplaced": [(each.pod, each.node, each.reason) for each in self.misplaced],
-            "pending": [(each.pod, each.reason) for each in self.pending],
-            "cures": [(each.pod, each.node, each.text) for each in self.cures],
+            "pending": _merge_rows([(each.pod, each.reason) for each in self.pending]),
+            "cures": _merge_rows([(each.pod, each.node, each.text) for each in self.cures]),
         }
 
     def _reasons(self) -> list[tuple[str, ...]]:
@@ -190,6 +191,17 @@ class Audit:
             "pending": [asdict(each) for each in self.pending],
             "cures": [each.as_json() for each in self.cures],
         }
+
+
+def _merge_rows(rows: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Return one row for all pods of which the same is said: the first pod, and how many more there are."""
+    pods: dict[tuple[str, ...], list[str]] = {}
+    for pod, *said in rows:
+        pods.setdefault(tuple(said), []).append(pod)
+    return [
+        (first if not more else f"{first} and {len(more):,} more", *said)
+        for said, (first, *more) in pods.items()
+    ]
 
 
 def _count(number: int, one: str, several: str) -> str:

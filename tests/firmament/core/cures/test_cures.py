@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from firmament.core.changes import CureKind
-from firmament.core.configuration import CoreConfiguration
+from firmament.core.configuration import HOSTNAME, CoreConfiguration
 from firmament.core.cures.proposals import Cure
 from firmament.core.cures.search import Waiting, cures_for
 from firmament.core.events import (
@@ -26,6 +26,8 @@ from firmament.core.model import (
     Requirement,
     Taint,
     TaskClass,
+    TaskSelector,
+    TaskTerm,
     Toleration,
 )
 from firmament.core.rescheduling.trials import Trials
@@ -303,3 +305,27 @@ def test_a_whole_workload_is_helped_at_once():
 
 def test_no_machine_is_added_for_tasks_that_rules_keep_out():
     assert found_together(3, small("a"), node_selector=(("disk", "ssd"),)) == {}
+
+
+@pytest.mark.parametrize("least", [0, 2])
+def test_all_are_helped_by_a_wider_rule(least: int):
+    """One has room where the selector leads; without it both have, also as a gang."""
+    nodes = small("a", labels={"disk": "ssd"}), small("b")
+    cure = found_together(2, *nodes, least=least, node_selector=(("disk", "ssd"),))[CureKind.DROP]
+    assert (cure.steps[0].subject, cure.together) == ("nodeSelector disk=ssd", 2)
+
+
+def test_all_are_helped_by_a_toleration():
+    taints = (Taint("dedicated", "batch", "NoSchedule"),)
+    found = found_together(2, small("a", taints=taints), small("b", taints=taints), least=2)
+    assert [*found] == [CureKind.TOLERATE]
+    assert found[CureKind.TOLERATE].steps[0].subject == "dedicated=batch:NoSchedule"
+    assert found[CureKind.TOLERATE].together == 2
+
+
+def test_all_are_helped_where_they_may_stand_together():
+    """What keeps them apart is between them: no machine refuses one of them."""
+    large = Machine("a", {"cpu": 9000, "pods": 10}, labels={HOSTNAME: "a"})
+    apart = (TaskTerm(HOSTNAME, TaskSelector(namespaces=("",))),)
+    found = found_together(2, large, least=2, anti_affinity=apart)
+    assert found[CureKind.DROP].together == 2

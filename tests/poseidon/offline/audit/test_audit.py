@@ -289,6 +289,27 @@ def test_gangs_are_cured_as_a_whole(tmp_path):
     }
 
 
+def test_what_is_said_of_a_whole_gang_is_one_row(tmp_path):
+    member = {"labels": {"scheduling.x-k8s.io/pod-group": "gang"}}
+    selector = {"disk": "ssd"}
+    pods = [pod(f"m{index}", cpu=3, metadata=member, nodeSelector=selector) for index in range(2)]
+    labelled = node("a")
+    labelled["metadata"]["labels"] = {**labelled["metadata"].get("labels", {}), **selector}
+    path = tmp_path / "input.json"
+    path.write_text(
+        json.dumps(
+            {"apiVersion": "v1", "kind": "List", "items": [labelled, node("b"), pod_group("gang", 2), *pods]}
+        )
+    )
+    shown = CliRunner().invoke(main, ["audit", "-f", str(path)]).stdout
+    rows = [line for line in shown.splitlines() if line.startswith("shop/m")]
+    assert all(row.startswith("shop/m0 and 1 more ") for row in rows)
+    assert any(
+        "do without nodeSelector disk=ssd; then all 2 pods that wait together have places" in row
+        for row in rows
+    )
+
+
 def test_pods_that_run_against_rules_about_their_nodes(tmp_path):
     labelled = node("b")
     labelled["metadata"]["labels"]["disk"] = "slow"
