@@ -58,11 +58,11 @@ def _used(made):
 
 
 async def _knows_all(base):
-    while True:
+    async def told() -> bool:
         overview = await asyncio.to_thread(answer, base, "overview")
-        if overview["pods"]["pending"] == 1 and overview["solver"]["state"] == "connected":
-            return
-        await asyncio.sleep(0.2)
+        return overview["pods"]["pending"] == 1 and overview["solver"]["state"] == "connected"
+
+    await until(told, within=60)
 
 
 def test_it_reads_and_does_nothing_else():

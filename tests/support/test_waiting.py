@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import pytest
 
 from tests.support import time_limits
 from tests.support.time_limits import MOST, stretch
-from tests.support.waiting import Terminal, no_more_than, until, wait_until
+from tests.support.waiting import Terminal, no_more_than, stays, until, wait_until
 
 
 @pytest.fixture
@@ -29,6 +31,15 @@ async def test_what_never_holds_is_named(quiet):
         await until(lambda: False, within=0.02, what="the moon")
     with pytest.raises(AssertionError, match="lambda: 0"):
         wait_until(lambda: 0, within=0.02)
+
+
+async def test_what_does_not_stay_is_named():
+    tries = iter([1, 2, 0])
+    with pytest.raises(AssertionError, match="no longer: the moon"):
+        await stays(lambda: next(tries), 60.0, "the moon")
+    numbers = count(1)
+    await stays(lambda: next(numbers), 0.02)
+    assert next(numbers) > 2
 
 
 async def test_coroutines_are_conditions_too(quiet):

@@ -45,6 +45,23 @@ async def until(condition: Callable[[], object], *, within: float = 15.0, what: 
     raise AssertionError("unreachable")
 
 
+async def stays(condition: Callable[[], object], seconds: float, what: str = "") -> None:
+    """Raise AssertionError unless ``condition`` holds for so long; it may be a coroutine function.
+
+    That something does not happen is seen in no other way than by waiting. On a slow machine this sees less, and is
+    never red by that alone.
+    """
+    end = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if inspect.isawaitable(value):
+            value = await value
+        assert value, f"no longer: {what or inspect.getsource(condition).strip()}"
+        if time.monotonic() >= end:
+            return
+        await asyncio.sleep(PAUSE)
+
+
 def wait_until(
     condition: Callable[[], object],
     *,

@@ -17,6 +17,7 @@ from firmament.solvers.process_solver import DEFAULT_SOLVER
 from protos.firmament.v1 import scheduler_pb2 as pb
 from protos.firmament.v1 import scheduler_pb2_grpc
 from tests.support.time_limits import stretch
+from tests.support.waiting import until
 
 SECONDS = 30.0
 END: Any = grpc.aio.EOF  # type: ignore[attr-defined] # missing in grpc-stubs
@@ -146,14 +147,7 @@ async def running_server(
 
 async def eventually(condition: Callable[[], Any]) -> None:
     """Wait until the condition, which may be a coroutine function, holds."""
-    async with asyncio.timeout(stretch(SECONDS)):
-        while True:
-            value = condition()
-            if asyncio.iscoroutine(value):
-                value = await value
-            if value:
-                return
-            await asyncio.sleep(0.01)
+    await until(condition, within=SECONDS)
 
 
 # --- events ---------------------------------------------------------------------------------------------------

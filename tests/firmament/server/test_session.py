@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import asyncio
-
 import grpc
 import pytest
 
@@ -16,6 +14,7 @@ from tests.firmament.server.driving import (
     tasks,
 )
 from tests.support.core import without_preemption
+from tests.support.waiting import stays
 
 WORLD = (machine("m1"), machine("m2"), task_class())
 
@@ -61,7 +60,8 @@ async def test_no_round_before_the_snapshot_ends(running: Running):
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await running.stub.Schedule(pb.ScheduleRequest(cluster="c"))
     assert caught.value.code() is grpc.StatusCode.FAILED_PRECONDITION
-    await asyncio.sleep(0.1)  # several batching windows; a round would be on its way by now
+    done = "firmament_round_duration_seconds_count"
+    await stays(lambda: running.metric(done, stage="total") == 0, 0.1)  # several batching windows
     await driver.send(snapshot_end=pb.SnapshotEnd())
     await driver.until(lambda: bool(driver.rounds))
     assert driver.rounds[0].round == 1
@@ -87,8 +87,11 @@ async def test_unschedulable_tasks_cause_no_rounds_until_something_helps(running
     driver = await running.driving(machine("m1", cpu=50), task_class(), tasks("a"))
     await driver.until(lambda: "a" in driver.unscheduled)
     rounds = (await running.state()).rounds
-    await asyncio.sleep(0.3)
-    assert (await running.state()).rounds == rounds
+
+    async def none_began() -> bool:
+        return (await running.state()).rounds == rounds
+
+    await stays(none_began, 0.3)
     await driver.events(machine("m2"))
     await driver.until(lambda: "a" in driver.placed)
     assert driver.placed == {"a": "m2"}

@@ -18,17 +18,13 @@ from firmament.solvers.ortools_solver import OrToolsSolver
 from firmament.solvers.process_solver import ProcessSolver
 from tests.firmament.solvers.scripted_solvers import DIE, HANG, REFUSE, SCRIPTED
 from tests.support.time_limits import stretch
+from tests.support.waiting import wait_until
 
 SECONDS = 30.0
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = SECONDS) -> bool:
-    deadline = time.monotonic() + stretch(seconds)
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.01)
-    return True
+    return bool(wait_until(condition, within=seconds))
 
 
 def random_problem(

@@ -24,7 +24,7 @@ from tests.poseidon.bridge.objects import gone, node, pod, present
 from tests.poseidon.bridge.scripted_solver import ScriptedSolver, running_solver
 from tests.poseidon.bridge.solver_view import ASSUMED, BOUND, PENDING
 from tests.support.time_limits import stretch
-from tests.support.waiting import until
+from tests.support.waiting import stays, until
 
 QUICK = SessionOptions(batch_events=5, window=2, backoff_initial=0.01, backoff_cap=0.05, refused_seconds=0.05)
 HASTY = StreamOptions().model_copy(update={"silence_timeout": 0.2})
@@ -41,7 +41,7 @@ class Peer:
     def has_plenty_to_do(self):
         return self.busy
 
-    def refused(self, event, reason):
+    def note_refused(self, event, reason):
         self.state.event_stream.note_refused(event, reason)
 
     def __getattr__(self, name):
@@ -101,9 +101,7 @@ async def test_unacknowledged_batches_are_bounded(peer):
         session.start()
         await until(lambda: solver.batches == QUICK.window)
         # Were the window not kept, the rest would follow within microseconds.
-        await asyncio.sleep(0.1)
-        assert solver.batches == QUICK.window
-        assert not solver.synced
+        await stays(lambda: solver.batches == QUICK.window and not solver.synced, 0.1)
         solver.release_acks()
         await until(lambda: solver.synced)
 
@@ -124,8 +122,8 @@ async def test_a_solver_that_acknowledges_nothing_is_left_and_tried_again(peer, 
         await until(lambda: solver.synced)
         assert len(solver.states()) == 10
         streams = solver.streams
-        await asyncio.sleep(1.0)  # nothing to acknowledge is no silence
-        assert (solver.streams, session.is_open) == (streams, True)
+        # Nothing to acknowledge is no silence.
+        await stays(lambda: (solver.streams, session.is_open) == (streams, True), 1.0)
 
 
 async def test_a_solver_that_is_at_work_for_long_is_not_left(peer):

@@ -29,7 +29,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 from protos.firmament.v1 import scheduler_pb2_grpc as pb_grpc
 from tests.poseidon.ui.objects import NOW
 from tests.support.cluster import pod, running_cluster
-from tests.support.waiting import until
+from tests.support.waiting import stays, until
 
 SHAPE = NodeShape("small", cpu="4", memory="16Gi")
 
@@ -196,11 +196,12 @@ async def test_a_solver_that_was_started_anew_counts_anew(monkeypatch):
         solver.ran(1, NOW + 60)
         await until(lambda: found.known.rounds.latest == 1, within=20)
         assert [each["ended"] for each in found.known.rounds.summaries()] == [NOW + 60]
-        flow = await found.source.flow(0)
-        while flow is None:  # the one that is asked for all the time is under way
-            await asyncio.sleep(0.01)
+
+        async def newest() -> int:  # none while the one that is asked for all the time is under way
             flow = await found.source.flow(0)
-        assert flow.round == 1
+            return flow.round if flow is not None else 0
+
+        assert await until(newest) == 1
 
 
 async def test_whoever_looks_at_a_flow_for_long_is_told_of_the_next(monkeypatch):
@@ -316,6 +317,16 @@ async def test_nobody_answers():
             await found.source.verdicts(found.known.store.pod("default/p"))
 
 
+async def is_at_rest(asked: list[str]) -> bool:
+    """Say whether nothing more is asked for a while."""
+    before = len(asked)
+    try:
+        await stays(lambda: len(asked) == before, 0.3)
+    except AssertionError:
+        return False
+    return True
+
+
 async def test_a_page_that_nobody_looks_at_asks_the_solver_nothing_and_goes_on_taking_figures():
     solver = FakeSolver()
     async with following(solver) as (_, found):
@@ -324,15 +335,11 @@ async def test_a_page_that_nobody_looks_at_asks_the_solver_nothing_and_goes_on_t
         await until(lambda: len(history.as_json()["at"]) > 3, within=20)
         await until(lambda: found.known.store.requested.taken > 1, within=20)
         at_rest = len(solver.asked)
-        await asyncio.sleep(0.3)
-        assert len(solver.asked) == at_rest
+        await stays(lambda: len(solver.asked) == at_rest, 0.3)
         found.audience.note_request()
         await until(lambda: len(solver.asked) > at_rest + 2, within=20)
         found.now += PATIENCE + 1
-        await asyncio.sleep(0.2)
-        at_rest = len(solver.asked)
-        await asyncio.sleep(0.3)
-        assert len(solver.asked) == at_rest
+        await until(lambda: is_at_rest(solver.asked), within=20)
         # flows are asked for only while somebody looks at them
         assert "flow" not in solver.asked
 

@@ -20,6 +20,7 @@ from tests.poseidon.ui.objects import gone, known, make_node, make_pod, store, t
 from tests.poseidon.ui.served import FakeSource, served
 from tests.poseidon.ui.test_flow import one_flow
 from tests.support.time_limits import stretch
+from tests.support.waiting import until
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\u202e\u0000\u2028\"'&"
 
@@ -252,14 +253,13 @@ async def test_there_are_so_many_streams_at_most():
         assert int(refused.headers["Retry-After"]) > 0
         assert (await client.get("/api/v1/session")).status == 200
         streams[0].close()
-        for _ in range(100):
-            again = await client.get("/api/v1/events")
-            if again.status == 200:
-                break
-            await asyncio.sleep(0.02)
+
+        async def let_in() -> bool:
             server._versions.mark("overview")
             server._versions.publish()
-        assert again.status == 200
+            return (await client.get("/api/v1/events")).status == 200
+
+        await until(let_in)
         server.events.close()
 
 
@@ -305,15 +305,17 @@ async def test_a_client_that_has_gone_is_no_fault():
 async def test_too_many_requests_at_a_time(monkeypatch):
     source = full()
     release = asyncio.Event()
+    asked: list[object] = []
 
-    async def slowly(_):
+    async def slowly(pod):
+        asked.append(pod)
         await release.wait()
         return {}
 
     monkeypatch.setattr(source, "verdicts", slowly)
     async with served(source, limits=Limits(requests=2)) as (client, _):
         slow = [asyncio.create_task(client.get("/api/v1/pods/a/w")) for _ in range(2)]
-        await asyncio.sleep(0.1)
+        await until(lambda: len(asked) == 2)
         refused = await client.get("/api/v1/session")
         assert (refused.status, "Retry-After" in refused.headers) == (503, True)
         release.set()

@@ -13,6 +13,7 @@ import yaml
 
 from tests.programs.end_to_end.scene import scene
 from tests.support.time_limits import stretch
+from tests.support.waiting import until
 
 
 def free_port() -> int:
@@ -40,12 +41,11 @@ async def test_a_bridge_is_ready_while_it_knows_the_cluster_and_a_solver_answers
         return await asyncio.to_thread(get, port, path)
 
     async def until_status(port: int, code: int) -> str:
-        async with asyncio.timeout(stretch(40)):
-            while True:
-                found, text = await status(port)
-                if found == code:
-                    return text
-                await asyncio.sleep(0.05)
+        async def answered() -> str:
+            found, text = await status(port)
+            return text if found == code else ""
+
+        return str(await until(answered, within=40))
 
     async with scene(tmp_path) as s:
         s.stack._options = replace(

@@ -9,11 +9,12 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from aiohttp import ClientSession, ClientWebSocketResponse, WSMsgType
 
 from tests.support.time_limits import stretch
+from tests.support.waiting import until
 
 KEYS = {
     "Enter": ("\r", 13),
@@ -95,16 +96,24 @@ class Page:
 
     async def until(self, expression: str, seconds: float = 10) -> Any:
         """Wait for an expression to be true. Raises ``AssertionError``, with the page's text, if it never is."""
-        end = asyncio.get_running_loop().time() + stretch(seconds)
-        while asyncio.get_running_loop().time() < end:
+
+        async def found() -> Any:
             try:
-                if found := await self.value(expression):
-                    return found
+                return await self.value(expression)
             except AssertionError:  # between two documents
-                pass
-            await asyncio.sleep(0.02)
-        text = await self.value("document.body.innerText.slice(0, 1500)")
-        raise AssertionError(f"not within {seconds} s: {expression}\n{self.complaints}\n{text}")
+                return None
+
+        try:
+            return await until(found, within=seconds, what=expression)
+        except AssertionError as error:
+            text = await self.value("document.body.innerText.slice(0, 1500)")
+            raise AssertionError(f"{error}\n{self.complaints}\n{text}") from None
+
+    async def painted(self) -> None:
+        """Wait until what has happened is painted: a frame begins after it, and another one after that."""
+        await self.value(
+            "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))"
+        )
 
     async def shows(self, text: str, seconds: float = 10) -> None:
         """Wait for a text within the page."""
@@ -182,12 +191,12 @@ class Browser:
         quiet = asyncio.subprocess.DEVNULL
         self._process = await asyncio.create_subprocess_exec(found, *arguments, stdout=quiet, stderr=quiet)
         file = Path(self._folder.name) / "DevToolsActivePort"
-        for _ in range(600):
-            if file.exists() and len(lines := file.read_text().split()) == 2:
-                break
-            await asyncio.sleep(0.05)
-        else:
-            raise AssertionError("Chromium did not start within 30 s")
+        said = await until(
+            lambda: file.exists() and len(lines := file.read_text().split()) == 2 and lines,
+            within=30,
+            what="Chromium",
+        )
+        lines = cast("list[str]", said)
         self._http = ClientSession()
         address = f"ws://127.0.0.1:{lines[0]}{lines[1]}"
         self._socket: ClientWebSocketResponse = await self._http.ws_connect(address, max_msg_size=0)

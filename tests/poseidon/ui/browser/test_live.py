@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from tests.support.time_limits import stretch
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -46,13 +47,16 @@ async def test_a_bar_of_a_round_leads_to_its_flow_or_nowhere(page, server):
     x = strip["right"] - 4
     while len(seen) < 2 and x > strip["left"] + 60:
         await page.move(x, strip["top"] + 40)
-        await asyncio.sleep(0.05)
+        await page.painted()
         if (leads := await page.value(kept)) not in seen:
             seen.add(leads)
             at = await page.value(number)
             await page.press_at(x, strip["top"] + 40)
-            await asyncio.sleep(0.2)
-            assert await page.value("location.hash") == (f"#/flow?round={at}" if leads else "#/overview")
+            if leads:
+                await page.until(f"location.hash === '#/flow?round={at}'")
+            else:
+                await page.painted()
+                assert await page.value("location.hash") == "#/overview"
             if leads:
                 await page.value("history.back()")
                 await page.until("!!document.querySelector('.strip svg')")
@@ -81,7 +85,9 @@ async def test_the_heat_map_keeps_its_place_when_a_node_is_opened(page, server):
 
 async def test_data_stay_while_the_server_is_gone_and_come_again_with_it(page, server):
     await page.open("#/pending")
-    await asyncio.sleep(2.5)  # the other views are loaded once there is time
+    # The other views are loaded once there is time.
+    await until(lambda: any("views/groups.js" in each for each in server.asked))
+    await page.value("import('./views/groups.js').then(() => true)")
     await page.call("Log.disable")  # the browser itself reports refused connections
     await server.stop()
     await page.shows("Disconnected, retrying")
@@ -104,8 +110,8 @@ async def test_the_picture_of_the_flow_holds_still_under_the_pointer(page, serve
     await page.until("!!document.querySelector('.flow-picture .node')")
     assert await page.value("document.querySelectorAll('.flow-picture .ribbon').length") > 30
     await page.value("document.querySelector('.flow-picture').dataset.mark = 'same'")
-    server.change()
-    await asyncio.sleep(0.3)
+    await updated(page, server, 1)
+    await page.painted()
     assert await page.value("document.querySelector('.flow-picture').dataset.mark") == "same"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -47,7 +47,8 @@ async def _follow(tab: Page, selector: str, text: str) -> None:
     before = await tab.value("location.hash")
     while await tab.value("location.hash") == before:
         await tab.click(selector, text)
-        await asyncio.sleep(0.5)
+        with suppress(AssertionError):
+            await tab.until(f"location.hash !== {before!r}", 0.5)
 
 
 async def _is_cut_and_comes_back(tab: Page, cable: Cable) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
 from tests.poseidon.ui.browser.fixture_server import FixtureServer
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -101,7 +100,7 @@ async def test_a_view_shows_its_data_and_fits_narrow_windows(page, view):
         await page.shows(text)
     for width in (390, 360):
         await page.look(width=width, height=844)
-        await asyncio.sleep(0.1)
+        await page.painted()
         assert await page.value("document.documentElement.scrollWidth") <= width
 
 
@@ -207,7 +206,8 @@ async def test_a_view_that_is_left_is_not_asked_for_any_more(page, server: Fixtu
     await page.open("#/overview")
     await page.value("location.hash = '#/pending'")
     await page.shows("6,406 pods in 7 groups")
-    before = len([path for path in server.asked if "/overview" in path])
+    before = len(server.asked)
     server.change()
-    await asyncio.sleep(0.5)
-    assert len([path for path in server.asked if "/overview" in path]) == before
+    await until(lambda: any("/pending" in path for path in server.asked[before:]))
+    await page.painted()
+    assert not [path for path in server.asked[before:] if "/overview" in path]
