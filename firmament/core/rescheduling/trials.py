@@ -26,7 +26,7 @@ from firmament.core.events import (
 from firmament.core.model import Job, Machine, TaskClass
 from firmament.core.reasons import Cause
 from firmament.core.rescheduling.rehearsal import rehearse_waves, waiting_again
-from firmament.core.rescheduling.running_tasks import RunningTasks
+from firmament.core.rescheduling.trial_cluster import TrialCluster
 from firmament.core.results import DeltaKind
 from firmament.core.rules.registry import NodeRules
 from firmament.core.scheduler import Scheduler
@@ -59,11 +59,11 @@ class TrialState(NamedTuple):
     moved: dict[str, str]
 
 
-class Trials(RunningTasks):
+class Trials(TrialCluster):
     """A scheduler that knows of ``events`` what runs: tasks that wait take no part.
 
     Machines are emptied one after another: ``emptied``, in order; ``moved``: uid -> machine, for tasks that are
-    elsewhere for it. Nobody else moves. What is where, and what is free, is told by ``RunningTasks``.
+    elsewhere for it. Nobody else moves. What is where, and what is free, is told by ``TrialCluster``.
     """
 
     def __init__(self, scheduler: Scheduler, events: Sequence[Event], goes: Collection[str] = ()) -> None:

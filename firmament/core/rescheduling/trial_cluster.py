@@ -1,4 +1,4 @@
-"""Tasks that run and their machines, by name: who is where as tasks move, and what is free then."""
+"""The cluster of trials, by name: who runs where as tasks move, and what is free then."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from firmament.core.intake.events import alone
 from firmament.core.model import Machine, TaskClass
 
 
-class RunningTasks:
+class TrialCluster:
     """The tasks that run, of ``events``; ``goes``: uids of tasks that end with their machine, and need no other place.
 
     ``emptied``: machines that take no tasks any more, in order; ``moved``: uid -> machine, for tasks that are
