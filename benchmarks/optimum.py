@@ -85,7 +85,7 @@ def first_fit(problem: PlacementProblem, queue: Int64) -> Assignments:
         fits = residual.fits(int(problem.shape[cls]))
         if fits.any():
             machine = int(np.argmax(fits))
-            residual.take(_one(cls, machine))
+            residual.book_assignments(_one(cls, machine))
             classes.append(cls)
             machines.append(machine)
     return assignments(classes, machines, problem.machines)

@@ -10,7 +10,7 @@ import numpy as np
 
 from cost_models.interface import Float64
 from firmament.core.flow.problem import Assignments, PlacementProblem
-from firmament.core.placement.cost import placed_cost, placement_cost
+from firmament.core.placement.cost import compute_placed_cost, placement_cost
 from firmament.core.results import MachineState
 from firmament.core.rounds import OpenRound, Placement
 
@@ -78,7 +78,7 @@ def placement_quality(problem: PlacementProblem, placed: Assignments) -> Placeme
     count = int(placed.count.sum())
     return PlacementQuality(
         cost=placement_cost(problem, placed),
-        placed_cost=placed_cost(problem, placed),
+        placed_cost=compute_placed_cost(problem, placed),
         placed=count,
         unplaced=int(problem.counts.sum()) - count,
         machines_used=int((on_machine > 0).sum()),

@@ -33,8 +33,8 @@ from firmament.core.rescheduling.move_network.move_search import (
     best_moves,
     frontier,
 )
-from firmament.core.rescheduling.move_network.problem import MoveProblem, saved
-from firmament.core.rescheduling.plan_moves import CompiledMoves, compiled
+from firmament.core.rescheduling.move_network.problem import MoveProblem, compute_saved
+from firmament.core.rescheduling.plan_moves import CompiledMoves, compile_moves
 from firmament.core.scheduler import Scheduler
 from firmament.solvers.ortools_solver import OrToolsSolver
 
@@ -163,14 +163,14 @@ def _compile(scheduler: Scheduler, uids: list[str]) -> CompiledMoves:
     running = scheduler.snapshot_of_running(uids)
     if running is None:
         raise AssertionError("nothing runs")
-    return compiled(running, np.zeros(len(running.home), dtype=np.int64))
+    return compile_moves(running, np.zeros(len(running.home), dtype=np.int64))
 
 
 def _one_round(scheduler: Scheduler, uids: list[str], extra: int) -> dict[str, float]:
     began = perf_counter()
     made = _compile(scheduler, uids).problem
     assessed = perf_counter()
-    found = MoveSearch(made, OrToolsSolver(), SearchOptions()).at(extra)
+    found = MoveSearch(made, OrToolsSolver(), SearchOptions()).find_moves(extra)
     done = perf_counter()
     result: dict[str, float] = {
         "assess": assessed - began,
@@ -215,7 +215,7 @@ def _compare_with_cp_sat(seed: int, seconds: float, progress: Callable[[str], No
     search = MoveSearch(problem, OrToolsSolver(), SearchOptions(gap=0.001))
     moves, _ = best_moves(problem, search, 0, most=most, local_moves=2 * most)
     took = perf_counter() - began
-    cost = problem.cost_now() - saved(problem, moves)
+    cost = problem.cost_now() - compute_saved(problem, moves)
     other, bound = cheapest_with(problem, most, seconds=seconds)
     return {
         "now": problem.cost_now(),

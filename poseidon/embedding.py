@@ -110,7 +110,7 @@ class EmbeddedTrials:
 
     def find_room(self, uids: Sequence[str], tries: int) -> GangRoom | None:
         """Return the moves that give one of the tasks that wait a place, as ``Waiting.find_room`` does."""
-        return self._waiting.room(uids, tries)
+        return self._waiting.find_room(uids, tries)
 
     def cheaper(self, prices: Mapping[str, float], move_price: float, most: int | None) -> MovePlan:
         """Return moves that lower costs, as ``cheaper_moves`` does."""
@@ -262,7 +262,7 @@ class EmbeddedScheduler:
 
     def iter_broken_rules(self) -> Iterator[tuple[str, str, str]]:
         """Yield uid, machine and reason of tasks that run where rules about machines refuse them now."""
-        yield from self._scheduler.broken_rules()
+        yield from self._scheduler.iter_broken_rules()
 
     def cheaper(self, prices: Mapping[str, float], move_price: float, most: int | None) -> MovePlan:
         """Return moves that lower costs, as ``cheaper_moves`` does."""
@@ -270,7 +270,7 @@ class EmbeddedScheduler:
 
     def hot(self, thresholds: Mapping[str, float]) -> Iterator[tuple[str, str, float]]:
         """Yield machine, resource and percent where more is in use, by the last reports, than ``thresholds`` say."""
-        known = self._scheduler.measured()
+        known = self._scheduler.get_measured()
         for name, most in thresholds.items():
             if name in known.resources:
                 column = known.resources.index(name)

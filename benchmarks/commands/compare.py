@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from benchmarks.commands.options import OUTPUT, PARAM, SAVE, SIZE, emit, parsed_params, progress
+from benchmarks.commands.options import OUTPUT, PARAM, SAVE, SIZE, emit, parse_params, progress
 
 
 @click.command()
@@ -62,7 +62,7 @@ def compare(
     chosen = {name: found for name, found in comparing.comparators().items() if not names or name in names}
     if firmament_binary is not None:
         chosen["original Firmament"] = OriginalFirmament(firmament_binary, firmament_flag or CPU_MEM)
-    given = parsed_params(params) | ({"nodes": nodes} if nodes else {})
+    given = parse_params(params) | ({"nodes": nodes} if nodes else {})
     try:
         loaded = load_workload(workload, size=size, params=given, seed=seed)
     except WorkloadError as error:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from benchmarks.commands.options import OUTPUT, PARAM, SAVE, emit, parsed_params, progress
+from benchmarks.commands.options import OUTPUT, PARAM, SAVE, emit, parse_params, progress
 
 
 @click.command()
@@ -66,7 +66,7 @@ def memory(params: tuple[str, ...], seed: int, timeout: float, output: str, save
     from benchmarks.tables import print_memory
     from benchmarks.targets.base import TargetError
 
-    given = parsed_params(params)
+    given = parse_params(params)
     try:
         report = asyncio.run(measure_memory(given, seed=seed, patience=timeout, progress=progress()))
     except TargetError as error:

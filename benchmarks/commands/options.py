@@ -57,7 +57,7 @@ def progress() -> Callable[[str], None]:
     return lambda text: console.print(f"[dim]{text}", highlight=False)
 
 
-def parsed_params(params: Iterable[str]) -> dict[str, int]:
+def parse_params(params: Iterable[str]) -> dict[str, int]:
     """``NAME=NUMBER`` pairs; raises ``click.BadParameter``."""
     parsed = {}
     for text in params:

@@ -19,7 +19,7 @@ RUNS = click.option(
 SEED = click.option("--seed", default=1, show_default=True)
 
 
-def _checked_fill(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+def _check_fill(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
     """Return what was given, if all of it is "empty" or a share; else an error for the user."""
     for text in given:
         try:
@@ -36,7 +36,7 @@ FILL = click.option(
     multiple=True,
     default=("0.5", "empty"),
     show_default=True,
-    callback=_checked_fill,
+    callback=_check_fill,
     help='Mean share of the machines that is taken, 0 to 1, or "empty" for identical empty ones. Repeatable.',
 )
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 from rich.console import Console
 
-from benchmarks.commands.options import OUTPUT, PARAM, SAVE, SIZE, emit, parsed_params, progress
+from benchmarks.commands.options import OUTPUT, PARAM, SAVE, SIZE, emit, parse_params, progress
 
 
 @click.command()
@@ -90,7 +90,7 @@ def run(
     from benchmarks.targets.base import TargetError
     from poseidon.testbed.harness.child import ChildDiedError
 
-    given = parsed_params(params) | ({"nodes": nodes} if nodes else {})
+    given = parse_params(params) | ({"nodes": nodes} if nodes else {})
     server = ServerLimits(server_binding_rate, server_latency, server_max_writes)
     if options["kubeconfig"] is not None and server.arguments():
         raise click.UsageError("--server-…: only the simulated server can be limited; leave out --kubeconfig")

@@ -43,7 +43,7 @@ def cheapest_with(
         model.add(sum(mine) == int(total_of[row]))
     model.add(sum(comes.values()) <= most_moves)
     cost: list[cp_model.LinearExprT] = []
-    room = problem.free + problem.requested_at_home()
+    room = problem.free + problem.sum_requests_at_home()
     for machine in range(machines):
         here = [(row, var) for (row, at), var in (*stays.items(), *comes.items()) if at == machine]
         for column in range(problem.requests.shape[1]):

@@ -18,9 +18,9 @@ from firmament.core.flow.network.arc_columns import ArcColumns
 from firmament.core.flow.network.network import (
     Network,
     build_network,
+    compute_unscheduled_penalties,
     crowding_cost,
     dearest_path,
-    unscheduled_penalties,
 )
 from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem, Residual, machine_units
 from firmament.core.placement.admission import admit
@@ -42,8 +42,8 @@ def full_network(problem: PlacementProblem) -> Network:
         if cls in problem.pins:
             machines = np.intersect1d(machines, problem.pins[cls])
         parts.append(ArcColumns(np.full(len(machines), cls, dtype=np.int64), machines))
-    columns = ArcColumns.joined(parts, problem.machines)
-    penalties = unscheduled_penalties(residual, dearest_path(residual))
+    columns = ArcColumns.join(parts, problem.machines)
+    penalties = compute_unscheduled_penalties(residual, dearest_path(residual))
     return build_network(residual, columns, penalties, machine_units(residual, residual.active()))
 
 
@@ -92,7 +92,7 @@ def _task_network(problem: PlacementProblem, tasks: Int64) -> tuple[FlowProblem,
     bucket = np.concatenate(
         [np.repeat(np.arange(WAIT_BUCKETS), counts) for counts in problem.counts] or [np.empty(0, np.int64)]
     )
-    penalties = unscheduled_penalties(residual, dearest_path(residual))[tasks, bucket]
+    penalties = compute_unscheduled_penalties(residual, dearest_path(residual))[tasks, bucket]
     first_machine, sink = len(tasks), len(tasks) + problem.machines
     supplies = np.zeros(sink + 1, dtype=np.int64)
     supplies[: len(tasks)], supplies[sink] = 1, -len(tasks)
@@ -124,7 +124,7 @@ def _finish(
     if residual.remaining.any():
         placed.append(place_greedily(residual))
     seconds = time.process_time() - begin
-    return Outcome(Assignments.joined(placed), seconds, {"arcs": arcs, "solveSeconds": solution.seconds})
+    return Outcome(Assignments.join(placed), seconds, {"arcs": arcs, "solveSeconds": solution.seconds})
 
 
 def _limit_arcs(arcs: int, limit: int) -> None:

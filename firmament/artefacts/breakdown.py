@@ -14,7 +14,7 @@ import numpy as np
 
 from firmament.core.configuration import WeightedModel
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments
-from firmament.core.placement.cost import pending_cost, placed_cost
+from firmament.core.placement.cost import compute_placed_cost, pending_cost
 from firmament.core.scoring.round_assessment import model_points
 from firmament.core.snapshot.snapshot import Snapshot
 
@@ -29,7 +29,7 @@ def encode_breakdown(snapshot: Snapshot, placed: Assignments, models: Sequence[W
     units = problem.cost[shapes, placed.machine].astype(np.int64)
     charged = int((units * placed.count).sum())
     totals = {name: round(float(figures @ placed.count), 6) for name, figures in points.items()}
-    crowding = placed_cost(problem, placed) - charged
+    crowding = compute_placed_cost(problem, placed) - charged
     columns = (each.tolist() for each in (placed.cls, placed.machine, placed.count, units))
     document = {
         "unitsPerPoint": COST_UNITS_PER_POINT,

@@ -61,7 +61,7 @@ def distinct(keys: Int64) -> tuple[Int64, Int64]:
     return ordered[starts], lengths
 
 
-def grouped(keys: Int64) -> list[Int64]:
+def group_rows(keys: Int64) -> list[Int64]:
     """Rows of each distinct key, ascending by key, those of a key in their order; for keys as ``order_by`` takes."""
     order = order_by(keys)
     return np.split(order, runs(keys[order])[0][1:]) if len(keys) else []
@@ -79,7 +79,7 @@ def counting(lengths: Int64) -> Int64:
     return np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
 
 
-def before_in_runs(values: NDArray[Any], starts: Int64, lengths: Int64) -> NDArray[Any]:
+def sum_before_in_runs(values: NDArray[Any], starts: Int64, lengths: Int64) -> NDArray[Any]:
     """The sum of the ``values`` that come before each in its run; runs as ``runs`` finds them."""
     before = np.cumsum(values) - values
     before -= np.repeat(before[starts], lengths)

@@ -177,7 +177,7 @@ def lack_of(resource: str) -> Cause:
     return Cause(Reason.INSUFFICIENT, resource)
 
 
-def untolerated(taint: Taint) -> Cause:
+def explain_untolerated(taint: Taint) -> Cause:
     """Return why a machine with a taint is refused to tasks that do not tolerate it."""
     return Cause(Reason.UNTOLERATED, f"{{{taint.key}: {taint.value}}}")
 
@@ -223,10 +223,10 @@ def summarise(machines: int, counts: Sequence[tuple[str, int]]) -> str:
         return f"0/0 nodes are available: {NO_MACHINES}."
     if not counts:
         return f"0/{machines} nodes are available."
-    listed = ", ".join(f"{count} {words}" for words, count in ordered(counts))
+    listed = ", ".join(f"{count} {words}" for words, count in order_reasons(counts))
     return f"0/{machines} nodes are available: {listed}."
 
 
-def ordered(counts: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
+def order_reasons(counts: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
     """Reasons as kube-scheduler sorts them: as text that begins with the figure, so that 10 comes before 2."""
     return sorted(counts, key=lambda item: f"{item[1]} {item[0]}")

@@ -103,7 +103,7 @@ class ResourceIndex:
         return vector
 
 
-def widened(array: NDArray[Number], rows: int, columns: int) -> NDArray[Number]:
+def widen(array: NDArray[Number], rows: int, columns: int) -> NDArray[Number]:
     """``array`` (2-d) with at least ``rows`` x ``columns``, new cells 0; itself if it is large enough."""
     if array.shape[0] >= rows and array.shape[1] >= columns:
         return array
@@ -159,7 +159,7 @@ class SaturatingSums:
         if count > 0 and self.cells.max(initial=0) > CEILING:
             self._settle()
 
-    def without(self, row: int, amounts: Int64) -> Int64:
+    def subtract(self, row: int, amounts: Int64) -> Int64:
         """int64[K]: what a row would show with ``amounts`` (int64[<= K]) taken away; nothing changes."""
         left = self.cells[row].copy()
         for column, amount in enumerate(amounts.tolist()):
@@ -182,11 +182,11 @@ class SaturatingSums:
 
     def fit(self, rows: int, columns: int) -> None:
         """Make room."""
-        self.cells = widened(self.cells, rows, columns)
+        self.cells = widen(self.cells, rows, columns)
 
     def keep_columns(self, kept: Int64) -> None:
         """Columns have been taken back: ``kept`` says where those that stay have been."""
-        self.cells = widened(self.cells, 0, int(kept.max()) + 1).take(kept, axis=1)
+        self.cells = widen(self.cells, 0, int(kept.max()) + 1).take(kept, axis=1)
         place = {column: index for index, column in enumerate(kept.tolist())}
         self._beyond = {
             (row, place[column]): total for (row, column), total in self._beyond.items() if column in place
@@ -221,7 +221,7 @@ class ShapeRequests:
         self._version = -1
         self._look()
 
-    def of(self, shape: int) -> tuple[Int64, Int64]:
+    def get(self, shape: int) -> tuple[Int64, Int64]:
         """What tasks of one shape request, and are assumed to need beyond it: int64[<= K]; not to be written to."""
         self._look()
         if shape >= len(self._known) or not self._known[shape]:
@@ -268,6 +268,6 @@ class ShapeRequests:
 
     def _fit(self) -> None:
         """Make room for all shapes and resources that there are."""
-        self._tables = [widened(each, len(self._shapes), len(self._resources)) for each in self._tables]
+        self._tables = [widen(each, len(self._shapes), len(self._resources)) for each in self._tables]
         new = len(self._tables[0]) - len(self._known)
         self._known = np.append(self._known, np.zeros(new, dtype=np.bool_)) if new else self._known

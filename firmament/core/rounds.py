@@ -8,15 +8,15 @@ from dataclasses import dataclass, field, replace
 from firmament.core.flow.outcome import FlowOutcome
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, PlacementProblem
 from firmament.core.flow.terms import DualPrices
-from firmament.core.placement.cost import gap_of, pair_figures, placed_cost
+from firmament.core.placement.cost import compute_placed_cost, gap_of, pair_figures
 from firmament.core.placement.gang_room import RoomSearch, find_gang_room
-from firmament.core.placement.local_search.size_exchange import levelled
+from firmament.core.placement.local_search.size_exchange import exchange_sizes
 from firmament.core.placement.outcome import FirstFlow, Means, PassOptions, Placed, Timer
 from firmament.core.placement.placing import place
-from firmament.core.placement.spread.default_spread import spread_out
+from firmament.core.placement.spread.default_spread import spread_tasks
 from firmament.core.preemption.attempts import preempt
 from firmament.core.preemption.problem import PreemptionDecision, PreemptionProblem, PreemptionTuning
-from firmament.core.ranks import grouped
+from firmament.core.ranks import group_rows
 from firmament.core.results import RoundStats
 from firmament.core.snapshot.snapshot import Snapshot
 from firmament.solvers.base import Solver
@@ -64,9 +64,9 @@ def decide(
     watch = means.stopwatch()
     assignments = placed.assignments
     if problem.heights is not None:
-        assignments = levelled(problem, assignments, means.tuning.exchange)
+        assignments = exchange_sizes(problem, assignments, means.tuning.exchange)
     if problem.spread is not None:
-        assignments = spread_out(problem, assignments, means.tuning.spread)
+        assignments = spread_tasks(problem, assignments, means.tuning.spread)
     shortages = dict(placed.shortages)
     evictions: tuple[PreemptionDecision, ...] = ()
     if preemption is not None:
@@ -107,7 +107,7 @@ def _figures(
         solves=figures.solves,
         certified=certified,
         gap=gap_of(problem, placed, None if first is None else _first_classes(placed)),
-        cost=round(placed_cost(problem, assignments) / COST_UNITS_PER_POINT),
+        cost=round(compute_placed_cost(problem, assignments) / COST_UNITS_PER_POINT),
         network_seconds=figures.network_seconds,
         solve_seconds=figures.solve_seconds,
         admit_seconds=figures.admit_seconds + seconds,
@@ -121,7 +121,7 @@ def _first_classes(placed: Placed) -> Sequence[Sequence[int]] | None:
     about, classes = placed.about, None if placed.first is None else placed.first.classes
     if about is None or about.problem is about.whole:
         return classes
-    of = [each.tolist() for each in grouped(about.of)]
+    of = [each.tolist() for each in group_rows(about.of)]
     return (
         of if classes is None else [[cls for bundle in bundles for cls in of[bundle]] for bundles in classes]
     )

@@ -17,18 +17,18 @@ from dataclasses import replace
 import numpy as np
 
 from firmament.core.commit.current_limits import limits_now
-from firmament.core.commit.evictions import evict, withdrawn
+from firmament.core.commit.evictions import evict, withdraw
 from firmament.core.commit.kept_room import keep_room
-from firmament.core.commit.placements import assume_placements, decided_rows
+from firmament.core.commit.placements import assume_placements, list_decided_rows
 from firmament.core.configuration import HOSTNAME, CoreConfiguration
 from firmament.core.diagnosis.explain import explain
 from firmament.core.diagnosis.listing import (
     BoundTask,
     Measured,
-    bound_task,
-    broken_rules,
+    get_bound_task,
+    get_measured,
+    iter_broken_rules,
     machine_states,
-    measured,
     task_states,
 )
 from firmament.core.diagnosis.pending_reasons import pending_reasons
@@ -136,13 +136,13 @@ class Scheduler:
         check_quota(self._cluster, events, self._configuration.quota)
         apply_events(self._cluster, events, self._clock())
         if self._requeue.set_aside.why:
-            self._requeue.set_aside.defined(self._cluster, events)
+            self._requeue.set_aside.note_defined(self._cluster, events)
         if not self._in_round:
             self._drop_surplus()
 
     def report(self, reports: Sequence[BindingReport]) -> None:
-        """Take note of what became of decisions; see ``BindingOutcomes.take``."""
-        self._outcomes.take(reports)
+        """Take note of what became of decisions; see ``BindingOutcomes.apply``."""
+        self._outcomes.apply(reports)
 
     def make_room(self) -> None:
         """Let tables grow ahead of need; for quiet moments, such as when no round makes sense."""
@@ -212,7 +212,7 @@ class Scheduler:
         if gangs.sought:
             keep_room(self._cluster, gangs, opened.snapshot, placement.kept, self._clock())
         if self._requeue.evictions.under_way:
-            last += withdrawn(self._cluster, self._requeue.evictions)
+            last += withdraw(self._cluster, self._requeue.evictions)
         self._requeue.round_closed()
         return RoundResult(
             round=opened.number,
@@ -257,7 +257,7 @@ class Scheduler:
         self._requeue.activate(helped)
         idle = np.setdiff1d(pending, lost)
         if len(idle):  # what was decided about may be a hundred thousand rows
-            mark_unschedulable(cluster, np.setdiff1d(idle, decided_rows(snapshot.members, assignments)))
+            mark_unschedulable(cluster, np.setdiff1d(idle, list_decided_rows(snapshot.members, assignments)))
         reservations = self._requeue.reservations
         held = reservations.held or reservations.gangs.held
         if (placed or deltas) and (held or cluster.tasks.any_unschedulable):
@@ -310,24 +310,24 @@ class Scheduler:
         """Return the problem of placing bound tasks anew, all at once; None if none is bound to a known machine."""
         return snapshot_of_running(self._context, uids, self._clock())
 
-    def bound_task(self, uid: str) -> BoundTask:
+    def get_bound_task(self, uid: str) -> BoundTask:
         """Return what a driver would say of a task that is bound; ``UnknownTaskError``."""
         if uid not in self._cluster.tasks.row_of:
             raise UnknownTaskError(uid)
-        return bound_task(self._cluster, uid)
+        return get_bound_task(self._cluster, uid)
 
-    def measured(self) -> Measured:
+    def get_measured(self) -> Measured:
         """Return what machines and tasks are measured to use."""
-        return measured(self._cluster)
+        return get_measured(self._cluster)
 
     @property
     def rules(self) -> NodeRules:
         """The rules about machines that it goes by."""
         return self._configuration.rules
 
-    def broken_rules(self) -> Iterator[BrokenRule]:
+    def iter_broken_rules(self) -> Iterator[BrokenRule]:
         """Yield tasks that run on machines which rules about machines refuse them now."""
-        return broken_rules(self._context)
+        return iter_broken_rules(self._context)
 
     def task_states(self) -> Iterator[TaskState]:
         """All tasks, in order of uid."""

@@ -26,7 +26,7 @@ class ArcBlock:
         self._through = np.empty(len(others), dtype=lengths.dtype)
 
     @classmethod
-    def sorted_by_end(cls, ends: Int64, others: Int64, lengths: Lengths, nodes: int) -> ArcBlock:
+    def sort_by_end(cls, ends: Int64, others: Int64, lengths: Lengths, nodes: int) -> ArcBlock:
         """The same of arcs in any order; ends are below ``nodes``."""
         order = order_of(ends, nodes)
         return cls(ends[order], others[order], lengths[order])

@@ -86,7 +86,7 @@ class Accounts:
             authorization.encode(), f"{_SCHEME}{self._token}".encode()
         ):
             return ADMINISTRATOR
-        raise errors.unauthorized_error()
+        raise errors.make_unauthorized_error()
 
 
 class Attributes(NamedTuple):

@@ -13,11 +13,11 @@ from cost_models.firmament_policies.cpu_mem import CpuMem
 from firmament.cli import main
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.events import ClassDefined, MachineUpserted, TasksBound, TasksSubmitted
-from firmament.core.flow.network.network import dearest_path, unscheduled_penalties
+from firmament.core.flow.network.network import compute_unscheduled_penalties, dearest_path
 from firmament.core.flow.problem import Assignments, Residual
 from firmament.core.model import Machine, TaskClass
 from firmament.core.placement.cost import placement_cost, size_cost
-from firmament.core.placement.local_search.size_exchange import levelled
+from firmament.core.placement.local_search.size_exchange import exchange_sizes
 from firmament.core.scheduler import Scheduler
 from firmament.solvers.ortools_solver import OrToolsSolver
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -62,7 +62,7 @@ def test_the_round_of_the_worked_example():
     assert placement.stats.cost == 205
     start = Residual(problem)
     assert dearest_path(start) == 9994
-    assert unscheduled_penalties(start, 9994).tolist() == [[49975, 39980, 29985, 19990]]
+    assert compute_unscheduled_penalties(start, 9994).tolist() == [[49975, 39980, 29985, 19990]]
     for figure in (744, 4744, 750, 20458, 205, 9994, 9995, 19990, 49975):
         assert re.search(rf"(?<!\d){figure}(?!\d)", EXAMPLE), figure
 
@@ -148,4 +148,4 @@ def test_heights_of_two_machines():
     # The network charges 12 + 16 for a first task each, or 14 + 14.
     assert 28 + size_cost(given, there) == pytest.approx(29)
     assert 28 + size_cost(given, exchanged) == pytest.approx(27.67, abs=0.01)
-    assert levelled(given, there, tuning=PLACING.exchange).machine.tolist() == [1, 0]
+    assert exchange_sizes(given, there, tuning=PLACING.exchange).machine.tolist() == [1, 0]

@@ -74,7 +74,7 @@ class Board:
         allowed = self.rules.allowed(cls)
         if allowed is not None:
             fits &= allowed
-        return self.problem.within_pins(cls, fits)
+        return self.problem.limit_to_pins(cls, fits)
 
     def takes(self, cls: int) -> Bool:
         """bool[M]: machines where ``fits`` holds for a class."""
@@ -136,7 +136,7 @@ class Board:
 
     def book(self, placed: Assignments) -> None:
         """Put tasks that have waited on machines; they stay there."""
-        self.residual.take(placed)
+        self.residual.book_assignments(placed)
         if self.ruled:
             for cls, machine, count in placed.entries():
                 self.rules.add(cls, machine, count)
@@ -179,7 +179,7 @@ class Board:
             self.pairs.fix(tasks.cls, tasks.machine)
 
 
-def displaced(problem: PlacementProblem, waiting: Int64, placed: Assignments, among: Bool) -> bool:
+def is_displaced(problem: PlacementProblem, waiting: Int64, placed: Assignments, among: Bool) -> bool:
     """Whether a task of the classes ``waiting`` would fit somewhere were it not for less important tasks of the round.
 
     ``among``: bool[C], classes some of which have to be those less important ones.
@@ -189,7 +189,7 @@ def displaced(problem: PlacementProblem, waiting: Int64, placed: Assignments, am
         if not (lower & among[placed.cls]).any():
             continue
         without = Board(problem)
-        without.book(placed.taken(~lower))
+        without.book(placed.select(~lower))
         if any(without.takes(cls).any() for cls in waiting[problem.priority[waiting] == rank].tolist()):
             return True
     return False

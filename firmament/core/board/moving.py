@@ -9,7 +9,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
 from firmament.core.flow.terms import entries
-from firmament.core.ranks import before_in_runs, order_by, runs
+from firmament.core.ranks import order_by, runs, sum_before_in_runs
 
 
 def remaining_after(problem: PlacementProblem, placed: Assignments) -> Residual:
@@ -59,7 +59,7 @@ class MovingRoom:
         self._residual.book(shapes, sources, -ones)
         self._residual.book(shapes, targets, ones)
 
-    def overfilled(self, shapes: Int64, targets: Int64) -> Bool:
+    def find_overfilled(self, shapes: Int64, targets: Int64) -> Bool:
         """bool[A]: arrivals, in this order, that find no room if all those before them on their machine have come."""
         order = order_by(targets)
         starts, lengths = runs(targets[order])
@@ -75,7 +75,7 @@ class MovingRoom:
         starts, machine = np.cumsum(lengths) - lengths, targets[order]
         for amounts, free in limits:
             amount = amounts.take(shapes[order])
-            total = before_in_runs(amount, starts, lengths) + amount
+            total = sum_before_in_runs(amount, starts, lengths) + amount
             lacking[order] |= (amount > 0) & (total > free.take(machine))
         return lacking
 
@@ -111,7 +111,7 @@ def movable(problem: PlacementProblem) -> Bool:
     if problem.ledgers:
         shapes = np.unique(problem.shape[free])
         kept = np.zeros(len(problem.requests), dtype=np.bool_)
-        for shape, known_as in zip(shapes.tolist(), problem.known_as(shapes).tolist(), strict=True):
+        for shape, known_as in zip(shapes.tolist(), problem.map_to_ledgers(shapes).tolist(), strict=True):
             kept[shape] = any((ledger.count_room(known_as) < UNBOUNDED).any() for ledger in problem.ledgers)
         free &= ~kept[problem.shape]
     return free

@@ -60,7 +60,7 @@ def limits_now(context: RoundContext, snapshot: Snapshot, placed: Assignments) -
     cluster = context.cluster
     if not len(placed.cls) or cluster.version == snapshot.version:
         return None
-    weighted, told = snapshot.configuration.models, told_since(cluster, snapshot)
+    weighted, told = snapshot.configuration.models, list_told_since(cluster, snapshot)
     asked = [
         each
         for each, answer in zip(weighted, snapshot.assessed.assessments, strict=True)
@@ -69,12 +69,12 @@ def limits_now(context: RoundContext, snapshot: Snapshot, placed: Assignments) -
     if not asked:
         return None
     joint = snapshot.problem.joint
-    if all(map(by_machine, joint)) and not disturbed(cluster, snapshot)[placed.machine].any():
+    if all(map(by_machine, joint)) and not find_disturbed(cluster, snapshot)[placed.machine].any():
         return None
     shape_of = np.array([cluster.classes.rows[cls].shape for cls in snapshot.cls.tolist()], dtype=np.int64)
     shapes, of_entry = np.unique(shape_of[placed.cls], return_inverse=True)
     counts = np.bincount(of_entry, weights=placed.count).astype(np.int64)
-    answers = _asked_again(context, snapshot, asked, shapes.tolist(), counts.tolist())
+    answers = _ask_again(context, snapshot, asked, shapes.tolist(), counts.tolist())
     place = {shape: place for place, shape in enumerate(shapes.tolist())}
     of_class = np.array([place.get(shape, -1) for shape in shape_of.tolist()], dtype=np.int64)
     return LimitsNow(of_class, answers)
@@ -83,7 +83,7 @@ def limits_now(context: RoundContext, snapshot: Snapshot, placed: Assignments) -
 def newly_limited(context: RoundContext, snapshot: Snapshot, classes: Collection[int]) -> bool:
     """Whether a model that had no limits to state when ``snapshot`` was taken has some now, for some of its classes."""
     cluster = context.cluster
-    told = told_since(cluster, snapshot)
+    told = list_told_since(cluster, snapshot)
     asked = [
         each
         for each, answer in zip(snapshot.configuration.models, snapshot.assessed.assessments, strict=True)
@@ -92,10 +92,10 @@ def newly_limited(context: RoundContext, snapshot: Snapshot, classes: Collection
     if not asked or not classes:
         return False
     shapes = sorted({cluster.classes.rows[row].shape for row in snapshot.cls[list(classes)].tolist()})
-    return any(map(states_limits, _asked_again(context, snapshot, asked, shapes, [1] * len(shapes))))
+    return any(map(states_limits, _ask_again(context, snapshot, asked, shapes, [1] * len(shapes))))
 
 
-def _asked_again(
+def _ask_again(
     context: RoundContext,
     snapshot: Snapshot,
     asked: Sequence[WeightedModel],
@@ -125,7 +125,7 @@ def states_limits(answer: Assessment) -> bool:
     return answer.feasible is not None or bool(answer.joint) or answer.ledger is not None
 
 
-def disturbed(cluster: Cluster, snapshot: Snapshot) -> Bool:
+def find_disturbed(cluster: Cluster, snapshot: Snapshot) -> Bool:
     """bool[M], by row then: machines to which something has come since, or that are gone or described anew."""
     found = np.zeros(len(snapshot.described), dtype=np.bool_)
     records, tasks, table = cluster.records, cluster.tasks, cluster.machines
@@ -148,7 +148,7 @@ def disturbed(cluster: Cluster, snapshot: Snapshot) -> Bool:
     return found
 
 
-def told_since(cluster: Cluster, snapshot: Snapshot) -> frozenset[str]:
+def list_told_since(cluster: Cluster, snapshot: Snapshot) -> frozenset[str]:
     """Kinds of records of which some have come or gone since."""
     records = cluster.records
     of_machines = (

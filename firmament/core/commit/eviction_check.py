@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.commit.current_limits import by_machine, disturbed, newly_limited
-from firmament.core.commit.revalidation import overtaken_groups, pairs_now
+from firmament.core.commit.current_limits import by_machine, find_disturbed, newly_limited
+from firmament.core.commit.revalidation import find_overtaken_groups, pairs_now
 from firmament.core.constraints.constraint import Constraints
 from firmament.core.constraints.counters import RuleState
 from firmament.core.constraints.pairs import PairState
@@ -57,7 +57,7 @@ class EvictionCheck:
             by_machine.setdefault(each.machine, []).append(index)
         if moved_on:
             self._pairs = pairs_now(self._cluster, self._snapshot)
-            self._disturbed = disturbed(self._cluster, self._snapshot)
+            self._disturbed = find_disturbed(self._cluster, self._snapshot)
             self._newly_limited = newly_limited(
                 self._context, self._snapshot, {each.cls for each in self._decided}
             )
@@ -99,7 +99,7 @@ class EvictionCheck:
         machine = np.array([each.machine for each in self._decided], dtype=np.int64)
         ruled = {self._snapshot.gangs[gang] for gang in terms.groups} if terms is not None else set()
         used = {job: machine[job_of == job] for job in ruled.intersection(job_of.tolist())}
-        lost = overtaken_groups(self._cluster, self._snapshot, used)
+        lost = find_overtaken_groups(self._cluster, self._snapshot, used)
         for name, places in used.items():
             job = jobs.gang(name)
             if job is None or lacking(self._cluster, job) != len(places):
@@ -170,7 +170,7 @@ class EvictionCheck:
         if not (wanted.sum(axis=0) <= room)[wanted.any(axis=0)].all():
             return False
         pairs = Constraints([self._pairs])
-        let_in = all(pairs.take(each.cls, machine) for each in decided)
+        let_in = all(pairs.admit(each.cls, machine) for each in decided)
         return let_in and self._rules_allow(machine, classes, gone)
 
     def _models_stand(self, decided: PreemptionDecision) -> bool:
@@ -201,7 +201,7 @@ class EvictionCheck:
             and tasks.state[guest] == TaskPhase.PENDING
             and tasks.cls[guest] == cls
             and self._importance.reach_of(tasks, guest) == self._preemption.priority[decided.cls]
-            and self._context.static_rows.of(self._cluster.classes.rows[cls].shape).feasible[
+            and self._context.static_rows.get(self._cluster.classes.rows[cls].shape).feasible[
                 self._row_of(decided.machine)
             ]
         )

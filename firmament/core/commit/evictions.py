@@ -10,7 +10,7 @@ from cost_models.interface import Int64
 from firmament.core.commit.eviction_check import EvictionCheck
 from firmament.core.commit.placements import binding_dependencies, keeps_order
 from firmament.core.flow.problem import Assignments
-from firmament.core.gangs.members import held_back
+from firmament.core.gangs.members import hold_back_decisions
 from firmament.core.preemption.problem import PreemptionDecision, PreemptionProblem
 from firmament.core.ranks import rank
 from firmament.core.results import Delta, DeltaKind
@@ -35,7 +35,7 @@ def evict(
     if preemption is None or not decided:
         return [], np.empty(0, dtype=np.int64)
     guests = _guests(snapshot, placed, decided)
-    decided, coming = held_back(cluster, preemption, decided, guests)
+    decided, coming = hold_back_decisions(cluster, preemption, decided, guests)
     early, guests = guests[~coming], guests[coming]
     stands = EvictionCheck(context, snapshot, preemption, decided, guests).standing()
     lost = np.append(early, guests[~stands])
@@ -43,10 +43,10 @@ def evict(
     for each, keep in zip(decided, stands.tolist(), strict=True):
         if not keep:
             cluster.mark(snapshot.machine_names[each.machine])
-    return _carried_out(cluster, context.evictions, snapshot, preemption, placed, kept), lost
+    return _carry_out(cluster, context.evictions, snapshot, preemption, placed, kept), lost
 
 
-def withdrawn(cluster: Cluster, evictions: PendingEvictions) -> list[Delta]:
+def withdraw(cluster: Cluster, evictions: PendingEvictions) -> list[Delta]:
     """What tells that tasks need not go after all, as nobody waits for that any more."""
     return [
         Delta(DeltaKind.PREEMPT, cluster.tasks.uid[task], cluster.where(task), withdrawn=True)
@@ -62,7 +62,7 @@ def still_leaves(cluster: Cluster, delta: Delta) -> bool:
 
 def _guests(snapshot: Snapshot, placed: Assignments, decided: Sequence[PreemptionDecision]) -> Int64:
     """int64[N]: the task (row) that each eviction is for: of each class those that follow the ones placed."""
-    next_of = placed.per_class(len(snapshot.members))
+    next_of = placed.count_per_class(len(snapshot.members))
     guests = np.empty(len(decided), dtype=np.int64)
     for index, each in enumerate(decided):
         guests[index] = snapshot.members[each.cls][next_of[each.cls]]
@@ -70,7 +70,7 @@ def _guests(snapshot: Snapshot, placed: Assignments, decided: Sequence[Preemptio
     return guests
 
 
-def _carried_out(
+def _carry_out(
     cluster: Cluster,
     evictions: PendingEvictions,
     snapshot: Snapshot,
@@ -80,7 +80,7 @@ def _carried_out(
 ) -> list[Delta]:
     tasks = cluster.tasks
     leads = _dependencies(cluster, snapshot, placed, kept)
-    before = _before(cluster, snapshot, preemption, kept)
+    before = _list_predecessors(cluster, snapshot, preemption, kept)
     deltas = []
     coming: list[Delta] = []
     for index, (each, guest) in enumerate(kept):
@@ -119,7 +119,7 @@ def _gangs(snapshot: Snapshot, kept: Sequence[tuple[PreemptionDecision, int]]) -
     return [indices for gang, indices in members.items() if gang >= 0 and len(indices) > 1]
 
 
-def _before(
+def _list_predecessors(
     cluster: Cluster,
     snapshot: Snapshot,
     preemption: PreemptionProblem,

@@ -27,4 +27,4 @@ def keep_room(
             ]
             for gang, places in kept.items()
         }
-    reservations.take(cluster, found, now)
+    reservations.keep(cluster, found, now)

@@ -34,7 +34,7 @@ def assume_placements(
     ``limits`` if models have been asked again. What fails stays pending, and the machine is marked as worth another
     look.
     """
-    cluster, decided = context.cluster, _decided(snapshot, placed)
+    cluster, decided = context.cluster, _decide(snapshot, placed)
     ordered: Bool = np.zeros(len(decided.cls), dtype=np.bool_)
     if snapshot.problem.ledgers:
         ordered = keeps_order(snapshot, decided.cls, decided.row)
@@ -61,12 +61,12 @@ def assume_placements(
             snapshot.problem.rules, decided.cls[where], decided.row[where], uids
         )
     if ordered.any():
-        for place, leader in chained(cluster, decided.task[where], ordered[where], snapshot.came).items():
+        for place, leader in chain(cluster, decided.task[where], ordered[where], snapshot.came).items():
             depends_on[place] = tuple(dict.fromkeys((*depends_on.get(place, ()), leader)))
     return PlacementDeltas(uids, machines, depends_on)
 
 
-def _decided(snapshot: Snapshot, placed: Assignments) -> DecidedPlacements:
+def _decide(snapshot: Snapshot, placed: Assignments) -> DecidedPlacements:
     """Give the tasks of each class, in their order, to the machines assigned to it, in that of the tree if any."""
     placed = in_delta_order(snapshot.problem, placed)
     tasks = placed.tasks()
@@ -76,12 +76,12 @@ def _decided(snapshot: Snapshot, placed: Assignments) -> DecidedPlacements:
         cls,
         machine,
         snapshot.tasks[place],
-        _chosen(snapshot.uids, place),
-        _chosen(snapshot.machine_names, machine),
+        _choose(snapshot.uids, place),
+        _choose(snapshot.machine_names, machine),
     )
 
 
-def _chosen(texts: Sequence[str], which: Int64) -> list[str]:
+def _choose(texts: Sequence[str], which: Int64) -> list[str]:
     """The texts in these places. As an array, since texts lie all over memory: one by one, each would be waited for."""
     every: NDArray[np.object_] = np.fromiter(texts, dtype=np.object_, count=len(texts))
     return every[which].tolist()
@@ -99,10 +99,10 @@ def in_delta_order(problem: PlacementProblem, placed: Assignments) -> Assignment
         order = np.argsort(placed.cls * np.int64(problem.machines) + placed.machine, kind="stable")
     else:
         order = np.lexsort((placed.machine, problem.topology.position[placed.machine], placed.cls))
-    return placed.taken(order)
+    return placed.select(order)
 
 
-def decided_rows(members: Sequence[Int64], placed: Assignments) -> Int64:
+def list_decided_rows(members: Sequence[Int64], placed: Assignments) -> Int64:
     """Rows of the tasks that assignments are for: of each class the first of its ``members`` (rows)."""
     if len(placed.cls) == 0:
         return np.zeros(0, dtype=np.int64)
@@ -176,13 +176,13 @@ def keeps_order(snapshot: Snapshot, cls: Int64, row: Int64) -> Bool:
     ``cls``, ``row``: int64[N], classes and machine rows of the snapshot's problem.
     """
     kept: Bool = np.zeros(len(cls), dtype=np.bool_)
-    shapes = snapshot.problem.known_as(snapshot.problem.shape[cls])
+    shapes = snapshot.problem.map_to_ledgers(snapshot.problem.shape[cls])
     for ledger in snapshot.problem.ledgers:
         kept |= ledger.find_ordered(shapes, row)
     return kept
 
 
-def chained(cluster: Cluster, tasks: Int64, ordered: Bool, came: int) -> dict[int, str]:
+def chain(cluster: Cluster, tasks: Int64, ordered: Bool, came: int) -> dict[int, str]:
     """The uid that each placement waits for, by index, for those that wait.
 
     ``tasks``: int64[N], rows of tasks that have just been assumed, in order of admission; ``ordered``: bool[N]. Tasks

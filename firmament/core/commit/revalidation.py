@@ -15,7 +15,7 @@ import numpy as np
 
 from cost_models.group_terms import TopologyTerms
 from cost_models.interface import Bool, Int64
-from firmament.core.commit.current_limits import LimitsNow, disturbed
+from firmament.core.commit.current_limits import LimitsNow, find_disturbed
 from firmament.core.constraints.constraint import Constraints
 from firmament.core.constraints.counters import RuleState
 from firmament.core.constraints.pairs import PairState
@@ -65,13 +65,13 @@ class Recheck:
         self._snapshot = snapshot
         self._decided = decided
         self._limits = limits
-        self._promised = cluster.promised_beside(snapshot.tasks)
+        self._promised = cluster.sum_promised_beside(snapshot.tasks)
         known = cluster.machines.row_of
         self._machine = np.array([known.get(name, -1) for name in decided.machine], dtype=np.int64)
         self._wanted = net_requests(cluster, snapshot.cls[decided.cls], self._machine)
         self._allowed = self._still_allowed(context.static_rows)
         if ordered.any():
-            self._allowed &= ~(ordered & disturbed(cluster, snapshot)[decided.row])
+            self._allowed &= ~(ordered & find_disturbed(cluster, snapshot)[decided.row])
         if limits is not None and self._allowed.any():
             self._allowed &= limits.open_to(decided.cls, self._machine)
 
@@ -116,7 +116,7 @@ class Recheck:
         used = {
             name: np.unique(decided.row[gang == index]) for name, index in number.items() if name in ruled
         }
-        overtaken = overtaken_groups(cluster, self._snapshot, used)
+        overtaken = find_overtaken_groups(cluster, self._snapshot, used)
         return (
             gang,
             np.array(need, dtype=np.int64),
@@ -138,7 +138,7 @@ class Recheck:
         shared.take_all(at_once)
         transitions.assume(self._cluster, task[at_once], machine[at_once])
         for row in rows[single].tolist():
-            possible[row] = self._has_room(row) and shared.take(row)
+            possible[row] = self._has_room(row) and shared.admit(row)
             if possible[row]:
                 transitions.assume(self._cluster, task[row : row + 1], machine[row : row + 1])
         return possible
@@ -173,7 +173,7 @@ class Recheck:
         allowed: Bool = np.array(same, dtype=np.bool_) & waits & (machine >= 0)
         for cls in np.unique(row).tolist():
             members = np.flatnonzero(allowed & (row == cls))
-            open_to = static_rows.of(cluster.classes.rows[cls].shape).feasible
+            open_to = static_rows.get(cluster.classes.rows[cls].shape).feasible
             allowed[members] = open_to[machine[members]]
         return allowed
 
@@ -201,16 +201,16 @@ class _Shared:
         tied: Bool = self._tied[self._cls[rows]]
         if self._limits is None:
             return tied
-        return tied | self._limits.crowded(self._cls[rows], self._machine[rows])
+        return tied | self._limits.find_crowded(self._cls[rows], self._machine[rows])
 
     def take_all(self, rows: Int64) -> None:
         """Count placements that nothing ties to others, and for which models have room."""
         if self._limits is not None:
             self._limits.add_all(self._cls[rows], self._machine[rows], np.ones(len(rows), dtype=np.int64))
 
-    def take(self, row: int) -> bool:
+    def admit(self, row: int) -> bool:
         """Count one placement, if it is let in."""
-        return self._constraints.take(int(self._cls[row]), int(self._machine[row]))
+        return self._constraints.admit(int(self._cls[row]), int(self._machine[row]))
 
 
 # --- Hard limits of pairs, looked at once more when a round is closed after events.
@@ -232,7 +232,7 @@ def pairs_now(cluster: Cluster, snapshot: Snapshot) -> PairState | None:
 # --- Groups over a tree of machines, looked at once more.
 
 
-def overtaken_groups(cluster: Cluster, snapshot: Snapshot, used: Mapping[str, Int64]) -> frozenset[str]:
+def find_overtaken_groups(cluster: Cluster, snapshot: Snapshot, used: Mapping[str, Int64]) -> frozenset[str]:
     """Jobs whose places were decided by what is no longer so: rules, the tree about these places, or the tasks that the
     group has there already. So are those of all that have rules now and had none then.
 

@@ -63,7 +63,7 @@ class Constraints:
         for part in self._parts:
             part.add(cls, machine, count)
 
-    def take(self, cls: int, machine: int) -> bool:
+    def admit(self, cls: int, machine: int) -> bool:
         """Count one more task of a class on a machine, if all let it in; returns whether they do."""
         allowed = self.allows(cls, machine)
         if allowed:

@@ -20,7 +20,7 @@ class JointRoom:
     left: Int64
 
     @classmethod
-    def of(cls, rows: JointRows) -> JointRoom:
+    def from_rows(cls, rows: JointRows) -> JointRoom:
         """All of it."""
         return cls(rows, rows.limit.copy())
 
@@ -37,7 +37,7 @@ class JointRoom:
         """The rows with what is left of them as their limit; it is known of none of it whether it comes back."""
         return replace(self.rows, limit=self.left.copy(), returned=None)
 
-    def per_machine(self, beyond: int) -> Int64:
+    def get_per_machine(self, beyond: int) -> Int64:
         """int64[M]: what is left of the row of each machine, ``beyond`` of those on none."""
         return np.append(self.left, beyond)[self.rows.row_of]
 
@@ -54,7 +54,7 @@ class JointRoom:
         limited = (amount > 0) & (row >= 0)
         units[limited] = np.minimum(units[limited], self.left[row[limited]] // amount[limited])
 
-    def take(self, shapes: Int64, machines: Int64, counts: Int64) -> None:
+    def book(self, shapes: Int64, machines: Int64, counts: Int64) -> None:
         """Book ``counts[i]`` tasks of ``shapes[i]`` on ``machines[i]``; negative: give back."""
         row = self.rows.row_of[machines]
         on_row = row >= 0
@@ -84,7 +84,7 @@ class ModelLimits:
 
     def __init__(self, joint: Sequence[JointRows], ledgers: Sequence[Ledger], shape: Int64) -> None:
         self._shape = shape
-        self._joint = [JointRoom.of(rows) for rows in joint]
+        self._joint = [JointRoom.from_rows(rows) for rows in joint]
         self._ledgers = [ledger.copy() for ledger in ledgers]
 
     @classmethod
@@ -134,11 +134,11 @@ class ModelLimits:
         """Count ``count[i]`` tasks of ``cls[i]``, which the limits know, on ``machine[i]``."""
         shape = self._shape[cls]
         for joint in self._joint:
-            joint.take(shape, machine, count)
+            joint.book(shape, machine, count)
         for ledger in self._ledgers:
             ledger.book(shape, machine, count)
 
-    def crowded(self, cls: Int64, machine: Int64) -> Bool:
+    def find_crowded(self, cls: Int64, machine: Int64) -> Bool:
         """bool[N]: tasks, one of each entry, that get in each other's way if all came in their order."""
         crowded: Bool = np.zeros(len(cls), dtype=np.bool_)
         shape = self._shape[cls]
@@ -146,7 +146,7 @@ class ModelLimits:
             row, amount = joint.rows.row_of[machine], joint.rows.amount[shape]
             on_row = (row >= 0) & (amount > 0)
             after = joint.copy()
-            after.take(shape, machine, np.ones_like(shape))
+            after.book(shape, machine, np.ones_like(shape))
             crowded[on_row] |= (after.left < 0)[row[on_row]]
         for ledger in self._ledgers:
             lost = ledger.copy().book(shape, machine, np.ones_like(shape)) == 0

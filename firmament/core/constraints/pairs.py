@@ -57,7 +57,7 @@ class PairRules:
         """Whether links bound what goes where."""
         return bool(self.terms.bounded and len(self.terms.link_limit) and self.terms.amount.any())
 
-    def with_residents(self, cls: Int64, machines: Int64) -> PairRules:
+    def add_residents(self, cls: Int64, machines: Int64) -> PairRules:
         """The same with further tasks on machines, task i being of ``cls[i]`` on ``machines[i]``."""
         kinds = self.kind[cls]
         known = kinds >= 0
@@ -147,7 +147,7 @@ class Arms:
         self.pair, self.outward = self.pair[order], self.outward[order]
         self._starts = np.searchsorted(self.kind, np.arange(terms.kinds + 1))
 
-    def of(self, kinds: Int64) -> tuple[Int64, Int64]:
+    def list_arms(self, kinds: Int64) -> tuple[Int64, Int64]:
         """Arms of several kinds, and for each the position of its kind in ``kinds``."""
         lengths = np.diff(self._starts)[kinds]
         owner = np.repeat(np.arange(len(kinds)), lengths)
@@ -196,7 +196,7 @@ class PairState:
         if not self.involves(cls) or not terms.steers:
             return []
         kind = self.rules.kind[[cls]]
-        found = [(terms.exceeded if terms.strict else terms.outvoted, self.refused(kind)[0])]
+        found = [(terms.exceeded if terms.strict else terms.outvoted, self.find_refused(kind)[0])]
         if self.linked:
             found.append((terms.link_full, self.link_room(kind)[0] <= 0))
         domain = terms.domain if at is None else terms.domain[at]
@@ -219,7 +219,7 @@ class PairState:
         """Count tasks (negative: take back) of kinds in domains."""
         if self.linked:
             for kind, domain, count in zip(kinds.tolist(), domains.tolist(), counts.tolist(), strict=True):
-                self.load += count * self._added(kind, domain)
+                self.load += count * self._compute_added(kind, domain)
                 self.counts[kind, domain] += count
         else:
             np.add.at(self.counts, (kinds, domains), counts)
@@ -232,12 +232,12 @@ class PairState:
 
     def fix(self, cls: Int64, machines: Int64) -> None:
         """Tasks that have been counted will stay on their machines: task i of ``cls[i]`` on ``machines[i]``."""
-        self.rules = self.rules.with_residents(cls, machines)
+        self.rules = self.rules.add_residents(cls, machines)
 
     def view(self, kinds: Int64) -> DomainView:
         """Cost and verdict of one more task of each of ``kinds`` in each domain, as tasks are now."""
         terms = self.terms
-        arms, owner = self.arms.of(kinds)
+        arms, owner = self.arms.list_arms(kinds)
         there = self.counts[self.arms.other[arms]]
         outward = self.arms.outward[arms]
         cost = np.zeros((len(kinds), terms.domains))
@@ -247,17 +247,17 @@ class PairState:
                 np.add.at(cost, owner[~outward], there[~outward] @ terms.cost)
         allowed = np.ones((len(kinds), terms.domains), dtype=np.bool_)
         if terms.steers:
-            allowed &= ~self._refused(len(kinds), arms, owner, there)
+            allowed &= ~self._find_refused(len(kinds), arms, owner, there)
             if self.linked:
                 allowed &= self.link_room(kinds) > 0
         return DomainView(cost * self.rules.units, allowed)
 
-    def refused(self, kinds: Int64) -> Bool:
+    def find_refused(self, kinds: Int64) -> Bool:
         """bool[B, D]: domains that limits close to one more task of each kind; links aside."""
-        arms, owner = self.arms.of(kinds)
-        return self._refused(len(kinds), arms, owner, self.counts[self.arms.other[arms]])
+        arms, owner = self.arms.list_arms(kinds)
+        return self._find_refused(len(kinds), arms, owner, self.counts[self.arms.other[arms]])
 
-    def _refused(self, kinds: int, arms: Int64, owner: Int64, there: Int64) -> Bool:
+    def _find_refused(self, kinds: int, arms: Int64, owner: Int64, there: Int64) -> Bool:
         terms = self.terms
         excess = np.zeros((kinds, terms.domains), dtype=np.int64)
         limits, outward = terms.limit[self.arms.pair[arms]], self.arms.outward[arms]
@@ -276,15 +276,15 @@ class PairState:
         room = np.full((len(kinds), self.terms.domains), np.iinfo(np.int64).max)
         for index, kind in enumerate(kinds.tolist()):
             for domain in range(self.terms.domains):
-                added = self._added(kind, domain)
+                added = self._compute_added(kind, domain)
                 used = added > 0
                 if used.any():
                     room[index, domain] = max(0, int((left[used] // added[used]).min()))
         return room
 
-    def _added(self, kind: int, domain: int) -> Int64:
+    def _compute_added(self, kind: int, domain: int) -> Int64:
         """int64[R]: what one more task of a kind in a domain takes from each link."""
-        arms, _ = self.arms.of(np.array([kind]))
+        arms, _ = self.arms.list_arms(np.array([kind]))
         amount = self.terms.amount[self.arms.pair[arms]][:, None] * self.counts[self.arms.other[arms]]
         outward = self.arms.outward[arms]
         added = np.zeros(len(self.load), dtype=np.int64)

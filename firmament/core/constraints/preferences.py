@@ -31,7 +31,7 @@ class SoftCost:
     weight: int
 
     @classmethod
-    def joined(cls, parts: Iterable[SoftCost | None]) -> SoftCost | None:
+    def join(cls, parts: Iterable[SoftCost | None]) -> SoftCost | None:
         """What all of ``parts`` cost together; None if there are none."""
         found = [part for part in parts if part is not None]
         if not found:
@@ -49,7 +49,7 @@ def soft_cost(state: RuleState, cls: int, feasible: Bool, at: Int64 | None = Non
     rules = state.rules.rules(cls)
     if not rules.soft or not feasible.any():
         return None
-    return SoftCost.joined([_affinity(state, rules, feasible, at), _spread(state, rules, feasible, at)])
+    return SoftCost.join([_affinity(state, rules, feasible, at), _spread(state, rules, feasible, at)])
 
 
 def _affinity(state: RuleState, rules: ClassRules, feasible: Bool, at: Int64 | None) -> SoftCost | None:

@@ -27,7 +27,7 @@ class Cure:
     together: int = 0
 
 
-def for_cause(rules: NodeRules, standing: ChangedMachine, cause: Cause) -> Iterator[CureProposal]:
+def propose_for_cause(rules: NodeRules, standing: ChangedMachine, cause: Cause) -> Iterator[CureProposal]:
     """Yield what could be changed about a task or a machine that refuses it for a cause, the smallest change first."""
     rule = rules.rule_of(cause.reason)
     yield from drop_constraints(standing) if rule is None else rule.cures(standing)

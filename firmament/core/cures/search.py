@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from firmament.core.changes import ChangedMachine, CureChange, CureKind, CureProposal, TrialChange
-from firmament.core.cures.proposals import Cure, for_cause, one_more_like
+from firmament.core.cures.proposals import Cure, one_more_like, propose_for_cause
 from firmament.core.cures.together import cures_together
 from firmament.core.events import Event, JobDefined, TasksSubmitted
 from firmament.core.intake.events import alone
@@ -72,7 +72,7 @@ class Waiting:
                     found[uid] = cures
         return found
 
-    def room(self, uids: Sequence[str], tries: int) -> GangRoom | None:
+    def find_room(self, uids: Sequence[str], tries: int) -> GangRoom | None:
         """Return the moves that give one of the tasks a place, or the gang of one; of the first that is helped."""
         for together in self._kinds(uids):
             first = next(uid for uid in uids if any(uid in each.uids for each in together))
@@ -86,7 +86,7 @@ class Waiting:
         """Return a task by itself, and all others that wait."""
         own = next(each for each in self.submitted if uid in each.uids)
         index = own.uids.index(uid)
-        others = [_without(own, index) if each is own else each for each in self.submitted]
+        others = [_drop_task(own, index) if each is own else each for each in self.submitted]
         return replace(alone(own, index), job=""), [each for each in others if each.uids]
 
     def _kinds(self, uids: Sequence[str]) -> Iterator[list[TasksSubmitted]]:
@@ -106,7 +106,7 @@ class Waiting:
             ]
 
 
-def _without(event: TasksSubmitted, index: int) -> TasksSubmitted:
+def _drop_task(event: TasksSubmitted, index: int) -> TasksSubmitted:
     """The part of an event that is about all of its tasks but one."""
     uids, names, created = event.uids, event.names, event.created
     return replace(
@@ -136,7 +136,7 @@ def cures_for(
     They come in the order of kinds; of one kind the smallest change first. ``others`` wait as well: cures with rivals
     among them come only if there is none without.
     """
-    return _CureSearch(trials, task, tries, others).found(most)
+    return _CureSearch(trials, task, tries, others).find(most)
 
 
 class _CureSearch:
@@ -150,20 +150,20 @@ class _CureSearch:
             for key, value in trials.machine(name).labels.items():
                 self._offered.setdefault(key, set()).add(value)
 
-    def found(self, most: int) -> tuple[Cure, ...]:
+    def find(self, most: int) -> tuple[Cure, ...]:
         cures: list[Cure] = []
         contested: list[Cure] = []
         proposals = self._single()
         for kind in CureKind:
             told: set[tuple[object, ...]] = set()
             proposed = (each for each in proposals.get(kind, ()) if _looks(each.steps) not in told)
-            tried = self._by_moves() if kind is CureKind.MOVES else map(self._tried, proposed)
+            tried = self._by_moves() if kind is CureKind.MOVES else map(self._try, proposed)
             enough = min(len(cures) + _OF_A_KIND, most)
             while len(cures) < enough and (cure := next(filter(None, tried), None)) is not None:
                 (contested if cure.rival else cures).append(cure)
                 if not cure.rival:
                     told.add(_looks(cure.steps))
-        if not cures and (repaired := self._repaired()) is not None:
+        if not cures and (repaired := self._repair()) is not None:
             (contested if repaired.rival else cures).append(repaired)
         return tuple(cures or contested[:most])
 
@@ -173,7 +173,7 @@ class _CureSearch:
         if room is not None:
             yield Cure((CureChange(CureKind.MOVES),), room.machine, room.moves)
 
-    def _tried(self, proposal: CureProposal) -> Cure | None:
+    def _try(self, proposal: CureProposal) -> Cure | None:
         if self._left <= 0:
             return None
         self._left -= 1
@@ -201,7 +201,7 @@ class _CureSearch:
             for name in self._nearest(machines):
                 standing = self._standing(name)
                 more = [one_more_like(self._trials.rules, standing)] if about_room else []
-                for proposal in (*for_cause(self._trials.rules, standing, causes[0]), *more):
+                for proposal in (*propose_for_cause(self._trials.rules, standing, causes[0]), *more):
                     found.setdefault(proposal.steps, proposal)
         by_kind: dict[CureKind, list[CureProposal]] = {}
         for proposal in sorted(found.values(), key=lambda each: len(each.steps)):
@@ -238,7 +238,7 @@ class _CureSearch:
             content if change.content is None else change.content, changed, free, self._offered
         )
 
-    def _repaired(self) -> Cure | None:
+    def _repair(self) -> Cure | None:
         """Several changes one after another, until some machine takes the task."""
         for name in self._nearest(list(self._refusals)):
             steps: tuple[CureChange, ...] = ()
@@ -252,14 +252,14 @@ class _CureSearch:
                     (
                         each
                         for cause in causes
-                        for each in for_cause(self._trials.rules, self._standing(name, change), cause)
+                        for each in propose_for_cause(self._trials.rules, self._standing(name, change), cause)
                     ),
                     None,
                 )
                 if proposal is None:
                     break
                 steps, change = (*steps, *proposal.steps), _both(change, proposal.change)
-                cure = self._tried(CureProposal(steps, change))
+                cure = self._try(CureProposal(steps, change))
                 if cure is not None:
                     return cure
         return None

@@ -14,7 +14,7 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.changes import ChangedMachine, CureChange, CureKind, CureProposal
-from firmament.core.cures.proposals import Cure, for_cause, one_more_like
+from firmament.core.cures.proposals import Cure, one_more_like, propose_for_cause
 from firmament.core.events import TasksSubmitted
 from firmament.core.model import PODS, Job, Machine
 from firmament.core.reasons import Cause, lacks_only_room
@@ -89,11 +89,11 @@ class _TogetherSearch:
 
     def _smaller(self, columns: Sequence[int]) -> Iterator[Cure]:
         largest = int(self._member[columns].max())
-        low = self._most(lambda amount: self._shrunk(columns, amount, largest), largest)
-        member = self._shrunk(columns, low, largest)
+        low = self._most(lambda amount: self._shrink(columns, amount, largest), largest)
+        member = self._shrink(columns, low, largest)
         for column in columns if len(columns) > 1 else ():
             own = int(self._member[column])
-            member[column] = self._most(partial(_with, member, column), own + 1)
+            member[column] = self._most(partial(_set_amount, member, column), own + 1)
         if (member[columns] <= 0).any():
             return
         content = self._trials.content_of(self._waiting[0])
@@ -105,7 +105,7 @@ class _TogetherSearch:
             if key in asked and asked[key] < amount
         )
         change = TogetherChange(content=replace(content, requests=requests))
-        yield from self._tried(steps, change)
+        yield from self._try(steps, change)
 
     def _most(self, member_of: Callable[[int], Int64], beyond: int) -> int:
         """The largest amount below ``beyond`` with which all fit by number; 0 if none is small enough."""
@@ -118,7 +118,7 @@ class _TogetherSearch:
                 high = middle
         return low
 
-    def _shrunk(self, columns: Sequence[int], amount: int, of: int) -> Int64:
+    def _shrink(self, columns: Sequence[int], amount: int, of: int) -> Int64:
         member = self._member.copy()
         for column in columns:
             member[column] = int(member[column]) * amount // of
@@ -130,7 +130,7 @@ class _TogetherSearch:
             self._proposed = self._wider_rules()
         for steps, proposal in self._proposed.items():
             if steps[0].kind is kind:
-                yield from self._tried(steps, TogetherChange(content=proposal.change.content))
+                yield from self._try(steps, TogetherChange(content=proposal.change.content))
 
     def _wider_rules(self) -> dict[tuple[CureChange, ...], CureProposal]:
         """Proposals about the tasks alone: for what single machines refuse them for, and for what is between them."""
@@ -146,7 +146,10 @@ class _TogetherSearch:
         for causes, machine in machine_of.items():
             standing = ChangedMachine(content, machine, {}, offered)
             if len(causes) == 1 and not lacks_only_room(causes):
-                proposals = [*for_cause(trials.rules, standing, causes[0]), *drop_constraints(standing)]
+                proposals = [
+                    *propose_for_cause(trials.rules, standing, causes[0]),
+                    *drop_constraints(standing),
+                ]
             else:
                 proposals = [*drop_constraints(standing)]
             for each in proposals:
@@ -164,7 +167,7 @@ class _TogetherSearch:
             least = max(1, self._job.min_members - (wanted - count))
             change = TogetherChange(job=replace(self._job, min_members=least), former=self._job, first=count)
             step = CureChange(CureKind.FEWER, before=wanted, after=count)
-            yield from self._tried((step,), change)
+            yield from self._try((step,), change)
 
     def more_machines(self) -> Iterator[Cure]:
         """Yield how many machines more are enough, like the one of which the fewest are."""
@@ -178,7 +181,7 @@ class _TogetherSearch:
             return
         change = TogetherChange(machines=tuple(self._copies(like, count)))
         step = CureChange(CureKind.ADD_MACHINE, machine=like, after=count)
-        yield from self._tried((step,), change)
+        yield from self._try((step,), change)
 
     def _copies(self, like: str, count: int) -> Iterator[Machine]:
         content = self._trials.content_of(self._waiting[0])
@@ -189,7 +192,7 @@ class _TogetherSearch:
             if proposal.change.machine is not None:
                 yield proposal.change.machine
 
-    def _tried(self, steps: tuple[CureChange, ...], change: TogetherChange) -> Iterator[Cure]:
+    def _try(self, steps: tuple[CureChange, ...], change: TogetherChange) -> Iterator[Cure]:
         if self._left <= 0 or not steps:
             return
         self._left -= 1
@@ -208,7 +211,7 @@ class _TogetherSearch:
         return np.array([offered.get(key, 0) for key in self._trials.resources], dtype=np.int64)
 
 
-def _with(member: Int64, column: int, amount: int) -> Int64:
+def _set_amount(member: Int64, column: int, amount: int) -> Int64:
     """The same request with another amount of one resource."""
     changed = member.copy()
     changed[column] = amount

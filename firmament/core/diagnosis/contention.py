@@ -48,12 +48,12 @@ class Contention:
         self._start = Board(snapshot.problem)
         self._left = _CHECKS
 
-    def told(self, index: int, readers: Iterable[int]) -> str:
+    def explain(self, index: int, readers: Iterable[int]) -> str:
         """A sentence about a class of the snapshot of which tasks stay pending; empty if it had no place to lose.
 
         It is told ``readers`` (rows), who learn no names of tasks in other namespaces than their own.
         """
-        lost = self.lost_place(index)
+        lost = self.find_lost_place(index)
         if lost is None:
             return ""
         names = self._cluster.tasks.name
@@ -66,7 +66,7 @@ class Contention:
         more = f" and {len(others) - len(named)} more" if len(others) > len(named) else ""
         return f" {machine} had room until {', '.join(named)}{more} took it in the same round."
 
-    def lost_place(self, index: int) -> LostPlace | None:
+    def find_lost_place(self, index: int) -> LostPlace | None:
         """Return the place that a class lost to the fewest tasks; without takers if they are elsewhere or unknown.
 
         None: no machine had room for it, or one of them still has.
@@ -106,7 +106,7 @@ class Contention:
     @cached_property
     def _tasks_on(self) -> Int64:
         """int64[M]: how many tasks the round has put on each machine."""
-        return self._placed.per_machine(self._snapshot.problem.machines)
+        return self._placed.count_per_machine(self._snapshot.problem.machines)
 
     @cached_property
     def _by_machine(self) -> Int64:
@@ -116,7 +116,7 @@ class Contention:
         """How many tasks of each class the round has put on a machine, the least important first."""
         ordered = self._placed.machine[self._by_machine]
         begin, end = np.searchsorted(ordered, [machine, machine + 1])
-        part = self._placed.taken(self._by_machine[begin:end])
+        part = self._placed.select(self._by_machine[begin:end])
         found: dict[int, int] = {}
         for cls, _, count in part.entries():
             found[cls] = found.get(cls, 0) + count
@@ -219,7 +219,7 @@ class _OneMachine:
     def _has_ledgers(self, takers: Mapping[int, int]) -> bool:
         """Whether ledgers have room with the others alone on the machine: they give nothing back."""
         problem = self._problem
-        shapes = problem.known_as(problem.shape)
+        shapes = problem.map_to_ledgers(problem.shape)
         stay = {cls: count - takers.get(cls, 0) for cls, count in self._came.items()}
         classes = np.array([cls for cls, count in stay.items() if count], dtype=np.int64)
         counts = np.array([count for count in stay.values() if count], dtype=np.int64)

@@ -25,7 +25,7 @@ from firmament.core.results import Explanation, MachineVerdict, ModelVerdict
 from firmament.core.rules.between_tasks import compile_rules
 from firmament.core.rules.models import find_kinds, pair_rules
 from firmament.core.rules.node_rule import MachineRefusal
-from firmament.core.rules.node_volume_limits import with_saved
+from firmament.core.rules.node_volume_limits import add_saved
 from firmament.core.rules.scores import MODEL_NAME
 from firmament.core.scoring.round_assessment import RoundAssessment, assess_shapes, raw_rows
 from firmament.core.snapshot.grouping import RoundContext
@@ -41,17 +41,17 @@ def explain(context: RoundContext, uid: str, now: float) -> Explanation:
     cls = int(tasks.cls[task])
     shape = cluster.classes.rows[cls].shape
     columns = model_columns(cluster, now, configuration.needs, without=task)
-    free = with_saved(cluster, shape, cluster.free([task], without=task))
+    free = add_saved(cluster, shape, cluster.free([task], without=task))
     assessed = assess_shapes(cluster, context.static_rows, columns, [shape], [1], configuration.models)
-    grouped = _with_group(cluster, configuration, assessed, task)
-    paired = _with_pairs(cluster, configuration, grouped.assessed, cls, without=task)
+    grouped = _judge_group(cluster, configuration, assessed, task)
+    paired = _judge_pairs(cluster, configuration, grouped.assessed, cls, without=task)
     assessed = paired.assessed
     rules = compile_rules(cluster, [cls], without=task)
     state = None if rules is None else RuleState(rules)
     limits = (*_limits(assessed.joint(), assessed.ledgers()), *paired.refusals)
     others = [MachineRefusal(Cause(reason), refused) for reason, refused in limits]
     causes = verdict(cluster, cls, assessed.static[0], free, state, 0, others)
-    soft = None if state is None else soft_cost(state, 0, ~causes.refused())
+    soft = None if state is None else soft_cost(state, 0, ~causes.find_refused())
     return Explanation(
         uid=uid,
         name=tasks.name[task],
@@ -87,7 +87,7 @@ def _verdicts(
     verdicts = []
     for row, name in enumerate(assessed.machines.names):
         models = tuple(verdicts_of_model[row] for verdicts_of_model in per_model)
-        why = causes.told(row)
+        why = causes.list_causes(row)
         verdicts.append(
             MachineVerdict(
                 machine=name,
@@ -140,7 +140,7 @@ def _preference_verdicts(
 ) -> list[ModelVerdict]:
     """The task's own preferred rules; the score is what its cost leaves of 100, 100 without any rule."""
     nothing = np.zeros(assessed.machines.count)
-    whole = SoftCost.joined((assessed.preferred[0], soft, scarce)) or SoftCost(nothing, nothing, 0)
+    whole = SoftCost.join((assessed.preferred[0], soft, scarce)) or SoftCost(nothing, nothing, 0)
     score = 100.0 - whole.points / max(1, whole.weight)
     return [
         ModelVerdict(MODEL_NAME, feasible=True, raw=raw, score=left, cost=charged)
@@ -160,7 +160,7 @@ class _Judged:
     refusals: tuple[tuple[AnyReason, Bool], ...] = ()
 
 
-def _with_answer(
+def _replace_answer(
     assessed: RoundAssessment, configuration: CoreConfiguration, model: CostModel, answer: Assessment
 ) -> tuple[int, RoundAssessment]:
     """The position of a model, and what was assessed of a single shape with another answer of it."""
@@ -169,11 +169,11 @@ def _with_answer(
     assessments[position] = answer
     static = assessed.static[0]
     for words, refused in answer.refusals(0):
-        static = static.with_refusals(refused, Cause(StatedReason(words)))
+        static = static.add_refusals(refused, Cause(StatedReason(words)))
     return position, replace(assessed, assessments=tuple(assessments), static=(static,))
 
 
-def _with_pairs(
+def _judge_pairs(
     cluster: Cluster, configuration: CoreConfiguration, assessed: RoundAssessment, cls: int, *, without: int
 ) -> _Judged:
     """Judge one task of class row ``cls`` against those on machines, but for the task in row ``without``."""
@@ -184,7 +184,7 @@ def _with_pairs(
         found = model.pair_verdict(columns, terms, kinds.of.get(cls, -1), kinds.placed)
         notes = assessed.assessments[[each.model for each in configuration.models].index(model)].notes
         answer = replace(found.assessment, notes=notes)
-        position, assessed = _with_answer(assessed, configuration, model, answer)
+        position, assessed = _replace_answer(assessed, configuration, model, answer)
         refusals: tuple[tuple[AnyReason, Bool], ...] = ()
         if terms is not None and (terms.strict or terms.bounded):
             refusals = tuple(PairState(pair_rules(weighted, terms, kinds, [cls])).refusals(0))
@@ -192,7 +192,7 @@ def _with_pairs(
     return _Judged(assessed)
 
 
-def _with_group(
+def _judge_group(
     cluster: Cluster, configuration: CoreConfiguration, assessed: RoundAssessment, task: int
 ) -> _Judged:
     """Judge the machines for a task (row) by the rules of its group, if it has such."""
@@ -203,7 +203,7 @@ def _with_group(
     inside = np.array([path is not None for path in terms.paths], dtype=np.bool_)
     former = assessed.assessments[[each.model for each in configuration.models].index(model)]
     answer = replace(former, feasible=inside[None, :], reason=NOT_IN_TREE, causes=None)
-    position, assessed = _with_answer(assessed, configuration, model, answer)
+    position, assessed = _replace_answer(assessed, configuration, model, answer)
     tasks = cluster.tasks
     there = (row for row in cluster.jobs.members(name) if row != task and not tasks.leaving[row])
     others = Counter(int(tasks.machine[row]) for row in there if tasks.machine[row] >= 0)

@@ -78,7 +78,7 @@ class GangConstraints:
         problem = self.problem
         if rules and problem.rules is not None:
             of = dict(problem.rules.of)
-            of |= {cls: _without(self._rules(cls), rules) for cls in members.tolist()}
+            of |= {cls: _drop_rules(self._rules(cls), rules) for cls in members.tolist()}
             problem = replace(problem, rules=replace(problem.rules, of=of))
         if resources:
             free = problem.free.copy()
@@ -94,7 +94,7 @@ def _kinds(rules: ClassRules) -> set[str]:
     return {words for reason in rules.reasons() if (words := constraint_behind(reason))}
 
 
-def _without(rules: ClassRules, kinds: set[str]) -> ClassRules:
+def _drop_rules(rules: ClassRules, kinds: set[str]) -> ClassRules:
     return rules.without([reason for reason in rules.reasons() if constraint_behind(reason) in kinds])
 
 

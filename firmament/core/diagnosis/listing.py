@@ -12,7 +12,7 @@ from firmament.core.events import TasksBound
 from firmament.core.model import TaskClass
 from firmament.core.results import BrokenRule, MachineState, TaskState
 from firmament.core.snapshot.grouping import RoundContext
-from firmament.core.snapshot.model_inputs import on_machines, shown_use
+from firmament.core.snapshot.model_inputs import compute_reported_use, on_machines
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import UNGROUPED, TaskPhase
 
@@ -66,7 +66,7 @@ class BoundTask:
     event: TasksBound
 
 
-def bound_task(cluster: Cluster, uid: str) -> BoundTask:
+def get_bound_task(cluster: Cluster, uid: str) -> BoundTask:
     """Return what is known of a task (known, and bound)."""
     tasks = cluster.tasks
     task = tasks.row_of[uid]
@@ -101,11 +101,11 @@ class Measured:
     tasks: Mapping[str, Float64]
 
 
-def measured(cluster: Cluster) -> Measured:
+def get_measured(cluster: Cluster) -> Measured:
     """Return the last reports. Single tasks are known only where some model looks at load."""
     machines, tasks = cluster.machines, cluster.tasks
     rows = on_machines(cluster)
-    use, reported = shown_use(cluster, rows)
+    use, reported = compute_reported_use(cluster, rows)
     return Measured(
         tuple(cluster.resources.names),
         tuple(machines.names),
@@ -115,7 +115,7 @@ def measured(cluster: Cluster) -> Measured:
     )
 
 
-def broken_rules(context: RoundContext) -> Iterator[BrokenRule]:
+def iter_broken_rules(context: RoundContext) -> Iterator[BrokenRule]:
     """Yield each bound task whose machine the rules of its class refuse, by class and then as the tasks came.
 
     Labels, taints and volumes change after tasks have been placed, and others place tasks by other rules. Some rules
@@ -128,7 +128,7 @@ def broken_rules(context: RoundContext) -> Iterator[BrokenRule]:
         found = cluster.classes.rows[cls]
         if cluster.classes.shapes[found.shape].invalid:
             continue  # a fault of its own, wherever it is
-        row = context.static_rows.of(found.shape)
+        row = context.static_rows.get(found.shape)
         members = bound[tasks.cls[bound] == cls]
         code = row.code[tasks.machine[members]]
         for task, index in zip(members[code >= 0].tolist(), code[code >= 0].tolist(), strict=True):

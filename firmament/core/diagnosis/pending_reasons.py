@@ -29,7 +29,7 @@ from firmament.core.reasons import (
 from firmament.core.results import Unscheduled
 from firmament.core.rules.between_tasks import compile_rules
 from firmament.core.rules.node_rule import MachineRefusal
-from firmament.core.rules.node_volume_limits import with_saved
+from firmament.core.rules.node_volume_limits import add_saved
 from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state.cluster import Cluster
@@ -52,7 +52,7 @@ def pending_reasons(
     if not pending:
         return np.empty(0, dtype=np.int64), []
     free = cluster.free_beside(snapshot.tasks)
-    by_models = _ModelRefusals.of(cluster, snapshot, placed)
+    by_models = _ModelRefusals.from_round(cluster, snapshot, placed)
     rules = compile_rules(cluster, snapshot.cls.tolist())
     state = None if rules is None else RuleState(rules)
     contention = Contention(cluster, snapshot, placed)
@@ -61,9 +61,9 @@ def pending_reasons(
     apart: dict[int, str] = {}
     changed: list[Unscheduled] = []
     for index, rows in pending.items():
-        left = with_saved(cluster, cluster.classes.rows[int(snapshot.cls[index])].shape, free)
+        left = add_saved(cluster, cluster.classes.rows[int(snapshot.cls[index])].shape, free)
         causes = _root_causes(context, snapshot, index, left, by_models, state)
-        counts, closed = causes.counts(), int(causes.refused().sum())
+        counts, closed = causes.counts(), int(causes.find_refused().sum())
         content = cluster.classes.rows[int(snapshot.cls[index])].content
         open_now = closed < len(cluster.machines)
         short = shortages.get(int(snapshot.problem.gang[index]), "") if shortages else ""
@@ -79,12 +79,12 @@ def pending_reasons(
         if counts or not short:
             why = f"{why} {summarise(len(cluster.machines), counts)}".lstrip()
         message = content.invalid or (
-            together + why + preemption.told(int(snapshot.cls[index]), int(rows[0]), causes)
+            together + why + preemption.explain(int(snapshot.cls[index]), int(rows[0]), causes)
         )
         told = [row for row in rows.tolist() if tasks.message[row] != message]
         tell(cluster, told, message)
         if told:
-            message += contention.told(index, told)
+            message += contention.explain(index, told)
             changed.append(Unscheduled(tuple(tasks.uid[row] for row in told), message, tuple(counts)))
     return np.concatenate(list(pending.values())), changed
 
@@ -126,20 +126,20 @@ def _root_causes(
     cluster = context.cluster
     cls, shape = int(snapshot.cls[index]), int(snapshot.problem.shape[index])
     found: list[MachineRefusal] = []
-    occupied = by_models.occupied(shape)
+    occupied = by_models.find_occupied(shape)
     for words, refused in by_models.filters(shape):
         found.append(MachineRefusal(Cause(StatedReason(words)), refused & ~occupied))
         found.append(MachineRefusal(Cause(by_limit(words)), refused & occupied))
     by_others = [*by_models.outside(index), *by_models.limits(index)]
     first, gangs = int(snapshot.members[index][0]), snapshot.problem.gang
     job = snapshot.gangs[int(gangs[index])] if len(gangs) and gangs[index] >= 0 else ""
-    closed = context.reservations.closed_rows(cluster, cls, int(cluster.tasks.priority[first]), job)
+    closed = context.reservations.list_closed_rows(cluster, cls, int(cluster.tasks.priority[first]), job)
     if closed:
         refused = np.zeros(len(cluster.machines), dtype=np.bool_)
         refused[sorted(closed)] = True
         by_others.append((Reason.RESERVED, refused))
     found += [MachineRefusal(Cause(reason), refused) for reason, refused in by_others]
-    static = context.static_rows.of(cluster.classes.rows[cls].shape)
+    static = context.static_rows.get(cluster.classes.rows[cls].shape)
     return verdict(cluster, cls, static, free, state, index, found)
 
 
@@ -157,7 +157,7 @@ class _ModelRefusals:
     board: Board
 
     @classmethod
-    def of(cls, cluster: Cluster, snapshot: Snapshot, placed: Assignments) -> _ModelRefusals:
+    def from_round(cls, cluster: Cluster, snapshot: Snapshot, placed: Assignments) -> _ModelRefusals:
         rows = None
         if cluster.version != snapshot.version:
             known = cluster.machines.row_of
@@ -176,7 +176,7 @@ class _ModelRefusals:
             for reason, refused in assessment.refusals(shape)
         ]
 
-    def occupied(self, shape: int) -> Bool:
+    def find_occupied(self, shape: int) -> Bool:
         """bool[M now]: machines that are refused for nothing but what tasks have taken of joint rows."""
         preemption = self.snapshot.preemption
         if preemption is None or preemption.occupied is None:

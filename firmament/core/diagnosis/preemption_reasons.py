@@ -48,10 +48,10 @@ class PreemptionReasons:
         self._cluster = cluster
         tasks = cluster.tasks
         bound = tasks.in_state(TaskPhase.BOUND)
-        self._importance = Importance.of(tasks)
+        self._importance = Importance.from_tasks(tasks)
         self._lowest = int(self._importance.standing_of(tasks, bound).min()) if len(bound) else None
 
-    def told(self, cls: int, task: int, causes: RootCauses) -> str:
+    def explain(self, cls: int, task: int, causes: RootCauses) -> str:
         """A sentence about tasks of class row ``cls`` such as ``task`` (row); ``causes``: why they have no place."""
         cluster = self._cluster
         content = cluster.classes.rows[cls].content
@@ -62,13 +62,13 @@ class PreemptionReasons:
             return NEVER
         reach = int(self._importance.reach_of(cluster.tasks, task))
         request = cluster.request_of(cls)
-        tried = causes.curable() & (self._large_enough(request) | ~causes.at(Stage.RESOURCES))
+        tried = causes.curable() & (self._large_enough(request) | ~causes.find_at_stage(Stage.RESOURCES))
         rows = np.flatnonzero(tried)
         counts: dict[str, int] = {}
         if len(rows) and self._lowest is not None and reach > self._lowest:
             given, victims = evictable(cluster, self._importance, rows, reach)
             free = cluster.free(least=int(cluster.tasks.priority[task]))[rows] + given
-            counts = self._after_evictions(free, request, victims > 0, rows, causes)
+            counts = self._count_after_evictions(free, request, victims > 0, rows, causes)
         elif len(rows):
             counts[NO_VICTIMS] = len(rows)
         if len(rows) < machines:
@@ -84,7 +84,7 @@ class PreemptionReasons:
                 enough &= ~each.refused
         return enough
 
-    def _after_evictions(
+    def _count_after_evictions(
         self, free: Int64, request: Int64, some: Bool, rows: Int64, causes: RootCauses
     ) -> dict[str, int]:
         """Machines (of ``rows``, with ``free`` room once all that may go is gone, ``some``: which is somebody) per
@@ -95,7 +95,7 @@ class PreemptionReasons:
         lacks_nothing = (
             rows[some][~np.logical_or.reduce([each.refused for each in lacking])] if lacking else rows[some]
         )
-        others = causes.without_lack()
+        others = causes.drop_lack()
         for code, count in zip(*np.unique(others.code[lacks_nothing], return_counts=True), strict=True):
             text = others.refusals[code].cause.summary if code >= 0 else NO_VICTIMS
             counts[text] = counts.get(text, 0) + int(count)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.interface import Bool
-from firmament.core.reasons import AnyReason, Cause, Reason, Stage, ordered
+from firmament.core.reasons import AnyReason, Cause, Reason, Stage, order_reasons
 from firmament.core.rules.node_rule import MachineRefusal
 
 Codes = NDArray[np.int16]
@@ -31,23 +31,27 @@ class RootCauses:
 
     def counts(self) -> list[tuple[str, int]]:
         """Machines per reason, in the order in which reasons are told."""
-        return ordered([(text, int(told.sum())) for text, told in self.machines().items()])
+        return order_reasons([(text, int(told.sum())) for text, told in self.machines().items()])
 
     def machines(self) -> dict[str, Bool]:
         """bool[M] by reason: the machines of which it is told; a reason that none bears is left out."""
         found: dict[str, Bool] = {}
         for index, (cause, refused) in enumerate(self.refusals):
             root = self.code == index
-            told = root if cause.reason.stage not in TELLING_ALL else refused & self.at(cause.reason.stage)
+            told = (
+                root
+                if cause.reason.stage not in TELLING_ALL
+                else refused & self.find_at_stage(cause.reason.stage)
+            )
             if told.any():
                 found[cause.summary] = told | found.get(cause.summary, False)
         return found
 
-    def refused(self) -> Bool:
+    def find_refused(self) -> Bool:
         """bool[M]: machines that something refuses."""
         return self.code >= 0
 
-    def at(self, stage: Stage) -> Bool:
+    def find_at_stage(self, stage: Stage) -> Bool:
         """bool[M]: machines whose root cause is of a stage."""
         found = [index for index, (cause, _) in enumerate(self.refusals) if cause.reason.stage == stage]
         return np.isin(self.code, found)
@@ -57,7 +61,7 @@ class RootCauses:
         curable = np.array([*(cause.curable for cause, _ in self.refusals), True], dtype=np.bool_)
         return curable[self.code]
 
-    def told(self, machine: int) -> tuple[Cause, ...]:
+    def list_causes(self, machine: int) -> tuple[Cause, ...]:
         """What one machine is refused for; nothing if it is not. No two causes have the same words."""
         if self.code[machine] < 0:
             return ()
@@ -71,7 +75,7 @@ class RootCauses:
         )
         return tuple({cause.words: cause for cause in same}.values())
 
-    def without_lack(self) -> RootCauses:
+    def drop_lack(self) -> RootCauses:
         """The same if nothing were lacking: what keeps a task off beside resources."""
         return root_causes(
             len(self.code), [each for each in self.refusals if each.cause.reason.stage != Stage.RESOURCES]

@@ -33,7 +33,7 @@ class StaticRow:
     code: Codes
     causes: tuple[Cause, ...]
 
-    def with_refusals(self, refused: Bool, cause: Cause) -> StaticRow:
+    def add_refusals(self, refused: Bool, cause: Cause) -> StaticRow:
         """This row with further machines refused for ``cause``; machines refused before keep their cause."""
         newly = self.feasible & refused
         if not newly.any():
@@ -52,9 +52,9 @@ def static_row(machines: MachineTable, shape: TaskClass, rules: NodeRules) -> St
     row = StaticRow(np.ones(count, dtype=np.bool_), np.full(count, -1, dtype=np.int16), ())
     if shape.invalid:
         why = Cause(StatedReason(shape.invalid, Stage.NAMED))
-        return row.with_refusals(np.ones(count, dtype=np.bool_), why)
+        return row.add_refusals(np.ones(count, dtype=np.bool_), why)
     for cause, refused in rules.lasting_refusals(machines, shape):
-        row = row.with_refusals(refused, cause)
+        row = row.add_refusals(refused, cause)
     return row
 
 
@@ -72,11 +72,11 @@ class StaticRows:
         self._rows: dict[int, StaticRow] = {}
         self._shared: dict[Hashable, StaticRow] = {}
 
-    def of(self, shape: int) -> StaticRow:
+    def get(self, shape: int) -> StaticRow:
         """The row of a shape, computed if need be. Rules whose answers do not last are asked each time."""
         row = self._by_description(shape)
         for cause, refused in self.rules.passing_refusals(self._machines, self._shapes[shape]):
-            row = row.with_refusals(refused, cause)
+            row = row.add_refusals(refused, cause)
         return row
 
     def _by_description(self, shape: int) -> StaticRow:

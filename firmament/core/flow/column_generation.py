@@ -15,18 +15,18 @@ from firmament.core.flow.network.arc_columns import Offers, starting_columns
 from firmament.core.flow.network.network import (
     Network,
     build_network,
-    carried_over,
+    carry_over,
+    compute_unscheduled_penalties,
     dearest_path,
     flow_cost,
-    unscheduled_penalties,
     whole_network,
-    widened,
+    widen_network,
 )
 from firmament.core.flow.optimality.node_prices import NotOptimalError, Prices, node_prices
 from firmament.core.flow.optimality.pricing import FullPrices, Violations, price_out
-from firmament.core.flow.optimality.primal_dual_repair import mended
+from firmament.core.flow.optimality.primal_dual_repair import repair_flow
 from firmament.core.flow.outcome import FlowOutcome
-from firmament.core.flow.price_estimate.equilibrium import Spread, expected_spread
+from firmament.core.flow.price_estimate.equilibrium import Spread, estimate_spread
 from firmament.core.flow.problem import Residual
 from firmament.core.flow.tuning import FlowTuning, TruncationTuning
 from firmament.solvers.base import FlowProblem, FlowSolution, Solver, SolverTimeoutError
@@ -87,7 +87,7 @@ def optimal_flow(
     if not any(fits[int(shape)].any() for shape in np.unique(residual.problem.shape[classes])):
         return None
     if penalties is None:
-        penalties = unscheduled_penalties(residual, dearest_path(residual))
+        penalties = compute_unscheduled_penalties(residual, dearest_path(residual))
     whole = whole_network(residual, fits, penalties, options.whole)
     if whole is not None:
         return FlowOutcome.of_whole(whole, solver.solve(whole.problem, time_limit=time_limit))
@@ -109,7 +109,7 @@ class _Generation:
 
     def __post_init__(self) -> None:
         residual, options, tuning = self.residual, self.options, self.tuning
-        self._spread = expected_spread(residual, self.fits, tuning.prices)
+        self._spread = estimate_spread(residual, self.fits, tuning.prices)
         self._offers = Offers(residual, self.fits, self._spread.candidates)
         self.columns = starting_columns(
             residual,
@@ -133,11 +133,11 @@ class _Generation:
         for left in reversed(range(self.options.iterations)):
             if prices is None:
                 break
-            full = FullPrices.of(self.residual, network, prices)
+            full = FullPrices.from_network(self.residual, network, prices)
             violations = price_out(
                 self.residual, network, flows, full, self._offers, limit=self.options.added, settled=settled
             )
-            unfilled = unfilled_machines(network, flows, self._merged)
+            unfilled = find_unfilled_machines(network, flows, self._merged)
             if violations.total + len(unfilled) == 0:
                 return self._outcome(network, flows, certified=True)
             if left == 0:
@@ -146,9 +146,9 @@ class _Generation:
             if len(unfilled) and self._solves > 1:
                 self._merged[:] = 0  # misjudged throughout: unfolding a few at a time would take a solve each
             wider, carried = self._wider(network, flows, violations, rebuilt=len(unfilled) > 0)
-            patched = self._patched(wider, carried, full)
+            patched = self._patch(wider, carried, full)
             try:
-                flows, prices = patched or self._solved(wider)
+                flows, prices = patched or self._solve(wider)
             except SolverTimeoutError:
                 self._time_limited = True
                 break
@@ -164,14 +164,14 @@ class _Generation:
         """
         network = self._network()
         near = solve_near(network, self._spread, self.solver, self.time_limit, self.tuning.truncation)
-        flows = self._counted(near.solution)
+        flows = self._count(near.solution)
         if near.cut is None:
-            return (network, *self._priced(network, flows))
-        full = FullPrices.of(self.residual, near.cut, node_prices(near.cut, flows))
+            return (network, *self._price(network, flows))
+        full = FullPrices.from_network(self.residual, near.cut, node_prices(near.cut, flows))
         missing = price_out(self.residual, near.cut, flows, full, self._offers, limit=self.options.added)
         network, carried = self._wider(network, flows, missing)
-        patched = self._patched(network, carried, full) if missing.total <= self.options.mended else None
-        return (network, *(patched or self._solved(network)))
+        patched = self._patch(network, carried, full) if missing.total <= self.options.mended else None
+        return (network, *(patched or self._solve(network)))
 
     def _network(self) -> Network:
         return build_network(self.residual, self.columns, self.penalties, self._steps, self._merged)
@@ -184,34 +184,34 @@ class _Generation:
         ``rebuilt``: other things have changed, too, since ``network`` was built.
         """
         machines = self.residual.problem.machines
-        self.columns = self.columns.merged(added.columns, machines)
+        self.columns = self.columns.merge(added.columns, machines)
         self._steps[added.machines] *= 2
         if not rebuilt and not len(added.machines):
-            found = widened(self.residual, network, flows, added.columns)
+            found = widen_network(self.residual, network, flows, added.columns)
             if found is not None:
                 return found
         wider = self._network()
-        return wider, carried_over(network, flows, wider, machines)
+        return wider, carry_over(network, flows, wider, machines)
 
-    def _counted(self, solution: FlowSolution) -> Int64:
+    def _count(self, solution: FlowSolution) -> Int64:
         """The solution's flow, with its solve and seconds added up."""
         self._solves += 1
         self._seconds += solution.seconds
         return solution.flows
 
-    def _solved(self, network: Network) -> tuple[Int64, Prices | None]:
+    def _solve(self, network: Network) -> tuple[Int64, Prices | None]:
         """An optimal flow, and prices, if there are any. Raises what the solver raises."""
-        return self._priced(
-            network, self._counted(self.solver.solve(network.problem, time_limit=self.time_limit))
+        return self._price(
+            network, self._count(self.solver.solve(network.problem, time_limit=self.time_limit))
         )
 
-    def _patched(self, network: Network, flows: Int64, prices: FullPrices) -> tuple[Int64, Prices] | None:
+    def _patch(self, network: Network, flows: Int64, prices: FullPrices) -> tuple[Int64, Prices] | None:
         """The flow, mended in place, and its prices; None if a solver is the better choice."""
-        patched = mended(network, flows, prices, self.options.mended, self.tuning.repair)
+        patched = repair_flow(network, flows, prices, self.options.mended, self.tuning.repair)
         self._mends += patched is not None
         return patched
 
-    def _priced(self, network: Network, flows: Int64) -> tuple[Int64, Prices | None]:
+    def _price(self, network: Network, flows: Int64) -> tuple[Int64, Prices | None]:
         """The flow, and its prices; None if there are none: the solver's flow is no optimum."""
         try:
             return flows, node_prices(network, flows)
@@ -263,7 +263,7 @@ def surely_used(residual: Residual, spread: Spread, tuning: TruncationTuning) ->
     return np.clip(steps, 1, load + load // 4 + 2), merged
 
 
-def unfilled_machines(network: Network, flows: Int64, merged: Int64) -> Int64:
+def find_unfilled_machines(network: Network, flows: Int64, merged: Int64) -> Int64:
     """Machines (rows) with ``merged`` steps that the flow does not fill."""
     steps = network.blocks[3]
     first = np.flatnonzero(np.r_[True, network.step_machine[1:] != network.step_machine[:-1]])

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.flow.network.network import Network, carried_over, flow_cost, unmerged
+from firmament.core.flow.network.network import Network, carry_over, flow_cost, unmerge
 from firmament.core.flow.problem import Assignments
 from firmament.core.flow.terms import DualPrices
 from firmament.solvers.base import FlowSolution
@@ -55,14 +55,14 @@ class FlowOutcome:
     @cached_property
     def network(self) -> Network:
         """The network with every step on its own; built when it is first asked for."""
-        return self.solved if self.arcs == len(self.carried) else unmerged(self.solved)
+        return self.solved if self.arcs == len(self.carried) else unmerge(self.solved)
 
     @cached_property
     def flows(self) -> Int64:
         """int64[arcs]: the flow on the arcs of ``network``."""
         if self.network is self.solved:
             return self.carried
-        return carried_over(self.solved, self.carried, self.network, int(self.network.machines[-1]) + 1)
+        return carry_over(self.solved, self.carried, self.network, int(self.network.machines[-1]) + 1)
 
     def assignments(self) -> Assignments:
         """Tasks per (class, machine) that the flow carries, in order of class, then machine."""

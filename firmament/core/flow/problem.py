@@ -99,7 +99,7 @@ class PlacementProblem:
         machines = self.machines if self.multiplicity is None else int(self.multiplicity.sum())
         return max(1, int(self.counts.sum()) // (16 * max(1, machines)))
 
-    def known_as(self, shapes: Int64) -> Int64:
+    def map_to_ledgers(self, shapes: Int64) -> Int64:
         """int64[A]: the shapes that ledgers know ``shapes`` by."""
         return shapes if self.model_shape is None else self.model_shape[shapes]
 
@@ -117,7 +117,7 @@ class PlacementProblem:
         pins = self.pins.get(cls)
         return pins is None or bool((pins == machine).any())
 
-    def within_pins(self, cls: int, machines: Bool) -> Bool:
+    def limit_to_pins(self, cls: int, machines: Bool) -> Bool:
         """``machines`` (bool[M]) without those that a class's pins leave out; itself if it has none."""
         if cls not in self.pins:
             return machines
@@ -154,14 +154,14 @@ class Assignments:
         return cls(pairs[:, 0], pairs[:, 1], np.ones(len(pairs), dtype=np.int64))
 
     @classmethod
-    def counted(cls, classes: Int64, machines: Int64) -> Assignments:
+    def from_tasks(cls, classes: Int64, machines: Int64) -> Assignments:
         """Single tasks of ``classes`` on ``machines`` (int64[N]) together: by class, then machine, no pair twice."""
         width = 1 + machines.max(initial=0)
         pairs, count = distinct(classes * width + machines)
         return cls(*np.divmod(pairs, width), count)
 
     @classmethod
-    def joined(cls, parts: list[Assignments]) -> Assignments:
+    def join(cls, parts: list[Assignments]) -> Assignments:
         """All of ``parts``, in order."""
         if not parts:
             return cls.empty()
@@ -171,7 +171,7 @@ class Assignments:
             np.concatenate([part.count for part in parts]),
         )
 
-    def taken(self, where: Bool | Int64) -> Assignments:
+    def select(self, where: Bool | Int64) -> Assignments:
         """The entries for which ``where`` (bool[A]) holds, or those that it names, in its order."""
         return Assignments(self.cls[where], self.machine[where], self.count[where])
 
@@ -184,11 +184,11 @@ class Assignments:
         """Class, machine and count of each entry."""
         return zip(self.cls.tolist(), self.machine.tolist(), self.count.tolist(), strict=True)
 
-    def per_class(self, classes: int) -> Int64:
+    def count_per_class(self, classes: int) -> Int64:
         """int64[C]: tasks of each class."""
         return np.bincount(self.cls, weights=self.count, minlength=classes).astype(np.int64)
 
-    def per_machine(self, machines: int) -> Int64:
+    def count_per_machine(self, machines: int) -> Int64:
         """int64[M]: tasks on each machine."""
         return np.bincount(self.machine, weights=self.count, minlength=machines).astype(np.int64)
 
@@ -206,16 +206,16 @@ class Residual:
         self.remaining = problem.counts.copy()
         self.free = problem.free.T.copy()  # a contiguous array of its own, also if there is one machine
         self.placed = np.zeros(problem.machines, dtype=np.int64)
-        self.joint = [JointRoom.of(rows) for rows in problem.joint]
+        self.joint = [JointRoom.from_rows(rows) for rows in problem.joint]
         self.ledgers = [ledger.copy() for ledger in problem.ledgers]
         #: what single tasks of a shape ask for: columns and amounts, looked up once
         self.amounts: dict[int, list[tuple[int, int]]] = {}
 
     def copy(self) -> Residual:
         """An independent copy."""
-        return self.of(self.problem)
+        return self.from_problem(self.problem)
 
-    def of(self, problem: PlacementProblem) -> Residual:
+    def from_problem(self, problem: PlacementProblem) -> Residual:
         """What is left of the same machines and tasks as another problem states them: a copy."""
         twin = copy(self)
         if problem is not self.problem:
@@ -268,7 +268,7 @@ class Residual:
         for amounts, left in zip(self.problem.requests.T, self.free, strict=True):
             yield amounts, left if machines is None else left.take(machines)
         for joint in self.joint:
-            left = joint.per_machine(UNLIMITED)
+            left = joint.get_per_machine(UNLIMITED)
             yield joint.rows.amount, left if machines is None else left.take(machines)
 
     def has_room(self, shape: int) -> Bool:
@@ -279,12 +279,12 @@ class Residual:
 
     def _close_full(self, machines: Bool, shape: int) -> None:
         """Take those out of ``machines`` (bool[M]) that have no room for one more task of a shape."""
-        for column, amount in self._asked(shape):
+        for column, amount in self._list_asked(shape):
             machines &= self.free[column] >= amount
         for joint in self.joint:
             joint.close_full(machines, shape)
         if self.ledgers:
-            known_as = int(self.problem.known_as(np.array([shape]))[0])
+            known_as = int(self.problem.map_to_ledgers(np.array([shape]))[0])
             for ledger in self.ledgers:
                 machines &= ledger.count_room(known_as) > 0
 
@@ -304,7 +304,7 @@ class Residual:
         for joint in self.joint:
             joint.limit_units(units, shapes, machines)
         for ledger in self.ledgers:
-            np.minimum(units, ledger.room_at(self.problem.known_as(shapes), machines), out=units)
+            np.minimum(units, ledger.room_at(self.problem.map_to_ledgers(shapes), machines), out=units)
         units = np.maximum(units, 0)
         if self.problem.multiplicity is not None:
             units = np.minimum(units, int(self.remaining.sum())) * self.problem.multiplicity[machines]
@@ -312,7 +312,7 @@ class Residual:
 
     def has_room_on(self, shape: int, machine: int) -> bool:
         """Whether one machine has room for one more task of the shape: ``has_room`` of it alone."""
-        for column, amount in self._asked(shape):
+        for column, amount in self._list_asked(shape):
             if self.free.item(column, machine) < amount:
                 return False
         for joint in self.joint:
@@ -320,15 +320,15 @@ class Residual:
                 return False
         if not self.ledgers:
             return True
-        known_as, at = self.problem.known_as(np.array([shape])), np.array([machine])
+        known_as, at = self.problem.map_to_ledgers(np.array([shape])), np.array([machine])
         return all(ledger.room_at(known_as, at)[0] > 0 for ledger in self.ledgers)
 
-    def take(self, assigned: Assignments) -> None:
+    def book_assignments(self, assigned: Assignments) -> None:
         """Book assignments that have been admitted: room, crowding, and tasks (longest waiting first)."""
         self.book(self.problem.shape[assigned.cls], assigned.machine, assigned.count)
         take_oldest(self.remaining, assigned)
 
-    def _asked(self, shape: int) -> list[tuple[int, int]]:
+    def _list_asked(self, shape: int) -> list[tuple[int, int]]:
         """Columns of the resources that a shape asks for, with amounts: one task is looked at without numpy's costs."""
         found = self.amounts.get(shape)
         if found is None:
@@ -352,7 +352,7 @@ class Residual:
                 raise ValueError("a ledger gives nothing back")
             self.book(np.array([shape]), np.array([machine]), np.array([count]))
             return
-        for column, amount in self._asked(shape):
+        for column, amount in self._list_asked(shape):
             self.free[column, machine] -= amount * count
         self.placed[machine] += count
         for joint in self.joint:
@@ -364,14 +364,14 @@ class Residual:
             np.subtract.at(self.free[column], machines, self.problem.requests[shapes, column] * counts)
         np.add.at(self.placed, machines, counts)
         for joint in self.joint:
-            joint.take(shapes, machines, counts)
+            joint.book(shapes, machines, counts)
         for ledger in self.ledgers:
-            ledger.book(self.problem.known_as(shapes), machines, counts)
+            ledger.book(self.problem.map_to_ledgers(shapes), machines, counts)
 
 
 def take_oldest(waiting: Int64, assigned: Assignments) -> None:
     """Take what is assigned off ``waiting`` (int64[C, WAIT_BUCKETS]), of each class the longest waiting first."""
-    per_class = assigned.per_class(len(waiting))
+    per_class = assigned.count_per_class(len(waiting))
     for bucket in range(WAIT_BUCKETS):
         used = np.minimum(waiting[:, bucket], per_class)
         waiting[:, bucket] -= used

@@ -50,10 +50,10 @@ class AlikeMachines:
         starts = np.searchsorted(group, group, side="left")
         size = self.first[group + 1] - self.first[group]
         machine = self.members[self.first[group] + (np.arange(len(group)) - starts) % size]
-        return Assignments.counted(cls, machine)
+        return Assignments.from_tasks(cls, machine)
 
 
-def narrowed(residual: Residual, fits: dict[int, Bool], tuning: ReductionTuning) -> AlikeMachines | None:
+def narrow(residual: Residual, fits: dict[int, Bool], tuning: ReductionTuning) -> AlikeMachines | None:
     """The problem over the machines that its tasks need, each of which stands for itself; None if that saves nothing.
 
     ``fits`` maps each waiting shape to ``residual.fits(shape)``. Problems with ledgers, or with joint rows that
@@ -66,12 +66,12 @@ def narrowed(residual: Residual, fits: dict[int, Bool], tuning: ReductionTuning)
     if problem.multiplicity is not None or _limits_are_shared(residual):
         return None
     classes = residual.active().tolist()
-    rows = _needed(residual, fits, classes, waiting)
+    rows = _find_needed(residual, fits, classes, waiting)
     if len(rows) == 0:
         return None
     place = places_in(rows, problem.machines)
     pins = {cls: place[problem.pins[cls]] for cls in classes if cls in problem.pins}
-    few = over(
+    few = restrict(
         residual,
         rows,
         counts=residual.remaining,
@@ -101,7 +101,7 @@ def merge_alike(residual: Residual, fits: dict[int, Bool], tuning: ReductionTuni
     group, representative, size = groups
     if len(representative) > tuning.worthwhile * problem.machines:
         return None
-    merged = over(
+    merged = restrict(
         residual,
         representative,
         multiplicity=size,
@@ -118,7 +118,7 @@ def _limits_are_shared(residual: Residual) -> bool:
     return bool(residual.ledgers) or any(rows.shared for rows in residual.problem.joint)
 
 
-def over(
+def restrict(
     residual: Residual, machines: Int64, shapes: Int64 | slice = slice(None), **changes: Any
 ) -> Residual:
     """What is left on some machines (rows, int64[G]) alone, for some ``shapes`` (int64[S']) or all; a copy.
@@ -147,7 +147,7 @@ def over(
     return few
 
 
-def _needed(residual: Residual, fits: dict[int, Bool], classes: list[int], most: int) -> Int64:
+def _find_needed(residual: Residual, fits: dict[int, Bool], classes: list[int], most: int) -> Int64:
     """Rows of the ``most`` cheapest machines of each class, ascending. Those that tie at the end are taken in turn."""
     problem = residual.problem
     before = problem.crowd * residual.placed  # what the next task pays for those of earlier passes
@@ -182,7 +182,7 @@ def _marks(residual: Residual, fits: dict[int, Bool], worthwhile: float) -> Colu
     """
     problem = residual.problem
     marks = ColumnMarks(problem.machines)
-    own = [joint.per_machine(-1) for joint in residual.joint]
+    own = [joint.get_per_machine(-1) for joint in residual.joint]
     marks.add(np.vstack([residual.free, residual.placed, problem.crowd, *own]))
     if marks.count() > worthwhile * problem.machines:
         return None

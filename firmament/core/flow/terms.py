@@ -68,7 +68,7 @@ class RoundHeights:
             size += amount.take(shapes) * rate.take(machines)
         return size
 
-    def charged(self, shapes: Int64, machines: Int64) -> Float64:
+    def sum_charged(self, shapes: Int64, machines: Int64) -> Float64:
         """float64[A]: what the network's costs hold of these models."""
         units = np.zeros(len(shapes))
         for charge in self.charges:
@@ -116,7 +116,7 @@ class SpreadTerms:
         """D, the number of domains."""
         return int(self.domain.max(initial=0)) + 1
 
-    def with_residents(self, groups: Int64, machines: Int64) -> SpreadTerms:
+    def add_residents(self, groups: Int64, machines: Int64) -> SpreadTerms:
         """The same with further tasks of groups on machines."""
         return replace(
             self,
@@ -124,7 +124,7 @@ class SpreadTerms:
             resident_machine=np.concatenate([self.resident_machine, machines]),
         )
 
-    def near(self, group: int, machines: Int64) -> Int64:
+    def count_near(self, group: int, machines: Int64) -> Int64:
         """int64[M]: tasks of a group on each machine, and one more on each of ``machines``."""
         there = self.resident_machine[self.resident_group == group]
         return np.bincount(np.concatenate([there, machines]), minlength=len(self.domain))
@@ -200,7 +200,7 @@ class DualPrices:
         return len(self.shape)
 
     @classmethod
-    def of(cls, shapes: Int64, price: NDArray[np.float32]) -> DualPrices:
+    def from_shapes(cls, shapes: Int64, price: NDArray[np.float32]) -> DualPrices:
         """Prices of ``shapes`` (int64[A], in any order); of a shape that occurs twice the first counts."""
         distinct, first = np.unique(shapes, return_index=True)
         return cls(distinct, price[first])
@@ -210,7 +210,7 @@ class DualPrices:
         """No price of any shape."""
         return cls(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32))
 
-    def at(self, shapes: Int64) -> NDArray[np.float32]:
+    def get(self, shapes: Int64) -> NDArray[np.float32]:
         """float32[A]: the prices of ``shapes``, NaN for those that have none."""
         found = np.full(len(shapes), np.nan, dtype=np.float32)
         if len(self.shape):

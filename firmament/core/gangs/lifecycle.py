@@ -87,7 +87,7 @@ class GangLifecycle:
             assert job is not None
             able, need = able_members(cluster, job, now), lacking(cluster, job)
             if job_id in ruled and len(able) > need:
-                able = self._surplus.without(cluster, job, able, max(0, need))
+                able = self._surplus.hold_back(cluster, job, able, max(0, need))
             if need <= 0:
                 free += able
             elif len(able) < need:
@@ -184,7 +184,7 @@ class GangLifecycle:
                 tell(cluster, told, message)
                 found.append(Unscheduled(tuple(tasks.uid[task] for task in told), message))
         self._untold.clear()
-        return found + self._surplus.told(cluster) if self._surplus.untold else found
+        return found + self._surplus.take_notices(cluster) if self._surplus.untold else found
 
     def states(self, cluster: Cluster, now: float) -> tuple[GangState, ...]:
         """Gangs whose standing changed since this was last asked, by job."""
@@ -275,7 +275,7 @@ class GangLifecycle:
                 transitions.ask_to_leave(cluster, task)
                 deltas.append(Delta(DeltaKind.PREEMPT, tasks.uid[task], cluster.where(task)))
             if tasks.state[task] == TaskPhase.PENDING:
-                transitions.put_off(cluster, task, now + self._options.last_backoff)
+                transitions.defer(cluster, task, now + self._options.last_backoff)
         return deltas
 
     def _seconds(self, job: Job) -> float:
@@ -316,7 +316,7 @@ def _state(cluster: Cluster, job: Job, status: _GangStatus, evictions: PendingEv
     elif leaving:
         phase, message = GangPhase.PREEMPTED, "members make room for more important tasks"
     elif bound + assumed >= job.min_members:
-        preempting = evictions.awaited(cluster, cluster.jobs.members(job.id))
+        preempting = evictions.is_awaited(cluster, cluster.jobs.members(job.id))
         phase, message = GangPhase.PREEMPTING if preempting else GangPhase.PLACED, ""
     members = len(cluster.jobs.members(job.id))
     return GangState(job.id, phase, message, members, bound + assumed, job.min_members)

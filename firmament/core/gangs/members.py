@@ -4,7 +4,7 @@
 - A member whose binding was refused is bound again where it is, some times, before it loses the place (`Rebinding`).
 - A gang that runs as a whole may have further tasks waiting, each for a place of its own. If more important tasks make
   the gang go as a whole in the very round in which such a task finds a place, the place is not given, so that no half
-  of a gang is left (`held_back`).
+  of a gang is left (`hold_back_decisions`).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Surplus:
     def __init__(self) -> None:
         self.untold: list[tuple[str, str]] = []
 
-    def without(self, cluster: Cluster, job: Job, able: list[int], need: int) -> list[int]:
+    def hold_back(self, cluster: Cluster, job: Job, able: list[int], need: int) -> list[int]:
         """Hold back those of ``able`` (rows) that are beyond ``need``; returns the others, those that came first."""
         tasks = cluster.tasks
         able = sorted(able, key=lambda row: (tasks.created[row], natural_key(tasks.name[row]), row))
@@ -71,7 +71,7 @@ class Surplus:
         self.untold += [(tasks.uid[row], text) for row in beyond]
         return able[:need]
 
-    def told(self, cluster: Cluster) -> list[Unscheduled]:
+    def take_notices(self, cluster: Cluster) -> list[Unscheduled]:
         """What members have to be told, if that is new to them; once."""
         tasks = cluster.tasks
         news: dict[str, list[str]] = {}
@@ -145,7 +145,7 @@ class Rebinding:
         return task if same else None
 
 
-def held_back(
+def hold_back_decisions(
     cluster: Cluster, preemption: PreemptionProblem, decided: Sequence[PreemptionDecision], guests: Int64
 ) -> tuple[list[PreemptionDecision], Bool]:
     """The decisions without those for tasks (``guests``, int64[N] rows) whose gang goes, and which are left: bool[N].

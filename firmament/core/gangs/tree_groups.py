@@ -40,7 +40,7 @@ def compile_groups(
     if model is None or not numbers:
         return None
     terms = model.topology_terms(columns)
-    tree, position = trees.of(terms)
+    tree, position = trees.build(terms)
     groups = {
         number: _group(cluster, terms.groups[called.jobs[number]], tree, position, called, number)
         for number in numbers
@@ -58,7 +58,7 @@ class MachineTrees:
         self._tree = build_tree(("",), {})
         self._position = np.empty(0, dtype=np.int64)
 
-    def of(self, terms: TopologyTerms) -> tuple[Tree, Int64]:
+    def build(self, terms: TopologyTerms) -> tuple[Tree, Int64]:
         """The tree; and int64[M], where each machine stands among its leaves, their number if outside."""
         known = self._terms
         if known is None or known.levels != terms.levels or known.paths != terms.paths:
@@ -104,7 +104,7 @@ def rules_of(rules: GroupRules, levels: Sequence[str]) -> tuple[Rule, ...]:
 def _unlike(cluster: Cluster, waiting: Int64) -> str:
     """Says that the tasks of a group ask for unlike amounts; empty if they do not."""
     requests = {
-        shape: cluster.requests.of(shape)[0]
+        shape: cluster.requests.get(shape)[0]
         for shape in {cluster.classes.rows[int(cluster.tasks.cls[row])].shape for row in waiting.tolist()}
     }
     asked: list[Mapping[str, int]] = [

@@ -28,7 +28,7 @@ class BindingOutcomes:
     options: RoundOptions
     clock: Callable[[], float]
 
-    def take(self, reports: Sequence[BindingReport]) -> None:
+    def apply(self, reports: Sequence[BindingReport]) -> None:
         """Take note of bindings: accepted ones are bound, refused ones wait again (with back-off if to be retried).
 
         A refused task that is not to be retried stays unschedulable until an event about it arrives. Reports about
@@ -37,7 +37,7 @@ class BindingOutcomes:
         """
         cluster, tasks = self.cluster, self.cluster.tasks
         size = len(tasks.uid)
-        importance = Importance.of(tasks)
+        importance = Importance.from_tasks(tasks)
         unschedulable = np.flatnonzero(tasks.unschedulable[:size])
         farthest = importance.reach_of(tasks, unschedulable).max(initial=-(2**62))
         for report in reports:
@@ -53,9 +53,9 @@ class BindingOutcomes:
                 if importance.standing_of(tasks, task) < farthest:
                     cluster.mark(report.machine)  # from now on it may be evicted
             else:
-                self._refused(task, retry=report.retry)
+                self._apply_refusal(task, retry=report.retry)
 
-    def _refused(self, task: int, *, retry: bool) -> None:
+    def _apply_refusal(self, task: int, *, retry: bool) -> None:
         """Let an assumed task wait again, unless its gang keeps the place for it."""
         cluster = self.cluster
         cluster.jobs.touch(cluster.tasks.job[task])  # also if it keeps its place

@@ -56,7 +56,7 @@ def apply_events(cluster: Cluster, events: Sequence[Event], now: float) -> None:
     intake = TaskIntake(cluster, now, distinct=distinct)
     for event in events:
         if isinstance(event, (TasksSubmitted, TasksBound)):
-            if not intake.take(event):
+            if not intake.apply(event):
                 _apply_singly(cluster, event, intake, now)
         else:
             intake.flush()
@@ -86,7 +86,7 @@ def _apply(cluster: Cluster, event: Event) -> None:
             if task is not None:
                 transitions.forget(cluster, task)
         case MachineSampled() | MachineSampleRemoved() | TaskSampled():
-            cluster.reports.take(event)
+            cluster.reports.apply(event)
         case RecordUpserted(kind, name, payload):
             cluster.keep_record(kind, name, payload)
         case RecordRemoved(kind, name):
@@ -104,7 +104,7 @@ def _apply_singly(
     for index, uid in enumerate(event.uids):
         task = cluster.tasks.row_of.get(uid)
         if task is None:
-            intake.take(alone(event, index))
+            intake.apply(alone(event, index))
             continue
         intake.flush()
         if isinstance(event, TasksBound):
@@ -163,7 +163,7 @@ class TaskIntake:
         self._events: list[TasksSubmitted | TasksBound] = []  # all of one kind
         self._uids: set[str] | None = None if distinct else set()
 
-    def take(self, event: TasksSubmitted | TasksBound) -> bool:
+    def apply(self, event: TasksSubmitted | TasksBound) -> bool:
         """Take an event in, if all its tasks are new; else say no, and leave the cluster up to date."""
         if self._uids is not None and not self._uids.isdisjoint(event.uids):
             self.flush()

@@ -13,7 +13,7 @@ from cost_models.interface import Bool, Float64, Int64
 from firmament.core.board.board import Board
 from firmament.core.constraints.model_limits import JointRoom
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual, take_oldest
-from firmament.core.ranks import before_in_runs, rank, rank_in_runs, runs
+from firmament.core.ranks import rank, rank_in_runs, runs, sum_before_in_runs
 
 
 def admit(residual: Residual, proposed: Assignments) -> Assignments:
@@ -28,14 +28,14 @@ def admit(residual: Residual, proposed: Assignments) -> Assignments:
     for turn in range(int(rank.max(initial=-1)) + 1):
         # One proposal per machine and turn: within a turn nobody competes for a machine.
         this_turn = rank == turn
-        turn_entries = ordered.taken(this_turn)
+        turn_entries = ordered.select(this_turn)
         shapes = residual.problem.shape[turn_entries.cls]
         count = np.minimum(turn_entries.count, residual.units(shapes, turn_entries.machine))
-        count = _within_shared_rows(shared, shapes, turn_entries.machine, count, standing[this_turn])
-        fitting = Assignments(turn_entries.cls, turn_entries.machine, count).taken(count > 0)
-        residual.take(fitting)
+        count = _limit_to_shared_rows(shared, shapes, turn_entries.machine, count, standing[this_turn])
+        fitting = Assignments(turn_entries.cls, turn_entries.machine, count).select(count > 0)
+        residual.book_assignments(fitting)
         admitted.append(fitting)
-    return Assignments.joined(admitted)
+    return Assignments.join(admitted)
 
 
 def _in_order(residual: Residual, proposed: Assignments) -> tuple[Assignments, Int64]:
@@ -57,7 +57,7 @@ def _in_order(residual: Residual, proposed: Assignments) -> tuple[Assignments, I
         )
     )
     standing = np.argsort(proposed.machine[order], kind="stable")
-    return proposed.taken(order[standing]), standing
+    return proposed.select(order[standing]), standing
 
 
 def _size(residual: Residual, proposed: Assignments) -> Float64:
@@ -69,7 +69,7 @@ def _size(residual: Residual, proposed: Assignments) -> Float64:
     return share
 
 
-def _within_shared_rows(
+def _limit_to_shared_rows(
     shared: list[JointRoom], shapes: Int64, machine: Int64, count: Int64, standing: Int64
 ) -> Int64:
     """Cut ``count`` down so that ``shared`` rows are not overrun within one turn.
@@ -83,7 +83,7 @@ def _within_shared_rows(
         if len(touched) == 0:
             continue
         by_row = touched[np.lexsort((standing[touched], row[touched]))]
-        before = before_in_runs(amount[by_row] * count[by_row], *runs(row[by_row]))
+        before = sum_before_in_runs(amount[by_row] * count[by_row], *runs(row[by_row]))
         room = np.maximum(joint.left[row[by_row]] - before, 0)
         count[by_row] = np.minimum(count[by_row], room // amount[by_row])
     return count
@@ -101,14 +101,14 @@ def replay(board: Board, proposed: Assignments) -> Assignments:
     """Admit what fits and what the rules allow, in the order in which it is valid; books both, and counts pairs."""
     bound: Bool = np.isin(proposed.cls, np.array(sorted(board.rules.rules.of), dtype=np.int64))
     priority = board.residual.problem.priority
-    ruled = _units_in_order(board, proposed.taken(bound))
+    ruled = _units_in_order(board, proposed.select(bound))
     parts = []
     for each in np.unique(priority[proposed.cls])[::-1].tolist():
-        parts.append(_one_by_one(board, ruled.taken(priority[ruled.cls] == each)))
+        parts.append(_one_by_one(board, ruled.select(priority[ruled.cls] == each)))
         free = ~bound & (priority[proposed.cls] == each)
         if free.any():
-            parts.append(admit(board.residual, proposed.taken(free)))
-    admitted = Assignments.joined(parts)
+            parts.append(admit(board.residual, proposed.select(free)))
+    admitted = Assignments.join(parts)
     board.count_pairs(admitted)
     return admitted
 
@@ -124,7 +124,7 @@ def in_valid_order(problem: PlacementProblem, units: Assignments) -> Assignments
 
 def _units_in_order(board: Board, proposed: Assignments) -> Assignments:
     """Single tasks, by priority, then by how full their domain will be, then by longest wait, then in turns."""
-    tasks = proposed.taken(np.lexsort((proposed.machine, proposed.cls))).tasks()
+    tasks = proposed.select(np.lexsort((proposed.machine, proposed.cls))).tasks()
     cls, machine = tasks.cls, tasks.machine
     level = np.zeros(len(cls), dtype=np.int64)
     for each in np.unique(cls).tolist():
@@ -136,7 +136,7 @@ def _units_in_order(board: Board, proposed: Assignments) -> Assignments:
     oldest = np.argmax(board.residual.remaining > 0, axis=1)
     turn = _turns(cls)
     order = np.lexsort((machine, cls, turn, oldest[cls], level, -board.residual.problem.priority[cls]))
-    return tasks.taken(order)
+    return tasks.select(order)
 
 
 def _turns(cls: Int64) -> Int64:

@@ -35,7 +35,7 @@ class Bundled:
         """
         if self.problem is self.whole:
             return placed
-        left = placed.per_class(self.problem.classes)
+        left = placed.count_per_class(self.problem.classes)
         share = np.zeros(self.whole.classes, dtype=np.int64)
         served = np.zeros(len(self.whole.gang_need) + 1, dtype=np.bool_)
         served[-1] = True  # what belongs to no gang
@@ -46,9 +46,9 @@ class Bundled:
             if self.whole.counts[:, bucket].any():
                 waiting = np.maximum(self.whole.counts[:, : bucket + 1].sum(axis=1) - share, 0)
                 share += self._in_turn(np.where(served[gang_of], waiting, 0), left)
-        return self._handed_over(placed, share)
+        return self._hand_over(placed, share)
 
-    def gathered(self, placed: Assignments) -> Assignments:
+    def gather(self, placed: Assignments) -> Assignments:
         """Assignments of classes as assignments of their bundles."""
         return Assignments(self.of[placed.cls], placed.machine, placed.count)
 
@@ -80,14 +80,16 @@ class Bundled:
         left -= np.bincount(self.of, weights=given, minlength=len(left)).astype(np.int64)
         return given
 
-    def _handed_over(self, placed: Assignments, share: Int64) -> Assignments:
+    def _hand_over(self, placed: Assignments, share: Int64) -> Assignments:
         """The first ``share`` (int64[C]) places of each bundle, class after class, by class and machine."""
         classes = np.argsort(self.of, kind="stable")
         first = classes[np.searchsorted(self.of[classes], np.arange(self.problem.classes))]
-        whole = share[first] == placed.per_class(self.problem.classes)  # nothing is left for other classes
+        whole = share[first] == placed.count_per_class(
+            self.problem.classes
+        )  # nothing is left for other classes
         at_once = whole[placed.cls]
-        theirs = placed.taken(at_once)
-        dealt = self._dealt(placed.taken(~at_once), np.where(whole[self.of], 0, share), classes)
+        theirs = placed.select(at_once)
+        dealt = self._dealt(placed.select(~at_once), np.where(whole[self.of], 0, share), classes)
         pairs = np.append(first[theirs.cls], dealt.cls) * np.int64(self.whole.machines)
         pairs += np.append(theirs.machine, dealt.machine)
         pairs, entry = np.unique(pairs, return_inverse=True)
@@ -111,7 +113,7 @@ class Bundled:
         return Assignments(cls, machine[place], np.ones_like(cls))
 
 
-def bundled(problem: PlacementProblem) -> Bundled:
+def merge_classes(problem: PlacementProblem) -> Bundled:
     """The problem with classes as one that have shape, priority and pins in common.
 
     Rules between tasks, pairs that steer, and ledgers count on who comes first; with such, nothing is bundled.

@@ -8,7 +8,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.constraints.pairs import PairRules, pair_figure
-from firmament.core.flow.network.network import dearest_path, staircase, unscheduled_penalties
+from firmament.core.flow.network.network import compute_unscheduled_penalties, dearest_path, staircase
 from firmament.core.flow.optimality.node_prices import NotOptimalError, node_prices
 from firmament.core.flow.outcome import FlowOutcome
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual, take_oldest
@@ -16,21 +16,21 @@ from firmament.core.flow.terms import SpreadTerms
 from firmament.core.placement.outcome import Placed
 
 
-def placed_cost(problem: PlacementProblem, placed: Assignments) -> int:
+def compute_placed_cost(problem: PlacementProblem, placed: Assignments) -> int:
     """Cost of the placed tasks in units: what the models charge each, crowding, spread, pairs and sizes of tasks.
 
     Crowding charges the k-th task of the round on a machine for the k before it, as tasks of mean size; where models
     state heights, ``size_cost`` makes that the sum of true sizes.
     """
     beyond = round(pair_cost(problem, placed)) + round(size_cost(problem, placed))
-    return charged_cost(problem, placed) + beyond + round(spread_cost(problem.spread, placed))
+    return compute_charged_cost(problem, placed) + beyond + round(spread_cost(problem.spread, placed))
 
 
-def charged_cost(problem: PlacementProblem, placed: Assignments) -> int:
+def compute_charged_cost(problem: PlacementProblem, placed: Assignments) -> int:
     """Return what arcs of the network charge for the placed tasks: models and crowding."""
     shapes = problem.shape[placed.cls]
     models = int((problem.cost[shapes, placed.machine].astype(np.int64) * placed.count).sum())
-    on_machine = placed.per_machine(problem.machines)
+    on_machine = placed.count_per_machine(problem.machines)
     return models + int((problem.crowd * staircase(on_machine, problem.crowd_step())).sum())
 
 
@@ -65,7 +65,7 @@ def size_cost(problem: PlacementProblem, placed: Assignments) -> float:
     total, tasks, growth = size_on.take(used), tasks_on.take(used), heights.growth.take(used)
     exact = total * (heights.start.take(used) + total / 2) / growth + total / 2
     crowding = growth * tasks * (tasks - 1) / 2
-    charged = heights.charged(shapes, placed.machine) * placed.count * grows.take(placed.machine)
+    charged = heights.sum_charged(shapes, placed.machine) * placed.count * grows.take(placed.machine)
     return float((exact - crowding).sum() - charged.sum())
 
 
@@ -76,11 +76,11 @@ def spread_cost(terms: SpreadTerms | None, placed: Assignments) -> float:
     theirs = terms.group[placed.cls] >= 0
     groups = terms.group[placed.cls[theirs]]
     none = np.empty(0, dtype=np.int64)
-    after = _near(terms, groups, placed.machine[theirs], placed.count[theirs])
-    return after - _near(terms, none, none, none)
+    after = _compute_near_cost(terms, groups, placed.machine[theirs], placed.count[theirs])
+    return after - _compute_near_cost(terms, none, none, none)
 
 
-def _near(terms: SpreadTerms, groups: Int64, machines: Int64, counts: Int64) -> float:
+def _compute_near_cost(terms: SpreadTerms, groups: Int64, machines: Int64, counts: Int64) -> float:
     """What all tasks of groups cost by being near each other: those there, and ``counts`` on ``machines``."""
     pairs, on_machine = terms.on_machines(groups, machines, counts)
     steps = terms.machine_step[pairs // np.int64(max(1, len(terms.domain)))]
@@ -101,7 +101,7 @@ def pair_figures(pairs: PairRules, placed: Assignments) -> tuple[float, float]:
     """What all pairs of tasks on machines cost before a placement, and after it, in the model's unit."""
     before = pair_figure(pairs.terms, pairs.resident_kind, pairs.resident_machine)
     tasks = placed.tasks()
-    then = pairs.with_residents(tasks.cls, tasks.machine)
+    then = pairs.add_residents(tasks.cls, tasks.machine)
     return before, pair_figure(pairs.terms, then.resident_kind, then.resident_machine)
 
 
@@ -112,7 +112,7 @@ def pending_cost(problem: PlacementProblem, placed: Assignments) -> int:
     if not left.any():
         return 0
     start = Residual(problem)
-    return int((left * unscheduled_penalties(start, dearest_path(start))).sum())
+    return int((left * compute_unscheduled_penalties(start, dearest_path(start))).sum())
 
 
 def placement_cost(problem: PlacementProblem, placed: Assignments) -> int:
@@ -120,12 +120,12 @@ def placement_cost(problem: PlacementProblem, placed: Assignments) -> int:
 
     Joint limits are not checked here.
     """
-    return placed_cost(problem, placed) + pending_cost(problem, placed)
+    return compute_placed_cost(problem, placed) + pending_cost(problem, placed)
 
 
 def network_cost(problem: PlacementProblem, placed: Assignments) -> int:
     """The part of ``placement_cost`` that is on arcs, which is what a flow's cost bounds: without pairs and sizes."""
-    return charged_cost(problem, placed) + pending_cost(problem, placed)
+    return compute_charged_cost(problem, placed) + pending_cost(problem, placed)
 
 
 # --- what it costs at least
@@ -144,15 +144,15 @@ def gap_of(problem: PlacementProblem, placed: Placed, classes: Sequence[Sequence
     whole, assignments = problem, placed.assignments
     if placed.about is not None:
         among: Bool = placed.about.whole.counts.sum(axis=1) > 0  # groups with rules are not part of the flow
-        assignments = assignments.taken(among[assignments.cls])
+        assignments = assignments.select(among[assignments.cls])
         whole = placed.about.problem
-    gathered = assignments if placed.about is None else placed.about.gathered(assignments)
-    cost = charged_cost(whole, gathered)
+    gathered = assignments if placed.about is None else placed.about.gather(assignments)
+    cost = compute_charged_cost(whole, gathered)
     if cost <= 0:
         return 0.0
     bound = 0
     if placed.first is not None and placed.first.outcome.certified:
-        counts = assignments.per_class(problem.classes)
+        counts = assignments.count_per_class(problem.classes)
         bound = flow_bound(placed.first.outcome, counts, classes)
     if bound < cost:
         bound = max(bound, least_cost(whole, gathered))

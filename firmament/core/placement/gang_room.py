@@ -40,7 +40,7 @@ def find_gang_room(
     """
     alone = _alone(problem, gang, search.in_the_end)
     order = _by_lack(problem, gang, search)
-    best = _placed_on(alone, gang, order, means) if len(order) else None
+    best = _place_on(alone, gang, order, means) if len(order) else None
     if best is None:
         return None
     least, most, size = 0, len(order), 1
@@ -49,7 +49,7 @@ def find_gang_room(
             size = (least + most) // 2
         if not least < size < most:
             break
-        found = _placed_on(alone, gang, order[:size], means)
+        found = _place_on(alone, gang, order[:size], means)
         if found is None:
             least, size = size, size * 2
         else:
@@ -93,7 +93,7 @@ def _by_lack(problem: PlacementProblem, gang: int, search: RoomSearch) -> Int64:
     return order[np.isfinite(least[order])]
 
 
-def _placed_on(alone: PlacementProblem, gang: int, machines: Int64, means: Means) -> Assignments | None:
+def _place_on(alone: PlacementProblem, gang: int, machines: Int64, means: Means) -> Assignments | None:
     """Places for all that a gang needs on some machines (rows), None if there are not so many."""
     feasible = np.zeros_like(alone.feasible)
     feasible[:, machines] = alone.feasible[:, machines]

@@ -29,7 +29,7 @@ class GangSearch:
         self.steps = steps
         self._seen: set[frozenset[tuple[_Choice, int]]] = set()
 
-    def found(self, wanted: Mapping[int, int]) -> Assignments | None:
+    def find(self, wanted: Mapping[int, int]) -> Assignments | None:
         """Return places for all ``wanted`` tasks (how many by class), None if none were found."""
         chosen: dict[_Choice, int] = {}
         if not self._descend(self._board, dict(wanted), chosen, self.steps):

@@ -113,11 +113,11 @@ class Placed:
     shortages: Mapping[int, str] = field(default_factory=dict)
 
     @classmethod
-    def joined(cls, parts: Iterable[Placed]) -> Placed:
+    def join(cls, parts: Iterable[Placed]) -> Placed:
         """What several stages have placed one after another."""
         every = list(parts)
         return cls(
-            Assignments.joined([part.assignments for part in every]),
+            Assignments.join([part.assignments for part in every]),
             sum((part.figures for part in every), StageFigures()),
             next((part.first for part in every if part.first is not None), None),
             next((part.last for part in reversed(every) if part.last is not None), None),
@@ -125,7 +125,7 @@ class Placed:
             {gang: why for part in every for gang, why in part.shortages.items()},
         )
 
-    def admitted(self, assignments: Assignments, seconds: float = 0.0) -> Placed:
+    def replace_assignments(self, assignments: Assignments, seconds: float = 0.0) -> Placed:
         """The same with other ``assignments``, which took so many seconds of admission more."""
         return replace(
             self, assignments=assignments, figures=self.figures + StageFigures(admit_seconds=seconds)
@@ -133,4 +133,4 @@ class Placed:
 
     def also(self, assignments: Assignments, seconds: float) -> Placed:
         """The same with further assignments."""
-        return self.admitted(Assignments.joined([self.assignments, assignments]), seconds)
+        return self.replace_assignments(Assignments.join([self.assignments, assignments]), seconds)

@@ -15,9 +15,9 @@ from cost_models.interface import Int64
 from firmament.core.board.board import Board
 from firmament.core.constraints.preferences import soft_cost
 from firmament.core.flow.column_generation import optimal_flow
-from firmament.core.flow.network.network import crowding_cost, dearest_path, unscheduled_penalties
+from firmament.core.flow.network.network import compute_unscheduled_penalties, crowding_cost, dearest_path
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, Residual
-from firmament.core.flow.reduction import merge_alike, narrowed
+from firmament.core.flow.reduction import merge_alike, narrow
 from firmament.core.placement.admission import admit
 from firmament.core.placement.outcome import FirstFlow, Means, Placed, StageFigures
 from firmament.solvers.base import SolverTimeoutError
@@ -29,17 +29,17 @@ def place_all(residual: Residual, means: Means) -> Placed:
     Afterwards no remaining task fits any machine it may use. Raises ``SolverError`` if the solver fails for another
     reason than time.
     """
-    penalties = unscheduled_penalties(residual, dearest_path(residual))
+    penalties = compute_unscheduled_penalties(residual, dearest_path(residual))
 
     def admit_most(proposed: Assignments) -> Assignments:
         waiting = int(residual.remaining.sum())
         parts = [admit(residual, proposed)]
         if _nearly_done(residual, proposed, waiting, means.tuning.small_rest):
-            parts.append(_completed(residual))
-        return Assignments.joined(parts)
+            parts.append(_complete(residual))
+        return Assignments.join(parts)
 
     any_at_all = max(1, int(residual.remaining.sum()))
-    parts = solved_in_turn(
+    parts = solve_in_turn(
         residual,
         lambda _: propose(residual, means, penalties=penalties),
         admit_most,
@@ -47,7 +47,7 @@ def place_all(residual: Residual, means: Means) -> Placed:
         most=means.options.max_passes,
         worth=any_at_all,
     )
-    placed = Placed.joined(parts)
+    placed = Placed.join(parts)
     nothing_fits = bool(parts) and parts[-1].last is None and not parts[-1].figures.time_limited
     if nothing_fits or not residual.remaining.any():
         return placed
@@ -55,7 +55,7 @@ def place_all(residual: Residual, means: Means) -> Placed:
     return placed.also(place_greedily(residual), watch.seconds())
 
 
-def solved_in_turn(
+def solve_in_turn(
     residual: Residual,
     propose_next: Callable[[bool], Placed],
     admit_some: Callable[[Assignments], Assignments],
@@ -81,13 +81,13 @@ def solved_in_turn(
             return [*parts, proposed]
         watch = means.stopwatch()
         admitted = admit_some(proposed.assignments)
-        parts.append(proposed.admitted(admitted, watch.seconds()))
+        parts.append(proposed.replace_assignments(admitted, watch.seconds()))
         if not residual.remaining.any() or int(admitted.count.sum()) * worth < waiting:
             break
     return parts
 
 
-def _completed(residual: Residual) -> Assignments:
+def _complete(residual: Residual) -> Assignments:
     """Place all that remains without a network and book it; nothing if not all of it finds room that way.
 
     Admission refuses a few tasks of a large batch, because a flow of single units does not know what else goes to a
@@ -97,7 +97,7 @@ def _completed(residual: Residual) -> Assignments:
     rest = place_greedily(trial)
     if trial.remaining.any():
         return Assignments.empty()
-    residual.take(rest)
+    residual.book_assignments(rest)
     return rest
 
 
@@ -126,7 +126,7 @@ def propose(
     watch, options, tuning = means.stopwatch(), means.options, means.tuning.flow
     shapes = np.unique(residual.problem.shape[residual.active()]).tolist()
     fits = residual.fits_of(shapes)
-    alike = narrowed(residual, fits, tuning.reduction) or merge_alike(residual, fits, tuning.reduction)
+    alike = narrow(residual, fits, tuning.reduction) or merge_alike(residual, fits, tuning.reduction)
     outcome = optimal_flow(
         alike.residual if alike else residual,
         alike.fits if alike else fits,
@@ -166,7 +166,7 @@ def place_greedily(residual: Residual) -> Assignments:
     for cls in order.tolist():
         while (admitted := _place_class(residual, cls)) is not None:
             parts.append(admitted)
-    return Assignments.joined(parts)
+    return Assignments.join(parts)
 
 
 def _place_class(residual: Residual, cls: int) -> Assignments | None:
@@ -190,7 +190,7 @@ def _place_class(residual: Residual, cls: int) -> Assignments | None:
     ones = np.ones(len(chosen), dtype=np.int64)
     proposed = Assignments(ones * cls, chosen, ones)
     if not problem.ledgers and not any(rows.shared for rows in problem.joint):
-        residual.take(proposed)  # nobody competes for a machine, and each has room
+        residual.book_assignments(proposed)  # nobody competes for a machine, and each has room
         return proposed
     admitted = admit(residual, proposed)
     return admitted if len(admitted.cls) else None

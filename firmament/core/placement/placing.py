@@ -16,11 +16,11 @@ from dataclasses import replace
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.board.board import Board, displaced
+from firmament.core.board.board import Board, is_displaced
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
-from firmament.core.placement.class_aggregation import bundled
+from firmament.core.placement.class_aggregation import merge_classes
 from firmament.core.placement.gang_search import GangSearch
-from firmament.core.placement.local_search.relocation import improved
+from firmament.core.placement.local_search.relocation import relocate_tasks
 from firmament.core.placement.outcome import Means, Placed, StageFigures
 from firmament.core.placement.pairs.waves import place_last, place_pairs
 from firmament.core.placement.passes import place_all, place_greedily, place_leftovers
@@ -36,15 +36,15 @@ def place(problem: PlacementProblem, means: Means) -> Placed:
     if len(problem.gang_need):
         return place_whole_gangs(problem, means)
     watch = means.stopwatch()
-    bundle = bundled(problem)
+    bundle = merge_classes(problem)
     bundling = watch.seconds()
     placed, residual = place_by_priority(bundle.problem, means)
     watch = means.stopwatch()
     found = placed.assignments
     if residual.remaining.any() and not (problem.pairs is not None and problem.pairs.steers):
-        found = improved(bundle.problem, found, problem.rotation, means.tuning.relocation)
+        found = relocate_tasks(bundle.problem, found, problem.rotation, means.tuning.relocation)
     found = bundle.dealt_out(found)
-    return replace(placed.admitted(found, bundling + watch.seconds()), about=bundle)
+    return replace(placed.replace_assignments(found, bundling + watch.seconds()), about=bundle)
 
 
 def place_whole_gangs(problem: PlacementProblem, means: Means) -> Placed:
@@ -55,10 +55,10 @@ def place_whole_gangs(problem: PlacementProblem, means: Means) -> Placed:
     placed = _together(problem, means)
     if not _incomplete(problem, placed.assignments).any():
         return placed
-    tried = GangTrial(Board(problem), means.tuning).placed(means)
+    tried = GangTrial(Board(problem), means.tuning).place(means)
     trial = tried.assignments
     chosen = _gang_counts(problem, trial) > 0
-    again = _together(_without_gangs(problem, ~chosen), means)
+    again = _together(_drop_gangs(problem, ~chosen), means)
     joint = again.assignments
     worse = _incomplete(problem, joint)[chosen].any() or _value(problem, joint) < _value(problem, trial)
     best = trial if worse else joint
@@ -67,10 +67,12 @@ def place_whole_gangs(problem: PlacementProblem, means: Means) -> Placed:
     board.book(best)
     late = GangTrial(board, means.tuning).gangs(np.flatnonzero(~chosen))
     figures = placed.figures + tried.figures + again.figures  # bounds hold for the gangs that are let in
-    return replace(again, figures=figures).admitted(Assignments.joined([best, late]), watch.seconds())
+    return replace(again, figures=figures).replace_assignments(
+        Assignments.join([best, late]), watch.seconds()
+    )
 
 
-def _without_gangs(problem: PlacementProblem, rejected: Bool) -> PlacementProblem:
+def _drop_gangs(problem: PlacementProblem, rejected: Bool) -> PlacementProblem:
     """The problem without the tasks of the gangs for which ``rejected`` (bool[G]) holds."""
     counts = problem.counts.copy()
     counts[(problem.gang >= 0) & np.append(rejected, False)[problem.gang]] = 0
@@ -79,7 +81,7 @@ def _without_gangs(problem: PlacementProblem, rejected: Bool) -> PlacementProble
 
 def _together(problem: PlacementProblem, means: Means) -> Placed:
     """Place all at once; places that gangs would get too few of are left empty."""
-    bundle = bundled(problem)
+    bundle = merge_classes(problem)
     placed, _ = place_by_priority(bundle.problem, means)
     return replace(placed, assignments=bundle.dealt_out(placed.assignments), about=bundle)
 
@@ -87,7 +89,7 @@ def _together(problem: PlacementProblem, means: Means) -> Placed:
 def _gang_counts(problem: PlacementProblem, placed: Assignments) -> Int64:
     """int64[G]: tasks placed of each gang."""
     members = problem.gang >= 0
-    placed_of = placed.per_class(problem.classes)[members]
+    placed_of = placed.count_per_class(problem.classes)[members]
     return np.bincount(problem.gang[members], placed_of, len(problem.gang_need)).astype(np.int64)
 
 
@@ -99,7 +101,7 @@ def _incomplete(problem: PlacementProblem, placed: Assignments) -> Bool:
 
 def _value(problem: PlacementProblem, placed: Assignments) -> tuple[int, ...]:
     """Tasks placed per priority, the highest first."""
-    counts = np.bincount(problem.priority, weights=placed.per_class(problem.classes))
+    counts = np.bincount(problem.priority, weights=placed.count_per_class(problem.classes))
     return tuple(counts[::-1].astype(np.int64).tolist())
 
 
@@ -118,7 +120,7 @@ class GangTrial:
         self._search_cells = tuning.gang_search_cells
         self._refused: set[tuple[object, ...]] = set()
 
-    def placed(self, means: Means) -> Placed:
+    def place(self, means: Means) -> Placed:
         """Place all tasks, by priority gangs first, in order of admission. Raises what the solver raises."""
         problem = self._problem
         rank_of = np.full(len(problem.gang_need), -1, dtype=np.int64)
@@ -131,7 +133,7 @@ class GangTrial:
         if self._board.ruled:
             self._only((problem.gang < 0) & (self._waiting.sum(axis=1) > 0))
             parts.append(Placed(place_rest(self._board)))
-        return Placed.joined(parts)
+        return Placed.join(parts)
 
     def gangs(self, numbers: Int64) -> Assignments:
         """Place those of the gangs ``numbers`` that fit as a whole, one after another."""
@@ -147,7 +149,7 @@ class GangTrial:
                 self._refused.add(kind)
             else:
                 parts.append(placed)
-        return Assignments.joined(parts)
+        return Assignments.join(parts)
 
     def _kind(self, gang: int, members: Int64) -> tuple[object, ...]:
         """What tells gangs apart that cannot be served alike."""
@@ -207,7 +209,7 @@ class GangTrial:
             remaining[again, -1] = left[again]
             self._board.residual.remaining = remaining
             parts.append(place_rest(self._board))
-        return Assignments.joined(parts)
+        return Assignments.join(parts)
 
     def _search(self, members: Int64, placed: Assignments) -> Assignments:
         """Look for a packing of more of a gang's tasks than ``placed`` in the room that is left."""
@@ -215,7 +217,7 @@ class GangTrial:
         counts = np.zeros_like(problem.counts)
         counts[members] = self._waiting[members]
         alone = self._board.remaining_problem(counts)
-        return improved(alone, placed, problem.rotation, self._tuning.relocation)
+        return relocate_tasks(alone, placed, problem.rotation, self._tuning.relocation)
 
     def _search_by_rules(self, members: Int64, need: int) -> Assignments | None:
         """Look for places of a gang with rules between tasks, all of it if there are, and book them."""
@@ -225,7 +227,7 @@ class GangTrial:
             return None
         steps = min(self._tuning.gang_search_steps, self._search_cells // self._problem.machines)
         search = GangSearch(self._board, steps)
-        placed = search.found(waiting)
+        placed = search.find(waiting)
         self._search_cells -= (steps - search.steps) * self._problem.machines
         if placed is None:
             return None
@@ -259,7 +261,7 @@ def place_remaining(board: Board, means: Means) -> Placed:
         return place_pairs(board, board.pairs, means)
     if board.ruled:
         return place_in_waves(board, means)
-    return Placed.joined([Placed(figures=StageFigures(waves=1)), place_all(board.residual, means)])
+    return Placed.join([Placed(figures=StageFigures(waves=1)), place_all(board.residual, means)])
 
 
 def place_rest(board: Board) -> Assignments:
@@ -277,7 +279,7 @@ def place_by_priority(problem: PlacementProblem, means: Means) -> tuple[Placed, 
     placed = place_remaining(board, means)
     residual = board.residual
     everyone = np.ones(problem.classes, dtype=np.bool_)
-    if not displaced(problem, residual.active(), placed.assignments, everyone):
+    if not is_displaced(problem, residual.active(), placed.assignments, everyone):
         return placed, residual
     board = Board(problem)
     residual = board.residual
@@ -293,4 +295,4 @@ def place_by_priority(problem: PlacementProblem, means: Means) -> tuple[Placed, 
     residual.remaining = left
     if board.ruled:
         parts.append(Placed(place_rest(board)))
-    return Placed.joined(parts), residual
+    return Placed.join(parts), residual

@@ -52,14 +52,14 @@ class Wave:
         """
         whole = np.array([len(bundle) == 1 for bundle in self.bundles], dtype=np.bool_)[proposed.cls]
         origin = np.array([bundle[0].cls for bundle in self.bundles], dtype=np.int64)
-        found = [replace(proposed, cls=origin[proposed.cls]).taken(whole)]
-        shared = proposed.taken(~whole)
+        found = [replace(proposed, cls=origin[proposed.cls]).select(whole)]
+        shared = proposed.select(~whole)
         for number in np.unique(shared.cls).tolist():
-            entries = shared.taken(shared.cls == number)
+            entries = shared.select(shared.cls == number)
             machines = np.sort(np.repeat(entries.machine, entries.count))
             turns = _turns(self.bundles[number])[: len(machines)]
             found.append(Assignments(turns, machines, np.ones(len(machines), dtype=np.int64)))
-        return Assignments.joined(found)
+        return Assignments.join(found)
 
 
 def _turns(parts: list[ClassPart]) -> Int64:
@@ -82,7 +82,7 @@ def derive(residual: Residual, parts: list[ClassPart], pinned_up_to: int) -> Wav
     left = residual.remaining.copy()
     bundles: dict[tuple[int, int, bytes | None, int], _Bundle] = {}
     for part in parts:
-        pins, allowed = masks.confined(problem.pins.get(part.cls), part.allowed)
+        pins, allowed = masks.confine(problem.pins.get(part.cls), part.allowed)
         row = shapes.row(int(problem.shape[part.cls]), allowed, part.points)
         mark = (row, int(problem.priority[part.cls]), None if pins is None else pins.tobytes(), part.most)
         bundle = bundles.setdefault(mark, _Bundle(row, pins, []))
@@ -107,11 +107,11 @@ def derive(residual: Residual, parts: list[ClassPart], pinned_up_to: int) -> Wav
             if bundle.parts[0].most
         },
         joint=tuple(replace(rows, amount=rows.amount[base], returned=None) for rows in problem.joint),
-        model_shape=problem.known_as(base),
+        model_shape=problem.map_to_ledgers(base),
         rules=None,
         pairs=None,
     )
-    wave = residual.of(derived)
+    wave = residual.from_problem(derived)
     wave.remaining = derived.counts.copy()
     return Wave(wave, [bundle.parts for bundle in found])
 
@@ -135,7 +135,7 @@ class _Masks:
         self._pinned_up_to = pinned_up_to
         self._seen: dict[int, tuple[Bool, Int64 | None, bytes]] = {}
 
-    def confined(self, pins: Int64 | None, allowed: Bool | None) -> tuple[Int64 | None, Bool | None]:
+    def confine(self, pins: Int64 | None, allowed: Bool | None) -> tuple[Int64 | None, Bool | None]:
         """Pins and mask of a part: a few machines are pins, many a mask; None for no limit. ``pins``: of its class."""
         if pins is not None:
             return (pins if allowed is None else pins[allowed[pins]]), None

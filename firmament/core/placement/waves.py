@@ -24,7 +24,7 @@ from firmament.core.constraints.ruleset import ClassRules, PreferredSpread, Requ
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
 from firmament.core.placement.admission import replay
 from firmament.core.placement.outcome import Means, Placed, StageFigures
-from firmament.core.placement.passes import place_leftovers, propose, solved_in_turn
+from firmament.core.placement.passes import place_leftovers, propose, solve_in_turn
 from firmament.core.placement.subclasses import ClassPart, Wave, derive
 
 
@@ -57,8 +57,8 @@ def solve_waves(board: Board, plan: Callable[[bool], Wave | None], means: Means)
         figures = planned + proposed.figures + solved
         return replace(proposed, assignments=wave.in_round(proposed.assignments), figures=figures)
 
-    return Placed.joined(
-        solved_in_turn(
+    return Placed.join(
+        solve_in_turn(
             board.residual,
             propose_wave,
             lambda proposed: replay(board, proposed),
@@ -162,7 +162,7 @@ class _Cells:
     machines: Int64
     first: Int64
 
-    def of(self, cell: int) -> Int64:
+    def list_machines(self, cell: int) -> Int64:
         """Machines of one cell."""
         ends = self.first[cell + 1 : cell + 2]
         return self.machines[self.first[cell] : ends[0] if len(ends) else None]
@@ -206,7 +206,9 @@ class Dealer:
         order = np.argsort(cell_of, kind="stable")
         cells = _Cells(machines[order], np.flatnonzero(np.diff(cell_of[order], prepend=-1)))
         counts = self._counts(cls, cells)
-        shares = [Share(cells.of(cell), int(counts[cell])) for cell in np.flatnonzero(counts).tolist()]
+        shares = [
+            Share(cells.list_machines(cell), int(counts[cell])) for cell in np.flatnonzero(counts).tolist()
+        ]
         request = self._problem.requests[self._problem.shape[cls]].astype(np.float64)
         for share in shares:
             self._planned[:, share.machines] += (request * (share.count / len(share.machines)))[:, None]
@@ -216,12 +218,12 @@ class Dealer:
         """Tasks per cell, dealt one by one (all that are left at once where nothing changes by placing them)."""
         rules = self.plan.rules.rules(cls)
         first = cells.machines[cells.first]
-        room = self._room(cls, cells)
+        room = self._compute_room(cls, cells)
         cost = self._cost(cls, cells)
         left = int(self._residual.remaining[cls].sum())
         counts = np.zeros(len(first), dtype=np.int64)
         gathers = rules.attraction is not None or cls in self._excluding or cls in self._excluded
-        moving = bool(set(rules.adds) & _looked_at(rules))
+        moving = bool(set(rules.adds) & _list_counters(rules))
         while left > 0:
             allowed = self.plan.allowed(cls, first)
             usable = room > counts if allowed is None else allowed & (room > counts)
@@ -244,7 +246,7 @@ class Dealer:
             self.plan.add(cls, int(first[cell]), step, coarse_only=True)
         return counts
 
-    def _room(self, cls: int, cells: _Cells) -> Int64:
+    def _compute_room(self, cls: int, cells: _Cells) -> Int64:
         """Tasks of a class that each cell takes, by what earlier classes of the wave leave of it on average."""
         shape = int(self._problem.shape[cls])
         alone = self._residual.units(np.full(len(cells.machines), shape), cells.machines)
@@ -269,7 +271,7 @@ def _spreads(rules: ClassRules) -> tuple[RequiredSpread | PreferredSpread, ...]:
     return (*rules.spreadings, *rules.soft_spreadings)
 
 
-def _looked_at(rules: ClassRules) -> set[int]:
+def _list_counters(rules: ClassRules) -> set[int]:
     """Counters on which it depends where a task of a class may or should go."""
     looked = {each.counter for each in rules.exclusions}
     looked |= {each.counter for each in _spreads(rules)}

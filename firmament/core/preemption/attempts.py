@@ -82,7 +82,7 @@ def _whole_gangs(problem: PlacementProblem, placed: Assignments) -> tuple[Int64,
     if not len(problem.gang_need):
         return np.full(problem.classes, -1, dtype=np.int64), problem.gang_need
     members = problem.gang >= 0
-    placed_of = placed.per_class(problem.classes)[members]
+    placed_of = placed.count_per_class(problem.classes)[members]
     got = np.bincount(problem.gang[members], placed_of, minlength=len(problem.gang_need))
     whole = np.append(got >= problem.gang_need, False)
     return np.where(whole[problem.gang], -1, problem.gang), problem.gang_need
@@ -124,9 +124,9 @@ class Attempts:
         few = prospect.few(len(best.taken) - len(prospect.taken))
         if not (few and self._worth_more(prospect, best, classes)):
             return best
-        best, way = self._better(prospect, best, way, classes, _with_a_gang_gone(prospect, best, classes))
+        best, way = self._better(prospect, best, way, classes, _add_gang(prospect, best, classes))
         while self._attempts > 0 and self._worth_more(prospect, best, classes):
-            better, way = self._better(prospect, best, way, classes, _without_one_more(prospect, best, way))
+            better, way = self._better(prospect, best, way, classes, _drop_one(prospect, best, way))
             if better is best:
                 break
             best = better
@@ -173,7 +173,7 @@ def _outcome(before: Prospect, after: Prospect, classes: Int64) -> AttemptOutcom
     )
 
 
-def _with_a_gang_gone(before: Prospect, after: Prospect, classes: Int64) -> Iterator[Way]:
+def _add_gang(before: Prospect, after: Prospect, classes: Int64) -> Iterator[Way]:
     """With one more gang that goes at once."""
     if len(before.spare):
         for gang in np.flatnonzero(before.whole(int(classes[0])) & (after.spare >= 0)).tolist():
@@ -181,7 +181,7 @@ def _with_a_gang_gone(before: Prospect, after: Prospect, classes: Int64) -> Iter
             yield Way(first=tuple(members[~before.gone[members]].tolist()))
 
 
-def _without_one_more(before: Prospect, after: Prospect, way: Way) -> Iterator[Way]:
+def _drop_one(before: Prospect, after: Prospect, way: Way) -> Iterator[Way]:
     """Without one more of the tasks that were chosen."""
     for victim in np.flatnonzero(after.gone & ~before.gone).tolist():
         if victim not in way.first:

@@ -26,7 +26,7 @@ LARGEST_TOTAL = 2**61
 """Costs stay below this over the number of nodes, so that the solver's sums stay within 64 bits."""
 
 
-def chosen_bundles(
+def choose_bundles(
     offered: Mapping[int, Bundles],
     tasks: Mapping[int, int],
     machines: int,
@@ -54,7 +54,7 @@ def chosen_bundles(
     if len(offered) == 1:
         cls = int(cls_of[0])
         return [(cls, place) for place in place_of[: tasks[cls]].tolist()]
-    cheapest = [bundles.taken(place) for bundles, place in zip(offered.values(), arcs_place, strict=True)]
+    cheapest = [bundles.select(place) for bundles, place in zip(offered.values(), arcs_place, strict=True)]
     keys = [np.concatenate(column) for column in zip(*(each.keys() for each in cheapest), strict=True)]
     machine = np.concatenate([each.rows for each in cheapest])
     network = _Network(cls_of, machine, tasks)
@@ -122,13 +122,13 @@ class _Network:
         others = np.zeros(len(self._tails) - self._arcs, dtype=np.int64)
         left = [self._unplaced, *(np.concatenate([figure, others]) for figure in figures)]
         while left:
-            cost, left = self._packed(left)
-            flows = self._solved(cost, solver, time_limit)
+            cost, left = self._pack(left)
+            flows = self._solve(cost, solver, time_limit)
             if left and cost.any():
                 self._narrow(cost, flows)
         return self._flows[: self._arcs]
 
-    def _packed(self, figures: list[Int64]) -> tuple[Int64, list[Int64]]:
+    def _pack(self, figures: list[Int64]) -> tuple[Int64, list[Int64]]:
         """One cost per active arc for as many of the first figures as fit; and the figures that are left."""
         largest = LARGEST_TOTAL // (len(self._supplies) + 2)
         bundle = self._active < self._arcs
@@ -153,7 +153,7 @@ class _Network:
             most = most * step + highest
         return cost, []
 
-    def _solved(self, cost: Int64, solver: Solver, time_limit: float | None) -> Int64:
+    def _solve(self, cost: Int64, solver: Solver, time_limit: float | None) -> Int64:
         """The flow of the active arcs at a cost, which is noted as well."""
         arcs = self._active
         problem = FlowProblem.from_supplies(
@@ -185,5 +185,5 @@ def _prices(nodes: int, tails: Int64, heads: Int64, capacities: Int64, cost: Int
     end = np.concatenate([heads[more], tails[less]])
     length = np.concatenate([cost[more], -cost[less]])
     price = np.zeros(nodes, dtype=np.int64)
-    shorten(price, [ArcBlock.sorted_by_end(end, begin, length, nodes)], nodes)
+    shorten(price, [ArcBlock.sort_by_end(end, begin, length, nodes)], nodes)
     return price

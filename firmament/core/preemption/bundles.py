@@ -35,12 +35,12 @@ class Bundles:
         """What bundles compare by, the most telling first."""
         return self.over, self.top, self.total, self.count, self.age
 
-    def taken(self, where: Bool | Int64) -> Bundles:
+    def select(self, where: Bool | Int64) -> Bundles:
         """The bundles for which ``where`` (bool[R]) holds, or those that it names."""
         return Bundles(*(getattr(self, each.name)[where] for each in fields(self)))
 
     @classmethod
-    def joined(cls, parts: Sequence[Bundles], nobody: int) -> Bundles:
+    def join(cls, parts: Sequence[Bundles], nobody: int) -> Bundles:
         """All bundles in order of machine; ``nobody`` stands for no task in ``slots``."""
         if len(parts) == 1:
             return parts[0]
@@ -62,12 +62,12 @@ class Bundles:
 
     @classmethod
     def best(cls, parts: Sequence[Bundles], nobody: int) -> Bundles:
-        """The best bundle of each machine; the earlier part's of equals. ``nobody`` as for ``joined``."""
-        found = cls.joined(parts, nobody)
+        """The best bundle of each machine; the earlier part's of equals. ``nobody`` as for ``join``."""
+        found = cls.join(parts, nobody)
         if len(parts) == 1:
             return found
         order = np.lexsort((*reversed(found.keys()), found.rows))
-        return found.taken(order[runs(found.rows[order])[0]])
+        return found.select(order[runs(found.rows[order])[0]])
 
     def or_better(self, other: Bundles) -> Bundles:
         """Of two bundles for each machine the better one, this one's of equals."""
@@ -82,7 +82,7 @@ class Bundles:
             columns.append(np.where(second[:, None] if mine.ndim > 1 else second, yours, mine))
         return Bundles(*columns)
 
-    def of(self, place: int) -> list[int]:
+    def list_tasks(self, place: int) -> list[int]:
         """The tasks of one bundle that are on its machine."""
         victims: list[int] = self.slots[place][self.victims[place]].tolist()
         return victims

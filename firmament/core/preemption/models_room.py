@@ -42,7 +42,7 @@ def columns(
         owed = 0 if rows.returned is None else rows.returned.owed  # what has to come back first
         requests.append(rows.amount[:, None])
         heeded.append(rows.holds()[:, None])
-        room.append(replace(joint, left=joint.left - owed).per_machine(ENDLESS)[:, None])
+        room.append(replace(joint, left=joint.left - owed).get_per_machine(ENDLESS)[:, None])
     sizes = preemption.requests[preemption.kind]
     if preemption.returning:
         sizes = np.concatenate([sizes, preemption.returns], axis=1)
@@ -77,7 +77,7 @@ class KeptRooms:
 
     def keepers(self, cls: int, machine: int) -> list[bool]:
         """Per ledger, whether it counts on the order in which tasks of a class reach a machine."""
-        at, of = np.array([machine]), self._known_as(cls)
+        at, of = np.array([machine]), self._map_to_ledgers(cls)
         return [bool(ledger.find_ordered(of, at)[0]) for ledger in self._problem.ledgers]
 
     def keeps(self, cls: int, machine: int) -> bool:
@@ -101,15 +101,17 @@ class KeptRooms:
 
     def opens(self, cls: int, machine: int, gone: Iterable[int]) -> bool:
         """Whether a kept machine takes a task of a class once ``gone`` are gone, and has no guest yet."""
-        return machine not in self.guests and bool(self._quiet[machine]) and self._room(cls, machine, gone)
+        return (
+            machine not in self.guests and bool(self._quiet[machine]) and self._has_room(cls, machine, gone)
+        )
 
     def stays_open(self, machine: int, gone: Iterable[int]) -> bool:
         """Whether the guest of a machine, if it has one, still has room if only ``gone`` go."""
-        return machine not in self.guests or self._room(self.guests[machine], machine, gone)
+        return machine not in self.guests or self._has_room(self.guests[machine], machine, gone)
 
-    def _room(self, cls: int, machine: int, gone: Iterable[int]) -> bool:
+    def _has_room(self, cls: int, machine: int, gone: Iterable[int]) -> bool:
         """Whether every ledger that counts on the order has room once ``gone`` are gone."""
-        shape = int(self._known_as(cls)[0])
+        shape = int(self._map_to_ledgers(cls)[0])
         rows = self._preemption.row[list(gone)].tolist()
         return all(
             not keeps or (opening is not None and opening.opens(shape, machine, rows))
@@ -118,7 +120,7 @@ class KeptRooms:
 
     def _promising(self, cls: int, rows: Int64) -> Bool:
         problem = self._problem
-        shape = int(self._known_as(cls)[0])
+        shape = int(self._map_to_ledgers(cls)[0])
         everywhere = np.arange(problem.machines)
         found = problem.feasible[problem.shape[cls]].copy()
         if problem.held is not None:
@@ -134,6 +136,6 @@ class KeptRooms:
                 found &= ordered | (ledger.count_room(shape) > 0)
         return found & kept
 
-    def _known_as(self, cls: int) -> Int64:
+    def _map_to_ledgers(self, cls: int) -> Int64:
         """int64[1]: the shape that ledgers know a class by."""
-        return self._problem.known_as(self._problem.shape[cls : cls + 1])
+        return self._problem.map_to_ledgers(self._problem.shape[cls : cls + 1])

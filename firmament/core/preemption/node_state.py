@@ -47,7 +47,7 @@ class Prospect:
         self.preemption = preemption
         self.tuning = tuning
         residual = Residual(problem)
-        residual.take(placed)
+        residual.book_assignments(placed)
         self.remaining: Int64 = residual.remaining.sum(axis=1)
         self.waiting = residual.remaining
         self.limits = [each for n, each in enumerate(residual.joint) if n not in preemption.returning]
@@ -115,8 +115,8 @@ class Prospect:
         shape = int(problem.shape[cls])
         occupied = self.preemption.occupied
         feasible = problem.feasible[shape]
-        usable = self._allowed(cls, feasible.copy() if occupied is None else feasible | occupied[shape])
-        known_as = problem.known_as(np.full(problem.machines, shape))
+        usable = self._drop_closed(cls, feasible.copy() if occupied is None else feasible | occupied[shape])
+        known_as = problem.map_to_ledgers(np.full(problem.machines, shape))
         for ledger in self.ledgers:
             usable &= ledger.count_room(int(known_as[0])) > 0
             usable &= ~ledger.find_ordered(known_as, np.arange(problem.machines))
@@ -124,13 +124,13 @@ class Prospect:
 
     def openable(self, cls: int) -> Bool:
         """bool[M]: machines on which a ledger counts on the order, and that a class may use if tasks there go."""
-        return self._allowed(cls, self.kept.openable(cls))
+        return self._drop_closed(cls, self.kept.openable(cls))
 
-    def _allowed(self, cls: int, usable: Bool) -> Bool:
+    def _drop_closed(self, cls: int, usable: Bool) -> Bool:
         """Take out of ``usable`` (bool[M]) what pins and joint rows do not let a class use."""
         problem = self.problem
         shape = int(problem.shape[cls])
-        usable = problem.within_pins(cls, usable)
+        usable = problem.limit_to_pins(cls, usable)
         for limit in self.limits:
             limit.close_full(usable, shape)
         if self.pairs is not None:
@@ -145,16 +145,16 @@ class Prospect:
         if not all(limit.takes(shape, machine) for limit in self.limits):
             return False
         at = np.array([machine])
-        known_as = problem.known_as(np.array([shape]))
+        known_as = problem.map_to_ledgers(np.array([shape]))
         keepers = self.kept.keepers(cls, machine)
         for ledger, keeps in zip(self.ledgers, keepers, strict=True):
             if not keeps and int(ledger.room_at(known_as, at)[0]) <= 0:
                 return False
-        if any(keepers) and not self.kept.opens(cls, machine, self.gone_from(machine)):
+        if any(keepers) and not self.kept.opens(cls, machine, self.list_gone(machine)):
             return False
         return self.constraints.allows(cls, machine)
 
-    def gone_from(self, machine: int) -> list[int]:
+    def list_gone(self, machine: int) -> list[int]:
         """The tasks of a machine that leave it."""
         first = int(self.first[machine])
         there = np.flatnonzero(self.gone[first : int(self.first[machine + 1])])
@@ -164,7 +164,7 @@ class Prospect:
         """Whether a machine has the resources for one more task of a class."""
         return bool((self.room[machine] >= self.request(cls))[self.heeds(cls)].all())
 
-    def beyond(self, victims: Iterable[int]) -> int:
+    def count_beyond(self, victims: Iterable[int]) -> int:
         """How many of ``victims`` a budget does not allow to go as well, if they go in that order."""
         beyond = 0
         left: dict[int, int] = {}
@@ -194,7 +194,7 @@ class Prospect:
             may_go &= open_to[preemption.gang]
         return may_go
 
-    def with_gangs(self, victims: Iterable[int]) -> list[int]:
+    def add_gangs(self, victims: Iterable[int]) -> list[int]:
         """Those of ``victims`` that are not gone yet, and the rest of gangs that would not be whole without them."""
         going = [victim for victim in victims if not self.gone[victim]]
         if not len(self.spare):
@@ -252,7 +252,7 @@ class Prospect:
         if self.kept.keeps(cls, machine):
             self.kept.guests[machine] = cls
         elif self.ledgers:
-            shapes = self.problem.known_as(self.problem.shape[cls : cls + 1])
+            shapes = self.problem.map_to_ledgers(self.problem.shape[cls : cls + 1])
             for ledger in self.ledgers:
                 ledger.book(shapes, np.array([machine]), np.ones(1, dtype=np.int64))
 

@@ -108,7 +108,7 @@ class VictimGangs:
         """The tasks of a gang."""
         return self._tasks[self._first[gang] : self._first[gang + 1]]
 
-    def expanded(self, gangs: Int64) -> tuple[Int64, Int64]:
+    def expand(self, gangs: Int64) -> tuple[Int64, Int64]:
         """All tasks of several gangs: place in ``gangs``, and task."""
         first = self._first[gangs]
         count = self._first[gangs + 1] - first

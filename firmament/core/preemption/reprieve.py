@@ -7,7 +7,7 @@ import numpy as np
 from cost_models.interface import Int64
 from firmament.core.preemption.node_state import Prospect
 from firmament.core.preemption.problem import PreemptionDecision
-from firmament.core.preemption.victims.covering import counted
+from firmament.core.preemption.victims.covering import find_counted
 
 
 def consolidate(prospect: Prospect, begin: int) -> None:
@@ -19,7 +19,7 @@ def consolidate(prospect: Prospect, begin: int) -> None:
     touched = set()
     if not prospect.ledgers:  # which give no place back
         for cls, machine in reversed(given[-prospect.tuning.most_moves :]):
-            if prospect.chosen.get(machine) and _moved(prospect, cls, machine):
+            if prospect.chosen.get(machine) and _move(prospect, cls, machine):
                 touched.add(machine)
     touched.update(machine for machine, guests in prospect.guests.items() if len(guests) > 1)
     for machine in sorted(touched):
@@ -28,7 +28,7 @@ def consolidate(prospect: Prospect, begin: int) -> None:
         _reprieve_gang(prospect, gang)
 
 
-def _moved(prospect: Prospect, cls: int, machine: int) -> bool:
+def _move(prospect: Prospect, cls: int, machine: int) -> bool:
     """Give a task a place without victims instead of ``machine``, if that lets a victim there stay."""
     request = prospect.request(cls)
     wanted = np.flatnonzero(prospect.heeds(cls))
@@ -54,7 +54,7 @@ def _reprieve(prospect: Prospect, machine: int) -> None:
     order = sorted(
         prospect.chosen.get(machine, ()),
         key=lambda victim: (
-            -_beyond(prospect, victim),
+            -_is_beyond(prospect, victim),
             -int(preemption.victim_priority[victim]),
             float(preemption.started[victim]),
             victim,
@@ -77,7 +77,7 @@ def _reprieve_gang(prospect: Prospect, gang: int) -> None:
         prospect.evict(stay)
 
 
-def _beyond(prospect: Prospect, victim: int) -> bool:
+def _is_beyond(prospect: Prospect, victim: int) -> bool:
     preemption = prospect.preemption
     return any(prospect.allowed[budget] < 0 for budget in preemption.budgets[preemption.kind[victim]])
 
@@ -93,7 +93,7 @@ def _not_needed(prospect: Prospect, machine: int, victim: int) -> bool:
     guests = prospect.guests.get(machine, [])
     if not _leaves_room(prospect, machine, guests, prospect.sizes[victim]):
         return False
-    if not prospect.kept.stays_open(machine, set(prospect.gone_from(machine)) - {victim}):
+    if not prospect.kept.stays_open(machine, set(prospect.list_gone(machine)) - {victim}):
         return False
     state = prospect.state
     kind = prospect.problem.classes + int(prospect.preemption.kind[victim])
@@ -132,9 +132,9 @@ def evictions(prospect: Prospect) -> tuple[PreemptionDecision, ...]:
     waits: dict[int, tuple[int, ...]] = {}
     found = []
     for cls, machine in prospect.taken:
-        chosen = _with_their_gangs(prospect, sorted(prospect.chosen.get(machine, ())))
+        chosen = _add_gangs(prospect, sorted(prospect.chosen.get(machine, ())))
         if machine not in waits:
-            waits[machine] = (*chosen, *_awaited(prospect, machine))
+            waits[machine] = (*chosen, *_list_awaited(prospect, machine))
         evicts = tuple(victim for victim in chosen if victim not in told)
         told.update(evicts)
         beyond = set()
@@ -148,7 +148,7 @@ def evictions(prospect: Prospect) -> tuple[PreemptionDecision, ...]:
     return tuple(found)
 
 
-def _with_their_gangs(prospect: Prospect, victims: list[int]) -> tuple[int, ...]:
+def _add_gangs(prospect: Prospect, victims: list[int]) -> tuple[int, ...]:
     """Victims, and those elsewhere who go because their gang goes as a whole."""
     if not len(prospect.spare):
         return tuple(victims)
@@ -158,7 +158,7 @@ def _with_their_gangs(prospect: Prospect, victims: list[int]) -> tuple[int, ...]
     return tuple(dict.fromkeys((*victims, *members)))
 
 
-def _awaited(prospect: Prospect, machine: int) -> list[int]:
+def _list_awaited(prospect: Prospect, machine: int) -> list[int]:
     """The tasks that leave a machine anyway and whose room or absence is needed by those who got a place there."""
     preemption = prospect.preemption
     guests = prospect.guests.get(machine, [])
@@ -172,10 +172,10 @@ def _awaited(prospect: Prospect, machine: int) -> list[int]:
             prospect.room[machine] -= prospect.sizes[task]
         else:
             needed.append(task)
-    return sorted({*needed, *_awaited_elsewhere(prospect, machine, guests)})
+    return sorted({*needed, *_list_awaited_elsewhere(prospect, machine, guests)})
 
 
-def _awaited_elsewhere(prospect: Prospect, machine: int, guests: list[int]) -> set[int]:
+def _list_awaited_elsewhere(prospect: Prospect, machine: int, guests: list[int]) -> set[int]:
     """Tasks that leave other machines and that keep ``guests`` out of a domain which the machine is in."""
     state, preemption = prospect.state, prospect.preemption
     if state is None:
@@ -186,5 +186,5 @@ def _awaited_elsewhere(prospect: Prospect, machine: int, guests: list[int]) -> s
         counter = state.rules.counters[number]
         if counter.coarse and counter.domain[machine] >= 0:
             same = preemption.leaving & (counter.domain[preemption.machine] == counter.domain[machine])
-            found.update(np.flatnonzero(same & counted(prospect, number)[:-1]).tolist())
+            found.update(np.flatnonzero(same & find_counted(prospect, number)[:-1]).tolist())
     return found

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.preemption.bundle_network import chosen_bundles
+from firmament.core.preemption.bundle_network import choose_bundles
 from firmament.core.preemption.bundles import Bundles
 from firmament.core.preemption.node_state import Prospect
 from firmament.core.preemption.problem import PreemptionTuning
@@ -108,12 +108,12 @@ class Stages:
             if not lenient:
                 good &= found.over == 0
             if good.any():
-                offered[cls] = found.taken(good)
+                offered[cls] = found.select(good)
         if not offered:
             return False
         tasks = {cls: int(self._prospect.remaining[cls]) for cls in offered}
         machines = self._prospect.problem.machines
-        chosen = chosen_bundles(
+        chosen = choose_bundles(
             offered, tasks, machines, self._solver, self._time_limit, self._prospect.tuning.spare_arcs
         )
         return self._carry_out(offers, offered, chosen)
@@ -137,9 +137,9 @@ class Stages:
             worth = int(bundles.over[place]), int(bundles.top[place])
             if carried_out is not None and (number >= most or worth > carried_out):
                 break
-            victims = bundles.of(place)
-            going = self._prospect.with_gangs(victims)
-            more = self._prospect.beyond(going) > worth[0] or len(going) > int(bundles.count[place])
+            victims = bundles.list_tasks(place)
+            going = self._prospect.add_gangs(victims)
+            more = self._prospect.count_beyond(going) > worth[0] or len(going) > int(bundles.count[place])
             if more or self._prospect.splits(cls, going):
                 offers[cls].stale = None  # somebody before has used up what a budget or a gang could spare
             elif self._try(offers, cls, int(bundles.rows[place]), going):
@@ -178,31 +178,31 @@ class Stages:
         known = offer.bundles
         if known is None or offer.stale is None:
             usable = np.flatnonzero(self._prospect.usable(cls))
-            known = self._with_openings(cls, self._computed(cls, usable))
+            known = self._add_openings(cls, self._compute(cls, usable))
         elif offer.stale:
             rows = np.array(sorted(offer.stale), dtype=np.int64)
             usable = rows[self._prospect.usable(cls)[rows]]
-            kept = known.taken(~np.isin(known.rows, rows))
-            known = Bundles.joined([kept, self._computed(cls, usable)], self._prospect.preemption.victims)
+            kept = known.select(~np.isin(known.rows, rows))
+            known = Bundles.join([kept, self._compute(cls, usable)], self._prospect.preemption.victims)
             if not len(known.rows):
-                known = self._with_openings(cls, known)
+                known = self._add_openings(cls, known)
         offer.bundles, offer.stale = known, set()
         return known
 
-    def _with_openings(self, cls: int, known: Bundles) -> Bundles:
+    def _add_openings(self, cls: int, known: Bundles) -> Bundles:
         """Bundles on machines that have to be asked for, beside the others."""
         rows = np.flatnonzero(self._prospect.openable(cls))
         if not len(rows):
             return known
         found = self._openings.bundles(self._prospect, cls, rows, self._blocked)
-        return Bundles.joined([known, found], self._prospect.preemption.victims)
+        return Bundles.join([known, found], self._prospect.preemption.victims)
 
-    def _computed(self, cls: int, rows: Int64) -> Bundles:
+    def _compute(self, cls: int, rows: Int64) -> Bundles:
         parts, chunk = [], self._prospect.tuning.chunk
         for begin in range(0, max(1, len(rows)), chunk):
             problem = covering(self._prospect, cls, rows[begin : begin + chunk], self._blocked)
             parts.append(bundles(self._prospect, problem))
-        return Bundles.joined(parts, self._prospect.preemption.victims)
+        return Bundles.join(parts, self._prospect.preemption.victims)
 
 
 # --- Bundles on machines whose room a model's ledger keeps: who has to go for the ledger to have room as well.
@@ -225,7 +225,7 @@ class Openings:
         lonely = np.append(prospect.preemption.gang < 0, True) if len(prospect.spare) else None
         if lonely is not None:
             alone = problem.open & lonely[problem.slots]
-            problem = problem.narrowed(np.arange(len(problem.rows)), alone, np.zeros_like(alone))
+            problem = problem.narrow(np.arange(len(problem.rows)), alone, np.zeros_like(alone))
         wanted = int(prospect.remaining[cls]) + self._most_found
         victims = np.zeros_like(problem.open)
         places: list[int] = []
@@ -240,7 +240,7 @@ class Openings:
                 places.append(place)
         known: Bool = np.zeros(len(problem.rows), dtype=np.bool_)
         known[places] = True
-        return describe(prospect, problem, victims).taken(known)
+        return describe(prospect, problem, victims).select(known)
 
     def _bundle(
         self, prospect: Prospect, cls: int, problem: Covering, place: int, turn: Int64
@@ -248,7 +248,7 @@ class Openings:
         """bool[J]: who has to go from a machine; None if it does not open. ``turn``: int64[J], order of reprieve."""
         open_to, slots = problem.open[place], problem.slots[place]
         machine = int(problem.rows[place])
-        leaving = prospect.gone_from(machine)
+        leaving = prospect.list_gone(machine)
 
         def suffices(victims: Bool) -> bool:
             covered = (problem.deficit[place] <= problem.size[place][victims].sum(axis=0)).all()

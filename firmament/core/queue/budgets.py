@@ -262,7 +262,7 @@ class Budgets:
 
         queues = [
             sorted(by_namespace[name], key=place)
-            for name in sorted(by_namespace, key=lambda name: (self._turns.served(name), name))
+            for name in sorted(by_namespace, key=lambda name: (self._turns.get_last_turn(name), name))
         ]
         for number in range(max(map(len, queues), default=0)):
             for queue in queues:

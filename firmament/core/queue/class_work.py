@@ -102,7 +102,7 @@ class ClassWork:
         if not self.terms[row]:
             return 0
         selector = self._cluster.selector()
-        held = selector.held_terms(row)
+        held = selector.list_terms(row)
         some = held[:_SAMPLE]
-        found = sum(int(np.count_nonzero(present[selector.selected_by(term)])) for term in some)
+        found = sum(int(np.count_nonzero(present[selector.find_selected(term)])) for term in some)
         return found * len(held) * PAIR // (len(some) * max(1, len(self._cluster.machines)))

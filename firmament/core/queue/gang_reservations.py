@@ -69,7 +69,7 @@ class GangReservations:
         self.sought: frozenset[str] = frozenset()
         """Those that were due when the round that is open began."""
 
-    def closed_to(self, priority: int, job: str) -> Iterator[str]:
+    def iter_closed(self, priority: int, job: str) -> Iterator[str]:
         """Yield the machines that are closed to tasks of ``priority`` in ``job``."""
         for held in self.held.values():
             if held.job != job and priority <= held.priority:
@@ -152,7 +152,7 @@ class GangReservations:
 
     # --- after a round -----------------------------------------------------------------------------------------
 
-    def take(
+    def keep(
         self,
         cluster: Cluster,
         found: Mapping[str, list[KeptPart]],
@@ -196,7 +196,7 @@ def _has_hope(cluster: Cluster, static_rows: StaticRows, held: GangReservation, 
         row = machines.row_of.get(part.machine)
         if row is None or part.cls < 0:
             return False
-        if not static_rows.of(cluster.classes.rows[part.cls].shape).feasible[row]:
+        if not static_rows.get(cluster.classes.rows[part.cls].shape).feasible[row]:
             return False
         request = np.zeros(machines.capacity.shape[1], dtype=np.int64)
         own = cluster.request_of(part.cls)

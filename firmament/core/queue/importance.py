@@ -31,7 +31,7 @@ class Importance:
         self._levels = np.unique(grouped) if len(grouped) else grouped
 
     @classmethod
-    def of(cls, tasks: TaskTable) -> Importance:
+    def from_tasks(cls, tasks: TaskTable) -> Importance:
         """The scale of all tasks there are."""
         return cls(tasks.group_priority[: len(tasks.uid)])
 
@@ -39,7 +39,7 @@ class Importance:
         """int64[N]: the higher, the earlier places are given out. Outside groups the priority counts for both."""
         if not len(self._levels):
             return priority
-        return self._placed(
+        return self._find_places(
             priority, self._level(np.where(group_priority == UNGROUPED, priority, group_priority))
         )
 
@@ -48,14 +48,14 @@ class Importance:
         if not len(self._levels):
             return priority
         level = np.where(group_priority == UNGROUPED, 0, self._level(group_priority))
-        return self._placed(priority, level)
+        return self._find_places(priority, level)
 
     def standing(self, priority: Int64, group_priority: Int64) -> Int64:
         """int64[N]: each may go for tasks whose reach is higher."""
         if not len(self._levels):
             return priority
         highest = (group_priority == UNGROUPED) | (priority >= SYSTEM_CRITICAL)
-        return self._placed(priority, np.where(highest, len(self._levels), self._level(group_priority)))
+        return self._find_places(priority, np.where(highest, len(self._levels), self._level(group_priority)))
 
     def reach_of(self, tasks: TaskTable, rows: Int64 | np.int64 | int) -> Int64:
         """int64[N]: the reach of tasks (rows)."""
@@ -69,7 +69,7 @@ class Importance:
         level: Int64 = np.searchsorted(self._levels, group_priority, side="right").astype(np.int64)
         return level
 
-    def _placed(self, priority: Int64, level: Int64) -> Int64:
+    def _find_places(self, priority: Int64, level: Int64) -> Int64:
         return priority * (len(self._levels) + 1) + level
 
 

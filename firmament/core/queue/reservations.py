@@ -23,7 +23,7 @@ from firmament.core.gangs.members import lacking
 from firmament.core.queue.gang_reservations import GangReservations
 from firmament.core.queue.lasting_use import lasting_use
 from firmament.core.queue.turns import Turns
-from firmament.core.rules.pins import pinned_rows
+from firmament.core.rules.pins import list_pinned_rows
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
 from firmament.core.state.waiting import count_anew, pass_over
@@ -54,7 +54,7 @@ class Reservations:
         self.held: list[Reservation] = []
         self.gangs = GangReservations(options, self._turns)
 
-    def closed_rows(self, cluster: Cluster, cls: int, priority: int, job: str) -> set[int]:
+    def list_closed_rows(self, cluster: Cluster, cls: int, priority: int, job: str) -> set[int]:
         """Rows of machines that are reserved against tasks of ``cls`` with ``priority`` in ``job``."""
         row_of = cluster.machines.row_of
         closed = {
@@ -63,7 +63,7 @@ class Reservations:
             if held.machine in row_of and (held.cls != cls) and priority <= held.priority
         }
         if self.gangs.held:
-            closed |= {row_of[name] for name in self.gangs.closed_to(priority, job) if name in row_of}
+            closed |= {row_of[name] for name in self.gangs.iter_closed(priority, job) if name in row_of}
         return closed
 
     def renumber(self, new_row: Int64) -> None:
@@ -149,7 +149,7 @@ class Reservations:
         if held.rounds <= 0 or now >= held.until or not hope:
             count_anew(cluster, task)
             return False
-        return held.cls == cls and bool(static_rows.of(cluster.classes.rows[cls].shape).feasible[row])
+        return held.cls == cls and bool(static_rows.get(cluster.classes.rows[cls].shape).feasible[row])
 
     def _reserve(
         self, cluster: Cluster, static_rows: StaticRows, task: int, lasting: Int64, now: float
@@ -165,9 +165,9 @@ class Reservations:
         capacity, wanted = machines.capacity[:, : len(request)], request > 0
         in_the_end = (capacity - lasting[:, : len(request)])[:, wanted]
         missing = np.maximum(request - (capacity - machines.used[:, : len(request)]), 0)[:, wanted]
-        usable = static_rows.of(row.shape).feasible & (in_the_end >= request[wanted]).all(axis=1)
+        usable = static_rows.get(row.shape).feasible & (in_the_end >= request[wanted]).all(axis=1)
         usable &= missing.any(axis=1)  # else it is not room that the task lacks there
-        pinned = pinned_rows(cluster, cls)
+        pinned = list_pinned_rows(cluster, cls)
         if pinned is not None:
             usable &= np.isin(np.arange(len(machines)), pinned)
         for held in self.held:

@@ -28,7 +28,7 @@ class Turns:
         if len(self._served) > MOST_NAMESPACES:
             del self._served[next(iter(self._served))]
 
-    def served(self, namespace: str) -> int:
+    def get_last_turn(self, namespace: str) -> int:
         """Return when a namespace was served last: the lower, the longer ago."""
         return self._served.get(namespace, 0)
 
@@ -38,7 +38,7 @@ class Turns:
         The most important come first, of these those whose namespace was served longest ago, then the oldest.
         """
         tasks = cluster.tasks
-        served = np.array([self.served(each) for each in namespaces_of(cluster, rows)], dtype=np.int64)
+        served = np.array([self.get_last_turn(each) for each in namespaces_of(cluster, rows)], dtype=np.int64)
         by = tasks.sequence[rows], tasks.created[rows], served, -tasks.priority[rows]
         return rows[np.lexsort(by)].tolist()
 

@@ -26,7 +26,7 @@ class CostlyRetries:
         self._cluster, self._budgets, self._clock = cluster, budgets, clock
         self._since: float | None = None
 
-    def without(self, unschedulable: Int64) -> Int64:
+    def choose(self, unschedulable: Int64) -> Int64:
         """Return those of ``unschedulable`` (task rows) that are to be held against a change that has come."""
         costly = self._costly(unschedulable)
         if not costly.any():

@@ -52,7 +52,7 @@ class Renominations:
         takes = [
             cls
             for cls in np.unique(classes).tolist()
-            if len(feasible.among(rows, free, cls, waiting[classes == cls]))
+            if len(feasible.find_feasible(rows, free, cls, waiting[classes == cls]))
         ]
         requeued = np.isin(classes, takes)  # models and rules aside
         requeued |= np.isin(cluster.tasks.machine[waiting], rows) & _at_ease(cluster, waiting)
@@ -66,7 +66,7 @@ class Renominations:
             dtype=np.int64,
         )
         if len(found):
-            found = found[~_tied(cluster, found)]
+            found = found[~_find_tied(cluster, found)]
         self._requeued.update((task, int(tasks.came[task])) for task in found.tolist())
 
     def due(self, cluster: Cluster) -> bool:
@@ -114,10 +114,10 @@ class Renominations:
                 transitions.leave_former(cluster, lifted)
         self._lifted.clear()
         self._called.clear()
-        return _settled(cluster, snapshot, stayed)
+        return _settle(cluster, snapshot, stayed)
 
 
-def _tied(cluster: Cluster, rows: Int64) -> Bool:
+def _find_tied(cluster: Cluster, rows: Int64) -> Bool:
     """bool[N]: tasks with a view to whose place others may have theirs, by rules between tasks or by pairs of tasks.
 
     Who is only kept away from others, as by ports and anti-affinity, is tied to nobody.
@@ -161,7 +161,7 @@ def _at_ease(cluster: Cluster, rows: Int64) -> Bool:
     return enough & ~tasks.displacing[rows]
 
 
-def _settled(cluster: Cluster, snapshot: Snapshot, stayed: Iterable[int]) -> list[Delta]:
+def _settle(cluster: Cluster, snapshot: Snapshot, stayed: Iterable[int]) -> list[Delta]:
     """Placements of tasks (rows) where they are, as nobody need leave for them any more."""
     tasks = cluster.tasks
     rows = np.array(list(stayed), dtype=np.int64)

@@ -65,24 +65,24 @@ class Requeue:
         if self.evictions.under_way:
             self.evictions.forget_gone(cluster)
         self._stale_reasons.open_round(cluster, now)
-        waiting = self._called(only, now)
+        waiting = self._list_called(only, now)
         if self.reservations.gangs.due:
             self.reservations.gangs.open_round(cluster)
         if cluster.jobs.had_gangs:
             return self.gangs.admit(cluster, waiting, now)
         return AdmittedTasks(waiting, np.full(len(waiting), -1), np.empty(0, dtype=np.int64), ())
 
-    def _called(self, only: frozenset[TaskClass] | None, now: float) -> Int64:
+    def _list_called(self, only: frozenset[TaskClass] | None, now: float) -> Int64:
         """Rows of the tasks that take part in the round that begins, gangs aside."""
         cluster, tasks = self._cluster, self._cluster.tasks
         waiting = tasks.in_state(TaskPhase.PENDING)
         waiting = waiting[~tasks.unschedulable[waiting] & (tasks.not_before[waiting] <= now)]
         if cluster.promises.machine_of:
-            waiting = np.append(waiting, cluster.promises.called(cluster, waiting))
+            waiting = np.append(waiting, cluster.promises.list_called(cluster, waiting))
         if self.evictions.under_way:
             waiting = np.append(waiting, self.moves.call(cluster))
         if self.set_aside.why or only is not None:
-            waiting = self.set_aside.without(cluster, waiting, only)
+            waiting = self.set_aside.choose(cluster, waiting, only)
         if cluster.promises.others.by_uid:
             waiting = foremost(cluster, waiting)
         return self.budgets.within(waiting) if only is None else waiting
@@ -97,7 +97,7 @@ class Requeue:
             first += self.rebinding.due(cluster, self._clock())
         unscheduled = self.gangs.withheld(cluster) if cluster.jobs.had_gangs else []
         if self.set_aside.untold:
-            unscheduled += self.set_aside.told(cluster)
+            unscheduled += self.set_aside.take_notices(cluster)
         return first, unscheduled
 
     def round_closed(self) -> None:
@@ -119,7 +119,7 @@ class Requeue:
             cluster.promises.refresh(cluster)
         if self.reservations.held or self.reservations.gangs.held or cluster.tasks.passed_over.any():
             self.reservations.refresh(cluster, self._static_rows, self._clock())
-        if self._stale_reasons.take(cluster, self._clock()):
+        if self._stale_reasons.call_stale(cluster, self._clock()):
             cluster.dirty.everywhere = True
         if self._costly.refresh():
             self.gangs.keep_unschedulable(cluster, self._clock())
@@ -172,7 +172,7 @@ class StaleReasons:
         self._told_at = float("-inf")
         self._all_take_part = self._told_all = False
 
-    def take(self, cluster: Cluster, now: float) -> bool:
+    def call_stale(self, cluster: Cluster, now: float) -> bool:
         """Whether unschedulable tasks are to take part now; the caller lets them, so that it is not said twice."""
         left = self.next_in(cluster, now)
         if left is None or left > 0:

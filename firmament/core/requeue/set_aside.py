@@ -35,31 +35,31 @@ class SetAside:
         self.why = {content: text for content, text in self.why.items() if content in known}
         self.why.update(dict.fromkeys(contents, why))
 
-    def defined(self, cluster: Cluster, events: Sequence[Event]) -> None:
+    def note_defined(self, cluster: Cluster, events: Sequence[Event]) -> None:
         """Let classes that ``events`` have defined be tried again."""
         again = {event.task_class for event in events if isinstance(event, ClassDefined)} & self.why.keys()
         if again:
             rows = cluster.tasks.in_state(TaskPhase.PENDING)
-            rows = rows[_of(cluster, rows, again)]
+            rows = rows[_find_tasks(cluster, rows, again)]
             readmit(cluster, rows)
             for content in again:
                 del self.why[content]
 
-    def without(self, cluster: Cluster, waiting: Int64, only: frozenset[TaskClass] | None) -> Int64:
+    def choose(self, cluster: Cluster, waiting: Int64, only: frozenset[TaskClass] | None) -> Int64:
         """Those of ``waiting`` (rows) that take part in a round; others that are pending are set aside, and told why.
 
         ``only``: leave out all other classes as well, of which nobody is told.
         """
         if self.why:
-            tasks, aside = cluster.tasks, _of(cluster, waiting, self.why.keys())
+            tasks, aside = cluster.tasks, _find_tasks(cluster, waiting, self.why.keys())
             for row in waiting[aside & (tasks.state[waiting] == TaskPhase.PENDING)].tolist():
                 why = self.why[cluster.classes.rows[int(tasks.cls[row])].content]
                 set_aside(cluster, row, why)
                 self.untold[tasks.uid[row]] = why
             waiting = waiting[~aside]
-        return waiting if only is None else waiting[_of(cluster, waiting, only)]
+        return waiting if only is None else waiting[_find_tasks(cluster, waiting, only)]
 
-    def told(self, cluster: Cluster) -> list[Unscheduled]:
+    def take_notices(self, cluster: Cluster) -> list[Unscheduled]:
         """What is to be told to tasks that were unschedulable since this was last called, and still are."""
         found: dict[str, list[str]] = {}
         for uid, why in self.untold.items():
@@ -99,7 +99,7 @@ def culprits(candidates: Sequence[T], fails: Callable[[Sequence[T]], bool], budg
     return found if len(found) < len(candidates) else []
 
 
-def _of(cluster: Cluster, rows: Int64, contents: Iterable[TaskClass]) -> Bool:
+def _find_tasks(cluster: Cluster, rows: Int64, contents: Iterable[TaskClass]) -> Bool:
     """bool[N]: whether the task in each of ``rows`` is of one of the classes."""
     wanted = set(contents)
     cls = cluster.tasks.cls[rows]

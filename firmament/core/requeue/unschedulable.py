@@ -21,9 +21,9 @@ from firmament.core.queue.importance import Importance
 from firmament.core.queue.reservations import Reservations
 from firmament.core.requeue.costly import CostlyRetries
 from firmament.core.rules.between_tasks import compile_rules
-from firmament.core.rules.node_volume_limits import saved
-from firmament.core.rules.pins import pinned_rows
-from firmament.core.rules.pod_rules import awaited_by, kept_off_by
+from firmament.core.rules.node_volume_limits import compute_saved
+from firmament.core.rules.pins import list_pinned_rows
+from firmament.core.rules.pod_rules import list_awaited, list_kept_off
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
 from firmament.core.state.waiting import activate
@@ -47,7 +47,7 @@ def requeue(feasible: FeasibleMachines, costly: CostlyRetries, placed: frozenset
     if dirty.everywhere:
         activate(cluster, unschedulable)
         return True
-    unschedulable = costly.without(unschedulable)
+    unschedulable = costly.choose(unschedulable)
     if len(unschedulable) == 0:
         return False
     hints = QueueingHints(cluster, touched, domains_changed=dirty.domains_changed)
@@ -56,18 +56,18 @@ def requeue(feasible: FeasibleMachines, costly: CostlyRetries, placed: frozenset
     requeued_classes: list[int] = []
     takers: dict[int, Int64] = {}
     for cls in np.unique(tasks.cls[unschedulable]).tolist():
-        if hints.of(cls):
+        if hints.may_help(cls):
             requeued_classes.append(cls)
             continue
         members = unschedulable[tasks.cls[unschedulable] == cls]
         if cluster.has_promises:
             free = cluster.free(least=int(tasks.priority[members].max()))[rows]
-        takes = feasible.among(rows, free, cls, members)
+        takes = feasible.find_feasible(rows, free, cls, members)
         if len(takes):
             takers[cls] = takes
         elif feasible.by_evictions(rows, free, cls, members):
             requeued_classes.append(cls)
-    requeued_classes += _allowed(cluster, takers)
+    requeued_classes += _list_allowed(cluster, takers)
     requeued = unschedulable[np.isin(tasks.cls[unschedulable], requeued_classes)]
     if dirty.domains_changed:
         ruled = cluster.ruled_gangs  # over a tree, which labels of machines may have changed
@@ -85,18 +85,18 @@ class FeasibleMachines:
     static_rows: StaticRows
     reservations: Reservations
 
-    def among(self, rows: Int64, free: Int64, cls: int, members: Int64) -> Int64:
+    def find_feasible(self, rows: Int64, free: Int64, cls: int, members: Int64) -> Int64:
         """Those of the machines in ``rows`` (with ``free`` room) that would take one."""
         if len(rows) == 0:
             return rows
         cluster = self.cluster
         shape, request = cluster.classes.rows[cls].shape, cluster.request_of(cls)
-        less = saved(cluster, shape, rows)
+        less = compute_saved(cluster, shape, rows)
         free = free if less is None else free + less
         wanted = np.flatnonzero(request)  # a lack of what is not asked for does not matter
         enough = (free[:, wanted] >= request[wanted]).all(axis=1)
-        takes = rows[self.static_rows.of(shape).feasible[rows] & enough]
-        if len(takes) and (pinned := pinned_rows(cluster, cls)) is not None:
+        takes = rows[self.static_rows.get(shape).feasible[rows] & enough]
+        if len(takes) and (pinned := list_pinned_rows(cluster, cls)) is not None:
             takes = np.intersect1d(takes, pinned)
         if len(takes) == 0:
             return takes
@@ -106,24 +106,24 @@ class FeasibleMachines:
         if self.reservations.held or kept:
             own = {cluster.tasks.job[row] for row in members.tolist()} if kept else set()
             jobs = {job if job in kept else "" for job in own} or {""}
-            kept_off = (self.reservations.closed_rows(cluster, cls, highest, job) for job in jobs)
+            kept_off = (self.reservations.list_closed_rows(cluster, cls, highest, job) for job in jobs)
             closed = set.intersection(*kept_off)
         return np.setdiff1d(takes, np.array(sorted(closed), dtype=np.int64)) if closed else takes
 
     def by_evictions(self, rows: Int64, free: Int64, cls: int, members: Int64) -> bool:
         """Whether one of the machines would take one once less important tasks are gone."""
         cluster, tasks = self.cluster, self.cluster.tasks
-        importance = Importance.of(tasks)
+        importance = Importance.from_tasks(tasks)
         reach = int(importance.reach_of(tasks, members).max())
         standing = importance.standing_of(tasks, tasks.in_state(TaskPhase.BOUND))
         if cluster.classes.rows[cls].content.never_preempts or not (standing < reach).any():
             return False
         given, _ = evictable(cluster, importance, rows, reach)
         some = (given > 0).any(axis=1)
-        return bool(len(self.among(rows[some], (free + given)[some], cls, members)))
+        return bool(len(self.find_feasible(rows[some], (free + given)[some], cls, members)))
 
 
-def _allowed(cluster: Cluster, takers: dict[int, Int64]) -> list[int]:
+def _list_allowed(cluster: Cluster, takers: dict[int, Int64]) -> list[int]:
     """Classes of ``takers`` (class row -> machines with a place for it) whose rules leave them one of the machines."""
     rules = compile_rules(cluster, list(takers)) if takers else None
     if rules is None:
@@ -149,28 +149,28 @@ class QueueingHints:
         self._domains_changed = domains_changed
         self._kind_labels = cluster.needs.kind_labels
         self._partners_moved = bool(self._kind_labels) and any(
-            self._paired(self._rows[row].content) for row in touched
+            self._is_paired(self._rows[row].content) for row in touched
         )
         speaking = cluster.classes.ruled if domains_changed else self._touched
         self._kept_off = {
             selected
             for row in speaking
-            for selector in kept_off_by(self._rows[row].content)
+            for selector in list_kept_off(self._rows[row].content)
             for selected in self._selector.matching(selector).tolist()
         }
 
-    def of(self, cls: int) -> bool:
+    def may_help(self, cls: int) -> bool:
         """Whether it may matter to tasks of class row ``cls``."""
         content = self._rows[cls].content
-        if cls in self._kept_off or (self._partners_moved and self._paired(content)):
+        if cls in self._kept_off or (self._partners_moved and self._is_paired(content)):
             return True
-        watched = awaited_by(content)
+        watched = list_awaited(content)
         if self._domains_changed:
-            return bool(watched) or self._paired(content)
+            return bool(watched) or self._is_paired(content)
         return bool(self._touched) and any(
             not self._touched.isdisjoint(self._selector.matching(selector).tolist()) for selector in watched
         )
 
-    def _paired(self, content: TaskClass) -> bool:
+    def _is_paired(self, content: TaskClass) -> bool:
         """Whether a class's tasks may be partners of others."""
         return any(key in self._kind_labels for key, _ in content.labels)

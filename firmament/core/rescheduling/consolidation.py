@@ -72,7 +72,7 @@ class _EmptyingSearch:
         self._tries, self._note = tries, note
         self.most = trials.most_emptied(moves.keys())
 
-    def _taken(self, machines: Sequence[str]) -> bool:
+    def _take_machines(self, machines: Sequence[str]) -> bool:
         """Try more machines, and take them if they fit."""
         if self._left <= 0 or self._total(self._trials.emptied) + self._total(machines) > self._budget:
             return False
@@ -89,7 +89,7 @@ class _EmptyingSearch:
         at, step = 0, 1
         while at < len(machines) and self._left > 0 and len(emptied) < self.most:
             step = min(step, len(machines) - at, self.most - len(emptied))
-            if self._taken(machines[at : at + step]):
+            if self._take_machines(machines[at : at + step]):
                 at, step = at + step, 2 * step
             elif step == 1:
                 at += 1

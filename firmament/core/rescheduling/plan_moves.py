@@ -20,7 +20,7 @@ import numpy as np
 from cost_models.interface import Int64
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, Residual
 from firmament.core.model import TaskClass
-from firmament.core.placement.cost import placed_cost
+from firmament.core.placement.cost import compute_placed_cost
 from firmament.core.ranks import ColumnMarks, places_in
 from firmament.core.rescheduling.move_network.move_search import (
     Found,
@@ -33,11 +33,11 @@ from firmament.core.rescheduling.move_network.problem import (
     BARRED,
     MoveProblem,
     Moves,
-    admitted,
+    compute_saved,
+    find_admitted,
     gains,
-    saved,
 )
-from firmament.core.rescheduling.rehearsal import rehearsed
+from firmament.core.rescheduling.rehearsal import rehearse
 from firmament.core.scheduler import Scheduler
 from firmament.core.snapshot.of_running import RunningSnapshot
 from firmament.core.snapshot.snapshot import Snapshot
@@ -94,8 +94,8 @@ class _Single:
     moves: Moves
     task: Int64
 
-    def chosen(self, entries: Int64) -> _Single:
-        return _Single(self.moves.chosen(entries), self.task[entries])
+    def select(self, entries: Int64) -> _Single:
+        return _Single(self.moves.select(entries), self.task[entries])
 
 
 def plan_moves(
@@ -105,7 +105,7 @@ def plan_moves(
 
     ``scheduler``: one of its own for such questions. Raises ``SolverError``.
     """
-    problem = priced_moves(scheduler, prices)
+    problem = compile_priced_moves(scheduler, prices)
     if problem is None:
         return MovePlan((), 0.0, 0.0, 0.0)
     extra = round(options.move_price * COST_UNITS_PER_POINT)
@@ -115,10 +115,10 @@ def plan_moves(
     )
     task, target = problem.who(moves)
     single = Moves(problem.row[task], problem.running.home[task], target, np.ones(len(task), dtype=np.int64))
-    return _plan(problem, _tried(scheduler, problem, _Single(single, task), extra), found)
+    return _plan(problem, _try(scheduler, problem, _Single(single, task), extra), found)
 
 
-def _tried(scheduler: Scheduler, problem: CompiledMoves, single: _Single, extra: int) -> _Single:
+def _try(scheduler: Scheduler, problem: CompiledMoves, single: _Single, extra: int) -> _Single:
     """The moves that hold against all rules, and against all that placements cost; none if that is not found soon."""
     snapshot = problem.running.snapshot
     for _ in range(_TRIES):
@@ -128,23 +128,27 @@ def _tried(scheduler: Scheduler, problem: CompiledMoves, single: _Single, extra:
             snapshot.uids[task]: snapshot.machine_names[target]
             for task, target in zip(single.task.tolist(), single.moves.target.tolist(), strict=True)
         }
-        placed = rehearsed(scheduler, targets)
+        placed = rehearse(scheduler, targets)
         refused = [entry for entry, uid in enumerate(targets) if uid not in placed]
         if not refused:
-            if _saved(problem, single) >= int((problem.problem.price[single.moves.row] + extra).sum()):
+            if _compute_saved(problem, single) >= int(
+                (problem.problem.price[single.moves.row] + extra).sum()
+            ):
                 return single
             refused = _least(problem.problem, single.moves)
-        single = single.chosen(np.flatnonzero(admitted(problem.problem, single.moves, refused)))
-    return single.chosen(np.empty(0, dtype=np.int64))
+        single = single.select(np.flatnonzero(find_admitted(problem.problem, single.moves, refused)))
+    return single.select(np.empty(0, dtype=np.int64))
 
 
-def _saved(problem: CompiledMoves, single: _Single) -> int:
+def _compute_saved(problem: CompiledMoves, single: _Single) -> int:
     """Units by which the placement costs less, whatever it is that costs."""
     home = problem.running.home
     machine = home.copy()
     machine[single.task] = single.moves.target
     whole = problem.running.snapshot.problem
-    return placed_cost(whole, problem.assignments(home)) - placed_cost(whole, problem.assignments(machine))
+    return compute_placed_cost(whole, problem.assignments(home)) - compute_placed_cost(
+        whole, problem.assignments(machine)
+    )
 
 
 def _least(problem: MoveProblem, moves: Moves) -> list[int]:
@@ -173,7 +177,7 @@ def _plan(problem: CompiledMoves, single: _Single, found: Found) -> MovePlan:
     return MovePlan(
         tuple(sorted(moves, key=lambda each: (-each.gain, each.uid))),
         before / COST_UNITS_PER_POINT,
-        (before - saved(problem.problem, single.moves) - charged) / COST_UNITS_PER_POINT,
+        (before - compute_saved(problem.problem, single.moves) - charged) / COST_UNITS_PER_POINT,
         (before - found.most_saved) / COST_UNITS_PER_POINT,
     )
 
@@ -201,7 +205,7 @@ def cost_frontier(
 
     The last point is about any number of moves. Raises ``SolverError``.
     """
-    problem = priced_moves(scheduler, prices)
+    problem = compile_priced_moves(scheduler, prices)
     if problem is None:
         return ()
     search = MoveSearch(problem.problem, solver, SearchOptions(gap=_GAP))
@@ -218,10 +222,10 @@ _NEVER = 10**9
 """Units for a move that nothing can pay: costs of tasks are cut off there."""
 
 
-def priced_moves(scheduler: Scheduler, prices: Mapping[str, float]) -> CompiledMoves | None:
+def compile_priced_moves(scheduler: Scheduler, prices: Mapping[str, float]) -> CompiledMoves | None:
     """Return the problem of moving the bound tasks that have ``prices`` (uid -> points); None if none is bound."""
     running = scheduler.snapshot_of_running(sorted(prices))
-    return None if running is None else compiled(running, _prices(scheduler, running.snapshot, prices))
+    return None if running is None else compile_moves(running, _prices(scheduler, running.snapshot, prices))
 
 
 def _prices(scheduler: Scheduler, snapshot: Snapshot, prices: Mapping[str, float]) -> Int64:
@@ -232,7 +236,7 @@ def _prices(scheduler: Scheduler, snapshot: Snapshot, prices: Mapping[str, float
     price = np.clip(price, 0, _NEVER)
     first = 0
     for cls, members in enumerate(snapshot.members):
-        content = scheduler.bound_task(snapshot.uids[first]).content
+        content = scheduler.get_bound_task(snapshot.uids[first]).content
         if cls in snapshot.problem.pins or _prefers_company(content):
             price[first : first + len(members)] = _NEVER
         first += len(members)
@@ -277,10 +281,10 @@ class CompiledMoves:
         snapshot = self.running.snapshot
         sizes = np.array([len(each) for each in snapshot.members], dtype=np.int64)
         cls = np.repeat(np.arange(len(sizes)), sizes)
-        return Assignments.counted(cls, machine)
+        return Assignments.from_tasks(cls, machine)
 
 
-def compiled(running: RunningSnapshot, price: Int64) -> CompiledMoves:
+def compile_moves(running: RunningSnapshot, price: Int64) -> CompiledMoves:
     """Return the problem of moving the snapshot's tasks; ``price``: int64[T], units that moving each costs.
 
     Where a task could not go even if all others were gone is barred to it. What models say of pairs of tasks, of their
@@ -298,7 +302,7 @@ def compiled(running: RunningSnapshot, price: Int64) -> CompiledMoves:
         cost[index][~fits[each]] = BARRED
     group, first = alike(cost)
     requests = problem.requests[kinds[0]]
-    homes = Assignments.counted(row, running.home)
+    homes = Assignments.from_tasks(row, running.home)
     taken = np.zeros_like(problem.free)
     np.add.at(taken, homes.machine, requests[homes.cls] * homes.count[:, None])
     made = MoveProblem(

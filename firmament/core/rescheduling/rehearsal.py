@@ -21,13 +21,13 @@ _MOST_ROUNDS = 4
 """One round places all that it can; another may follow rules between tasks."""
 
 
-def rehearsed(scheduler: Scheduler, targets: Mapping[str, str]) -> set[str]:
+def rehearse(scheduler: Scheduler, targets: Mapping[str, str]) -> set[str]:
     """Return the uids of those tasks that get their ``targets`` (uid -> machine) if all of them move at once.
 
     The scheduler is one of its own for such questions; its tasks are where they were afterwards, though they count as
     having come there last.
     """
-    tasks = {uid: scheduler.bound_task(uid) for uid in targets}
+    tasks = {uid: scheduler.get_bound_task(uid) for uid in targets}
     numbers: dict[TaskClass, int] = {}
     # Each waits, confined to its target, and makes nobody leave.
     coming = [
@@ -57,8 +57,8 @@ def rehearse_waves(scheduler: Scheduler, waves: Iterable[Mapping[str, str]]) -> 
     """
     failed: set[str] = set()
     for wave in waves:
-        going = {uid: target for uid, target in wave.items() if uid in rehearsed(scheduler, {uid: target})}
-        placed = rehearsed(scheduler, going) if len(going) > 1 else going.keys()
+        going = {uid: target for uid, target in wave.items() if uid in rehearse(scheduler, {uid: target})}
+        placed = rehearse(scheduler, going) if len(going) > 1 else going.keys()
         for uid, target in going.items():
             if uid in placed:
                 move(scheduler, uid, target)
@@ -68,7 +68,7 @@ def rehearse_waves(scheduler: Scheduler, waves: Iterable[Mapping[str, str]]) -> 
 
 def move(scheduler: Scheduler, uid: str, machine: str) -> None:
     """Have a bound task be on a machine from now on."""
-    task, numbers = scheduler.bound_task(uid), dict[TaskClass, int]()
+    task, numbers = scheduler.get_bound_task(uid), dict[TaskClass, int]()
     there = replace(_of_class(task, numbers), machine=machine)
     defined = [ClassDefined(number, content) for content, number in numbers.items()]
     scheduler.apply([*defined, TaskRemoved(uid), there])

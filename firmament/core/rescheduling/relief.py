@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Float64
-from firmament.core.rescheduling.rehearsal import move, rehearsed
+from firmament.core.rescheduling.rehearsal import move, rehearse
 from firmament.core.scheduler import Scheduler
 
 _TASKS, _TARGETS = 10, 5
@@ -51,7 +51,7 @@ def relieve(
     hot = book.hot()
     for row in hot:
         while book.is_hot(row) and len(moves) < most:
-            made = _made(scheduler, book, row)
+            made = _make_move(scheduler, book, row)
             if made is None:
                 break
             moves.append(made)
@@ -65,7 +65,7 @@ class _Book:
     def __init__(
         self, scheduler: Scheduler, movable: Collection[str], thresholds: Mapping[str, float]
     ) -> None:
-        known = scheduler.measured()
+        known = scheduler.get_measured()
         chosen = [name for name in thresholds if name in known.resources]
         columns = [known.resources.index(name) for name in chosen]
         self.names = known.machines
@@ -75,7 +75,7 @@ class _Book:
         self.task_use = {uid: use[columns] for uid, use in known.tasks.items() if uid in movable}
         self._on: dict[str, list[str]] = {}
         for uid in sorted(self.task_use):
-            self._on.setdefault(scheduler.bound_task(uid).event.machine, []).append(uid)
+            self._on.setdefault(scheduler.get_bound_task(uid).event.machine, []).append(uid)
 
     def hot(self) -> list[int]:
         """Rows of hot machines, the hottest first."""
@@ -110,7 +110,7 @@ class _Book:
         self._on[made.source].remove(made.uid)
 
 
-def _made(scheduler: Scheduler, book: _Book, row: int) -> ReliefMove | None:
+def _make_move(scheduler: Scheduler, book: _Book, row: int) -> ReliefMove | None:
     """Return one move off a machine, made in the scheduler and the book; None if none can be."""
     for uid in book.tasks(row)[:_TASKS]:
         verdicts = sorted(
@@ -119,7 +119,7 @@ def _made(scheduler: Scheduler, book: _Book, row: int) -> ReliefMove | None:
             if not each.reasons and each.machine != book.names[row] and book.has_room(each.machine, uid)
         )
         for _, target in verdicts[:_TARGETS]:
-            if uid in rehearsed(scheduler, {uid: target}):
+            if uid in rehearse(scheduler, {uid: target}):
                 made = ReliefMove(uid, book.names[row], target)
                 move(scheduler, uid, target)
                 book.note(made)

@@ -18,10 +18,10 @@ from firmament.core.round_flow.kept_back import Reasons, find_kept_back
 from firmament.core.round_flow.rooms import (
     BY_RULES,
     ShapeGate,
+    find_saturated,
     gates,
+    limit_to_capacity,
     place_prices,
-    saturated,
-    within_capacity,
 )
 from firmament.core.rounds import Placement
 from firmament.core.rules.node_rule import MachineRefusal
@@ -163,7 +163,7 @@ def snapshot_flow(
     kept = find_kept_back(problem, placed, resources, static)
     uids = _uids(snapshot, placed) if with_tasks else ()
     told = RoundWords(snapshot.machine_names, resources, words)
-    held = within_capacity(problem, assessed.machines.capacity)
+    held = limit_to_capacity(problem, assessed.machines.capacity)
     return _flow(held, placement, placed, told, _Met(found, kept), points, uids)
 
 
@@ -190,7 +190,7 @@ def _flow(
 ) -> RoundFlow:
     """``placed``: the assignments by class; ``points``: by model, what each costs."""
     prices = place_prices(problem, placement)
-    full, room = saturated(problem, placed)
+    full, room = find_saturated(problem, placed)
     return RoundFlow(
         machines=words.machines,
         machine_price=prices.machine,
@@ -214,7 +214,7 @@ def _classes(
     met: _Met,
     prices: Float64,
 ) -> tuple[FlowClass, ...]:
-    columns = (problem.shape, problem.counts.sum(axis=1), placed.per_class(problem.classes), prices)
+    columns = (problem.shape, problem.counts.sum(axis=1), placed.count_per_class(problem.classes), prices)
     classes = []
     for number, (told, shape, tasks, there, price) in enumerate(
         zip(words.classes, *(each.tolist() for each in columns), strict=True)
@@ -243,12 +243,12 @@ def _by_class(problem: PlacementProblem, placed: Assignments) -> Assignments:
     """Assignments of one class after another, each in the order in which its tasks are given to them."""
     placed = in_delta_order(problem, placed)
     order = np.argsort(placed.cls, kind="stable")
-    return placed.taken(order)
+    return placed.select(order)
 
 
 def _uids(snapshot: Snapshot, placed: Assignments) -> list[str]:
     """Uids of the tasks of all entries in turn: of each class the first of its members (``commit.placements``)."""
-    taken = placed.per_class(len(snapshot.members))
+    taken = placed.count_per_class(len(snapshot.members))
     return [
         uid
         for first, count in zip(snapshot.first.tolist(), taken.tolist(), strict=True)

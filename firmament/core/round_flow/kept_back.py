@@ -36,7 +36,7 @@ def find_kept_back(
     none was, of those that came nearest, see ``_nearest``. ``static``: what refuses a shape beside room. Of very many
     classes only those of most tasks are looked at.
     """
-    waiting = problem.counts.sum(axis=1) - placed.per_class(problem.classes)
+    waiting = problem.counts.sum(axis=1) - placed.count_per_class(problem.classes)
     if not waiting.any():
         return {}
     concerned = np.argsort(-waiting, kind="stable")[:MOST_CLASSES]
@@ -46,8 +46,8 @@ def find_kept_back(
     for cls in concerned[waiting[concerned] > 0].tolist():
         others = [*_outside_pins(problem, cls), *static(int(problem.shape[cls]))]
         causes = _causes(end, cls, others, resources)
-        was_open = ~_causes(begin, cls, others, resources).refused()
-        counts = _ordered(causes, was_open if was_open.any() else _nearest(causes))
+        was_open = ~_causes(begin, cls, others, resources).find_refused()
+        counts = _order(causes, was_open if was_open.any() else _nearest(causes))
         found[cls] = (*counts, *_of_open(problem, cls, causes))
     return found
 
@@ -62,14 +62,14 @@ def _causes(board: Board, cls: int, others: Sequence[MachineRefusal], resources:
 def _nearest(causes: RootCauses) -> Bool:
     """bool[M]: machines that passed all filters but the last ones, and of these those with fewest reasons."""
     if not causes.refusals:
-        return causes.refused()
+        return causes.find_refused()
     stages = np.array([cause.reason.stage for cause, _ in causes.refusals])[causes.code]
-    last = causes.refused() & (stages == stages[causes.refused()].max(initial=0))
+    last = causes.find_refused() & (stages == stages[causes.find_refused()].max(initial=0))
     reasons_each = np.sum(list(causes.machines().values()), axis=0)
     return last & (reasons_each == reasons_each[last].min(initial=len(causes.refusals)))
 
 
-def _ordered(causes: RootCauses, matter: Bool) -> list[tuple[str, int]]:
+def _order(causes: RootCauses, matter: Bool) -> list[tuple[str, int]]:
     """Return machines by reason, that of most of the machines that ``matter`` (bool[M]) first."""
     found = [
         (-int((told & matter).sum()), -int(told.sum()), text) for text, told in causes.machines().items()
@@ -79,12 +79,12 @@ def _ordered(causes: RootCauses, matter: Bool) -> list[tuple[str, int]]:
 
 def _outside_pins(problem: PlacementProblem, cls: int) -> Iterator[MachineRefusal]:
     if cls in problem.pins:
-        yield MachineRefusal(OUTSIDE, ~problem.within_pins(cls, np.ones(problem.machines, dtype=np.bool_)))
+        yield MachineRefusal(OUTSIDE, ~problem.limit_to_pins(cls, np.ones(problem.machines, dtype=np.bool_)))
 
 
 def _of_open(problem: PlacementProblem, cls: int, causes: RootCauses) -> Iterator[tuple[str, int]]:
     """Yield a reason for machines that nothing refuses."""
-    machines = int((~causes.refused()).sum())
+    machines = int((~causes.find_refused()).sum())
     if machines:
         in_gang = len(problem.gang) > 0 and int(problem.gang[cls]) >= 0
         yield too_few_places("") if in_gang else LEFT_OVER, machines

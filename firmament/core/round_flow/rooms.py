@@ -53,12 +53,12 @@ def gates(
             problem.machines,
             [*refusals(shape), *lacks(problem.free, problem.requests[shape], resources)],
         )
-        open_now = ~causes.refused() & problem.feasible[shape]
+        open_now = ~causes.find_refused() & problem.feasible[shape]
         found[shape] = ShapeGate(tuple(causes.counts()), int(open_now.sum()))
     return found
 
 
-def within_capacity(problem: PlacementProblem, capacity: Int64) -> PlacementProblem:
+def limit_to_capacity(problem: PlacementProblem, capacity: Int64) -> PlacementProblem:
     """The problem in which no machine is for a shape that is larger than it: one more place would not help there.
 
     ``capacity``: int64[M, K], what machines offer in all.
@@ -69,13 +69,13 @@ def within_capacity(problem: PlacementProblem, capacity: Int64) -> PlacementProb
     return replace(problem, feasible=feasible)
 
 
-def saturated(problem: PlacementProblem, placed: Assignments) -> tuple[Bool, Int64]:
+def find_saturated(problem: PlacementProblem, placed: Assignments) -> tuple[Bool, Int64]:
     """bool[M]: machines that some task which waits after the round might use and that have no room for any of them.
 
     int64[M]: how many more tasks of the round's mean request fit there, by resources alone.
     """
     residual = Residual(problem)
-    residual.take(placed)
+    residual.book_assignments(placed)
     wanted, fits = (np.zeros(problem.machines, dtype=np.bool_) for _ in range(2))
     shapes = largest_shapes(problem, residual.remaining).tolist()
     for shape, fitting in residual.fits_of(shapes).items():
@@ -139,7 +139,7 @@ def _savings(problem: PlacementProblem, placed: Assignments, prices: Float64) ->
     """
     best = np.zeros(problem.machines)
     step = problem.crowd_step()
-    next_costs = problem.crowd * (placed.per_machine(problem.machines) // step * step)
+    next_costs = problem.crowd * (placed.count_per_machine(problem.machines) // step * step)
     by_shape = np.full(len(problem.requests), -np.inf)
     anywhere: Int64 = np.setdiff1d(np.flatnonzero(~np.isnan(prices)), list(problem.pins))
     np.maximum.at(by_shape, problem.shape[anywhere], prices[anywhere])

@@ -29,7 +29,7 @@ def model_constraints(
         kind = np.array([kinds.of.get(row, -1) for row in waiting], dtype=np.int64)
         if not (kind >= 0).any():
             continue
-        labels = cluster.machines.described().labels
+        labels = cluster.machines.describe().labels
         constraint = model.constraint(labels, kinds.rows, kinds.placed.kind, kinds.placed.machine)
         if constraint is not None:
             found.append(ModelConstraint(model.name, kind, constraint))

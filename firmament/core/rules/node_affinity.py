@@ -49,12 +49,12 @@ class NodeAffinity(NodeRule):
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:
         """Yield a label that was written wrongly corrected, the machine labelled, and one constraint less."""
-        yield from _corrected(standing)
-        yield from _labelled(standing)
+        yield from _correct_label(standing)
+        yield from _add_labels(standing)
         yield from _unselective(standing.content)
 
 
-def _corrected(standing: ChangedMachine) -> Iterator[CureProposal]:
+def _correct_label(standing: ChangedMachine) -> Iterator[CureProposal]:
     """A label that is asked for, and that no machine has, is meant to be one that this machine has."""
     for content, rule, before, after in corrections(
         standing.content, standing.machine.labels, standing.offered
@@ -63,7 +63,7 @@ def _corrected(standing: ChangedMachine) -> Iterator[CureProposal]:
         yield CureProposal((step,), TrialChange(content, standing.machine))
 
 
-def _labelled(standing: ChangedMachine) -> Iterator[CureProposal]:
+def _add_labels(standing: ChangedMachine) -> Iterator[CureProposal]:
     """The machine gets the labels that the task's selectors ask for."""
     before = standing.machine.labels
     labels = labels_that_match(standing.content, before)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from firmament.core.model import TaskClass
 from firmament.core.reasons import Cause, Reason
 from firmament.core.rules.node_rule import MachineRefusal, NodeRule
-from firmament.core.selectors.labels import singled_out
+from firmament.core.selectors.labels import list_singled_out
 from firmament.core.state.machines import MachineTable
 
 
@@ -26,6 +26,6 @@ class NodeName(NodeRule):
 
     def refusals(self, machines: MachineTable, shape: TaskClass) -> Iterator[MachineRefusal]:
         """Yield the machines that are not named, if any are."""
-        named = singled_out(shape.required)
+        named = list_singled_out(shape.required)
         if named is not None:
-            yield MachineRefusal(Cause(Reason.NOT_NAMED), ~machines.named(named))
+            yield MachineRefusal(Cause(Reason.NOT_NAMED), ~machines.find_named(named))

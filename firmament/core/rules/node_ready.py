@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from firmament.core.model import TaskClass
 from firmament.core.reasons import Cause, Reason
 from firmament.core.rules.node_rule import MachineRefusal, NodeRule
-from firmament.core.selectors.taints import NOT_READY_TAINT, tolerated
+from firmament.core.selectors.taints import NOT_READY_TAINT, is_tolerated
 from firmament.core.state.machines import MachineTable
 
 
@@ -23,5 +23,5 @@ class NodeReady(NodeRule):
 
     def refusals(self, machines: MachineTable, shape: TaskClass) -> Iterator[MachineRefusal]:
         """Yield the machines that are not ready."""
-        if not tolerated(shape.tolerations, NOT_READY_TAINT):
+        if not is_tolerated(shape.tolerations, NOT_READY_TAINT):
             yield MachineRefusal(Cause(Reason.NOT_READY), machines.not_ready)

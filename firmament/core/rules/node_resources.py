@@ -29,11 +29,11 @@ class NodeResources(NodeRule):
 
     def key(self, machines: MachineTable, shape: TaskClass) -> Hashable:
         """Return the first resource that no machine offers: amounts do not matter otherwise."""
-        return _offered_nowhere(machines, shape)
+        return _find_offered_nowhere(machines, shape)
 
     def refusals(self, machines: MachineTable, shape: TaskClass) -> Iterator[MachineRefusal]:
         """Yield all machines for the first resource that none offers."""
-        for resource in _offered_nowhere(machines, shape):
+        for resource in _find_offered_nowhere(machines, shape):
             yield MachineRefusal(lack_of(resource), np.ones(len(machines), dtype=np.bool_))
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:
@@ -42,7 +42,7 @@ class NodeResources(NodeRule):
         yield from _larger(standing)
 
 
-def _offered_nowhere(machines: MachineTable, shape: TaskClass) -> tuple[str, ...]:
+def _find_offered_nowhere(machines: MachineTable, shape: TaskClass) -> tuple[str, ...]:
     """The first resource that a shape asks for and no machine offers; none if there is no such one."""
     for name, amount in shape.requests:
         if amount and name not in machines.resources:

@@ -9,7 +9,7 @@ from firmament.core.changes import ChangedMachine, CureChange, CureKind, CurePro
 from firmament.core.model import Machine, TaskClass
 from firmament.core.reasons import Cause, Reason
 from firmament.core.rules.node_rule import MachineRefusal, NodeRule
-from firmament.core.selectors.taints import CORDON_TAINT, tolerated
+from firmament.core.selectors.taints import CORDON_TAINT, is_tolerated
 from firmament.core.state.machines import MachineTable
 
 
@@ -25,7 +25,7 @@ class NodeUnschedulable(NodeRule):
 
     def refusals(self, machines: MachineTable, shape: TaskClass) -> Iterator[MachineRefusal]:
         """Yield the cordoned machines."""
-        if not tolerated(shape.tolerations, CORDON_TAINT):
+        if not is_tolerated(shape.tolerations, CORDON_TAINT):
             yield MachineRefusal(Cause(Reason.CORDONED), machines.cordoned)
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:

@@ -22,7 +22,7 @@ MOST_KINDS = 64
 """Kinds of machines that a round tells apart by what is attached to them; on others all is asked for once more."""
 
 
-def saved(cluster: Cluster, shape: int, rows: Int64) -> Int64 | None:
+def compute_saved(cluster: Cluster, shape: int, rows: Int64) -> Int64 | None:
     """int64[len(rows), K]: what a task of a shape need not ask of machines (rows) after all, None for nothing."""
     attachments = cluster.classes.shapes[shape].attachments
     if not attachments:
@@ -34,7 +34,7 @@ def saved(cluster: Cluster, shape: int, rows: Int64) -> Int64 | None:
         if column == NO_COLUMN:
             continue  # no machine offers it
         less[[machines.row_of[name] for name in machines.attached.get(volume, ())], column] += 1
-    request = cluster.requests.of(shape)[0]
+    request = cluster.requests.get(shape)[0]
     less[:, : len(request)] = np.minimum(less[:, : len(request)], request)
     return less[rows] if less.any() else None
 
@@ -46,19 +46,19 @@ def net_requests(cluster: Cluster, classes: Int64, machines: Int64) -> Int64:
         shape = cluster.classes.rows[cls].shape
         if cluster.classes.shapes[shape].attachments:
             where = np.flatnonzero((classes == cls) & (machines >= 0))
-            less = saved(cluster, shape, machines[where])
+            less = compute_saved(cluster, shape, machines[where])
             if less is not None:
                 wanted[where] -= less
     return wanted
 
 
-def with_saved(cluster: Cluster, shape: int, free: Int64) -> Int64:
+def add_saved(cluster: Cluster, shape: int, free: Int64) -> Int64:
     """What all machines have left (``free``, int64[M, K]) as a task of a shape sees it: with what it need not take."""
-    less = saved(cluster, shape, np.arange(len(free)))
+    less = compute_saved(cluster, shape, np.arange(len(free)))
     return free if less is None else free + less
 
 
-def with_attached(
+def add_attached(
     cluster: Cluster, shapes: Sequence[int], counts: Int64, requests: Int64, free: Int64
 ) -> tuple[Int64, list[JointRows]]:
     """What machines offer in a round, and the rows that hold tasks there to ``free`` (int64[M, K]).
@@ -69,7 +69,7 @@ def with_attached(
     less = {
         index: found
         for index, shape in enumerate(shapes)
-        if (found := saved(cluster, shape, every)) is not None
+        if (found := compute_saved(cluster, shape, every)) is not None
     }
     if not less:
         return free, []

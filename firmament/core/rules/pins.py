@@ -18,7 +18,7 @@ OUTSIDE = Cause(Reason.NOT_NAMED)
 """Why machines outside of pins are refused, where nothing more is known of these."""
 
 
-def pinned_rows(cluster: Cluster, cls: int) -> Int64 | None:
+def list_pinned_rows(cluster: Cluster, cls: int) -> Int64 | None:
     """Rows of the machines that the class in row ``cls`` is confined to, ascending; None if it is not pinned."""
     row = cluster.classes.rows[cls]
     rows: Int64 | None = None
@@ -37,7 +37,7 @@ def pin_refusals(cluster: Cluster, cls: int) -> list[MachineRefusal]:
     found = []
     if row.pins is not None:
         named = Cause(Reason.WRONG_NAME if row.content.machine else Reason.NOT_NAMED)
-        found.append(MachineRefusal(named, ~cluster.machines.named(row.pins)))
+        found.append(MachineRefusal(named, ~cluster.machines.find_named(row.pins)))
     if row.hosts is not None:
         outside = np.ones(len(cluster.machines), dtype=np.bool_)
         outside[_on_hosts(cluster, row.hosts)] = False

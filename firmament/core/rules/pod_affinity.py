@@ -38,7 +38,7 @@ class PodAffinity(PodRule):
         for row, content in compilation.stating():
             for term in content.anti_affinity:
                 selector = own_selector(term.selector, content)
-                number = compilation.counters.selected([selector], term.topology_key)
+                number = compilation.counters.get_counter([selector], term.topology_key)
                 compilation.exclude(row, number, Reason.TOO_NEAR)
         standing = StandingTerms()
         for held, holders in _terms_of_all(compilation).items():
@@ -48,7 +48,7 @@ class PodAffinity(PodRule):
             for terms, sign in ((content.preferred_affinity, 1), (content.preferred_anti_affinity, -1)):
                 for term in terms:
                     selector = own_selector(term.selector, content)
-                    number = compilation.counters.selected([selector], term.topology_key)
+                    number = compilation.counters.get_counter([selector], term.topology_key)
                     compilation.incline(row, number, sign * term.weight)
             if content.affinity:
                 compilation.attract(row, _attraction(compilation, row, content))
@@ -82,14 +82,14 @@ def _terms_of_all(compilation: Compilation) -> dict[HeldTerm, list[int]]:
     """Every distinct term of the round, with the classes (rows) that hold it."""
     found: dict[HeldTerm, list[int]] = {}
     for row in compilation.ruled:
-        for term in compilation.selector.held_terms(row):
+        for term in compilation.selector.list_terms(row):
             found.setdefault(term, []).append(row)
     return found
 
 
 def _look_back(compilation: Compilation, standing: StandingTerms, term: HeldTerm, holders: list[int]) -> None:
     """Add what a term means for the waiting classes that it selects; of those who stay, to ``standing``."""
-    matching = compilation.selector.selected_by(term)
+    matching = compilation.selector.find_selected(term)
     selected = matching[compilation.waits[matching]]
     if not len(selected):
         return

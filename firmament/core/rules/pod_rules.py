@@ -25,12 +25,12 @@ def constraint_behind(reason: AnyReason) -> str:
     return _CALLED.get(reason, "")
 
 
-def awaited_by(content: TaskClass) -> list[TaskSelector]:
+def list_awaited(content: TaskClass) -> list[TaskSelector]:
     """Return whose coming or going may open a machine to a class, wherever that is."""
     return [own_selector(each, content) for rule in POD_RULES for each in rule.awaits(content)]
 
 
-def kept_off_by(content: TaskClass) -> list[TaskSelector]:
+def list_kept_off(content: TaskClass) -> list[TaskSelector]:
     """Return whom a class of which tasks go may have kept off machines, wherever these are."""
     return [own_selector(each, content) for rule in POD_RULES for each in rule.keeps_off(content)]
 

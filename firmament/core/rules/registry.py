@@ -107,7 +107,7 @@ class NodeRules:
         asked = [each.rule for each in self._scoring if each.concerns(machines, shape)]
         if not asked:
             return None
-        return SoftCost.joined([rule.score(machines, shape, feasible) for rule in asked])
+        return SoftCost.join([rule.score(machines, shape, feasible) for rule in asked])
 
     def rule_of(self, reason: AnyReason) -> NodeRule | None:
         """Return the rule that refuses machines for a reason; None if it is none of these."""

@@ -45,36 +45,38 @@ class RuleCounters:
         number = self._number.get(mark)
         if number is None:
             number = self._number[mark] = len(self.counters)
-            start = _per_domain(self._inhabitants.machines(rows), topology, domain)
+            start = _count_per_domain(self._inhabitants.machines(rows), topology, domain)
             settled = start
             if start.any():
-                settled = _per_domain(self._inhabitants.machines(rows, settled=True), topology, domain)
+                settled = _count_per_domain(self._inhabitants.machines(rows, settled=True), topology, domain)
             self.counters.append(Counter(domain, start, settled, topology.coarse))
             for row in rows:
                 if row in self.waiting:
                     self.adds.setdefault(row, []).append(number)
         return number
 
-    def selected(self, selectors: Iterable[TaskSelector], key: str) -> int:
+    def get_counter(self, selectors: Iterable[TaskSelector], key: str) -> int:
         """Number of the counter of the tasks that all of ``selectors`` match, by the label ``key``."""
         return self.of_classes(self.matching_all(tuple(dict.fromkeys(selectors))).tolist(), key)
 
     def of_classes(self, rows: Sequence[int], key: str) -> int:
         """Number of the counter of the tasks of the classes in ``rows``, by the label ``key``: one for all who ask."""
-        topology = self.domains_by_key.of(key)
+        topology = self.domains_by_key.get(key)
         return self.counter(("classes", tuple(rows), key), rows, topology, topology.domain)
 
-    def weighted(self, weights: Mapping[int, int], key: str) -> int:
+    def get_weighted_counter(self, weights: Mapping[int, int], key: str) -> int:
         """Number of the counter of tasks of classes that do not wait, each counted as often as ``weights`` says."""
         mark = ("weights", tuple(sorted(weights.items())), key)
         number = self._number.get(mark)
         if number is None:
             number = self._number[mark] = len(self.counters)
-            topology = self.domains_by_key.of(key)
+            topology = self.domains_by_key.get(key)
             start = np.zeros(topology.count, dtype=np.int64)
             for weight in sorted(set(weights.values())):
                 rows = [row for row, each in weights.items() if each == weight]
-                start += weight * _per_domain(self._inhabitants.machines(rows), topology, topology.domain)
+                start += weight * _count_per_domain(
+                    self._inhabitants.machines(rows), topology, topology.domain
+                )
             self.counters.append(Counter(topology.domain, start, start, topology.coarse))
         return number
 
@@ -88,7 +90,7 @@ class RuleCounters:
         return rows
 
 
-def _per_domain(machines: Int64, topology: Domains, domain: Int64) -> Int64:
+def _count_per_domain(machines: Int64, topology: Domains, domain: Int64) -> Int64:
     where = domain[machines]
     return np.bincount(where[where >= 0], minlength=topology.count).astype(np.int64)
 

@@ -46,7 +46,7 @@ class StandingTerms:
         """
         for sign in (1, -1):
             for row, key, holders in self._by_selected(sign):
-                yield row, counters.weighted(holders, key), sign
+                yield row, counters.get_weighted_counter(holders, key), sign
 
     def _by_selected(self, sign: int) -> Iterator[tuple[int, str, Mapping[int, int]]]:
         """Yield (row, key, holders with the sum of their weights) of all terms of a sign."""

@@ -25,7 +25,7 @@ class StorageCapacity(NodeRule):
 
     def refusals(self, machines: MachineTable, shape: TaskClass) -> Iterator[MachineRefusal]:
         """Yield the machines without room."""
-        lacking = machines.storage.refused(shape.new_storage, len(machines))
+        lacking = machines.storage.find_refused(shape.new_storage, len(machines))
         yield MachineRefusal(Cause(Reason.NO_STORAGE), lacking)
 
     def score(self, machines: MachineTable, shape: TaskClass, feasible: Bool) -> SoftCost | None:  # noqa: ARG002

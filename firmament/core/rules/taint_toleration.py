@@ -13,10 +13,10 @@ from cost_models.interface import Bool
 from firmament.core.changes import ChangedMachine, CureChange, CureKind, CureProposal, TrialChange
 from firmament.core.constraints.preferences import SoftCost
 from firmament.core.model import Taint, TaskClass, Toleration
-from firmament.core.reasons import Reason, untolerated
+from firmament.core.reasons import Reason, explain_untolerated
 from firmament.core.rules.node_rule import MachineRefusal, NodeRule
 from firmament.core.rules.scores import cost_of_score
-from firmament.core.selectors.taints import HARD_EFFECTS, tolerated
+from firmament.core.selectors.taints import HARD_EFFECTS, is_tolerated
 from firmament.core.state.machines import MachineTable
 
 
@@ -33,13 +33,13 @@ class TaintToleration(NodeRule):
         """Yield the machines by the first taint of each that is not tolerated."""
         first, taints = machines.taints.first_untolerated(shape.tolerations, len(machines))
         for index, taint in enumerate(taints):
-            yield MachineRefusal(untolerated(taint), first == index)
+            yield MachineRefusal(explain_untolerated(taint), first == index)
 
     def score(self, machines: MachineTable, shape: TaskClass, feasible: Bool) -> SoftCost | None:
         """Return what taints with the effect PreferNoSchedule cost: their number, scaled and inverted."""
         if not machines.taints.soft:
             return None
-        unwanted = machines.taints.untolerated_preferences(shape.tolerations, len(machines)).astype(
+        unwanted = machines.taints.count_untolerated_preferences(shape.tolerations, len(machines)).astype(
             np.float64
         )
         most = unwanted[feasible].max(initial=0.0)
@@ -54,7 +54,7 @@ class TaintToleration(NodeRule):
         hard = [
             taint
             for taint in standing.machine.taints
-            if taint.effect in HARD_EFFECTS and not tolerated(content.tolerations, taint)
+            if taint.effect in HARD_EFFECTS and not is_tolerated(content.tolerations, taint)
         ]
         if not hard:
             return
@@ -62,10 +62,10 @@ class TaintToleration(NodeRule):
             Toleration(taint.key, "Equal" if taint.value else "Exists", taint.value, taint.effect)
             for taint in hard
         )
-        steps = tuple(CureChange(CureKind.TOLERATE, _written(taint)) for taint in hard)
+        steps = tuple(CureChange(CureKind.TOLERATE, _format_taint(taint)) for taint in hard)
         changed = replace(content, tolerations=(*content.tolerations, *more))
         yield CureProposal(steps, TrialChange(changed, standing.machine))
 
 
-def _written(taint: Taint) -> str:
+def _format_taint(taint: Taint) -> str:
     return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"

@@ -67,7 +67,7 @@ def _counter(
     compilation: Compilation, content: TaskClass, rule: SpreadRule, together: list[SpreadRule]
 ) -> tuple[int, Domains]:
     """Counter of a rule over the machines that count for it; ``together``: rules whose keys all count."""
-    topology = compilation.domains_by_key.of(rule.topology_key)
+    topology = compilation.domains_by_key.get(rule.topology_key)
     mark, eligible = compilation.domains_by_key.eligible(
         content,
         [each.topology_key for each in together],
@@ -110,7 +110,7 @@ def _preferred(
     domains = len(np.unique(domain[domain >= 0]))
     every = np.ones(len(topology.domain), dtype=np.bool_)
     for each in soft:
-        every &= compilation.domains_by_key.of(each.topology_key).domain >= 0
+        every &= compilation.domains_by_key.get(each.topology_key).domain >= 0
     return PreferredSpread(
         counter=number,
         key_domain=np.where(every, topology.domain, -1),

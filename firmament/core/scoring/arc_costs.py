@@ -41,9 +41,11 @@ def charges(assessed: RoundAssessment, models: Sequence[WeightedModel], recall: 
         held[places[same]] = True
     rest, old = np.flatnonzero(~held), np.flatnonzero(held)
     if len(rest):
-        units[rest] = _units(figures.of(rest), [assessed.preferred[place] for place in rest.tolist()])
+        units[rest] = _units(
+            figures.from_shapes(rest), [assessed.preferred[place] for place in rest.tolist()]
+        )
     if len(old) and len(recall.changed):
-        changed = _units(figures.of(old, recall.changed), [None] * len(old))
+        changed = _units(figures.from_shapes(old, recall.changed), [None] * len(old))
         scatter(units, old, recall.changed, changed)
     return Charges(units, figures.constant, plain)
 
@@ -61,7 +63,7 @@ class _Figures:
     bounded: bool
     others: bool
 
-    def of(self, shapes: Int64, machines: Int64 | None = None) -> _Figures:
+    def from_shapes(self, shapes: Int64, machines: Int64 | None = None) -> _Figures:
         """The figures of some shapes, on some of the machines if told."""
         parts = []
         for weighted, figures in self.varying:
@@ -91,7 +93,7 @@ def _units(given: _Figures, preferences: Sequence[SoftCost | None]) -> Int32:
     """Units of all ``given`` figures: int32[S, width]. Each depends on its own figures and preferences alone."""
     rows = np.empty((len(given.constant), given.width), dtype=np.int32)
     varying = given.varying
-    if not any(preferences) and (lines := Lines.of(varying, given.constant)):
+    if not any(preferences) and (lines := Lines.from_figures(varying, given.constant)):
         lines.fill(varying, rows)
         return rows
     total, points = np.empty(given.width), np.empty(given.width)
@@ -131,14 +133,16 @@ class Lines:
     start: Int32
 
     @classmethod
-    def of(cls, varying: Sequence[tuple[WeightedModel, NDArray[Any]]], constant: Float64) -> Lines | None:
+    def from_figures(
+        cls, varying: Sequence[tuple[WeightedModel, NDArray[Any]]], constant: Float64
+    ) -> Lines | None:
         """Lines of ``varying`` models' figures; ``constant``: float64[S], units that others add to each row.
 
         None unless they give exactly what rounding the sums gives.
         """
         if not varying or any(raw.dtype not in SHORT or raw.size == 0 for _, raw in varying):
             return None
-        (charged, low), *others = (_charged(weighted, raw) for weighted, raw in varying)
+        (charged, low), *others = (_charge(weighted, raw) for weighted, raw in varying)
         values, of_row = np.unique(constant, return_inverse=True)
         lines = [_line(value + charged, low, apart=bool(others)) for value in values.tolist()]
         found = [line for line in lines if line is not None]
@@ -179,7 +183,7 @@ class Lines:
                 units += charged
 
 
-def _charged(weighted: WeightedModel, raw: NDArray[Any]) -> tuple[Float64, int]:
+def _charge(weighted: WeightedModel, raw: NDArray[Any]) -> tuple[Float64, int]:
     """Units for each figure from the lowest to the highest that occurs, float64; and the lowest."""
     low = int(raw.min())
     points = weighted.model.range.points(np.arange(low, int(raw.max()) + 1))
@@ -200,7 +204,7 @@ def _line(units: Float64, low: int, *, apart: bool) -> tuple[float, float] | Non
     return slope, float(whole[0]) - slope * low
 
 
-def stated_heights(assessed: RoundAssessment, models: Sequence[WeightedModel]) -> RoundHeights | None:
+def collect_heights(assessed: RoundAssessment, models: Sequence[WeightedModel]) -> RoundHeights | None:
     """Heights of all models of a round; None if no model states any, or if tasks do not differ in size."""
     counts = assessed.batch.counts
     stated = [

@@ -58,7 +58,7 @@ def spread_terms(
     coarse = next((each for each in constraints if each.topology_key != HOSTNAME), None)
     domain, domains = np.zeros(machines, dtype=np.int64), 1
     if coarse is not None:
-        found = _renumbered(DomainsByKey(cluster.machines).of(coarse.topology_key).domain)
+        found = _renumber(DomainsByKey(cluster.machines).get(coarse.topology_key).domain)
         if 1 < int(found.max()) + 1 <= MOST_DOMAIN_COUNTS // groups:
             domain, domains = found, int(found.max()) + 1
     share = POINTS * COST_UNITS_PER_POINT / ((by_machine is not None) + (domains > 1) or 1)
@@ -81,7 +81,7 @@ def _steps(constraint: SpreadConstraint | None, units: float, total: Int64, doma
     return units * factor / (factor * level + constraint.max_skew - 1)
 
 
-def _renumbered(domain: Int64) -> Int64:
+def _renumber(domain: Int64) -> Int64:
     """int64[M]: domains that some machine is in, from 0 on in their order; machines without the label (-1) are one."""
     used = np.bincount(domain + 1) > 0
     return np.asarray(np.cumsum(used) - 1, dtype=np.int64)[domain + 1]

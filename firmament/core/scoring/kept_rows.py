@@ -219,7 +219,7 @@ class _Watch:
         changes = cluster.machines.changes
         changes.touch_all(self._otherwise_unseen(columns.unseen))
         changes.touch_all(np.flatnonzero(self._until[: columns.count] <= columns.now))
-        self._until = _until(columns, models)
+        self._until = _find_expiry(columns, models)
         return same
 
     def _otherwise_unseen(self, unseen: Int64 | None) -> Int64:
@@ -233,7 +233,7 @@ class _Watch:
         return np.unique(np.nonzero(before[:common] != unseen[:common])[0])
 
 
-def _until(columns: MachineColumns, models: Sequence[WeightedModel]) -> Float64:
+def _find_expiry(columns: MachineColumns, models: Sequence[WeightedModel]) -> Float64:
     """float64[M]: from when on some model's answers about a machine may be others as time goes by."""
     until = np.full(columns.count, np.inf)
     for weighted in models:

@@ -76,7 +76,7 @@ class RoundAssessment:
         """What evicting changes for each of the ledgers."""
         return tuple(each.opening for each in self.assessments if each.ledger is not None)
 
-    def held(self) -> Bool | None:
+    def find_held(self) -> Bool | None:
         """bool[S, M]: machines that nothing keeps shapes from but what tasks there hold; None if no model says so."""
         if not any(each.opening is not None for each in self.assessments) or not self.rules:
             return None
@@ -90,7 +90,7 @@ class RoundAssessment:
                 held |= others & each.opening.held
         return held
 
-    def occupied(self) -> Bool | None:
+    def find_occupied(self) -> Bool | None:
         """bool[S, M]: machines that models refuse for nothing but what tasks there have taken of joint rows; None if no
         model says so.
         """
@@ -146,7 +146,7 @@ def _ask(
         return model.assess(columns, batch)
     size = (batch.count, columns.count)
     notes = [note for answer in (fresh, changed) if answer is not None for note in answer.notes]
-    merged: dict[str, Any] = {name: parts.merged(name, recall, size) for name in _STAND_INS}
+    merged: dict[str, Any] = {name: parts.merge(name, recall, size) for name in _STAND_INS}
     return replace(kept[0], **merged, notes=tuple(dict.fromkeys(notes)))
 
 
@@ -179,7 +179,7 @@ class _Parts:
             )
         )
 
-    def merged(self, name: str, recall: Recall, size: tuple[int, int]) -> NDArray[Any] | None:
+    def merge(self, name: str, recall: Recall, size: tuple[int, int]) -> NDArray[Any] | None:
         """One field of the whole answer, of ``size`` shapes by machines; None if no part has it."""
         given = [rows for answer in self._every() if (rows := getattr(answer, name)) is not None]
         if not given:
@@ -247,7 +247,7 @@ def assess_shapes(
 ) -> RoundAssessment:
     """Ask all rules and models about ``shapes``, of which ``counts`` tasks wait; about what ``recall`` has not kept."""
     contents = [cluster.classes.shapes[shape] for shape in shapes]
-    rules = [static_rows.of(shape) for shape in shapes]
+    rules = [static_rows.get(shape) for shape in shapes]
     requested, unstated = cluster.requests.rows(shapes)
     batch = ShapeBatch(
         requests=requested,
@@ -266,7 +266,7 @@ def assess_shapes(
     for assessment in assessments:
         for index in range(len(static)):
             for words, refused in assessment.refusals(index):
-                static[index] = static[index].with_refusals(refused, Cause(StatedReason(words)))
+                static[index] = static[index].add_refusals(refused, Cause(StatedReason(words)))
     preferred = tuple(
         static_rows.rules.preferences(cluster.machines, content, row.feasible)
         for content, row in zip(contents, static, strict=True)

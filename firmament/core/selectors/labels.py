@@ -123,7 +123,7 @@ class LabelColumn(CodedColumn[str | None]):
         """bool[count]: machines that have the key."""
         return self.codes[:count] != ABSENT
 
-    def compared(self, operator: str, bound: int, count: int) -> Bool:
+    def compare(self, operator: str, bound: int, count: int) -> Bool:
         """bool[count]: machines whose value is an integer greater (Gt) or less (Lt) than ``bound``."""
         if self._numbers is None or self._numbers[0] != self.version:
             parsed = [parse_integer(value or "") for value in self.by_code]
@@ -275,10 +275,10 @@ def _requirement(requirement: Requirement, column: LabelColumn, count: int) -> B
     bound = parse_integer(requirement.values[0])
     if bound is None:
         return np.zeros(count, dtype=np.bool_)
-    return column.compared(operator, bound, count)
+    return column.compare(operator, bound, count)
 
 
-def named_values(terms: Sequence[NodeSelectorTerm], key: str) -> tuple[str, ...] | None:
+def list_named_values(terms: Sequence[NodeSelectorTerm], key: str) -> tuple[str, ...] | None:
     """The machine names (`NAME_FIELD`), or values of a label, that ``terms`` single out; None if they say more.
 
     With names this is the shape of a DaemonSet pod's affinity (matchFields: metadata.name In [node]), with `HOSTNAME`
@@ -294,7 +294,7 @@ def named_values(terms: Sequence[NodeSelectorTerm], key: str) -> tuple[str, ...]
     return tuple(sorted(set(values))) if terms else None
 
 
-def singled_out(terms: Sequence[NodeSelectorTerm]) -> frozenset[str] | None:
+def list_singled_out(terms: Sequence[NodeSelectorTerm]) -> frozenset[str] | None:
     """The machines outside of which no term can match, as each of them names some; None if one names none.
 
     kube-scheduler looks at these machines alone (the PreFilter of its NodeAffinity).

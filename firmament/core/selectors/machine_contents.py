@@ -95,7 +95,7 @@ class _Column(NamedTuple):
 class StorageIndex(_Lists[StorageRoom, _Column]):
     """Room for new volumes over a table of machines: that of the machines that reach any."""
 
-    def refused(self, wanted: Sequence[NewStorage], machines: int) -> Bool:
+    def find_refused(self, wanted: Sequence[NewStorage], machines: int) -> Bool:
         """bool[``machines``]: those without room for the largest volume of some storage class."""
         enough = np.ones(machines, dtype=np.bool_)
         for each in wanted:

@@ -14,7 +14,7 @@ _ALIKE = 0.7
 Label = tuple[str, str]
 
 
-def near_label(
+def find_near_label(
     key: str, value: str, labels: Mapping[str, str], offered: Mapping[str, Collection[str]]
 ) -> Label | None:
     """Return the label of a machine that is nearly ``key=value``; None if there is none, or any machine has that one.
@@ -38,7 +38,7 @@ def corrections(
 ) -> Iterator[tuple[TaskClass, str, Label, Label]]:
     """Yield a class with one label corrected, the rule that asks for it, and the label before and after."""
     for index, (key, value) in enumerate(content.node_selector):
-        found = near_label(key, value, labels, offered)
+        found = find_near_label(key, value, labels, offered)
         if found is not None:
             selector = (*content.node_selector[:index], found, *content.node_selector[index + 1 :])
             yield replace(content, node_selector=selector), "nodeSelector", (key, value), found
@@ -56,7 +56,7 @@ def _of_term(
         if each.operator != "In" or any(value in known for value in each.values):
             continue
         for value in each.values:
-            found = near_label(each.key, value, labels, offered)
+            found = find_near_label(each.key, value, labels, offered)
             if found is not None:
                 requirement = Requirement(found[0], "In", (found[1],))
                 parts = (*term.labels[:index], requirement, *term.labels[index + 1 :])

@@ -57,13 +57,13 @@ def _compares(toleration: Toleration, taint: Taint) -> bool:
     return found > bound if toleration.operator == "Gt" else found < bound
 
 
-def tolerated(tolerations: Sequence[Toleration], taint: Taint) -> bool:
+def is_tolerated(tolerations: Sequence[Toleration], taint: Taint) -> bool:
     """Whether any of the tolerations matches the taint."""
     return any(tolerates(toleration, taint) for toleration in tolerations)
 
 
 class Tolerated:
-    """The taints that any of some tolerations matches: as `tolerated` says, at the same cost however many there are."""
+    """The taints that any of some tolerations matches, as `is_tolerated` says; many cost no more than one."""
 
     def __init__(self, tolerations: Sequence[Toleration]) -> None:
         self._few = tolerations if len(tolerations) <= FEW else None
@@ -77,11 +77,11 @@ class Tolerated:
 
     def __contains__(self, taint: Taint) -> bool:
         if self._few is not None:
-            return tolerated(self._few, taint)
+            return is_tolerated(self._few, taint)
         return (
             any((key, effect) in self._of_keys for key in (taint.key, "") for effect in (taint.effect, ""))
             or any((taint.key, taint.value, effect) in self._of_values for effect in (taint.effect, ""))
-            or tolerated(self._comparing, taint)
+            or is_tolerated(self._comparing, taint)
         )
 
 
@@ -129,7 +129,7 @@ class TaintIndex:
                     break
         return per_set[self._column.codes[:count]], list(found)
 
-    def untolerated_preferences(self, tolerations: Sequence[Toleration], count: int) -> Int64:
+    def count_untolerated_preferences(self, tolerations: Sequence[Toleration], count: int) -> Int64:
         """int64[count]: PreferNoSchedule taints per machine that are not tolerated."""
         if not self.soft:
             return np.zeros(count, dtype=np.int64)

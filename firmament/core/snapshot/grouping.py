@@ -81,13 +81,13 @@ class TaskGroups:
         return tasks.astype(np.int64)
 
 
-def called_groups(context: RoundContext, admitted: AdmittedTasks, now: float) -> TaskGroups:
+def group_called(context: RoundContext, admitted: AdmittedTasks, now: float) -> TaskGroups:
     """The groups of the tasks that ``admitted`` calls."""
     cluster, configuration = context.cluster, context.configuration
     apart = np.zeros(len(admitted.waiting), dtype=np.int64)
     if configuration.spread:
         apart = cluster.tasks.spread[admitted.waiting]
-    tasks, first, keys = _grouped(cluster, admitted, _levels(cluster, configuration, admitted), apart)
+    tasks, first, keys = _group(cluster, admitted, _levels(cluster, configuration, admitted), apart)
     cls, priority, group_priority, gang, level, spread = keys
     members = tuple(tasks[begin:end] for begin, end in pairwise([*first.tolist(), len(tasks)]))
     jobs = [admitted.jobs[number] if number >= 0 else "" for number in gang.tolist()]
@@ -134,7 +134,7 @@ def _by_wait(first: Int64, waited: Float64) -> Int64:
     return counts.reshape(len(first), WAIT_BUCKETS).astype(np.int64)
 
 
-def _grouped(
+def _group(
     cluster: Cluster, admitted: AdmittedTasks, level: Int64, spread: Int64
 ) -> tuple[Int64, Int64, Int64]:
     """Tasks by (class, priority), gang, ``level`` (int64[N]) of their claim to a fair share and ``spread`` (int64[N]),
@@ -176,7 +176,7 @@ def _shapes(
     wanted = [(rows[cls].shape, none) for cls, _ in groups]
     if reservations.held or reservations.gangs.held:
         closed = [
-            frozenset(reservations.closed_rows(cluster, cls, priority, job))
+            frozenset(reservations.list_closed_rows(cluster, cls, priority, job))
             for (cls, priority), job in zip(groups, jobs, strict=True)
         ]
         wanted = [(shape, machines) for (shape, _), machines in zip(wanted, closed, strict=True)]
@@ -190,13 +190,13 @@ def ranks(cluster: Cluster, groups: TaskGroups, pairs: PairRules | None, *, by_q
     """Return int64[C], 0 for those that come last: by importance, then level, then, if asked for, quality."""
     order, quality = groups.priority, np.zeros(len(groups.cls), dtype=np.int64)
     if (groups.group_priority != UNGROUPED).any():
-        order = Importance.of(cluster.tasks).order(groups.priority, groups.group_priority)
+        order = Importance.from_tasks(cluster.tasks).order(groups.priority, groups.group_priority)
     if by_quality:
         quality = _qualities(cluster, groups.cls.tolist(), pairs)
-    return ranked(order, groups.level, quality)
+    return rank_classes(order, groups.level, quality)
 
 
-def ranked(order: Int64, levels: Int64, quality: Int64) -> Int64:
+def rank_classes(order: Int64, levels: Int64, quality: Int64) -> Int64:
     """Return int64[C], 0 for the last: by order, then level (-1 to 2), then quality (0 to 2), each int64[C]."""
     return np.unique(12 * order + 3 * levels + quality, return_inverse=True)[1].astype(np.int64)
 

@@ -93,7 +93,7 @@ def load(cluster: Cluster, *, without: int = -1) -> Load:
         system=samples.system(rows),
         total=machines.total.copy(),
         windows=SampledWindows(samples, rows),
-        assigned=_assigned(cluster, without),
+        assigned=_list_assigned(cluster, without),
     )
 
 
@@ -117,25 +117,27 @@ def unseen(cluster: Cluster, *, without: int = -1) -> Int64:
     if not len(late):
         return found
     requested, assumed = cluster.demand_of(tasks.cls[late])
-    shown = np.ceil(_shown(cluster, late, _reported(cluster, late, tasks.machine[late]))).astype(np.int64)
+    shown = np.ceil(
+        _compute_reported(cluster, late, _find_reported(cluster, late, tasks.machine[late]))
+    ).astype(np.int64)
     np.add.at(found, tasks.machine[late], np.maximum(requested + assumed - shown, 0))
     return np.where(machines.used < CEILING, found, CEILING)  # no sum of a part exceeds that of all
 
 
-def measured_use(cluster: Cluster, tasks: Int64) -> Float64:
+def compute_measured_use(cluster: Cluster, tasks: Int64) -> Float64:
     """float64[M, K]: what the last reports of machines say that tasks (int64[N] rows, on machines) use there."""
     found = np.zeros(cluster.machines.capacity.shape)
-    np.add.at(found, cluster.tasks.machine[tasks], shown_use(cluster, tasks)[0])
+    np.add.at(found, cluster.tasks.machine[tasks], compute_reported_use(cluster, tasks)[0])
     return found
 
 
-def shown_use(cluster: Cluster, tasks: Int64) -> tuple[Float64, Bool]:
+def compute_reported_use(cluster: Cluster, tasks: Int64) -> tuple[Float64, Bool]:
     """float64[N, K], bool[N]: what tasks (int64[N] rows, on machines) use by the last reports, and who is in them."""
-    reported = _reported(cluster, tasks, cluster.tasks.machine[tasks])
-    return _shown(cluster, tasks, reported), reported
+    reported = _find_reported(cluster, tasks, cluster.tasks.machine[tasks])
+    return _compute_reported(cluster, tasks, reported), reported
 
 
-def _shown(cluster: Cluster, rows: Int64, reported: Bool) -> Float64:
+def _compute_reported(cluster: Cluster, rows: Int64, reported: Bool) -> Float64:
     """float64[len(rows), K]: what the last reports of their machines say that tasks use, 0 where not ``reported``."""
     shown = cluster.task_samples.usage(rows)
     if not reported.all():
@@ -143,34 +145,34 @@ def _shown(cluster: Cluster, rows: Int64, reported: Bool) -> Float64:
     return shown
 
 
-def _reported(cluster: Cluster, rows: Int64, machines: Int64) -> Bool:
+def _find_reported(cluster: Cluster, rows: Int64, machines: Int64) -> Bool:
     """bool[len(rows)]: the last reports of their ``machines`` (int64[len(rows)], 0 or more) have figures of tasks."""
     stamp = cluster.task_samples.stamp(rows)
     of_machine = cluster.machines.samples.stamp(len(cluster.machines)).take(machines)
     return (stamp > 0) & (stamp == of_machine)
 
 
-def _assigned(cluster: Cluster, without: int) -> Assigned:
+def _list_assigned(cluster: Cluster, without: int) -> Assigned:
     """Bound and assumed tasks whose machine is known."""
     tasks = cluster.tasks
     on = on_machines(cluster, without)
     machine = tasks.machine.take(on)
     numbers, kind = _kinds(cluster, on)
-    reported = _reported(cluster, on, machine)
+    reported = _find_reported(cluster, on, machine)
     return Assigned(
         machine=machine,
         kind=kind,
-        time=_known(tasks.assigned.take(on)),
-        initialized=_known(tasks.initialized.take(on)),
+        time=_mask_unknown(tasks.assigned.take(on)),
+        initialized=_mask_unknown(tasks.initialized.take(on)),
         reported=reported,
-        usage=_shown(cluster, on, reported),
+        usage=_compute_reported(cluster, on, reported),
         prod=cluster.task_samples.prod(on),
         kinds=shape_rows(cluster, numbers),
         requests=cluster.requests.rows(numbers)[0],
     )
 
 
-def _known(times: Float64) -> Float64:
+def _mask_unknown(times: Float64) -> Float64:
     """``times`` with NaN for those that are not known."""
     known = times > 0
     return times if known.all() else np.where(known, times, np.nan)

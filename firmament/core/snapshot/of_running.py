@@ -12,7 +12,7 @@ from firmament.core.gangs.lifecycle import AdmittedTasks
 from firmament.core.gangs.tree_groups import MachineTrees
 from firmament.core.queue.reservations import Reservations
 from firmament.core.snapshot.grouping import RoundContext
-from firmament.core.snapshot.model_inputs import measured_use
+from firmament.core.snapshot.model_inputs import compute_measured_use
 from firmament.core.snapshot.snapshot import Snapshot, take_snapshot
 from firmament.core.state import transitions
 from firmament.core.state.pending_evictions import PendingEvictions
@@ -53,10 +53,10 @@ def snapshot_of_running(context: RoundContext, uids: Sequence[str], now: float) 
         trees=MachineTrees(),
         kept_rows=None,
     )
-    use = measured_use(cluster, rows)
+    use = compute_measured_use(cluster, rows)
     machines = transitions.lift_running(cluster, rows)
     try:
-        with cluster.machines.samples.without(use):
+        with cluster.machines.samples.leave_out(use):
             snapshot = take_snapshot(alone, admitted, now, None)
     finally:
         transitions.set_back(cluster, rows, machines)

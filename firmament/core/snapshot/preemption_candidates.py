@@ -54,7 +54,7 @@ def preemption_problem(
     covered_by, allowed = _budgets(cluster, context.evictions, kinds)
     of_classes = [jobs[gang] if gang >= 0 else "" for gang in groups.gang.tolist()]
     gang, spare, together, own = _gangs(cluster, rows, of_classes)
-    returning, returns = returned(cluster, problem.joint, rows)
+    returning, returns = compute_returned(cluster, problem.joint, rows)
     return PreemptionProblem(
         priority=reach,
         may=may,
@@ -115,7 +115,7 @@ def _budgets(
         for row in matching.tolist():
             if row in place_of:
                 covered[place_of[row]].append(len(allowed))
-        pending = evictions.told_since_record(cluster, name, frozenset(matching.tolist()))
+        pending = evictions.count_since_record(cluster, name, frozenset(matching.tolist()))
         allowed.append(max(0, budget.allowed - pending))
     return tuple(tuple(each) for each in covered), np.array(allowed, dtype=np.int64)
 
@@ -179,12 +179,12 @@ class Budget:
 def budgets(cluster: Cluster) -> dict[str, Budget]:
     """The disruption budgets of a cluster by name of their records; a malformed one covers nobody."""
     return {
-        name: _parsed(payload)
+        name: _parse(payload)
         for name, payload in sorted(cluster.records.payloads.get(BUDGET_RECORD, {}).items())
     }
 
 
-def _parsed(payload: bytes) -> Budget:
+def _parse(payload: bytes) -> Budget:
     """Read a record's payload, see ``BUDGET_RECORD``. What cannot be read selects nothing."""
     try:
         content = json.loads(payload)
@@ -210,7 +210,9 @@ def _requirement(entry: Mapping[str, object]) -> Requirement:
     return Requirement(str(entry["key"]), str(entry["operator"]), tuple(str(each) for each in values))
 
 
-def returned(cluster: Cluster, joint: Sequence[JointRows], rows: Int64) -> tuple[tuple[int, ...], Int64]:
+def compute_returned(
+    cluster: Cluster, joint: Sequence[JointRows], rows: Int64
+) -> tuple[tuple[int, ...], Int64]:
     """Which of the joint rows get something back, and of each how much when a task goes: int64[V, J].
 
     ``rows``: int64[V], the tasks; all are on machines. To be asked while the cluster is as models were shown it.

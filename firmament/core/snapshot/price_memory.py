@@ -35,14 +35,14 @@ class PriceMemory:
 
     def recall(self, shapes: Sequence[int]) -> DualPrices | None:
         """What is known of a round's shapes, which are those rows; None: nothing."""
-        price = self._known.at(np.array(shapes, dtype=np.int64))
+        price = self._known.get(np.array(shapes, dtype=np.int64))
         known = np.flatnonzero(~np.isnan(price))
         return DualPrices(known, price[known]) if len(known) else None
 
     def learn(self, snapshot: Snapshot, found: DualPrices) -> None:
         """Take over what a round ``found`` out: prices by the shapes of ``snapshot``."""
         shapes = np.array(snapshot.assessed.shapes, dtype=np.int64)
-        self.take_over(DualPrices.of(shapes[found.shape], found.price))
+        self.take_over(DualPrices.from_shapes(shapes[found.shape], found.price))
 
     def renumber(self, new_row: Int64) -> None:
         """Shapes have other rows now: ``new_row[old]``, int64[S], -1 for those that are gone; in the same order."""
@@ -53,7 +53,7 @@ class PriceMemory:
     def take_over(self, new: DualPrices) -> None:
         """Add ``new`` prices; others move by as much as those that were known before have moved on average."""
         self.rounds += 1
-        moved = new.price - self._known.at(new.shape)
+        moved = new.price - self._known.get(new.shape)
         moved = moved[~np.isnan(moved)]
         stays = ~np.isin(self._known.shape, new.shape)
         stays &= self._found >= self.rounds - self._most_rounds

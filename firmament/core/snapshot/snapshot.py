@@ -21,9 +21,9 @@ from firmament.core.queue.importance import Importance
 from firmament.core.queue.lasting_use import lasting_use, longest_run
 from firmament.core.rules.between_tasks import compile_rules
 from firmament.core.rules.models import compile_pairs
-from firmament.core.rules.node_volume_limits import with_attached
-from firmament.core.rules.pins import pinned_rows
-from firmament.core.scoring.arc_costs import charges, stated_heights
+from firmament.core.rules.node_volume_limits import add_attached
+from firmament.core.rules.pins import list_pinned_rows
+from firmament.core.scoring.arc_costs import charges, collect_heights
 from firmament.core.scoring.default_spread import spread_terms
 from firmament.core.scoring.kept_rows import Charges
 from firmament.core.scoring.round_assessment import (
@@ -32,7 +32,7 @@ from firmament.core.scoring.round_assessment import (
     crowding_units,
     worth_keeping,
 )
-from firmament.core.snapshot.grouping import RoundContext, TaskGroups, called_groups, ranks
+from firmament.core.snapshot.grouping import RoundContext, TaskGroups, group_called, ranks
 from firmament.core.snapshot.model_inputs import arrivals, load, residents, unseen
 from firmament.core.snapshot.preemption_candidates import preemption_problem
 from firmament.core.state.cluster import NO_NEEDS, Cluster
@@ -87,16 +87,16 @@ def take_snapshot(
     ``recall_prices`` says what shapes (rows) were worth in earlier rounds, None if none found prices.
     """
     cluster, configuration = context.cluster, context.configuration
-    groups = called_groups(context, admitted, now)
+    groups = group_called(context, admitted, now)
     columns = model_columns(cluster, now, configuration.needs)
-    assessed, charged = _assessed(context, columns, groups)
+    assessed, charged = _assess(context, columns, groups)
     dual_prices = None if recall_prices is None else recall_prices(groups.shapes)
     problem, occupied = _problem(context, admitted, groups, assessed, charged, dual_prices)
     members = _in_order(cluster, problem.topology, groups)
     tasks = groups.tasks if members is groups.members else np.concatenate(members)
     importance, preemption = None, None
     if configuration.options.preemption and cluster.machines.running.any():
-        importance = Importance.of(cluster.tasks)
+        importance = Importance.from_tasks(cluster.tasks)
         preemption = preemption_problem(
             context, problem, groups, importance, admitted.jobs, occupied=occupied
         )
@@ -134,7 +134,7 @@ def _room_search(
         return None
     cluster = context.cluster
     in_the_end = cluster.machines.capacity - lasting_use(cluster)
-    promised = cluster.promised_beside(groups.tasks)
+    promised = cluster.sum_promised_beside(groups.tasks)
     in_the_end = in_the_end if promised is None else in_the_end - promised
     return RoomSearch(gangs, in_the_end, longest_run(cluster, now))
 
@@ -160,9 +160,7 @@ def _problem(
         topology = compile_groups(cluster, context.trees, configuration.group_model, columns, called)
     free, attached = cluster.free_beside(groups.tasks), list[JointRows]()
     if any(cluster.classes.shapes[shape].attachments for shape in groups.shapes):
-        free, attached = with_attached(
-            cluster, groups.shapes, groups.waiting(), assessed.batch.requests, free
-        )
+        free, attached = add_attached(cluster, groups.shapes, groups.waiting(), assessed.batch.requests, free)
     spread = None
     if configuration.spread and groups.spread.any():
         spread = spread_terms(
@@ -177,7 +175,7 @@ def _problem(
         feasible=feasible,
         cost=charged.units,
         crowd=crowding_units(columns, assessed.batch, configuration.models, assessed.assessments),
-        heights=stated_heights(assessed, configuration.models),
+        heights=collect_heights(assessed, configuration.models),
         free=free,
         rotation=configuration.options.seed % max(1, columns.count),
         pins=_pins(cluster, cls),
@@ -196,7 +194,7 @@ def _problem(
     return problem, occupied
 
 
-def _assessed(
+def _assess(
     context: RoundContext, columns: MachineColumns, groups: TaskGroups
 ) -> tuple[RoundAssessment, Charges]:
     """What rules and models say about the shapes of ``groups``, and what that comes to.
@@ -226,15 +224,15 @@ def model_columns(
     capacity, running, unstated = machines.capacity.copy(), machines.running.copy(), machines.unstated.copy()
     if without >= 0 and cluster.tasks.machine[without] >= 0:
         own, shape = cluster.tasks.machine[without], cluster.classes.rows[cluster.tasks.cls[without]].shape
-        assumed = cluster.requests.of(shape)[1]
+        assumed = cluster.requests.get(shape)[1]
         running[own] -= 1
         unstated[own, : len(assumed)] -= assumed
-    described, reported = machines.described(), machines.samples.last_change > 0
+    described, reported = machines.describe(), machines.samples.last_change > 0
     return MachineColumns(
         names=described.names,
         resources=tuple(cluster.resources.names),
         capacity=capacity,
-        free=np.maximum(capacity - cluster.used(without), 0),
+        free=np.maximum(capacity - cluster.sum_requests(without), 0),
         running=running,
         labels=described.labels,
         annotations=described.annotations,
@@ -266,7 +264,7 @@ def _open_machines(
     assessed: RoundAssessment, closed: Sequence[frozenset[int]]
 ) -> tuple[Bool, Bool | None, Bool | None]:
     """Which machines are feasible, held and occupied, less those (rows) that are closed to each shape."""
-    feasible, held, occupied = assessed.feasible(), assessed.held(), assessed.occupied()
+    feasible, held, occupied = assessed.feasible(), assessed.find_held(), assessed.find_occupied()
     shut = [(index, sorted(kept_off)) for index, kept_off in enumerate(closed) if kept_off]
     if shut:
         feasible = feasible.copy()
@@ -280,5 +278,5 @@ def _open_machines(
 def _pins(cluster: Cluster, classes: Sequence[int]) -> dict[int, Int64]:
     """Allowed machine rows of the groups whose class is pinned; ``classes``: that of each group."""
     known = cluster.classes.rows
-    rows = ((index, pinned_rows(cluster, cls)) for index, cls in enumerate(classes) if known[cls].pinned)
+    rows = ((index, list_pinned_rows(cluster, cls)) for index, cls in enumerate(classes) if known[cls].pinned)
     return {index: pinned for index, pinned in rows if pinned is not None}

@@ -97,23 +97,23 @@ class ClassSelector:
         self._terms.clear()
         self._answers.clear()
 
-    def held_terms(self, row: int) -> tuple[HeldTerm, ...]:
+    def list_terms(self, row: int) -> tuple[HeldTerm, ...]:
         """Return the terms about other tasks that the class in ``row`` states, each once; asked for in every round."""
         held = self._held.get(row)
         if held is None:
             held = self._held[row] = tuple(dict.fromkeys(self._intern_terms(self._rows[row].content)))
         return held
 
-    def selected_by(self, term: HeldTerm) -> Int64:
+    def find_selected(self, term: HeldTerm) -> Int64:
         """Return the rows of the classes that a term selects, ascending; not to be written to."""
         answer = self._answers.get(term)
         if answer is None:
             answer = self._answers[term] = self._answer(term.selector)
-        return self._brought_up(term.selector, answer)
+        return self._bring_up(term.selector, answer)
 
     def matching(self, selector: TaskSelector) -> Int64:
         """Rows of the classes that ``selector`` matches, ascending; not to be written to."""
-        return self._brought_up(selector, self._answer(selector))
+        return self._bring_up(selector, self._answer(selector))
 
     def _intern_terms(self, content: TaskClass) -> Iterator[HeldTerm]:
         for kind, sign in _SIGNS.items():
@@ -132,7 +132,7 @@ class ClassSelector:
             answer = self._known[selector] = _Answer(meets, 0, np.empty(0, dtype=np.int64))
         return answer
 
-    def _brought_up(self, selector: TaskSelector, answer: _Answer) -> Int64:
+    def _bring_up(self, selector: TaskSelector, answer: _Answer) -> Int64:
         if answer.seen < len(self._rows):
             self._index()
             new = self._new_matches(selector, answer)
@@ -163,7 +163,7 @@ class ClassSelector:
         first, meets = answer.seen, answer.meets
         candidates = self._candidates(selector, first)
         if candidates is None and len(self._rows) - first > _FEW:
-            return self._left_by(selector, meets, first)
+            return self._find_remaining(selector, meets, first)
         found = [
             row
             for row in (range(first, len(self._rows)) if candidates is None else candidates)
@@ -171,7 +171,7 @@ class ClassSelector:
         ]
         return np.array(found, dtype=np.int64)
 
-    def _left_by(self, selector: TaskSelector, meets: _Meeting, first: int) -> Int64:
+    def _find_remaining(self, selector: TaskSelector, meets: _Meeting, first: int) -> Int64:
         """Rows from ``first`` on that a selector without ``In`` matches: all of its namespaces less those excluded."""
         left = np.zeros(len(self._rows), dtype=np.bool_)
         for namespace, rows in self._by_namespace.items():

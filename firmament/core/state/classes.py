@@ -17,7 +17,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.core.events import InvalidEventError
 from firmament.core.model import PODS, TaskClass
-from firmament.core.selectors.labels import HOSTNAME, NAME_FIELD, named_values
+from firmament.core.selectors.labels import HOSTNAME, NAME_FIELD, list_named_values
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,14 +163,14 @@ class ClassTable:
         """Shape, pins and hosts of a class. Every task takes one unit of ``pods``, whatever the class says."""
         requests = {name: amount for name, amount in content.requests if amount > 0}
         requests[PODS] = 1
-        named = named_values(content.required, NAME_FIELD) if content.required else None
+        named = list_named_values(content.required, NAME_FIELD) if content.required else None
         pins = named
         if content.machine:
             pins = (content.machine,) if named is None or content.machine in named else ()
         hosts: set[str] | None = None
         volumes = []
         for rule in content.volumes:
-            values = None if rule.reason or rule.in_use else named_values(rule.terms, HOSTNAME)
+            values = None if rule.reason or rule.in_use else list_named_values(rule.terms, HOSTNAME)
             if values is None:
                 volumes.append(rule)
             else:

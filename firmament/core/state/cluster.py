@@ -167,12 +167,12 @@ class Cluster:
 
     # --- tasks ---------------------------------------------------------------------------------------------------
 
-    def used(self, without: int = -1) -> Int64:
+    def sum_requests(self, without: int = -1) -> Int64:
         """int64[M, K]: what tasks on machines request, but for the task in row ``without``; not to be written to."""
         machine = int(self.tasks.machine[without]) if without >= 0 else -1
         if machine < 0:
             return self.machines.used
-        return self.machines.used_without(machine, self.request_of(int(self.tasks.cls[without])))
+        return self.machines.compute_used_without(machine, self.request_of(int(self.tasks.cls[without])))
 
     def free(self, beside: Collection[int] = (), least: int | None = None, without: int = -1) -> Int64:
         """Return what machines have left, int64[M, K]; negative where others have overcommitted them.
@@ -180,14 +180,14 @@ class Cluster:
         What is promised to pending tasks counts as taken, unless to those ``beside`` (rows), or to those of less
         priority than ``least``. The task in row ``without`` takes nothing.
         """
-        room = self.machines.capacity - self.used(without)
+        room = self.machines.capacity - self.sum_requests(without)
         promised = self.promises.amounts(self, beside, least, least) if self.has_promises else None
         return room if promised is None else room - promised
 
     def free_beside(self, taking_part: Int64) -> Int64:
         """Return ``free`` for a round: what is promised to the tasks that take part in it (rows) is theirs to have."""
-        room = self.machines.capacity - self.used()
-        promised = self.promised_beside(taking_part)
+        room = self.machines.capacity - self.sum_requests()
+        promised = self.sum_promised_beside(taking_part)
         return room if promised is None else room - promised
 
     @property
@@ -195,7 +195,7 @@ class Cluster:
         """Whether room is promised to anybody."""
         return bool(self.promises.machine_of or self.promises.others.by_uid)
 
-    def promised_beside(self, taking_part: Int64) -> Int64 | None:
+    def sum_promised_beside(self, taking_part: Int64) -> Int64 | None:
         """int64[M, K]: what is promised to others than the tasks (rows) that take part in a round; None: nothing."""
         if not self.has_promises:
             return None
@@ -204,7 +204,7 @@ class Cluster:
 
     def request_of(self, cls: int) -> Int64:
         """Request of a class's tasks, int64[<= K], ``pods`` included."""
-        return self.requests.of(self.classes.rows[cls].shape)[0]
+        return self.requests.get(self.classes.rows[cls].shape)[0]
 
     def number_arrivals(self, rows: Int64) -> None:
         """Note that the tasks in ``rows`` come to their machines now, in this order."""
@@ -234,7 +234,7 @@ class Cluster:
     def book(self, machine: int, cls: int, count: int) -> None:
         """Count what tasks of a class use on a machine (row); a negative ``count`` takes it back."""
         shape = self.classes.rows[cls].shape
-        self.machines.book(machine, *self.requests.of(shape), count)
+        self.machines.book(machine, *self.requests.get(shape), count)
 
     def where(self, task: int) -> str:
         """Name of the machine that a task is on, or was bound to; empty if none."""

@@ -37,7 +37,7 @@ class DomainsByKey:
         count = len(self._machines)
         return Domains(np.arange(count), count, coarse=False)
 
-    def of(self, key: str) -> Domains:
+    def get(self, key: str) -> Domains:
         """Domains by the value of a label."""
         topology = self._by_key.get(key)
         if topology is None:
@@ -71,7 +71,7 @@ class DomainsByKey:
         count = len(self._machines)
         eligible = np.ones(count, dtype=np.bool_)
         for key in keys:
-            eligible &= self.of(key).domain >= 0
+            eligible &= self.get(key).domain >= 0
         if by_affinity:
             selectors = self._machines.selectors()
             if content.node_selector:

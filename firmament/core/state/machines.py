@@ -11,7 +11,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.model import Machine
-from firmament.core.resources import ResourceIndex, SaturatingSums, widened
+from firmament.core.resources import ResourceIndex, SaturatingSums, widen
 from firmament.core.selectors.labels import LabelColumn, LabelIndex, Selectors
 from firmament.core.selectors.machine_contents import ImageIndex, StorageIndex
 from firmament.core.selectors.taints import TaintIndex
@@ -119,9 +119,9 @@ class MachineTable:
     @property
     def names(self) -> tuple[str, ...]:
         """Names in order of rows."""
-        return self.described().names
+        return self.describe().names
 
-    def described(self) -> Described:
+    def describe(self) -> Described:
         """What machines are called and labelled with, in order of rows; made anew only when that has changed."""
         if self._described.version != self.static_version:
             self._described = Described(
@@ -144,10 +144,10 @@ class MachineTable:
         self._fit()
         return self._used.cells[: len(self.specs)]
 
-    def used_without(self, row: int, request: Int64) -> Int64:
+    def compute_used_without(self, row: int, request: Int64) -> Int64:
         """int64[M, K]: ``used`` as it would be without one task, of ``request``, on a row."""
         used = self.used.copy()
-        used[row] = self._used.without(row, request)
+        used[row] = self._used.subtract(row, request)
         return used
 
     @property
@@ -189,7 +189,7 @@ class MachineTable:
     def usage(self) -> Float64:
         """float64[M, K]: last measured use, a new array; NaN rows where the last report has none."""
         rows = len(self.specs)
-        if not self.samples.last_change or not (measured := self.samples.measured(rows)).any():
+        if not self.samples.last_change or not (measured := self.samples.find_measured(rows)).any():
             return np.full((rows, len(self.resources)), np.nan)
         return np.where(measured[:, None], self.samples.usage(rows), np.nan)
 
@@ -199,7 +199,7 @@ class MachineTable:
         rows = len(self.specs)
         return self.samples.time(rows).copy() if self.samples.last_change else np.full(rows, np.nan)
 
-    def named(self, names: Iterable[str]) -> Bool:
+    def find_named(self, names: Iterable[str]) -> Bool:
         """bool[M]: machines with one of the names."""
         found = np.zeros(len(self.specs), dtype=np.bool_)
         found[[self.row_of[name] for name in names if name in self.row_of]] = True
@@ -329,7 +329,7 @@ class MachineTable:
     def keep_columns(self, kept: Int64) -> None:
         """Columns have been taken back: ``kept`` says where those that stay have been."""
         for name in _BY_RESOURCE:
-            setattr(self, name, widened(getattr(self, name), 0, int(kept.max()) + 1).take(kept, axis=1))
+            setattr(self, name, widen(getattr(self, name), 0, int(kept.max()) + 1).take(kept, axis=1))
         self._used.keep_columns(kept)
         self.samples.keep_columns(kept)
         self.static_version += 1
@@ -340,9 +340,9 @@ class MachineTable:
             return
         before = self.resources.version
         if machine is not None:
-            self.resources.offer(_offered(machine))
+            self.resources.offer(_list_offered(machine))
         if former is not None:
-            self.resources.withdraw(_offered(former))
+            self.resources.withdraw(_list_offered(former))
         if self.resources.version != before:
             self.static_version += 1
 
@@ -351,12 +351,10 @@ class MachineTable:
         columns = len(self.resources)
         if rows > self._capacity.shape[0] or columns > self._capacity.shape[1]:
             for name in (*_BY_RESOURCE, "_running", "_flags"):
-                setattr(
-                    self, name, widened(getattr(self, name), rows, columns if name in _BY_RESOURCE else 0)
-                )
+                setattr(self, name, widen(getattr(self, name), rows, columns if name in _BY_RESOURCE else 0))
             self._used.fit(rows, columns)
 
 
-def _offered(machine: Machine) -> set[str]:
+def _list_offered(machine: Machine) -> set[str]:
     """The resources that a machine names: also those of which it has none, as a task may need none there after all."""
     return {*machine.allocatable, *machine.total}

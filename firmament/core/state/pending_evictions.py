@@ -157,13 +157,13 @@ class PendingEvictions:
         self._waiting = None
         return row[~ended]
 
-    def awaited(self, cluster: Cluster, waiting: Iterable[int]) -> bool:
+    def is_awaited(self, cluster: Cluster, waiting: Iterable[int]) -> bool:
         """Whether some of the tasks ``waiting`` (rows) have places that somebody has yet to leave."""
         tasks = cluster.tasks
         assumed = (row for row in waiting if tasks.state[row] == TaskPhase.ASSUMED)
         return any(self.holds_up(cluster, row) for row in assumed)
 
-    def told_since_record(self, cluster: Cluster, name: str, classes: frozenset[int]) -> int:
+    def count_since_record(self, cluster: Cluster, name: str, classes: frozenset[int]) -> int:
         """How many tasks of ``classes`` were told to go since the disruption budget of that record name came."""
         came = cluster.records.came.get(BUDGET_RECORD, {}).get(name, 0)
         return sum(notice.told >= came and notice.cls in classes for notice in self._notices.values())

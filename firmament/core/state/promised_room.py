@@ -134,7 +134,7 @@ class PromisedRoom:
                 del self.machine_of[uid]
                 cluster.mark(machine)
 
-    def called(self, cluster: PromisingCluster, waiting: Int64) -> Int64:
+    def list_called(self, cluster: PromisingCluster, waiting: Int64) -> Int64:
         """Rows of tasks that have to take part in a round with ``waiting`` (rows), their back-offs aside.
 
         A more important task comes before them, and need not wait until they are tried again. Gangs are called whole,

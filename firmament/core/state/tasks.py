@@ -93,7 +93,7 @@ class TaskTable:
         self._removed = self._room = 0
         self._next_sequence = 0
         for column, kind in self.COLUMNS.items():
-            setattr(self, column, np.full(64, _unused(column), dtype=kind))
+            setattr(self, column, np.full(64, _get_unused_value(column), dtype=kind))
 
     def __len__(self) -> int:
         return len(self.row_of)
@@ -138,7 +138,7 @@ class TaskTable:
         free = self._free[: -count - 1 : -1]
         del self._free[len(self._free) - len(free) :]
         for column in self.COLUMNS if free else ():
-            getattr(self, column)[free] = _unused(column)
+            getattr(self, column)[free] = _get_unused_value(column)
         first, new = len(self.uid), count - len(free)
         for texts in (self.message, self.orphan_of):
             texts.extend(repeat("", new))
@@ -198,7 +198,7 @@ class TaskTable:
     def _grow(self) -> None:
         for column in self.COLUMNS:
             array = getattr(self, column)
-            setattr(self, column, np.concatenate([array, np.full_like(array, _unused(column))]))
+            setattr(self, column, np.concatenate([array, np.full_like(array, _get_unused_value(column))]))
 
 
 _KINDS = {"Int64": np.int64, "Float64": np.float64, "Bool": np.bool_, "Int8": np.int8}
@@ -217,5 +217,5 @@ def _index() -> dict[str, int]:
     return cast("dict[str, int]", index)
 
 
-def _unused(column: str) -> int:
+def _get_unused_value(column: str) -> int:
     return {"machine": -1, "group_priority": UNGROUPED}.get(column, 0)

@@ -41,7 +41,7 @@ MOVES: Mapping[str, tuple[frozenset[TaskPhase], TaskPhase | None]] = MappingProx
         "release": (_ASSUMED, TaskPhase.PENDING),
         "give_up_place": (_ASSUMED, TaskPhase.PENDING),
         "refuse": (_WAITING, None),
-        "put_off": (_WAITING, None),
+        "defer": (_WAITING, None),
         "forget": (_ANY, TaskPhase.UNUSED),
         "lift": (_ASSUMED, TaskPhase.PENDING),
         "put_back": (_WAITING, TaskPhase.ASSUMED),
@@ -202,7 +202,7 @@ def refuse(cluster: Cluster, task: int, *, retry: bool) -> None:
     cluster.version += 1
 
 
-def put_off(cluster: Cluster, task: int, until: float) -> None:
+def defer(cluster: Cluster, task: int, until: float) -> None:
     """Let a pending task wait till a moment and take part in rounds then, unless it was refused for good."""
     cluster.tasks.not_before[task] = until
     cluster.tasks.unschedulable[task] = bool(cluster.tasks.refused[task])

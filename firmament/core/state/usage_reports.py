@@ -33,7 +33,7 @@ class ReportsOfUse:
     looked_at: int = 0
     _marked: float = -math.inf
 
-    def take(self, event: MachineSampled | MachineSampleRemoved | TaskSampled) -> None:
+    def apply(self, event: MachineSampled | MachineSampleRemoved | TaskSampled) -> None:
         """Take in one report; one about an unknown machine or task is ignored."""
         match event:
             case MachineSampled():
@@ -56,7 +56,7 @@ class ReportsOfUse:
         wait = self._marked + MARK_EVERY - now
         if 0 < wait <= MARK_EVERY:  # a clock that was set back delays nothing
             return wait, _NONE
-        rows = np.flatnonzero(samples.changed_since(self.looked_at, len(self.machines)))
+        rows = np.flatnonzero(samples.find_changed(self.looked_at, len(self.machines)))
         self.looked_at, self._marked = samples.last_change, now
         return None, rows
 

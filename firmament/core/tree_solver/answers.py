@@ -52,7 +52,7 @@ class Comparison:
             place += len(counts) + 1
         self._weights.reverse()
 
-    def room(self, level: int) -> int:
+    def get_room_bit(self, level: int) -> int:
         """Which bit the room of the used units of a level begins at."""
         leaves = len(self._rules) - 1
         return 0 if level == leaves else PART * (1 + leaves - level)
@@ -104,7 +104,7 @@ def _of_leaves(
     for batch in asked.batches:
         most = caps(shares, batch.children, batch.exists) * shares.step
         price, space = cost[batch.children], room[batch.children]
-        counts = regular.held_by(batch.profiles, most, price, space)
+        counts = regular.assign_counts(batch.profiles, most, price, space)
         total = (counts * price).sum(axis=1).astype(object)
         used = ((counts > 0) * space).sum(axis=1).astype(object)
         objectives[batch.positions] = comparison.of_profiles(level, batch.profiles) + (total << PART) + used
@@ -136,7 +136,7 @@ def _of_units(
     below: Objectives,
 ) -> LevelAnswers:
     """Answers whose children, on ``level``, have been answered: ``below``."""
-    first, bit = tree.first_children(level).tolist(), comparison.room(level)
+    first, bit = tree.first_children(level).tolist(), comparison.get_room_bit(level)
     own, theirs = asked[level], asked[level + 1]
     known: list[dict[int, int]] = [{} for _ in range(tree.units(level))]
     space = [each << bit for each in room.tolist()]

@@ -15,7 +15,7 @@ from operator import or_
 import numpy as np
 from numpy.typing import NDArray
 
-from firmament.core.tree_solver.regular import packed, spread
+from firmament.core.tree_solver.regular import pack_profiles, spread
 
 Table = NDArray[np.object_]
 
@@ -29,29 +29,29 @@ def best_profile(options: Sequence[tuple[int, bool]], units: int, pack: bool, to
     within = (2 << total) - 1
     used = enough([(counts & within, must) for counts, must in options], units, total)
     if not any(must for _, must in used):
-        profile = _without_gaps([counts for counts, _ in used], units, pack, total)
+        profile = _solve_without_gaps([counts for counts, _ in used], units, pack, total)
         if _holds([counts for counts, _ in used], profile):
             return profile
     else:
-        held = _filled(used, units, total) if pack else _levelled(used, total)
-        if sum(held) == total and _allowed(used, units, held):
+        held = _fill(used, units, total) if pack else _level(used, total)
+        if sum(held) == total and _is_allowed(used, units, held):
             return tuple(sorted((count for count in held if count), reverse=True))
     return _by_table(used, units, pack, total)
 
 
-def _without_gaps(sets: Sequence[int], units: int, pack: bool, total: int) -> tuple[int, ...]:
+def _solve_without_gaps(sets: Sequence[int], units: int, pack: bool, total: int) -> tuple[int, ...]:
     """The best profile if each child could hold every count from the least of all to its own largest."""
     union = reduce(or_, sets)
     step = gcd(*members(union))
     most = (
         np.array([sorted((counts.bit_length() - 1 for counts in sets), reverse=True)], dtype=np.int64) // step
     )
-    fill = packed if pack else spread
+    fill = pack_profiles if pack else spread
     profile = fill(most, lowest(union) // step, units, np.array([total // step]))[0]
     return tuple((profile[profile > 0] * step).tolist())
 
 
-def _filled(used: Sequence[tuple[int, bool]], units: int, total: int) -> list[int]:
+def _fill(used: Sequence[tuple[int, bool]], units: int, total: int) -> list[int]:
     """The best packed counts, per child, if each child that has to be used could hold every count from its own least to
     its own largest, and each other one from the least of all of those; anything if there are none.
 
@@ -80,7 +80,7 @@ def _filled(used: Sequence[tuple[int, bool]], units: int, total: int) -> list[in
     return [int(count) for count in counts]
 
 
-def _levelled(used: Sequence[tuple[int, bool]], total: int) -> list[int]:
+def _level(used: Sequence[tuple[int, bool]], total: int) -> list[int]:
     """The most even counts, per child, if each child could hold every count from its own least (0 if it may be left
     out) to its own largest: one level for all, as far as their bounds let them.
     """
@@ -96,7 +96,7 @@ def _levelled(used: Sequence[tuple[int, bool]], total: int) -> list[int]:
     return [int(count) for count in counts]
 
 
-def _allowed(used: Sequence[tuple[int, bool]], units: int, held: Sequence[int]) -> bool:
+def _is_allowed(used: Sequence[tuple[int, bool]], units: int, held: Sequence[int]) -> bool:
     """Whether the children may hold these counts, gaps and the number of used ones included."""
     return (not units or sum(count > 0 for count in held) == units) and all(
         counts >> count & 1 if count else not must for (counts, must), count in zip(used, held, strict=True)
@@ -112,12 +112,12 @@ def _holds(sets: Sequence[int], profile: Sequence[int]) -> bool:
     for place, count in enumerate(profile):
         if order[place] >> count & 1 and holder[place] < 0:
             holder[place] = place
-        elif not _augmented(order, profile, holder, place):
+        elif not _augment(order, profile, holder, place):
             return False
     return True
 
 
-def _augmented(sets: Sequence[int], profile: Sequence[int], holder: list[int], place: int) -> bool:
+def _augment(sets: Sequence[int], profile: Sequence[int], holder: list[int], place: int) -> bool:
     """Find a child for one more count, others moving on for it where that helps."""
     came: dict[int, int] = {}
     waiting = [place]
@@ -157,8 +157,8 @@ def _by_table(used: Sequence[tuple[int, bool]], units: int, pack: bool, total: i
     table: Table = np.full((units + 1, spare + 1), nothing, dtype=object)
     table[0, 0] = 0
     for counts, must in used:
-        table = _with_child(table, counts, must, weight, nothing)
-    return _decoded(int(table[units, spare]), values, digit, pack)
+        table = _add_child(table, counts, must, weight, nothing)
+    return _decode(int(table[units, spare]), values, digit, pack)
 
 
 def _weights(values: Sequence[int], digit: int, pack: bool) -> Mapping[int, int]:
@@ -169,7 +169,7 @@ def _weights(values: Sequence[int], digit: int, pack: bool) -> Mapping[int, int]
     return {value: (1 << digit * place) - another for place, value in enumerate(values)}
 
 
-def _with_child(table: Table, counts: int, must: bool, weight: Mapping[int, int], nothing: int) -> Table:
+def _add_child(table: Table, counts: int, must: bool, weight: Mapping[int, int], nothing: int) -> Table:
     """The table with one more child, whose least count has been set aside if it has to be used."""
     base = lowest(counts) if must else 0
     wide = len(table) > 1
@@ -185,7 +185,7 @@ def _with_child(table: Table, counts: int, must: bool, weight: Mapping[int, int]
     return added
 
 
-def _decoded(key: int, values: Sequence[int], digit: int, pack: bool) -> tuple[int, ...]:
+def _decode(key: int, values: Sequence[int], digit: int, pack: bool) -> tuple[int, ...]:
     """The profile that a number stands for."""
     digits = key % (1 << digit * len(values)) if pack else -key
     mask = (1 << digit) - 1
@@ -230,12 +230,12 @@ def sums(one: int, other: int, size: int) -> int:
         start = lowest(other)
         run = other >> start
         length = (~run & (run + 1)).bit_length() - 1
-        found |= _smeared(one, length) << start
+        found |= _smear(one, length) << start
         other = run >> length << (start + length)
     return found & ((2 << size) - 1)
 
 
-def _smeared(counts: int, length: int) -> int:
+def _smear(counts: int, length: int) -> int:
     """The sums of a count and any of 0 .. length - 1."""
     width = 1
     while width < length:

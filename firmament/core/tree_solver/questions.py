@@ -58,19 +58,21 @@ def ask(tree: Tree, found: ReachableShares, rules: Sequence[Rule], size: int) ->
     units, shares = np.zeros(1, dtype=np.int64), np.full(1, size, dtype=np.int64)
     asked = []
     for level, rule in enumerate(rules):
-        asked.append(_answered(tree, found, level, rule, units, shares))
+        asked.append(_answer(tree, found, level, rule, units, shares))
         if level + 1 < len(rules):
-            units, shares = _below(asked[-1], found.shares[level], tree.first_children(level), size)
+            units, shares = _list_child_questions(
+                asked[-1], found.shares[level], tree.first_children(level), size
+            )
     return asked
 
 
-def _answered(
+def _answer(
     tree: Tree, found: ReachableShares, level: int, rule: Rule, units: Int64, shares: Int64
 ) -> Questions:
     """Questions with the best profile of each."""
     below, first = found.shares[level], tree.first_children(level)
     number, least = limits(rule).units, below.least // below.step
-    fill = regular.packed if rule.kind == "pack" else regular.spread
+    fill = regular.pack_profiles if rule.kind == "pack" else regular.spread
     simple = plain(below, first)[units]
     quick = np.flatnonzero(simple)
     done = []
@@ -86,7 +88,7 @@ def _answered(
     return Questions(units, shares, done, others)
 
 
-def _below(asked: Questions, shares: Shares, first: Int64, size: int) -> tuple[Int64, Int64]:
+def _list_child_questions(asked: Questions, shares: Shares, first: Int64, size: int) -> tuple[Int64, Int64]:
     """What the children are asked: every count of a profile that the child can hold. Units and shares, sorted."""
     codes = []
     for batch in asked.batches:

@@ -31,7 +31,7 @@ def totals(caps: Int64, least: int, units: int, size: int) -> Bool:
     return np.cumsum((begun - ended).reshape(rows, width)[:, :-1], axis=1) > 0
 
 
-def packed(caps: Int64, least: int, units: int, shares: Int64) -> Int64:
+def pack_profiles(caps: Int64, least: int, units: int, shares: Int64) -> Int64:
     """int64[rows, children]: the best packed profiles that sum to ``shares``, each of which the row can hold.
 
     As few children as the caps allow; each takes what it can as long as the least remains for those after it.
@@ -63,7 +63,7 @@ def spread(caps: Int64, least: int, units: int, shares: Int64) -> Int64:
     return profile + ((column < rest[:, None]) & (caps > level[:, None]))
 
 
-def held_by(profiles: Int64, caps: Int64, cost: Int64, room: Int64) -> Int64:
+def assign_counts(profiles: Int64, caps: Int64, cost: Int64, room: Int64) -> Int64:
     """int64[rows, children]: which leaf holds which count of the profiles, in the leaves' own order.
 
     ``caps``, ``cost`` (per pod) and ``room``: of the leaves in their own order. Least cost in all, then least room of

@@ -62,7 +62,7 @@ class SampleHistory:
         if kind not in STATISTICS or len(rows) == 0:
             return np.full((len(rows), len(self._resources)), np.nan)
         self._fit(int(rows.max()) + 1)
-        version, values = self._cached(kind, seconds)
+        version, values = self._get_cached(kind, seconds)
         stale = rows[version[rows] != self._version[rows]]
         if len(stale):
             values[stale] = self._compute(kind, seconds, stale)
@@ -105,7 +105,7 @@ class SampleHistory:
             found[some] = STATISTICS[kind](samples[some])
         return found
 
-    def _cached(self, kind: str, seconds: float) -> tuple[Int64, Float64]:
+    def _get_cached(self, kind: str, seconds: float) -> tuple[Int64, Float64]:
         key = (kind, seconds)
         rows, columns = len(self._version), len(self._resources)
         known = self._cache.get(key)

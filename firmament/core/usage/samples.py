@@ -14,7 +14,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.events import MachineSampled, TaskUses
-from firmament.core.resources import NO_COLUMN, ResourceIndex, widened
+from firmament.core.resources import NO_COLUMN, ResourceIndex, widen
 from firmament.core.usage.history import SampleHistory
 
 _ROWS = 64
@@ -80,11 +80,11 @@ class UseTable:
 
     def keep_columns(self, kept: Int64) -> None:
         """Columns have been taken back: ``kept`` says where those that stay have been."""
-        self._values = widened(self._values, 0, int(kept.max()) + 1).take(kept, axis=1)
+        self._values = widen(self._values, 0, int(kept.max()) + 1).take(kept, axis=1)
 
     def _fit(self, rows: int) -> None:
-        self._values = widened(self._values, rows, len(self._resources))
-        self._present = widened(self._present, rows, 1)
+        self._values = widen(self._values, rows, len(self._resources))
+        self._present = widen(self._present, rows, 1)
 
 
 class MachineSamples:
@@ -108,7 +108,7 @@ class MachineSamples:
         self._aside: Float64 | None = None
 
     @contextmanager
-    def without(self, amounts: Float64) -> Iterator[None]:
+    def leave_out(self, amounts: Float64) -> Iterator[None]:
         """Leave ``amounts`` (float64[M, K]) out of all figures of machines, those of periods too, for a while."""
         self._aside = amounts
         try:
@@ -122,7 +122,7 @@ class MachineSamples:
         """float64[rows, K]: use in the last report, 0 for what it does not name; meaningful where ``measured``."""
         return self._less(self._usage.values(rows))
 
-    def measured(self, rows: int) -> Bool:
+    def find_measured(self, rows: int) -> Bool:
         """bool[rows]: the last report has figures of the machine's use."""
         return self._usage.present(rows)
 
@@ -146,7 +146,7 @@ class MachineSamples:
         self._grow(rows)
         return self._stamp[:rows, 0]
 
-    def changed_since(self, change: int, rows: int) -> Bool:
+    def find_changed(self, change: int, rows: int) -> Bool:
         """bool[rows]: about which there was a report, or withdrawal, after the ``change`` of that number."""
         self._grow(rows)
         return self._changed[:rows, 0] > change
@@ -166,7 +166,7 @@ class MachineSamples:
             take = missing & table.present(rows)
             found[take] = table.values(rows)[take]
             missing &= ~take
-        others = np.flatnonzero(~aggregates & self.measured(rows))
+        others = np.flatnonzero(~aggregates & self.find_measured(rows))
         found[others] = self._history.window(kind, seconds, others)
         return self._less(found)
 
@@ -254,7 +254,7 @@ class MachineSamples:
         if rows <= before:
             return
         for name in ("_time", "_interval", "_stamp", "_aggregates", "_changed"):
-            setattr(self, name, widened(getattr(self, name), rows, 1))
+            setattr(self, name, widen(getattr(self, name), rows, 1))
         self._time[before:] = np.nan
 
 
@@ -307,5 +307,5 @@ class TaskSamples:
         self._usage.keep_columns(kept)
 
     def _grow(self, rows: int) -> None:
-        self._stamp = widened(self._stamp, rows, 1)
-        self._prod = widened(self._prod, rows, 1)
+        self._stamp = widen(self._stamp, rows, 1)
+        self._prod = widen(self._prod, rows, 1)

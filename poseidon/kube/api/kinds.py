@@ -53,7 +53,7 @@ class WatchedKind(ObjectKind):
         return self.resource.path.rpartition("/")[2]
 
 
-def _followed(resource: Resource[Any], name: str, **fields: Any) -> WatchedKind:
+def _make_kind(resource: Resource[Any], name: str, **fields: Any) -> WatchedKind:
     """Return a kind whose objects are kept in ``resource``; the path there names the group."""
     group = "" if resource.path.startswith("/api/v1/") else resource.path.split("/")[2]
     return WatchedKind(group, name, **{"struct": resource.kind, "resource": resource, **fields})
@@ -61,38 +61,38 @@ def _followed(resource: Resource[Any], name: str, **fields: Any) -> WatchedKind:
 
 _CHANGED = ("list", "watch", "patch")
 
-NODE = _followed(collections.NODES, "Node", cluster_scoped=True)
-PRIORITY_CLASS = _followed(collections.PRIORITY_CLASSES, "PriorityClass", cluster_scoped=True)
-NAMESPACE = _followed(collections.NAMESPACES, "Namespace", cluster_scoped=True)
-SERVICE = _followed(collections.SERVICES, "Service")
-STORAGE_CLASS = _followed(collections.STORAGE_CLASSES, "StorageClass", cluster_scoped=True)
-CSI_NODE = _followed(collections.CSI_NODES, "CSINode", cluster_scoped=True)
-CSI_DRIVER = _followed(collections.CSI_DRIVERS, "CSIDriver", cluster_scoped=True)
-STORAGE_CAPACITY = _followed(collections.STORAGE_CAPACITIES, "CSIStorageCapacity")
-VOLUME_ATTACHMENT = _followed(collections.VOLUME_ATTACHMENTS, "VolumeAttachment", cluster_scoped=True)
-VOLUME = _followed(collections.VOLUMES, "PersistentVolume", cluster_scoped=True, verbs=_CHANGED)
-CLAIM = _followed(collections.CLAIMS, "PersistentVolumeClaim", verbs=_CHANGED)
-DAEMON_SET = _followed(collections.DAEMON_SETS, "DaemonSet", struct=workloads.DaemonSet, bundled=False)
-POD_GROUP = _followed(collections.POD_GROUPS, "PodGroup", left_out=True)
-WORKLOAD = _followed(collections.WORKLOADS, "Workload", left_out=True)
-NATIVE_POD_GROUP = _followed(collections.NATIVE_POD_GROUPS, "PodGroup", left_out=True)
-SIGS_POD_GROUP = _followed(collections.SIGS_POD_GROUPS, "PodGroup", left_out=True)
-VOLCANO_POD_GROUP = _followed(collections.VOLCANO_POD_GROUPS, "PodGroup", left_out=True)
-GROUP_MAP = _followed(collections.GROUP_MAPS, "ConfigMap", left_out=True, role="topology", verbs=_CHANGED)
-POD = _followed(collections.PODS, "Pod")
-APP_GROUP = _followed(
+NODE = _make_kind(collections.NODES, "Node", cluster_scoped=True)
+PRIORITY_CLASS = _make_kind(collections.PRIORITY_CLASSES, "PriorityClass", cluster_scoped=True)
+NAMESPACE = _make_kind(collections.NAMESPACES, "Namespace", cluster_scoped=True)
+SERVICE = _make_kind(collections.SERVICES, "Service")
+STORAGE_CLASS = _make_kind(collections.STORAGE_CLASSES, "StorageClass", cluster_scoped=True)
+CSI_NODE = _make_kind(collections.CSI_NODES, "CSINode", cluster_scoped=True)
+CSI_DRIVER = _make_kind(collections.CSI_DRIVERS, "CSIDriver", cluster_scoped=True)
+STORAGE_CAPACITY = _make_kind(collections.STORAGE_CAPACITIES, "CSIStorageCapacity")
+VOLUME_ATTACHMENT = _make_kind(collections.VOLUME_ATTACHMENTS, "VolumeAttachment", cluster_scoped=True)
+VOLUME = _make_kind(collections.VOLUMES, "PersistentVolume", cluster_scoped=True, verbs=_CHANGED)
+CLAIM = _make_kind(collections.CLAIMS, "PersistentVolumeClaim", verbs=_CHANGED)
+DAEMON_SET = _make_kind(collections.DAEMON_SETS, "DaemonSet", struct=workloads.DaemonSet, bundled=False)
+POD_GROUP = _make_kind(collections.POD_GROUPS, "PodGroup", left_out=True)
+WORKLOAD = _make_kind(collections.WORKLOADS, "Workload", left_out=True)
+NATIVE_POD_GROUP = _make_kind(collections.NATIVE_POD_GROUPS, "PodGroup", left_out=True)
+SIGS_POD_GROUP = _make_kind(collections.SIGS_POD_GROUPS, "PodGroup", left_out=True)
+VOLCANO_POD_GROUP = _make_kind(collections.VOLCANO_POD_GROUPS, "PodGroup", left_out=True)
+GROUP_MAP = _make_kind(collections.GROUP_MAPS, "ConfigMap", left_out=True, role="topology", verbs=_CHANGED)
+POD = _make_kind(collections.PODS, "Pod")
+APP_GROUP = _make_kind(
     collections.APP_GROUPS, "AppGroup", left_out=True, role="network", verbs=("get", *_CHANGED)
 )
-NETWORK_TOPOLOGY = _followed(
+NETWORK_TOPOLOGY = _make_kind(
     collections.NETWORK_TOPOLOGIES, "NetworkTopology", left_out=True, role="network", verbs=("get", *_CHANGED)
 )
-BUDGET = _followed(collections.BUDGETS, "PodDisruptionBudget")
-NODE_TOPOLOGY = _followed(
+BUDGET = _make_kind(collections.BUDGETS, "PodDisruptionBudget")
+NODE_TOPOLOGY = _make_kind(
     collections.NODE_TOPOLOGIES, "NodeResourceTopology", cluster_scoped=True, left_out=True
 )
-NODE_METRIC = _followed(collections.NODE_METRICS, "NodeMetric", cluster_scoped=True, left_out=True)
+NODE_METRIC = _make_kind(collections.NODE_METRICS, "NodeMetric", cluster_scoped=True, left_out=True)
 OWNERS = tuple(
-    _followed(resource, name, struct=struct, bundled=False)
+    _make_kind(resource, name, struct=struct, bundled=False)
     for (name, resource), struct in zip(
         collections.SCALED_OWNERS.items(),
         (workloads.ReplicaWorkload, workloads.ReplicaWorkload, workloads.Job),

@@ -131,7 +131,7 @@ def _check_match(options: ListOptions) -> None:
     field = "resourceVersionMatch"
     cause = None
     if match not in ("Exact", "NotOlderThan"):
-        cause = errors.unsupported_value_cause(field, match, "Exact", "NotOlderThan")
+        cause = errors.make_unsupported_value_cause(field, match, "Exact", "NotOlderThan")
     elif not options.resource_version:
         cause = errors.forbidden_field(
             field, "resourceVersionMatch is forbidden unless resourceVersion is provided"
@@ -165,7 +165,7 @@ def _view_at(collection: Collection, revision: int, start: str) -> View:
     except ExpiredRevisionError as error:
         if not start:
             raise errors.too_old(revision, error.oldest) from None
-        raise errors.expired_error(_PAGE_EXPIRED, _encode_token(_NEWEST, start)) from None
+        raise errors.make_expired_error(_PAGE_EXPIRED, _encode_token(_NEWEST, start)) from None
 
 
 def _encode_token(revision: int, last_key: str) -> str:

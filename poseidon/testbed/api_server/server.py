@@ -162,7 +162,7 @@ class SimulatedCluster:
     def _authorize(self, request: web.BaseRequest, user: str) -> None:
         """Let pass what roles allow ``user``. Raises ``ApiError`` 401 or 403."""
         if not user and request.path not in _OPEN_PATHS:
-            raise errors.unauthorized_error()
+            raise errors.make_unauthorized_error()
         target = requests.parse_path(request.path)
         if target is None or request.path == ACCESS_PATH:
             return  # documents, and questions about oneself, are for all

@@ -77,9 +77,9 @@ def bind(store: Store, namespace: str, name: str, binding: Binding, *, dry_run: 
 def _check_target(name: str, target: _Target) -> None:
     causes = []
     if target.kind not in ("", "Node"):
-        causes.append(errors.unsupported_value_cause("target.kind", target.kind, "Node", "<empty>"))
+        causes.append(errors.make_unsupported_value_cause("target.kind", target.kind, "Node", "<empty>"))
     if not target.name:
-        causes.append(errors.required_cause("target.name"))
+        causes.append(errors.make_required_cause("target.name"))
     if causes:
         raise errors.invalid("Binding", "", name, causes)
 

@@ -38,12 +38,16 @@ def validate(definition: Object) -> None:
     metadata, spec = definition["metadata"], definition.get("spec") or {}
     names, versions = spec.get("names"), spec.get("versions")
     names = names if isinstance(names, dict) else {}
-    causes = [errors.required_cause(f"spec.{field}") for field in ("group", "scope") if not spec.get(field)]
+    causes = [
+        errors.make_required_cause(f"spec.{field}") for field in ("group", "scope") if not spec.get(field)
+    ]
     causes += [
-        errors.required_cause(f"spec.names.{field}") for field in ("plural", "kind") if not names.get(field)
+        errors.make_required_cause(f"spec.names.{field}")
+        for field in ("plural", "kind")
+        if not names.get(field)
     ]
     if not isinstance(versions, list) or not versions or not all(map(_is_named, versions)):
-        causes.append(errors.required_cause("spec.versions"))
+        causes.append(errors.make_required_cause("spec.versions"))
     elif sum(bool(version.get("storage")) for version in versions) != 1:
         why = "must have exactly one version marked as storage version"
         causes.append(errors.invalid_value("spec.versions", "", why))
@@ -52,7 +56,7 @@ def validate(definition: Object) -> None:
         why = 'must be spec.names.plural+"."+spec.group'
         causes.append(errors.invalid_value("metadata.name", name, why))
     if not causes and scope not in ("Namespaced", "Cluster"):
-        causes.append(errors.unsupported_value_cause("spec.scope", scope, "Cluster", "Namespaced"))
+        causes.append(errors.make_unsupported_value_cause("spec.scope", scope, "Cluster", "Namespaced"))
     if causes:
         raise errors.invalid("CustomResourceDefinition", "apiextensions.k8s.io", metadata["name"], causes)
 

@@ -98,14 +98,14 @@ def conflict(resource: str, name: str, why: str) -> ApiError:
     return ApiError(409, "Conflict", message, resource_details(resource, name))
 
 
-def expired_error(message: str, continue_token: str = "") -> ApiError:
+def make_expired_error(message: str, continue_token: str = "") -> ApiError:
     """Return the 410 for a revision that the server no longer remembers."""
     return ApiError(410, "Expired", message, metadata={"continue": continue_token} if continue_token else {})
 
 
 def too_old(requested: int, oldest: int) -> ApiError:
     """Return the 410 for a list or watch that starts before the remembered history."""
-    return expired_error(f"too old resource version: {requested} ({oldest})")
+    return make_expired_error(f"too old resource version: {requested} ({oldest})")
 
 
 def bad_request(message: str) -> ApiError:
@@ -113,7 +113,7 @@ def bad_request(message: str) -> ApiError:
     return ApiError(400, "BadRequest", message)
 
 
-def unauthorized_error() -> ApiError:
+def make_unauthorized_error() -> ApiError:
     """Return the 401 for an absent or wrong bearer token."""
     return ApiError(401, "Unauthorized", "Unauthorized")
 
@@ -150,7 +150,7 @@ def invalid(kind: str, group: str, name: str, causes: Sequence[Cause]) -> ApiErr
     return ApiError(422, "Invalid", f'{qualified} "{name}" is invalid: {joined}', details)
 
 
-def required_cause(field: str) -> Cause:
+def make_required_cause(field: str) -> Cause:
     """Return the cause for a mandatory field that is absent."""
     return Cause(field, "FieldValueRequired", "Required value")
 
@@ -160,7 +160,7 @@ def invalid_value(field: str, value: str, why: str) -> Cause:
     return Cause(field, "FieldValueInvalid", f'Invalid value: "{value}": {why}')
 
 
-def unsupported_value_cause(field: str, value: Any, *supported: str) -> Cause:
+def make_unsupported_value_cause(field: str, value: Any, *supported: str) -> Cause:
     """Return the cause for a field whose value is none of those that there are."""
     listed = ", ".join(f'"{each}"' for each in supported)
     text = f'Unsupported value: "{value}": supported values: {listed}'

@@ -61,12 +61,12 @@ def validate(pod: Object) -> None:
         raise errors.bad_request(f"Pod in version v1 cannot be handled as a Pod: spec: {error}") from None
     causes = []
     if not spec.containers:
-        causes.append(errors.required_cause("spec.containers"))
+        causes.append(errors.make_required_cause("spec.containers"))
     seen: set[str] = set()
     for index, container in enumerate(spec.containers or []):
         field = f"spec.containers[{index}].name"
         if not container.name:
-            causes.append(errors.required_cause(field))
+            causes.append(errors.make_required_cause(field))
         elif container.name in seen:
             causes.append(errors.Cause(field, "FieldValueDuplicate", f'Duplicate value: "{container.name}"'))
         seen.add(container.name)

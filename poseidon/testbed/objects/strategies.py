@@ -245,7 +245,9 @@ def _budget(spec: Object) -> list[errors.Cause]:
             )
     policy = spec.get("unhealthyPodEvictionPolicy")
     if policy is not None and policy not in _POLICIES:
-        causes.append(errors.unsupported_value_cause("spec.unhealthyPodEvictionPolicy", policy, *_POLICIES))
+        causes.append(
+            errors.make_unsupported_value_cause("spec.unhealthyPodEvictionPolicy", policy, *_POLICIES)
+        )
     return causes
 
 

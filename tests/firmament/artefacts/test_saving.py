@@ -10,7 +10,7 @@ from firmament.artefacts import ArtefactError
 from firmament.artefacts.saving import decode_round, encode_round
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
 from firmament.core.model import TaskClass
-from firmament.core.placement.cost import pending_cost, placed_cost
+from firmament.core.placement.cost import compute_placed_cost, pending_cost
 from tests.firmament.artefacts.rounds import VERSIONS, configuration, files, record
 from tests.firmament.artefacts.test_arrays import assert_same
 from tests.support.core import machine, task_class, tasks, uids
@@ -111,7 +111,7 @@ def test_the_costs_of_the_models_add_up():
     done = record(config)
     document = json.loads(encode_round(done, config, VERSIONS)["costs.json"])
     problem, placed = done.snapshot.problem, done.placement.assignments
-    assert document["units"]["placed"] + document["units"]["crowding"] == placed_cost(problem, placed)
+    assert document["units"]["placed"] + document["units"]["crowding"] == compute_placed_cost(problem, placed)
     assert document["units"]["pending"] == pending_cost(problem, placed)
     assert sum(each["tasks"] for each in document["placements"]) == len(done.result.deltas)
     for each in document["placements"]:

@@ -45,7 +45,7 @@ def test_distances_are_those_of_arcs_relaxed_one_by_one(
         [each for each in moved if each[0] >= cut],
     ):
         end, other, length = np.array(part, dtype=np.int64).reshape(-1, 3).T
-        blocks.append(ArcBlock.sorted_by_end(end, other, length.astype(dtype), NODES))
+        blocks.append(ArcBlock.sort_by_end(end, other, length.astype(dtype), NODES))
     distance: Lengths = np.array(start, dtype=dtype)
     assert shorten(distance, blocks, 3 * NODES)
     assert distance.tolist() == one_by_one(start, moved)

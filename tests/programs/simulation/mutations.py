@@ -55,7 +55,7 @@ def _duplicated_delta() -> Sequence[Any]:
 
 def _stale_assumption() -> Sequence[Any]:
     """The solver goes on to assume a task whose binding was refused."""
-    return [patch.object(BindingOutcomes, "_refused", lambda *_, **__: None)]
+    return [patch.object(BindingOutcomes, "_apply_refusal", lambda *_, **__: None)]
 
 
 def _late_fence() -> Sequence[Any]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cost_models.interface import JointRows
 from firmament.core.flow.column_generation import GenerationOptions
-from firmament.core.flow.network.network import dearest_path, unscheduled_penalties
+from firmament.core.flow.network.network import compute_unscheduled_penalties, dearest_path
 from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem, Residual
 from firmament.solvers.base import FlowProblem
 from tests.oracle.network import Arc
@@ -97,7 +97,7 @@ def fits_of(residual: Residual) -> dict:
 
 def penalties_of(residual: Residual) -> list[list[int]]:
     """What leaving a task costs, by class and wait bucket: a choice of the network's, taken as it is."""
-    return unscheduled_penalties(residual, dearest_path(residual)).tolist()
+    return compute_unscheduled_penalties(residual, dearest_path(residual)).tolist()
 
 
 def as_dict(assignments: Assignments) -> dict[tuple[int, int], int]:

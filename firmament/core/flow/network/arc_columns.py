@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.flow.price_estimate.equilibrium import UNWANTED, Spread, narrowed
+from firmament.core.flow.price_estimate.equilibrium import UNWANTED, Spread, narrow_price
 from firmament.core.flow.price_estimate.sampling import FlowSample
 from firmament.core.flow.problem import Residual
 from firmament.core.flow.tuning import ColumnTuning
@@ -43,24 +43,24 @@ class ArcColumns:
         return cls(classes[pairs[0]], machines[pairs[1]])
 
     @classmethod
-    def joined(cls, parts: list[ArcColumns], machines: int) -> ArcColumns:
+    def join(cls, parts: list[ArcColumns], machines: int) -> ArcColumns:
         """All of ``parts``, the pairs of which may be in any order and repeated; ``machines`` is M."""
         if not parts:
             return cls(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
         key = np.concatenate([part.cls for part in parts]) * machines
         key += np.concatenate([part.machine for part in parts])
         if (key[1:] > key[:-1]).all():
-            return cls(*_divided(key, machines))
+            return cls(*_divide(key, machines))
         key.sort(kind="stable")  # most of it is in order already, which this kind finds
-        return cls(*_divided(key[np.r_[True, key[1:] != key[:-1]]], machines))
+        return cls(*_divide(key[np.r_[True, key[1:] != key[:-1]]], machines))
 
     def keys(self, machines: int) -> Int64:
         """int64[A]: a number for each pair, in order; ``machines`` is M."""
         return self.cls * machines + self.machine
 
-    def merged(self, other: ArcColumns, machines: int) -> ArcColumns:
+    def merge(self, other: ArcColumns, machines: int) -> ArcColumns:
         """Both together; ``machines`` is M."""
-        return ArcColumns.joined([self, other], machines)
+        return ArcColumns.join([self, other], machines)
 
 
 def starting_columns(
@@ -81,10 +81,10 @@ def starting_columns(
     """
     problem = residual.problem
     classes = offers.classes
-    parts = [_pinned(residual, offers)]
+    parts = [_list_pinned(residual, offers)]
     if len(classes) == 0:
         return parts[0]
-    likely, everyone, price = offers.likely, np.arange(problem.machines), narrowed(spread.price)
+    likely, everyone, price = offers.likely, np.arange(problem.machines), narrow_price(spread.price)
     tasks = residual.remaining[classes].sum(axis=1)
     want = tasks // 2 + base
     begin = (problem.rotation + np.cumsum(tasks) - tasks) % max(1, problem.machines)
@@ -105,14 +105,14 @@ def starting_columns(
             key = _keys(offers, some, everyone, price)
             parts.append(_cheapest(key, classes[some], everyone, want[some], begin[some], tuning))
     if sample is None:
-        return ArcColumns.joined(parts, problem.machines)
-    columns = ArcColumns.joined(
-        [*parts, ArcColumns.of_places(sample.drawn(), classes, likely)], problem.machines
+        return ArcColumns.join(parts, problem.machines)
+    columns = ArcColumns.join(
+        [*parts, ArcColumns.of_places(sample.draw(), classes, likely)], problem.machines
     )
     number = np.bincount(columns.machine, minlength=problem.machines)[likely]
     thin = likely[(number > 0) & (number < tuning.fewest)]
     dearer = _keys(offers, np.arange(len(classes)), thin, price) - least[:, None]
-    return ArcColumns.joined(
+    return ArcColumns.join(
         [columns, *_most_eager(dearer.T.copy(), classes, thin, tuning.fewest)], problem.machines
     )
 
@@ -140,14 +140,14 @@ def _cheapest(
     )
 
 
-def _pinned(residual: Residual, offers: Offers) -> ArcColumns:
+def _list_pinned(residual: Residual, offers: Offers) -> ArcColumns:
     """All machines of waiting classes with pins."""
     problem, parts = residual.problem, []
     for cls in np.setdiff1d(residual.active(), offers.classes, assume_unique=True).tolist():
         pins = problem.pins[cls]
         machines = pins[offers.fits[int(problem.shape[cls])][pins]]
         parts.append(ArcColumns(np.full(len(machines), cls, dtype=np.int64), machines))
-    return ArcColumns.joined(parts, problem.machines)
+    return ArcColumns.join(parts, problem.machines)
 
 
 def _chunks(rows: Int64, width: int) -> list[Int64]:
@@ -172,7 +172,7 @@ def _lacks_candidates(offers: Offers, rows: Int64, key: Int32, enough: int) -> B
     return few
 
 
-def _divided(index: Int64, width: int) -> tuple[Int64, Int64]:
+def _divide(index: Int64, width: int) -> tuple[Int64, Int64]:
     """Row and column of indices into a flattened array."""
     row = index // width
     return row, index - row * width
@@ -277,6 +277,6 @@ class Offers:
             self.fits[shape].take(machines, out=usable[row], mode="clip")
         return usable
 
-    def within_reach(self, machine_price: Int64, dearest: int) -> Int64:
+    def find_within_reach(self, machine_price: Int64, dearest: int) -> Int64:
         """Machines that could violate for some class, if the dearest class's price is ``dearest`` half units."""
         return np.flatnonzero(2 * self.cheapest.astype(np.int64) + machine_price < dearest)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from cost_models.interface import Bool, Int64
 from firmament.core.flow.network.arc_columns import ArcColumns
 from firmament.core.flow.problem import WAIT_BUCKETS, Residual, machine_units
-from firmament.core.ranks import before_in_runs, counting, places_in, runs
+from firmament.core.ranks import counting, places_in, runs, sum_before_in_runs
 from firmament.solvers.base import Arcs, FlowProblem
 
 
@@ -52,7 +52,7 @@ class Network:
         return slice(0, ends[0]), slice(ends[0], ends[1]), slice(ends[1], ends[2]), slice(ends[2], ends[3])
 
 
-def unscheduled_penalties(residual: Residual, dearest: int) -> Int64:
+def compute_unscheduled_penalties(residual: Residual, dearest: int) -> Int64:
     """Cost of leaving tasks unscheduled, above any gain that it could bring: int64[C, WAIT_BUCKETS], falling from the
     longest wait to the shortest.
 
@@ -175,7 +175,7 @@ def flow_cost(network: Network, flows: Int64) -> int:
     return int(flows[before] @ network.problem.costs[before]) + network.steps.cost(taken.astype(np.int64))
 
 
-def unmerged(network: Network) -> Network:
+def unmerge(network: Network) -> Network:
     """The same network with every step as an arc of its own."""
     arcs, merged = network.steps.arcs(), network.problem
     _, _, before, _ = network.blocks
@@ -276,7 +276,7 @@ def staircase(height: Int64, step: int) -> Int64:
 # else of the network is taken over as it stands.
 
 
-def carried_over(old: Network, flows: Int64, new: Network, machines: int) -> Int64:
+def carry_over(old: Network, flows: Int64, new: Network, machines: int) -> Int64:
     """The flow of ``old`` on the arcs of ``new``, which has all its columns and room; ``machines`` is M.
 
     Steps may be merged in one and not in the other.
@@ -290,12 +290,12 @@ def carried_over(old: Network, flows: Int64, new: Network, machines: int) -> Int
     taken = np.zeros(machines, dtype=np.int64)
     np.add.at(taken, old.machines[old.step_machine], flows[old_blocks[3]])
     capacity = new.problem.capacities[new_blocks[3]]
-    before = before_in_runs(capacity, *runs(new.step_machine))
+    before = sum_before_in_runs(capacity, *runs(new.step_machine))
     result[new_blocks[3]] = np.clip(taken[new.machines][new.step_machine] - before, 0, capacity)
     return result
 
 
-def widened(
+def widen_network(
     residual: Residual, network: Network, flows: Int64, added: ArcColumns
 ) -> tuple[Network, Int64] | None:
     """``network`` with the columns ``added``, which it lacks, and the flow ``flows`` (int64[A]) on its arcs.
@@ -309,20 +309,20 @@ def widened(
     at = np.searchsorted(columns.keys(width), added.keys(width))
     capacity, cost = column_arcs(residual, added)
 
-    def inserted(before: NDArray[Any], values: NDArray[Any] | int) -> NDArray[Any]:
+    def insert(before: NDArray[Any], values: NDArray[Any] | int) -> NDArray[Any]:
         return np.insert(before, at, values)
 
     wider = replace(
         network,
         problem=replace(
             arcs,
-            tails=inserted(arcs.tails, line),
-            heads=inserted(arcs.heads, 2 * len(network.classes) + row),
-            capacities=inserted(arcs.capacities, capacity),
-            costs=inserted(arcs.costs, cost),
+            tails=insert(arcs.tails, line),
+            heads=insert(arcs.heads, 2 * len(network.classes) + row),
+            capacities=insert(arcs.capacities, capacity),
+            costs=insert(arcs.costs, cost),
         ),
-        columns=ArcColumns(inserted(columns.cls, added.cls), inserted(columns.machine, added.machine)),
-        column_class=inserted(network.column_class, line),
-        column_machine=inserted(network.column_machine, row),
+        columns=ArcColumns(insert(columns.cls, added.cls), insert(columns.machine, added.machine)),
+        column_class=insert(network.column_class, line),
+        column_machine=insert(network.column_machine, row),
     )
-    return wider, inserted(flows, 0)
+    return wider, insert(flows, 0)

@@ -47,7 +47,7 @@ def node_prices(network: Network, flows: Int64) -> Prices:
     """Middle prices for an optimal flow; raises ``NotOptimalError`` if no valid prices are found."""
     residual = _Residual(network, flows)
     high_class, high_machine = residual.towards_sink()
-    low_class, low_machine = residual.from_sink()
+    low_class, low_machine = residual.compute_from_sink()
     # Nothing bounds the price of an unused machine from below; the dearest valid one attracts least.
     machine = high_machine + np.where(residual.used_machine, low_machine, high_machine)
     return Prices(cls=high_class + low_class, machine=machine)
@@ -60,7 +60,7 @@ def least_class_prices(network: Network, flows: Int64) -> Int64:
     """
     residual = _Residual(network, flows)
     residual.towards_sink()  # which finds out whether there are prices at all
-    return residual.from_sink()[0]
+    return residual.compute_from_sink()[0]
 
 
 class _Residual:
@@ -120,7 +120,7 @@ class _Residual:
                 return cls, machine
         raise NotOptimalError("prices do not settle: the residual network has a negative cycle")
 
-    def from_sink(self) -> tuple[Int64, Int64]:
+    def compute_from_sink(self) -> tuple[Int64, Int64]:
         """The least valid prices: minus the shortest paths from the sink, for classes and (used) machines."""
         order = order_of(self.column_machine, len(self.next_step))
         ahead = ArcBlock(self.column_machine[order], self.column_class[order], self.forward[order])

@@ -46,7 +46,7 @@ class FullPrices:
     machine: Int64
 
     @classmethod
-    def of(cls, residual: Residual, network: Network, prices: Prices) -> FullPrices:
+    def from_network(cls, residual: Residual, network: Network, prices: Prices) -> FullPrices:
         """The prices of a network, and of the machines outside it."""
         return cls(prices.cls, full_machine_prices(residual, network, prices))
 
@@ -94,14 +94,14 @@ def price_out(
         if len(row) == 0:
             continue
         total += len(row)
-        reduced = sale.reduced(row, place)
+        reduced = sale.compute_reduced(row, place)
         kept = _worst(row, reduced, np.minimum(share, waiting[sale.classes] + 64))
         parts.append(ArcColumns(sale.classes[row[kept]], sale.machines[place[kept]]))
         left = np.flatnonzero(~kept)
         at = np.searchsorted(network.classes, sale.classes[row[left]])
         np.minimum.at(cls_price, at, prices.cls[at] + reduced[left])
-    saturated = _saturated_machines(residual, network, flows, prices)
-    columns = ArcColumns.joined(parts, residual.problem.machines)
+    saturated = _find_saturated(residual, network, flows, prices)
+    columns = ArcColumns.join(parts, residual.problem.machines)
     return Violations(columns, saturated, total + len(saturated), replace(prices, cls=cls_price))
 
 
@@ -134,7 +134,7 @@ class _Sale:
             allowed[begin:end] = self.fits[int(self.shapes[index])].take(self.machines[place[begin:end]])
         return row[allowed], place[allowed]
 
-    def reduced(self, row: Int64, place: Int64) -> Int64:
+    def compute_reduced(self, row: Int64, place: Int64) -> Int64:
         """Reduced costs of pairs in half units."""
         reduced: Int64 = self.priced[row, place] - self.price[row]
         return reduced
@@ -146,7 +146,7 @@ def _sales(
     """All left-out arcs to machines that could violate, class by class, as many at once as suit the cache."""
     at = np.searchsorted(network.classes, offers.classes)
     price = prices.cls[at]
-    near = offers.within_reach(prices.machine, int(price.max(initial=0)))
+    near = offers.find_within_reach(prices.machine, int(price.max(initial=0)))
     if settled is None:
         every = np.arange(len(at))
         blocks = [(every, offers.likely), (every, np.setdiff1d(near, offers.likely, assume_unique=True))]
@@ -207,7 +207,7 @@ def _worst(row: Int64, reduced: Int64, want: Int64) -> Bool:
     return kept
 
 
-def _saturated_machines(residual: Residual, network: Network, flows: Int64, prices: FullPrices) -> Int64:
+def _find_saturated(residual: Residual, network: Network, flows: Int64, prices: FullPrices) -> Int64:
     """Machines whose next crowding step, left out of the network, would be cheaper than their price."""
     _, _, _, steps = network.blocks
     arcs = network.problem

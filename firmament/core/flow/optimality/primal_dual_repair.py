@@ -37,7 +37,7 @@ class Mended(NamedTuple):
     prices: Prices
 
 
-def mended(
+def repair_flow(
     network: Network, flows: Int64, prices: FullPrices, most: int, tuning: RepairTuning
 ) -> Mended | None:
     """An optimal flow of ``network`` and valid prices, from a feasible flow and any prices.

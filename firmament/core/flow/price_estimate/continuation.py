@@ -15,11 +15,11 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.flow.price_estimate.market import Float32, Market, MarketDemand, Stairs
-from firmament.core.flow.price_estimate.newton import MarketPoint, continued, smoothed_loads
+from firmament.core.flow.price_estimate.newton import MarketPoint, continue_from, smooth_loads
 from firmament.core.flow.tuning import ContinuationTuning, PriceTuning, Smoothing
 
 
-def continued_prices(
+def continue_prices(
     demand: MarketDemand, prices: PriceTuning
 ) -> tuple[Int64, Market, Int64, MarketPoint] | None:
     """Sharp prices of shapes, found from the problem's ``dual_prices``.
@@ -29,7 +29,7 @@ def continued_prices(
     """
     tuning, finest = prices.continuation, prices.newton.sharpest[-1]
     stairs, shapes, tasks = demand.stairs, demand.shapes, demand.tasks
-    price = _known(demand, tuning.enough_known)
+    price = _find_known(demand, tuning.enough_known)
     if price is None:
         return None
     known = ~np.isnan(price)
@@ -47,22 +47,24 @@ def continued_prices(
             if len(usable) == 0:
                 return None
             cost = demand.problem.cost[shapes[place], usable].astype(np.float32)
-            price[place] = price_of.price_beside(stairs.at(usable), paid[usable], cost, float(tasks[place]))
+            price[place] = price_of.price_beside(
+                stairs.select(usable), paid[usable], cost, float(tasks[place])
+            )
         paid = np.maximum(paid, demand.best_offers(new, price[new]))
-    machines = stairs.near(paid, tuning.reach)
+    machines = stairs.find_near(paid, tuning.reach)
     market, present = demand.market(machines)
     if len(present) < len(shapes):
         return None  # some shape fits none of the machines that others want
-    found = continued(market, price[present], finest, prices.newton, most_lacking=tuning.misleading)
+    found = continue_from(market, price[present], finest, prices.newton, most_lacking=tuning.misleading)
     return None if found is None else (machines, market, present, found)
 
 
-def _known(demand: MarketDemand, enough: float) -> Float32 | None:
+def _find_known(demand: MarketDemand, enough: float) -> Float32 | None:
     """Earlier prices of shapes, NaN for those without one; None if they are known for too few tasks."""
     problem, tasks = demand.problem, demand.tasks
     if problem.dual_prices is None:
         return None
-    price = problem.dual_prices.at(problem.known_as(demand.shapes))
+    price = problem.dual_prices.get(problem.map_to_ledgers(demand.shapes))
     share = float(tasks[~np.isnan(price)].sum()) / float(tasks.sum())
     return price if share >= enough else None
 
@@ -81,8 +83,8 @@ class _Pricing:
         """
         most = self._tuning.most_moved * stairs.step
         low, high = -most, most
-        near = stairs.near(paid, self._tuning.most_moved)
-        stairs, paid = stairs.at(near), paid[near]
+        near = stairs.find_near(paid, self._tuning.most_moved)
+        stairs, paid = stairs.select(near), paid[near]
         if not self._takes_fewer(stairs, paid, low, tasks) or self._takes_fewer(stairs, paid, high, tasks):
             return None
         for _ in range(self._tuning.bisections):
@@ -106,7 +108,7 @@ class _Pricing:
         key = cost + np.maximum(paid, stairs.base)
         least = float(key.min())
         near = np.flatnonzero(key < least + self._tuning.new_range * stairs.step)
-        stairs, paid, cost = stairs.at(near), paid[near], cost[near]
+        stairs, paid, cost = stairs.select(near), paid[near], cost[near]
         temperature = self._finest.temperature * stairs.step
         low, high = least - self._tuning.new_range * stairs.step, least + self._tuning.new_range * stairs.step
         for _ in range(self._tuning.new_bisections):
@@ -123,4 +125,4 @@ class _Pricing:
 
     def _load(self, stairs: Stairs, price: Float32) -> Float32:
         """Tasks that machines take at ``price``; slopes would let them take parts of steps that nobody pays for."""
-        return smoothed_loads(stairs, price, np.float32(self._finest.width))[0]
+        return smooth_loads(stairs, price, np.float32(self._finest.width))[0]

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
-from firmament.core.flow.price_estimate.continuation import continued_prices
+from firmament.core.flow.price_estimate.continuation import continue_prices
 from firmament.core.flow.price_estimate.market import FORBIDDEN, Float32, Market, MarketDemand, Stairs
-from firmament.core.flow.price_estimate.newton import MarketPoint, balanced, refined
+from firmament.core.flow.price_estimate.newton import MarketPoint, balance, refine
 from firmament.core.flow.problem import PlacementProblem, Residual, machine_units
 from firmament.core.flow.terms import DualPrices
 from firmament.core.flow.tuning import PriceTuning
@@ -59,7 +59,7 @@ tells of an invalid operation, which a processor flags for all lanes of a regist
 
 
 @_QUIET
-def expected_spread(residual: Residual, fits: dict[int, Bool], tuning: PriceTuning) -> Spread:
+def estimate_spread(residual: Residual, fits: dict[int, Bool], tuning: PriceTuning) -> Spread:
     """Estimate prices and loads for the waiting tasks; ``fits`` maps each waiting shape to ``residual.fits``."""
     problem = residual.problem
     waiting = residual.remaining.sum(axis=1)
@@ -75,14 +75,16 @@ def expected_spread(residual: Residual, fits: dict[int, Bool], tuning: PriceTuni
         used = np.flatnonzero(load)
         price = base + problem.crowd * load // problem.times()
         return Spread(price, load, used, 1.0, load[used].astype(np.float32))
-    demand = MarketDemand(problem, fits, Stairs.of(problem, base, room, tuning.flattest), shapes, weight)
+    demand = MarketDemand(
+        problem, fits, Stairs.from_problem(problem, base, room, tuning.flattest), shapes, weight
+    )
     whole = len(shapes) == np.count_nonzero(per_shape)
-    return _settled(demand, room, base, tuning, whole=whole)
+    return _settle(demand, room, base, tuning, whole=whole)
 
 
-def _settled(demand: MarketDemand, room: Int64, base: Int64, tuning: PriceTuning, *, whole: bool) -> Spread:
+def _settle(demand: MarketDemand, room: Int64, base: Int64, tuning: PriceTuning, *, whole: bool) -> Spread:
     """Prices and loads at which tasks and machines suit each other."""
-    continuing = continued_prices(demand, tuning) if whole else None
+    continuing = continue_prices(demand, tuning) if whole else None
     found: Found = continuing or _afresh(demand, tuning, whole=whole)
     machines, market, present, cleared = found
     price, load = base.copy(), np.zeros_like(room)
@@ -99,22 +101,24 @@ def _settled(demand: MarketDemand, room: Int64, base: Int64, tuning: PriceTuning
     appeal = np.maximum(cleared.load, tuning.least_appeal) * np.exp(short)
     sharp = float(cleared.load.sum()) >= tuning.enough * float(market.tasks.sum())
     dual_prices = (
-        DualPrices.of(demand.problem.known_as(demand.shapes[present]), cleared.worth) if sharp else None
+        DualPrices.from_shapes(demand.problem.map_to_ledgers(demand.shapes[present]), cleared.worth)
+        if sharp
+        else None
     )
     return Spread(price, load, machines, doubt, appeal, sharp, dual_prices)
 
 
 def _afresh(demand: MarketDemand, tuning: PriceTuning, *, whole: bool) -> Found:
     """Prices found without knowing any; None instead of them if no shape fits any machine that takes part."""
-    machines, paid = wanted_machines(demand, first_worth(demand, tuning), tuning.reach)
+    machines, paid = find_wanted_machines(demand, first_worth(demand, tuning), tuning.reach)
     market, present = demand.market(machines)
     if len(present) == 0:
         return machines, market, present, None
     expected = np.maximum(market.stairs.evenly(paid), tuning.least_load)
     newton = tuning.newton
     many = float(market.tasks.sum()) >= tuning.large or (whole and len(demand.shapes) >= tuning.many)
-    begun = balanced(market, paid, expected, newton.sharp[0].temperature * demand.stairs.step)
-    cleared = refined(market, begun, newton.sharpest if many else newton.sharp, newton)
+    begun = balance(market, paid, expected, newton.sharp[0].temperature * demand.stairs.step)
+    cleared = refine(market, begun, newton.sharpest if many else newton.sharp, newton)
     return machines, market, present, cleared
 
 
@@ -142,7 +146,7 @@ def _mean_load(
     )
 
 
-def narrowed(price: Int64) -> Int32:
+def narrow_price(price: Int64) -> Int32:
     """Prices as int32, cut off where they are hopeless anyway; partitioning 32 bits is several times faster."""
     return np.minimum(price, UNWANTED // 4).astype(np.int32)
 
@@ -212,22 +216,22 @@ def first_worth(demand: MarketDemand, tuning: PriceTuning) -> Float32:
     usable = market.cost < FORBIDDEN
     load = _level_load(market, usable, tuning.bisections)
     price = market.stairs.base + market.stairs.growth * load
-    rough = balanced(market, price, load, market.stairs.step)
+    rough = balance(market, price, load, market.stairs.step)
     dearest = (rough[:, None] - market.cost).max(axis=0)
     lacking = market.stairs.base - dearest
     # Where many classes are alike each counts the load of all as its own, and their prices come out too low by as much.
-    near = market.at(
+    near = market.select(
         np.flatnonzero(lacking < max(lacking.min(), 0) + tuning.first_reach * market.stairs.step)
     )
     served = np.flatnonzero((near.cost < FORBIDDEN).any(axis=1))
     all_served = Market(near.cost[served], near.tasks[served], near.stairs)
-    rough[served] = refined(all_served, rough[served], newton.coarse, newton).worth
+    rough[served] = refine(all_served, rough[served], newton.coarse, newton).worth
     often = np.count_nonzero(usable, axis=1) >= (tuning.rare if part < 1 else 1)
     worth[present[often]] = rough[often]
     return worth
 
 
-def wanted_machines(demand: MarketDemand, worth: Float32, reach: float) -> tuple[Int64, Float32]:
+def find_wanted_machines(demand: MarketDemand, worth: Float32, reach: float) -> tuple[Int64, Float32]:
     """Machines that some shape would like at their prices ``worth`` (float32[S]), or nearly so; ascending.
 
     Also what the most interested shape would pay there: float32[C]. Shapes without a price (NaN) like all that
@@ -238,7 +242,7 @@ def wanted_machines(demand: MarketDemand, worth: Float32, reach: float) -> tuple
     liked = np.zeros(demand.problem.machines, dtype=np.bool_)
     for shape in demand.shapes[unseen].tolist():
         liked |= demand.fits[shape]
-    liked[demand.stairs.near(paid, reach)] = True
+    liked[demand.stairs.find_near(paid, reach)] = True
     machines = np.flatnonzero(liked & (demand.stairs.room > 0))
     return machines, paid[machines]
 
@@ -281,14 +285,14 @@ def water_level_load(mean: Float64, slope: Float64, room: Int64, tasks: int, bis
     high = float((mean + slope * room)[open_].max()) + 1.0
     for _ in range(bisections):
         level = (low + high) / 2
-        if int(_below(level, mean, slope, room).sum()) < tasks:
+        if int(_count_below(level, mean, slope, room).sum()) < tasks:
             low = level
         else:
             high = level
-    return _below(high, mean, slope, room)
+    return _count_below(high, mean, slope, room)
 
 
-def _below(level: float, mean: Float64, slope: Float64, room: Int64) -> Int64:
+def _count_below(level: float, mean: Float64, slope: Float64, room: Int64) -> Int64:
     """Tasks per machine whose cost is at most ``level``."""
     load: Int64 = np.clip(np.floor((level - mean) / slope) + 1, 0, room).astype(np.int64)
     return load

@@ -38,7 +38,7 @@ class Stairs:
     step: float
 
     @classmethod
-    def of(cls, problem: PlacementProblem, base: Int64, room: Int64, flattest: float) -> Stairs:
+    def from_problem(cls, problem: PlacementProblem, base: Int64, room: Int64, flattest: float) -> Stairs:
         """The stairs of all machines; ``base``, ``room``: int64[M], units that the next task pays, and tasks.
 
         ``flattest``: least growth, in typical steps.
@@ -53,13 +53,13 @@ class Stairs:
             step=step,
         )
 
-    def at(self, machines: Int64) -> Stairs:
+    def select(self, machines: Int64) -> Stairs:
         """Those of some machines."""
         whole = self.base, self.growth, self.ahead, self.room
         base, growth, ahead, room = (each[machines] for each in whole)
         return Stairs(base, growth, ahead, room, self.step)
 
-    def near(self, paid: Float32, reach: float) -> Int64:
+    def find_near(self, paid: Float32, reach: float) -> Int64:
         """Machines with room that are wanted at ``paid`` (float32[M]), or miss that by at most ``reach`` steps."""
         return np.flatnonzero((paid > self.base - reach * self.step) & (self.room > 0))
 
@@ -78,9 +78,9 @@ class Market:
     tasks: Float32
     stairs: Stairs
 
-    def at(self, machines: Int64) -> Market:
+    def select(self, machines: Int64) -> Market:
         """The same tasks with some of the machines (indices into those of the market)."""
-        return Market(self.cost.take(machines, axis=1), self.tasks, self.stairs.at(machines))
+        return Market(self.cost.take(machines, axis=1), self.tasks, self.stairs.select(machines))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class MarketDemand:
         if len(somewhere) < len(self.shapes):
             cost = cost[somewhere]
         tasks = (self.tasks * part)[somewhere].astype(np.float32)
-        return Market(cost, tasks, self.stairs.at(machines)), somewhere
+        return Market(cost, tasks, self.stairs.select(machines)), somewhere
 
     def best_offers(self, among: Bool | Int64, worth: Float32) -> Float32:
         """What the most interested of the shapes ``among`` these would pay for a place: float32[M].

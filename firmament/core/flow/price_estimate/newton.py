@@ -85,7 +85,7 @@ class SmoothedMarket:
             self._kernel = np.empty((0, 0), dtype=np.float32)
         self.temperature, self._width = np.float32(temperature), np.float32(width)
 
-    def at(self, worth: Float32) -> MarketPoint:
+    def evaluate(self, worth: Float32) -> MarketPoint:
         """What follows from prices of the classes."""
         if self._kernel.size:
             moved = (worth - self._worth) / self.temperature
@@ -98,11 +98,11 @@ class SmoothedMarket:
         factor = np.ones_like(worth)
         return self._point(worth, factor, by_machine(factor, self._kernel))
 
-    def taken_from(self, point: MarketPoint, places: Float32) -> Float32:
+    def take_from(self, point: MarketPoint, places: Float32) -> Float32:
         """Tasks of the classes, float32[S], that machines take if they take ``places`` (float32[M]) in all."""
         return point.factor * by_class(self._kernel, places / point.total)
 
-    def passed_on(self, point: MarketPoint, move: Float32) -> Float32:
+    def pass_on(self, point: MarketPoint, move: Float32) -> Float32:
         """By how much prices of machines change, float32[M], if those of the classes do by ``move``."""
         return by_machine(point.factor * move, self._kernel) / point.total
 
@@ -117,7 +117,7 @@ class SmoothedMarket:
     def _point(self, worth: Float32, factor: Float32, total: Float32) -> MarketPoint:
         risen: Float32 = np.log(total) * self.temperature
         price = self._price + risen
-        load, slope = smoothed_loads(self.market.stairs, price, self._width)
+        load, slope = smooth_loads(self.market.stairs, price, self._width)
         served = factor * by_class(self._kernel, load / total)
         return MarketPoint(
             temperature=float(self.temperature),
@@ -132,7 +132,7 @@ class SmoothedMarket:
         )
 
 
-def smoothed_loads(stairs: Stairs, price: Float32, width: np.float32) -> tuple[Float32, Float32]:
+def smooth_loads(stairs: Stairs, price: Float32, width: np.float32) -> tuple[Float32, Float32]:
     """Tasks that machines take at their prices, and how these grow with the price.
 
     Up to a step's edge minus half of ``width`` none more, from there evenly up to the edge plus half of it.
@@ -167,7 +167,7 @@ def _blocks(matrix: Float32) -> list[slice]:
     return [slice(begin, begin + width) for begin in range(0, machines, width)]
 
 
-def refined(
+def refine(
     market: Market, worth: Float32, smoothings: tuple[Smoothing, ...], tuning: NewtonTuning
 ) -> MarketPoint:
     """Sharpen the classes' prices ``worth`` (float32[S]), which should be of about the right size.
@@ -175,11 +175,11 @@ def refined(
     Smoothing ends earlier where prices do not settle with less of it.
     """
     smoothed, (first, *finer) = SmoothedMarket(market), smoothings
-    begun = _settled(smoothed, _begun(smoothed, worth, first), first, tuning)
-    return _sharpened(smoothed, begun, finer, tuning)
+    begun = _settle(smoothed, _begin(smoothed, worth, first), first, tuning)
+    return _sharpen(smoothed, begun, finer, tuning)
 
 
-def continued(
+def continue_from(
     market: Market, worth: Float32, smoothing: Smoothing, tuning: NewtonTuning, *, most_lacking: float
 ) -> MarketPoint | None:
     """The same from prices that are nearly right, at once with little smoothing.
@@ -189,14 +189,14 @@ def continued(
     """
     tasks = float(market.tasks.sum())
     smoothed = SmoothedMarket(market)
-    point = _begun(smoothed, worth, smoothing)
+    point = _begin(smoothed, worth, smoothing)
     if point.lacking > most_lacking * tasks:
         return None
-    found = _settled(smoothed, point, smoothing, tuning)
+    found = _settle(smoothed, point, smoothing, tuning)
     return None if found.lacking > tuning.unsettled * tasks else found
 
 
-def balanced(market: Market, price: Float32, load: Float32, temperature: float) -> Float32:
+def balance(market: Market, price: Float32, load: Float32, temperature: float) -> Float32:
     """Prices of the classes that suit given prices and loads of the machines: one step of Sinkhorn's scaling."""
     exponent = market.cost + np.maximum(price, market.stairs.base)
     least = exponent.min(axis=1)
@@ -208,35 +208,35 @@ def balanced(market: Market, price: Float32, load: Float32, temperature: float) 
     return worth
 
 
-def _begun(smoothed: SmoothedMarket, worth: Float32, smoothing: Smoothing) -> MarketPoint:
+def _begin(smoothed: SmoothedMarket, worth: Float32, smoothing: Smoothing) -> MarketPoint:
     """Prices ``worth`` of the classes, from now on with this smoothing."""
     smoothed.smooth(smoothing.temperature * smoothed.market.stairs.step, smoothing.width)
-    return smoothed.at(worth)
+    return smoothed.evaluate(worth)
 
 
-def _sharpened(
+def _sharpen(
     smoothed: SmoothedMarket, found: MarketPoint, smoothings: list[Smoothing], tuning: NewtonTuning
 ) -> MarketPoint:
     """What ``found`` becomes with less and less smoothing, as far as prices settle."""
     before: MarketPoint | None = None
     for smoothing in smoothings:
         temperature = smoothing.temperature * smoothed.market.stairs.step
-        worth = found.worth if before is None else _followed(before, found, temperature)
-        point = _settled(smoothed, _begun(smoothed, worth, smoothing), smoothing, tuning)
+        worth = found.worth if before is None else _follow(before, found, temperature)
+        point = _settle(smoothed, _begin(smoothed, worth, smoothing), smoothing, tuning)
         if point.lacking > max(found.lacking, tuning.lost * float(smoothed.market.tasks.sum())):
             break
         before, found = found, point
     return found
 
 
-def _followed(before: MarketPoint, found: MarketPoint, temperature: float) -> Float32:
+def _follow(before: MarketPoint, found: MarketPoint, temperature: float) -> Float32:
     """Prices of the classes at ``temperature``, if they go on moving with it as they did between two others."""
     part = (temperature - found.temperature) / (found.temperature - before.temperature)
     worth: Float32 = found.worth + np.float32(part) * (found.worth - before.worth)
     return worth
 
 
-def _settled(
+def _settle(
     smoothed: SmoothedMarket, point: MarketPoint, smoothing: Smoothing, tuning: NewtonTuning
 ) -> MarketPoint:
     """Newton steps from ``point`` until few enough tasks lack a machine."""
@@ -246,13 +246,13 @@ def _settled(
             break
         move = _newton_step(smoothed, point, tuning)
         rise, length = float(move @ point.missing), np.float32(1.0)
-        tried = smoothed.at(point.worth + move)
+        tried = smoothed.evaluate(point.worth + move)
         for _ in range(tuning.shortened):
             after = float(move @ tried.missing)
             if after >= -tuning.too_far * rise:
                 break
             length *= np.float32(rise / (rise - after))  # where the slope would be 0 if it fell evenly
-            tried = smoothed.at(point.worth + length * move)
+            tried = smoothed.evaluate(point.worth + length * move)
         point = tried
     return point
 
@@ -269,7 +269,7 @@ def _newton_step(smoothed: SmoothedMarket, point: MarketPoint, tuning: NewtonTun
     missing = point.missing
 
     def product(move: Float32) -> Float32:
-        return damped * move - smoothed.taken_from(point, bend * smoothed.passed_on(point, move))
+        return damped * move - smoothed.take_from(point, bend * smoothed.pass_on(point, move))
 
     alike = np.ones_like(missing)
     lifted = product(alike)

@@ -46,12 +46,12 @@ class FlowSample:
             key if self._parts == 1 else np.take_along_axis(key, self._look[at % self._parts], axis=1)
         )
 
-    def drawn(self) -> tuple[Int64, Int64]:
+    def draw(self) -> tuple[Int64, Int64]:
         """The pairs drawn from what was seen, of all classes: places of classes and of candidates."""
         rows, places = [], []
         for part, look in enumerate(self._look):
             mine = slice(part, None, self._parts)
-            flow = _expected_flow(self._key[mine], self._draws[mine], self._spread, look)
+            flow = _compute_expected_flow(self._key[mine], self._draws[mine], self._spread, look)
             drawn = np.flatnonzero(systematic_sample(flow))
             row = drawn // len(look)
             rows.append(part + self._parts * row)
@@ -77,7 +77,7 @@ def systematic_sample(weight: Float32) -> Bool:
     return drawn
 
 
-def _expected_flow(key: Int32, draws: Float64, spread: Spread, look: Int64) -> Float32:
+def _compute_expected_flow(key: Int32, draws: Float64, spread: Spread, look: Int64) -> Float32:
     """How ``draws`` (float64[C']) tasks of classes are expected on the candidates ``look`` alone: float32[C', M']."""
     least = key.min(axis=1)
     flow = (key - least[:, None]).astype(np.float32)

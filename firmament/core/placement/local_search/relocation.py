@@ -26,7 +26,7 @@ from firmament.core.placement.admission import in_valid_order
 from firmament.core.placement.tuning import RelocationTuning
 
 
-def improved(
+def relocate_tasks(
     problem: PlacementProblem, placed: Assignments, seed: int, tuning: RelocationTuning
 ) -> Assignments:
     """A placement of more of the problem's tasks than ``placed``, in a valid order, or ``placed`` itself.
@@ -55,7 +55,7 @@ def _checks_of_a_move(problem: PlacementProblem, placed: Assignments) -> int:
     """
     if problem.rules is None:
         return 1
-    left = np.flatnonzero(problem.counts.sum(axis=1) > placed.per_class(problem.classes)).tolist()
+    left = np.flatnonzero(problem.counts.sum(axis=1) > placed.count_per_class(problem.classes)).tolist()
     checks = sum(problem.rules.rules(cls).checks for cls in left)
     return 1 + checks // (_USUAL_CHECKS * max(1, len(left)))
 
@@ -85,10 +85,10 @@ class _RelocationSearch:
         self.best = placed
         self.moves = 0
         self._rebuilds = 0
-        self._take(placed)
+        self._go_on_from(placed)
         self._best_value = self._value_now
 
-    def _take(self, placed: Assignments) -> None:
+    def _go_on_from(self, placed: Assignments) -> None:
         """Make ``placed`` the placement from which the walk goes on."""
         self._now = _Arrangement(self._problem)
         self._waiting = self._all.copy()
@@ -141,7 +141,7 @@ class _RelocationSearch:
         found = self._candidates.get(cls)
         if found is None:
             fits = self._start.fits(int(self._problem.shape[cls]))
-            found = self._candidates[cls] = np.flatnonzero(self._problem.within_pins(cls, fits))
+            found = self._candidates[cls] = np.flatnonzero(self._problem.limit_to_pins(cls, fits))
         return found
 
     def _value(self) -> tuple[int, ...]:
@@ -287,7 +287,7 @@ def cannot_be_bettered(problem: PlacementProblem, placed: Assignments) -> bool:
     together; so it is enough that these are as many as can be, for each priority that a waiting task has.
     """
     counts = problem.counts.sum(axis=1)
-    done = placed.per_class(problem.classes)
+    done = placed.count_per_class(problem.classes)
     residual = Residual(problem)
     for rank in np.unique(problem.priority[done < counts]).tolist():
         important = np.flatnonzero((problem.priority >= rank) & (counts > 0))

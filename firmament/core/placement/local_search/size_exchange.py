@@ -30,7 +30,7 @@ STEPS = np.iinfo(np.uint16).max
 """Steps of height, from the lowest machine to the highest, that pairs are chosen by."""
 
 
-def levelled(problem: PlacementProblem, placed: Assignments, tuning: ExchangeTuning) -> Assignments:
+def exchange_sizes(problem: PlacementProblem, placed: Assignments, tuning: ExchangeTuning) -> Assignments:
     """Exchange tasks of ``placed`` while that lowers ``placement_cost``; the order of those that stay is kept.
 
     Deterministic; returns ``placed`` itself if nothing is to be gained.
@@ -43,10 +43,10 @@ def levelled(problem: PlacementProblem, placed: Assignments, tuning: ExchangeTun
     sizes = heights.amount[present > 0]
     if not len(sizes) or (sizes == sizes[0]).all():
         return placed
-    slots = _TaskPlaces(placed.taken(free))
+    slots = _TaskPlaces(placed.select(free))
     if not _Exchange(problem, heights, placed, slots, tuning).run():
         return placed
-    return Assignments.joined([placed.taken(~free), slots.assignments()])
+    return Assignments.join([placed.select(~free), slots.assignments()])
 
 
 class _TaskPlaces:
@@ -56,7 +56,7 @@ class _TaskPlaces:
     """
 
     def __init__(self, placed: Assignments) -> None:
-        tasks = placed.taken(np.lexsort((_narrow(placed.cls), _narrow(placed.machine)))).tasks()
+        tasks = placed.select(np.lexsort((_narrow(placed.cls), _narrow(placed.machine)))).tasks()
         self.cls, self.machine = tasks.cls, tasks.machine
         self.first, self.count = runs(tasks.machine)
         self.used = tasks.machine[self.first]
@@ -169,7 +169,7 @@ class _Exchange:
         """What tasks cost less, besides their part of the heights, once they have changed places: float64[P]."""
         rows = self._slots.used.take(machines)
         now_and_then = np.concatenate((shapes, shapes[::-1])).ravel(), np.concatenate((rows, rows)).ravel()
-        other = entries(self._cost, *now_and_then) - self._heights.charged(*now_and_then)
+        other = entries(self._cost, *now_and_then) - self._heights.sum_charged(*now_and_then)
         now, then = other.reshape(2, 2, -1).sum(axis=1)
         gain: Float64 = now - then
         return gain

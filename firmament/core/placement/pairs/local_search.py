@@ -16,7 +16,7 @@ from firmament.core.constraints.pairs import PairState
 from firmament.core.flow.problem import Assignments, Residual
 from firmament.core.placement.pairs.trial_state import Application, PairBoard
 from firmament.core.placement.tuning import ApplicationTuning
-from firmament.core.ranks import grouped, rank_in_runs
+from firmament.core.ranks import group_rows, rank_in_runs
 
 
 def improve_applications(
@@ -28,7 +28,7 @@ def improve_applications(
     """
     if board.residual.ledgers or not len(placed.cls):
         return placed
-    return _PairSearch(board, pairs, placed.tasks(), tuning).improved()
+    return _PairSearch(board, pairs, placed.tasks(), tuning).improve()
 
 
 class _PairSearch:
@@ -48,9 +48,9 @@ class _PairSearch:
         )
         self._cheapest: dict[int, Int64] = {}
 
-    def improved(self) -> Assignments:
+    def improve(self) -> Assignments:
         tuning, members = self._tuning, np.flatnonzero(self._movable)
-        apps = [members[each] for each in grouped(self._group[members])]
+        apps = [members[each] for each in group_rows(self._group[members])]
         weights = [len(app) for app in apps]
         waiting = len(members)
         for place in np.argsort(-np.array(weights), kind="stable").tolist() if apps else []:
@@ -116,7 +116,7 @@ class _PairSearch:
 def _by_group(pairs: PairState, kind: Int64, machine: Int64) -> dict[int, tuple[Int64, Int64]]:
     """Kinds and machines of tasks by application."""
     group = pairs.terms.group[kind]
-    return {int(group[rows[0]]): (kind[rows], machine[rows]) for rows in grouped(group)}
+    return {int(group[rows[0]]): (kind[rows], machine[rows]) for rows in group_rows(group)}
 
 
 class _Walk:

@@ -10,7 +10,7 @@ import numpy as np
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.constraints.pairs import PairState, compare_with_limits
 from firmament.core.flow.problem import Residual
-from firmament.core.flow.reduction import over
+from firmament.core.flow.reduction import restrict
 from firmament.core.ranks import places_in
 
 
@@ -65,13 +65,13 @@ class PairBoard:
         """Units for one more task of a class on each machine, and where it may go: float64[A], bool[A]."""
         kind = int(self.app.kind[index])
         fits = self._residual.fits(index)
-        closed = self._algebra.closed(kind, self._in_domain, self._link_left)
+        closed = self._algebra.find_closed(kind, self._in_domain, self._link_left)
         if closed is not None:
             fits &= ~closed[self.domain]
-        return self._charged(index, kind), fits
+        return self._charge(index, kind), fits
 
-    def _charged(self, index: int, kind: int) -> Float64:
-        per_domain, partners = self._algebra.charged(kind, self._in_domain)
+    def _charge(self, index: int, kind: int) -> Float64:
+        per_domain, partners = self._algebra.charge(kind, self._in_domain)
         pairs = per_domain[self.domain] - self._own * (partners @ self._on_machine)
         problem, placed = self._residual.problem, self._residual.placed
         charged: Float64 = pairs * self._units + problem.cost[index] + problem.crowd * placed
@@ -85,7 +85,7 @@ class PairBoard:
     def take_up(self, index: int, machine: int) -> float:
         """Take one task of a class off a machine again; returns what it was charged there."""
         self._book(index, machine, -1)
-        cost = float(self._charged(index, int(self.app.kind[index]))[machine])
+        cost = float(self._charge(index, int(self.app.kind[index]))[machine])
         self.cost -= cost
         return cost
 
@@ -95,7 +95,7 @@ class PairBoard:
         if count < 0:
             self._in_domain[kind, domain] += count
         if len(self._link_left):
-            self._link_left -= count * self._algebra.added(kind, self._in_domain)[domain]
+            self._link_left -= count * self._algebra.compute_added(kind, self._in_domain)[domain]
         if count > 0:
             self._in_domain[kind, domain] += count
         self._on_machine[kind, machine] += count
@@ -104,7 +104,7 @@ class PairBoard:
         """Kinds and domains with tasks whose limits would not let one of them in again; links aside."""
         found = 0
         for kind in range(len(self.app.kinds)):
-            refused = self._algebra.refused(kind, self._in_domain)
+            refused = self._algebra.find_refused(kind, self._in_domain)
             if refused is not None:
                 found += int((refused & (self._in_domain[kind] > 0)).sum())
         return found
@@ -113,7 +113,7 @@ class PairBoard:
 def _narrowed(residual: Residual, app: Application) -> Residual:
     """What is left on an application's machines for its classes, class i being of shape i; pins are among filters."""
     problem = residual.problem
-    few = over(
+    few = restrict(
         residual,
         app.machines,
         problem.shape[app.classes],
@@ -154,14 +154,14 @@ class _Algebra:
         np.add.at(self._amount, (source, target), terms.amount[own].astype(np.float64))
         self._on_link = (terms.link[:, :, None] == np.arange(links)).astype(np.float64)
 
-    def charged(self, kind: int, counts: Float64) -> tuple[Float64, Float64]:
+    def charge(self, kind: int, counts: Float64) -> tuple[Float64, Float64]:
         """Figure of one more task per domain, and how often each kind is its partner."""
         figure = self._cost @ (self._into[kind] @ counts)
         if self._both:
             figure = figure + (self._into[:, kind] @ counts) @ self._cost
         return figure, self._partners[kind]
 
-    def refused(self, kind: int, counts: Float64) -> Bool | None:
+    def find_refused(self, kind: int, counts: Float64) -> Bool | None:
         """bool[D]: domains that limits close; None: none."""
         if not self._limits:
             return None
@@ -173,16 +173,16 @@ class _Algebra:
         refused: Bool = excess > 0
         return refused
 
-    def closed(self, kind: int, counts: Float64, link_left: Float64) -> Bool | None:
+    def find_closed(self, kind: int, counts: Float64, link_left: Float64) -> Bool | None:
         """bool[D]: domains that limits or links close; None: none."""
-        closed = self.refused(kind, counts)
+        closed = self.find_refused(kind, counts)
         if self._linked:
-            added = self.added(kind, counts)
+            added = self.compute_added(kind, counts)
             full: Bool = np.any((added > 0) & (added > link_left), axis=1)
             closed = full if closed is None else closed | full
         return closed
 
-    def added(self, kind: int, counts: Float64) -> Float64:
+    def compute_added(self, kind: int, counts: Float64) -> Float64:
         """float64[D, R]: what one more task in each domain takes from each link."""
         out, back = self._amount[kind] @ counts, self._amount[:, kind] @ counts
         sent = np.einsum("der,e->dr", self._on_link, out)

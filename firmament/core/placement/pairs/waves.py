@@ -20,7 +20,7 @@ from firmament.core.placement.passes import place_leftovers, place_one_by_one
 from firmament.core.placement.subclasses import ClassPart, Wave
 from firmament.core.placement.tuning import ApplicationTuning, PlacementTuning
 from firmament.core.placement.waves import most_per_machine, plan_wave, solve_waves
-from firmament.core.ranks import before_in_runs, places_in, runs
+from firmament.core.ranks import places_in, runs, sum_before_in_runs
 
 
 def place_pairs(board: Board, pairs: PairState, means: Means) -> Placed:
@@ -30,13 +30,13 @@ def place_pairs(board: Board, pairs: PairState, means: Means) -> Placed:
     """
     waves = solve_waves(board, lambda first: _plan_wave(board, pairs, means.tuning, first=first), means)
     watch = means.stopwatch()
-    placed = Assignments.joined([waves.assignments, place_last(board, pairs)])
+    placed = Assignments.join([waves.assignments, place_last(board, pairs)])
     if pairs.terms.improve and pairs.terms.steers:
         placed = improve_applications(board, pairs, placed, means.tuning.applications)
         if board.residual.remaining.any():  # what moved may have made room
-            placed = Assignments.joined([placed, place_last(board, pairs)])
+            placed = Assignments.join([placed, place_last(board, pairs)])
     board.fix_pairs(placed)
-    return waves.admitted(placed, watch.seconds())
+    return waves.replace_assignments(placed, watch.seconds())
 
 
 def _plan_wave(board: Board, pairs: PairState, tuning: PlacementTuning, *, first: bool) -> Wave | None:
@@ -48,11 +48,13 @@ def _plan_wave(board: Board, pairs: PairState, tuning: PlacementTuning, *, first
     for cls, domain, count in zip(*(column.tolist() for column in columns), strict=True):
         planned[cls].append((domain, count))
     inside = [pairs.terms.domain == domain for domain in range(pairs.terms.domains)]
-    decided = {cls: _within_domains(board, cls, parts, inside, first=first) for cls, parts in planned.items()}
+    decided = {
+        cls: _split_by_domain(board, cls, parts, inside, first=first) for cls, parts in planned.items()
+    }
     return plan_wave(board, tuning.pinned_up_to, first=first, decided=decided)
 
 
-def _within_domains(
+def _split_by_domain(
     board: Board, cls: int, planned: list[tuple[int, int]], inside: list[Bool], *, first: bool
 ) -> list[ClassPart]:
     """A class's parts, one per domain of the plan. ``planned``: domains, and how many tasks go there."""
@@ -74,13 +76,13 @@ def _within_domains(
 def place_last(board: Board, pairs: PairState) -> Assignments:
     """Place what waves have left one by one: tasks of applications where limits let them, then all others."""
     residual = board.residual
-    placed = place_one_by_one(board, paired_classes(residual, pairs).tolist(), paired=True)
-    kept = paired_classes(residual, pairs)
+    placed = place_one_by_one(board, list_paired_classes(residual, pairs).tolist(), paired=True)
+    kept = list_paired_classes(residual, pairs)
     held_back = residual.remaining[kept].copy()
     residual.remaining[kept] = 0
     others = place_leftovers(board)
     residual.remaining[kept] = held_back
-    return Assignments.joined([placed, others])
+    return Assignments.join([placed, others])
 
 
 # --- How many tasks of an application go to which domain, decided before a wave is solved.
@@ -91,7 +93,7 @@ def place_last(board: Board, pairs: PairState) -> Assignments:
 # together. Machines within a domain are left to the flow.
 
 
-def paired_classes(residual: Residual, pairs: PairState) -> Int64:
+def list_paired_classes(residual: Residual, pairs: PairState) -> Int64:
     """Classes with tasks that remain and belong to an application."""
     active = residual.active()
     kind = pairs.rules.kind[active]
@@ -105,7 +107,7 @@ class DomainPlan:
 
     def __init__(self, board: Board, pairs: PairState, tuning: ApplicationTuning) -> None:
         residual = board.residual
-        self.classes = paired_classes(residual, pairs)
+        self.classes = list_paired_classes(residual, pairs)
         self.pairs = pairs.copy()
         self.counts = np.zeros((len(self.classes), pairs.terms.domains), dtype=np.int64)
         self._waiting = residual.remaining[self.classes].sum(axis=1)
@@ -147,7 +149,7 @@ class DomainPlan:
                 return
             classes = members[todo]
             view = self.pairs.view(self._kind[classes])
-            room = np.where(view.allowed, self._room.of(classes), 0)
+            room = np.where(view.allowed, self._room.count_room(classes), 0)
             if self.pairs.linked:
                 room = np.minimum(room, self.pairs.link_room(self._kind[classes]))
             cost = np.where(room > 0, view.cost + self._room.price(classes), np.inf)
@@ -188,7 +190,7 @@ class _DomainRoom:
             if row is None:
                 row = number[shape, special] = len(alone)
                 open_to = residual.fits(shape) if special < 0 else board.open_to(cls)
-                units, mean = self._profiled(residual, shape, open_to, domains)
+                units, mean = self._compute_profile(residual, shape, open_to, domains)
                 if board.rules_of(cls).excludes_itself():
                     units = np.minimum(units, self._sum(open_to.astype(np.float64), domains))
                 alone.append(units)
@@ -204,7 +206,7 @@ class _DomainRoom:
     def _sum(self, per_machine: Int64 | Float64, domains: int) -> Float64:
         return np.bincount(self._domain, weights=per_machine, minlength=domains).astype(np.float64)
 
-    def _profiled(
+    def _compute_profile(
         self, residual: Residual, shape: int, open_to: Bool, domains: int
     ) -> tuple[Float64, Float64]:
         """Tasks of a shape that each domain takes by themselves, and the mean cost of its open machines."""
@@ -219,7 +221,7 @@ class _DomainRoom:
             np.bincount(at, weights=cost, minlength=domains) / count,
         )
 
-    def of(self, classes: Int64) -> Int64:
+    def count_room(self, classes: Int64) -> Int64:
         """int64[B, D]: tasks of each class that each domain still takes."""
         room = self._left[self._profile[classes]]
         for column, free in enumerate(self._free):
@@ -240,7 +242,7 @@ class _DomainRoom:
         fits = np.ones(len(by), dtype=np.bool_)
         for column, free in enumerate(self._free):
             load = (self._requests[classes, column] * counts)[by]
-            fits &= (before_in_runs(load, *runs_of) + load <= free[at]) | (load == 0)
+            fits &= (sum_before_in_runs(load, *runs_of) + load <= free[at]) | (load == 0)
         taken = np.zeros_like(counts)
         taken[by[fits]] = counts[by[fits]]
         return taken

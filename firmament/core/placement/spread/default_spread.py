@@ -25,7 +25,7 @@ from firmament.core.placement.tuning import SpreadTuning
 from firmament.core.ranks import rank_in_runs
 
 
-def spread_out(problem: PlacementProblem, placed: Assignments, tuning: SpreadTuning) -> Assignments:
+def spread_tasks(problem: PlacementProblem, placed: Assignments, tuning: SpreadTuning) -> Assignments:
     """Move tasks of groups apart while that lowers ``placement_cost``; the order of those that stay is kept.
 
     Tasks with rules about others or of which others have rules stay, and so do pinned ones and those for which a ledger
@@ -38,10 +38,10 @@ def spread_out(problem: PlacementProblem, placed: Assignments, tuning: SpreadTun
     mine = free[placed.cls]
     if not mine.any():
         return placed
-    tasks = placed.taken(mine).tasks()
+    tasks = placed.select(mine).tasks()
     cls, machine = tasks.cls, tasks.machine
-    stay = placed.taken(~mine & (terms.group[placed.cls] >= 0)).tasks()
-    others = terms.with_residents(terms.group[stay.cls], stay.machine)  # as if those that stay ran before
+    stay = placed.select(~mine & (terms.group[placed.cls] >= 0)).tasks()
+    others = terms.add_residents(terms.group[stay.cls], stay.machine)  # as if those that stay ran before
     room = MovingRoom(problem, placed)
     classes = np.flatnonzero(np.bincount(cls))
     sweeps = min(tuning.sweeps, tuning.most_places // (len(classes) * problem.machines))
@@ -51,7 +51,7 @@ def spread_out(problem: PlacementProblem, placed: Assignments, tuning: SpreadTun
         moves = SpreadMoves(problem, others, room, cls, machine, tuning)
         moves.run()
         machine = moves.machine
-    return Assignments.joined([placed.taken(~mine), Assignments.counted(cls, machine)])
+    return Assignments.join([placed.select(~mine), Assignments.from_tasks(cls, machine)])
 
 
 class _Anew:
@@ -82,7 +82,7 @@ class _Anew:
         group, shape = int(terms.group[cls]), int(problem.shape[cls])
         own = np.flatnonzero(self._cls == cls)
         rest = np.flatnonzero((self._group == group) & (self._cls != cls))
-        near = terms.near(group, self.machine[rest])
+        near = terms.count_near(group, self.machine[rest])
         if len(own) == 1 and not near.any():
             return False
         before = self.machine[own]
@@ -105,13 +105,13 @@ class _Anew:
         if counts is None or (counts == present[rows]).all():
             return False
         after = np.repeat(rows, counts)
-        source, target = _moved(before, after)
+        source, target = _compare(before, after)
         self._room.move(np.full(len(source), shape), source, target)
         self.machine[own] = after
         return True
 
 
-def _moved(before: Int64, after: Int64) -> tuple[Int64, Int64]:
+def _compare(before: Int64, after: Int64) -> tuple[Int64, Int64]:
     """Machines that tasks leave, and those that they come to; both are multisets of equal size."""
     width = int(max(before.max(), after.max())) + 1
     more = np.bincount(after, minlength=width) - np.bincount(before, minlength=width)
@@ -142,7 +142,7 @@ class Places:
     domain: Int64
     crowd_step: int
 
-    def at(self, rows: Int64) -> Places:
+    def select(self, rows: Int64) -> Places:
         """Some of them."""
         columns = ("charge", "growth", "crowd", "room", "near", "domain")
         return replace(self, **{name: getattr(self, name)[rows] for name in columns})
@@ -159,7 +159,7 @@ def best_counts(
     if int(np.minimum(places.room, tasks).sum()) < tasks:
         return None
     near = _worth_a_look(places, tasks, len(in_domain), machine_step)
-    few = places.at(near)
+    few = places.select(near)
     depth = 2 + 2 * tasks // max(1, len(near))
     while True:
         depth = min(depth, tasks)

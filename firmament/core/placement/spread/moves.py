@@ -74,12 +74,12 @@ class SpreadMoves:
         cost = self._cost_at(shapes, groups, places, near) + crowding.take(places)
         best = np.argmin(cost, axis=1)
         every = np.arange(len(leaving))
-        gain = self._saved(leaving, target, near) + charge[leaving] - cost[every, best]
+        gain = self._compute_saved(leaving, target, near) + charge[leaving] - cost[every, best]
         better = gain > 0
         leaving, target = leaving[better], places[every, best][better]
         if not len(leaving):
             return False
-        fits = ~self._room.overfilled(self._shape[leaving], target)
+        fits = ~self._room.find_overfilled(self._shape[leaving], target)
         fits &= near.first_of_each(self._group[leaving], target)
         leaving, target = leaving[fits], target[fits]
         source = self.machine[leaving]
@@ -128,14 +128,14 @@ class SpreadMoves:
     def _cost_at(self, shapes: Int64, groups: Int64, places: Int64, near: _Near) -> Float64:
         """float64[L, choices]: what tasks cost at places without crowding; infinite where they cannot go."""
         shapes, groups = shapes[:, None], groups[:, None]
-        cost = self._terms.machine_step[groups] * near.at(groups, places)
+        cost = self._terms.machine_step[groups] * near.count_at(groups, places)
         cost += self._problem.cost[shapes, places]
         task, choice = np.nonzero(~self._room.open_to_all(self._shapes).take(places))
         lacking = self._room.units(shapes[task, 0], places[task, choice]) == 0
         cost[task[lacking], choice[lacking]] = np.inf
         return cost
 
-    def _saved(self, leaving: Int64, target: Int64, near: _Near) -> Float64:
+    def _compute_saved(self, leaving: Int64, target: Int64, near: _Near) -> Float64:
         """float64[L]: what being near others costs tasks where they are, less what the domain they go to adds."""
         terms = self._terms
         groups = self._group[leaving]
@@ -218,7 +218,7 @@ class _Near:
         self.before[order] = np.repeat(all_there - moving - first, moving) + np.arange(len(keys))
         self.in_domain = terms.in_domains(group, machine, ones)
 
-    def at(self, groups: Int64, machines: Int64) -> Int64:
+    def count_at(self, groups: Int64, machines: Int64) -> Int64:
         """Tasks of ``groups`` on ``machines``: int64 of the shape to which both are broadcast."""
         keys = groups * np.int64(self.width) + machines
         if self.table is not None:

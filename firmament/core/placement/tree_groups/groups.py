@@ -16,18 +16,18 @@ from typing import TypeAlias
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.board.board import Board, displaced
+from firmament.core.board.board import Board, is_displaced
 from firmament.core.flow.network.network import crowding_cost
 from firmament.core.flow.optimality.node_prices import NotOptimalError, Prices, node_prices
 from firmament.core.flow.optimality.pricing import full_machine_prices
 from firmament.core.flow.outcome import FlowOutcome
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
 from firmament.core.flow.terms import GroupTerms
-from firmament.core.placement.class_aggregation import bundled
+from firmament.core.placement.class_aggregation import merge_classes
 from firmament.core.placement.outcome import Means, Placed, StageFigures
 from firmament.core.placement.passes import propose
 from firmament.core.placement.subclasses import LARGEST_COST
-from firmament.core.placement.tree_groups.order_search import Arrangement, rearranged
+from firmament.core.placement.tree_groups.order_search import Arrangement, rearrange
 from firmament.core.placement.tree_groups.placer import GroupPlacer
 from firmament.solvers.base import SolverTimeoutError
 
@@ -41,7 +41,7 @@ def place_with_groups(problem: PlacementProblem, terms: GroupTerms, means: Means
     """
     round_ = _Round(problem, terms, means, place)
     placed = round_.groups_first()
-    if not round_.displaced(placed.assignments):
+    if not round_.is_displaced(placed.assignments):
         return placed
     again = round_.by_priority()
     return replace(again, figures=placed.figures + again.figures)
@@ -67,12 +67,12 @@ class _Round:
         rest = self._others(placer, groups.assignments, np.ones(self._problem.classes, dtype=np.bool_))
         return _in_turn([Placed(figures=self._pricing), groups, rest], placer.shortages)
 
-    def displaced(self, placed: Assignments) -> bool:
+    def is_displaced(self, placed: Assignments) -> bool:
         """Whether a task without a place would have one were it not for less important groups."""
         problem = self._problem
         of_group: Bool = np.isin(problem.gang, list(self._rank))
-        left = problem.counts.sum(axis=1) - placed.per_class(problem.classes)
-        return displaced(problem, np.flatnonzero((left > 0) & ~of_group), placed, of_group)
+        left = problem.counts.sum(axis=1) - placed.count_per_class(problem.classes)
+        return is_displaced(problem, np.flatnonzero((left > 0) & ~of_group), placed, of_group)
 
     def by_priority(self) -> Placed:
         """Priority by priority from the top: the groups, then the others."""
@@ -80,7 +80,7 @@ class _Round:
         parts: list[Placed] = []
 
         def so_far() -> Assignments:
-            return Assignments.joined([part.assignments for part in parts])
+            return Assignments.join([part.assignments for part in parts])
 
         for rank in np.unique(self._problem.priority)[::-1].tolist():
             parts.append(self._groups(placer, [gang for gang, of in self._rank.items() if of == rank]))
@@ -101,13 +101,13 @@ class _Round:
         found = {gang: places for gang, places in tried.items() if gang not in placer.shortages}
         blocked = [gang for gang in gangs if gang not in found and not self._terms.groups[gang].refused]
         if found and blocked:
-            better = rearranged(
+            better = rearrange(
                 begin, placer, Arrangement(placer.board, found), blocked, self._means.tuning.groups
             )
             if better.board is not placer.board:
                 placer.adopt(better.board, better.placed)
                 found = better.placed
-        return Placed(Assignments.joined(list(found.values())), StageFigures(solve_seconds=watch.seconds()))
+        return Placed(Assignments.join(list(found.values())), StageFigures(solve_seconds=watch.seconds()))
 
     def _others(self, placer: GroupPlacer, placed: Assignments, among: Bool) -> Placed:
         """Place the other tasks of some classes in what is left, and book them."""
@@ -122,7 +122,7 @@ class _Round:
 def _in_turn(parts: Sequence[Placed], shortages: Mapping[int, str]) -> Placed:
     """All of ``parts``; bounds are those of the last that has any, as they hold given what was placed before."""
     flows = [part.first for part in parts if part.about is not None]
-    return replace(Placed.joined(parts), first=flows[-1] if flows else None, shortages=dict(shortages))
+    return replace(Placed.join(parts), first=flows[-1] if flows else None, shortages=dict(shortages))
 
 
 def _ranks(problem: PlacementProblem, terms: GroupTerms) -> dict[int, int]:
@@ -146,7 +146,7 @@ def rest_of(board: Board, placed: Assignments, among: Bool) -> PlacementProblem:
     ``placed``: what has been booked on ``board``. Groups are left out of it: their classes are nobody's gang.
     """
     residual, problem = board.residual, board.residual.problem
-    grouped = _grouped(problem)
+    grouped = _find_grouped(problem)
     tasks = placed.tasks()
     gang = np.where(grouped, -1, problem.gang) if len(problem.gang) else problem.gang
     need = problem.gang_need.copy()
@@ -161,14 +161,14 @@ def rest_of(board: Board, placed: Assignments, among: Bool) -> PlacementProblem:
     return replace(
         board.remaining_problem(np.where((among & ~grouped)[:, None], residual.remaining, 0)),
         cost=cost,
-        pairs=None if problem.pairs is None else problem.pairs.with_residents(tasks.cls, tasks.machine),
+        pairs=None if problem.pairs is None else problem.pairs.add_residents(tasks.cls, tasks.machine),
         gang=gang,
         gang_need=need,
         topology=None,
     )
 
 
-def _grouped(problem: PlacementProblem) -> Bool:
+def _find_grouped(problem: PlacementProblem) -> Bool:
     """bool[C]: classes whose tasks belong to a group with rules."""
     if problem.topology is None:
         return np.zeros(problem.classes, dtype=np.bool_)
@@ -183,7 +183,7 @@ def machine_prices(problem: PlacementProblem, means: Means) -> tuple[Int64, Stag
     excepted.
     """
     nothing = np.zeros(problem.machines, dtype=np.int64)
-    residual = Residual(bundled(problem).problem)
+    residual = Residual(merge_classes(problem).problem)
     if not residual.remaining.any():
         return nothing, StageFigures()
     try:

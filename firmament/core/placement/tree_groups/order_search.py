@@ -31,7 +31,7 @@ class Arrangement:
     placed: dict[int, Assignments]
 
 
-def rearranged(
+def rearrange(
     begin: Board,
     placer: GroupPlacer,
     found: Arrangement,
@@ -50,7 +50,7 @@ def rearranged(
         kind = placer.kind(gang)
         if search.left <= 0:
             break
-        if kind in in_vain or placer.on(search.found.board).lacks_room(gang):
+        if kind in in_vain or placer.copy_to(search.found.board).lacks_room(gang):
             continue
         if search.admits(gang):
             in_vain.clear()
@@ -75,7 +75,7 @@ class _OrderSearch:
     def admits(self, gang: int) -> bool:
         """Whether an arrangement with one more group was found."""
         if self.found is not self._first:  # what was full for it may have become free
-            trial = self._placer.on(self.found.board.copy())
+            trial = self._placer.copy_to(self.found.board.copy())
             places = self._place(trial, gang)
             if places is not None:
                 self.found = Arrangement(trial.board, {**self.found.placed, gang: places})
@@ -87,7 +87,7 @@ class _OrderSearch:
         """Place a group anywhere but where those are who could not go elsewhere; None if done, else who those are."""
         respected: list[int] = []
         while len(respected) <= self._tuning.respected:
-            outcome = self._arranged(respected, [gang])
+            outcome = self._arrange(respected, [gang])
             if isinstance(outcome, Arrangement):
                 self.found = outcome
                 return None
@@ -101,7 +101,7 @@ class _OrderSearch:
         tried: set[tuple[int, ...]] = set()
         while len(urgent) <= self._tuning.urgent and tuple(urgent) not in tried:
             tried.add(tuple(urgent))
-            outcome = self._arranged([], urgent)
+            outcome = self._arrange([], urgent)
             if isinstance(outcome, Arrangement):
                 self.found = outcome
                 return True
@@ -113,30 +113,30 @@ class _OrderSearch:
                 urgent = [*urgent, outcome]
         return False
 
-    def _arranged(self, respected: Sequence[int], urgent: Sequence[int]) -> Arrangement | int | None:
+    def _arrange(self, respected: Sequence[int], urgent: Sequence[int]) -> Arrangement | int | None:
         """An arrangement of all groups with places and of ``urgent``, or which group found none; None: no more tries.
 
         First come ``respected``, where they are; then ``urgent``, in order, wherever they like; then whoever can stay
         where it is; and last, in order, those whose places have been taken.
         """
-        trial = self._placer.on(self._begin.copy())
+        trial = self._placer.copy_to(self._begin.copy())
         now: dict[int, Assignments] = {}
         for gang in respected:
             kept = trial.again(self.found.placed[gang])
             if kept is None:
                 return gang
             now[gang] = kept
-        for gang in chain(urgent, self._displaced(trial, now)):
+        for gang in chain(urgent, self._iter_displaced(trial, now)):
             places = self._place(trial, gang)
             if places is None:
                 return gang if self.left > 0 else None
             now[gang] = places
         return Arrangement(trial.board, now)
 
-    def _displaced(self, trial: GroupPlacer, now: dict[int, Assignments]) -> Iterator[int]:
+    def _iter_displaced(self, trial: GroupPlacer, now: dict[int, Assignments]) -> Iterator[int]:
         """Book the groups that can stay where they are, in order, and add them to ``now``; then yield the others."""
         others = {gang: places for gang, places in self.found.placed.items() if gang not in now}
-        taken = _touched(now, trial.board.residual.problem.machines)
+        taken = _find_touched(now, trial.board.residual.problem.machines)
         apart = trial.shares_machines_only()
         moved = []
         for gang, places in others.items():
@@ -160,7 +160,7 @@ class _OrderSearch:
         return None if gang in trial.shortages else places
 
 
-def _touched(placed: dict[int, Assignments], machines: int) -> Bool:
+def _find_touched(placed: dict[int, Assignments], machines: int) -> Bool:
     """bool[M]: machines with places in ``placed``."""
     taken = np.zeros(machines, dtype=np.bool_)
     for places in placed.values():

@@ -64,7 +64,7 @@ class GroupPlacer:
         if known:
             self.shortages[gang] = known
             return Assignments.empty()
-        found = self._placed(group)
+        found = self._place(group)
         if isinstance(found, str):
             self.shortages[gang] = found
             if not self.board.ruled:  # room only shrinks, unless rules between tasks are about
@@ -73,16 +73,16 @@ class GroupPlacer:
         self.shortages.pop(gang, None)
         return found
 
-    def _placed(self, group: TreeGroup) -> Assignments | str:
+    def _place(self, group: TreeGroup) -> Assignments | str:
         """Places for all tasks of a group, booked; or why there are none."""
-        room = self._room(group)
+        room = self._find_room(group)
         if len(room.classes) == 1:
-            return self._within(group, room, room.slots[0])
+            return self._place_within(group, room, room.slots[0])
         # What every task may use comes first: tasks can then be dealt as one likes.
         shared = room.slots.min(axis=0)
-        found = self._within(group, room, shared)
+        found = self._place_within(group, room, shared)
         if isinstance(found, str) and (room.slots != shared).any():
-            found = self._within(group, room, room.slots.max(axis=0))
+            found = self._place_within(group, room, room.slots.max(axis=0))
             if found == UNLIKE_PLACES:
                 return self._around_choosy(group, room)
         return found
@@ -91,12 +91,12 @@ class GroupPlacer:
         """Places for a group some of whose classes may use few leaves, by trying where those could go."""
         slots = room.slots.max(axis=0)
         for taken in islice(Choosy(group.order, room.slots, room.cost).starts(), self._tries):
-            found = self._within(group, room, slots - taken, taken)
+            found = self._place_within(group, room, slots - taken, taken)
             if not isinstance(found, str):
                 return found
         return UNLIKE_PLACES
 
-    def _within(
+    def _place_within(
         self, group: TreeGroup, room: _LeafRoom, slots: Int64, taken: Int64 | None = None
     ) -> Assignments | str:
         """Places for a group: on each leaf those in ``taken``, and at most ``slots`` more (int64[L] each)."""
@@ -113,15 +113,15 @@ class GroupPlacer:
             proposed = deal(group.order, places, tree.rows, room.slots, room.cost, self._means.solver)
             if proposed is None:
                 return UNLIKE_PLACES
-            admitted = self._admitted(proposed, len(group.order))
+            admitted = self._admit(proposed, len(group.order))
             if isinstance(admitted, Assignments):
                 return admitted
-            slots = np.maximum(self._narrowed(slots + given, room, places, admitted) - given, 0)
+            slots = np.maximum(self._narrow(slots + given, room, places, admitted) - given, 0)
         return IN_THE_WAY
 
     # --- other orders --------------------------------------------------------------------------------------------
 
-    def on(self, board: Board) -> GroupPlacer:
+    def copy_to(self, board: Board) -> GroupPlacer:
         """A placer of the same groups on another board, which is its own from now on; nothing is known there yet."""
         return GroupPlacer(self._terms, board, self._prices, self._means)
 
@@ -136,7 +136,7 @@ class GroupPlacer:
         """Book places that were found on another board, in an order that is valid here; None if they do not all fit,
         and then nothing is booked.
         """
-        admitted = self._admitted(placed, int(placed.count.sum()), sure=False)
+        admitted = self._admit(placed, int(placed.count.sum()), sure=False)
         return admitted if isinstance(admitted, Assignments) else None
 
     def kind(self, gang: int) -> tuple[object, ...]:
@@ -162,16 +162,16 @@ class GroupPlacer:
 
     # --- room ----------------------------------------------------------------------------------------------------
 
-    def _room(self, group: TreeGroup) -> _LeafRoom:
+    def _find_room(self, group: TreeGroup) -> _LeafRoom:
         leaves = self._terms.tree.rows
         classes = np.unique(group.order)
         slots = [self.board.units(cls, leaves) for cls in classes.tolist()]
         residual = self.board.residual
         price = self._prices[leaves] + crowding_cost(residual, leaves)
         cost = [price + leaf_cost(self.board, cls, leaves) for cls in classes.tolist()]
-        return _LeafRoom(classes, np.stack(slots), np.stack(cost), self._counted(int(classes[0])))
+        return _LeafRoom(classes, np.stack(slots), np.stack(cost), self._count(int(classes[0])))
 
-    def _counted(self, cls: int) -> Int64 | None:
+    def _count(self, cls: int) -> Int64 | None:
         """int64[L]: tasks that the leaves take by the resources that count; None if the tasks ask for none of them."""
         request = self._problem.requests[self._problem.shape[cls]]
         columns = [column for column in self._terms.counted.tolist() if request[column] > 0]
@@ -181,7 +181,7 @@ class GroupPlacer:
         fitting: Int64 = (free // request[columns][:, None]).min(axis=0)
         return fitting
 
-    def _admitted(self, proposed: Assignments, tasks: int, *, sure: bool = True) -> Assignments | Board:
+    def _admit(self, proposed: Assignments, tasks: int, *, sure: bool = True) -> Assignments | Board:
         """What was proposed, booked, if all of it may be there together; else how far it got, and nothing is booked.
 
         ``sure``: each class fits by itself, so that where tasks share nothing more, a single class cannot fail.
@@ -199,7 +199,7 @@ class GroupPlacer:
         self.board = trial
         return _in_order(admitted, self._terms.position) if not trial.ruled else admitted
 
-    def _narrowed(self, slots: Int64, room: _LeafRoom, wanted: Int64, trial: Board) -> Int64:
+    def _narrow(self, slots: Int64, room: _LeafRoom, wanted: Int64, trial: Board) -> Int64:
         """Slots that leave out what turned out not to go together with the places that do."""
         leaves = self._terms.tree.rows
         got = trial.residual.placed[leaves] - self.board.residual.placed[leaves]
@@ -223,7 +223,7 @@ def leaf_cost(board: Board, cls: int, leaves: Int64) -> Int64:
 
 def _in_order(placed: Assignments, position: Int64) -> Assignments:
     """Assignments in order of the tree."""
-    return placed.taken(np.lexsort((placed.cls, position[placed.machine])))
+    return placed.select(np.lexsort((placed.cls, position[placed.machine])))
 
 
 # --- Deals the tasks of a group to the places that have been counted for it.

@@ -40,7 +40,7 @@ def preempt_for_group(prospect: Prospect, terms: GroupTerms, gang: int, solver: 
         return ""
     found: Prospect | str = ""
     for lenient in (False, True) if len(prospect.allowed) else (True,):
-        found = _Attempt(prospect, terms, group, classes, lenient=lenient).carried_out(solver)
+        found = _Attempt(prospect, terms, group, classes, lenient=lenient).carry_out(solver)
         if not isinstance(found, str):
             break
     return found
@@ -90,18 +90,18 @@ class _Attempt:
         self._units = units_for(prospect, cls, self._help(cls), lenient=lenient)
         self._cost = self._costs()
 
-    def carried_out(self, solver: Solver) -> Prospect | str:
+    def carry_out(self, solver: Solver) -> Prospect | str:
         """The prospect with the group on it; or why it cannot be placed."""
         places = self._places(np.arange(len(self._units)))
         if isinstance(places, Shortage):
             return places.message
-        victims = self._chosen()
+        victims = self._choose()
         places = self._places(victims)
         if isinstance(places, Shortage):
             return places.message
         counts = places - self._group.held
         rows = self._terms.tree.rows
-        slots = self._slots.after(self._units.members(victims))
+        slots = self._slots.count_after(self._units.members(victims))
         placed = deal(
             self._group.order, counts, rows, slots, np.broadcast_to(self._cost, slots.shape), solver
         )
@@ -118,7 +118,7 @@ class _Attempt:
 
     # --- who goes ------------------------------------------------------------------------------------------------
 
-    def _chosen(self) -> Int64:
+    def _choose(self) -> Int64:
         """Units that have to go, int64[A]; if all of them did, that would help."""
         back = self._most_back(np.empty(0, dtype=np.int64), 0)
         needed: list[int] = []
@@ -151,7 +151,7 @@ class _Attempt:
     def _places(self, units: Int64) -> Int64 | Shortage:
         """int64[L]: how the group shares out once some units are gone; or why it does not."""
         self._calls -= 1
-        slots = self._slots.after(self._units.members(units))
+        slots = self._slots.count_after(self._units.members(units))
         least, most = slots.min(axis=0), slots.max(axis=0)
         group = self._group
         place, tree = self._terms.solver.place, self._terms.tree
@@ -172,7 +172,7 @@ class _Attempt:
             enough = (twin.room[machines] >= sizes) | (sizes == 0) | ~needed
             unneeded = bool((enough.all(axis=1) | ~guests).all())
             if unneeded and all(
-                twin.kept.stays_open(machine, set(twin.gone_from(machine)) - set(members.tolist()))
+                twin.kept.stays_open(machine, set(twin.list_gone(machine)) - set(members.tolist()))
                 for machine in machines.tolist()
             ):
                 for member in members.tolist():
@@ -184,7 +184,7 @@ class _Attempt:
         """float64[M]: places that a machine gains for each task that goes if all that may go do."""
         going = np.flatnonzero(self._prospect.may_go(cls))
         nobody = going[:0]
-        gained = (self._slots.after(going) - self._slots.after(nobody)).max(axis=0)
+        gained = (self._slots.count_after(going) - self._slots.count_after(nobody)).max(axis=0)
         machines = self._prospect.problem.machines
         number = np.bincount(self._prospect.preemption.machine[going], minlength=machines)
         help_ = np.zeros(machines)
@@ -199,7 +199,7 @@ class _Attempt:
         going = self._units.tasks
         step = np.unique(preemption.victim_priority[going], return_inverse=True)[1] + 1
         weight = np.bincount(preemption.machine[going], weights=step, minlength=problem.machines)[rows]
-        gained = self._slots.after(going).max(axis=0) - self._slots.after(going[:0]).max(axis=0)
+        gained = self._slots.count_after(going).max(axis=0) - self._slots.count_after(going[:0]).max(axis=0)
         own = problem.cost[problem.shape[self._classes[0]], rows].astype(np.int64)
         return (VICTIM * weight / np.maximum(gained, 1)).astype(np.int64) + own
 
@@ -222,7 +222,7 @@ class Units:
         sizes = self.first[units + 1] - self.first[units]
         return self.tasks[np.repeat(self.first[units], sizes) + counting(sizes)]
 
-    def taken(self, units: Int64) -> Units:
+    def select(self, units: Int64) -> Units:
         """Some of the units, in that order."""
         sizes = self.first[units + 1] - self.first[units]
         return Units(self.members(units), np.cumsum([0, *sizes.tolist()], dtype=np.int64))
@@ -245,9 +245,9 @@ def units_for(prospect: Prospect, cls: int, help_: Float64, *, lenient: bool) ->
     helps = np.add.reduceat(help_[preemption.machine[units.tasks]], start) / sizes
     started = np.minimum.reduceat(preemption.started[units.tasks], start)
     order = np.lexsort((np.arange(len(start)), started, helps, -top))
-    within = _within_budgets(prospect, units, order)
+    within = _find_within_budgets(prospect, units, order)
     order = np.concatenate([order[~within], order[within]]) if lenient else order[within]
-    return units.taken(order)
+    return units.select(order)
 
 
 def _units(prospect: Prospect, cls: int) -> Units:
@@ -267,7 +267,7 @@ def _units(prospect: Prospect, cls: int) -> Units:
     return Units(np.concatenate([*found, singles]), np.cumsum([0, *sizes], dtype=np.int64))
 
 
-def _within_budgets(prospect: Prospect, units: Units, order: Int64) -> Bool:
+def _find_within_budgets(prospect: Prospect, units: Units, order: Int64) -> Bool:
     """bool[U], in ``order``: units that could go together without exceeding a budget; the last in order come first."""
     within: Bool = np.ones(len(order), dtype=np.bool_)
     if not len(prospect.allowed):

@@ -28,12 +28,12 @@ class LeafSlots:
         self._request = request[self._wanted]
         self._room = prospect.room[np.ix_(leaves, self._wanted)]
         self.open: Bool = np.stack(
-            [_ruled(prospect, cls, prospect.usable(cls))[leaves] for cls in classes.tolist()]
+            [_apply_rules(prospect, cls, prospect.usable(cls))[leaves] for cls in classes.tolist()]
         )
         self._most = np.stack([self._by_models(cls, leaves) for cls in classes.tolist()])
         self._kept = _KeptLeaves(prospect, classes, leaves)
 
-    def after(self, victims: Int64) -> Int64:
+    def count_after(self, victims: Int64) -> Int64:
         """int64[B, L]: slots once ``victims`` (tasks) are gone."""
         room = self._room.copy()
         at = self._leaf_of[self._prospect.preemption.machine[victims]]
@@ -55,7 +55,7 @@ class LeafSlots:
         for limit in self._prospect.limits:
             limit.limit_units(most, shapes, leaves)
         for ledger in self._prospect.ledgers:
-            most = np.minimum(most, ledger.room_at(problem.known_as(shapes), leaves))
+            most = np.minimum(most, ledger.room_at(problem.map_to_ledgers(shapes), leaves))
         return np.maximum(most, 0)
 
 
@@ -72,7 +72,7 @@ class _KeptLeaves:
         self._classes = classes.tolist()
         self._leaves = leaves
         self._open: Bool = np.stack(
-            [_ruled(prospect, cls, prospect.openable(cls))[leaves] for cls in self._classes]
+            [_apply_rules(prospect, cls, prospect.openable(cls))[leaves] for cls in self._classes]
         )
         self._places = np.flatnonzero(self._open.any(axis=0)).tolist()
         self._known: dict[tuple[int, int, tuple[int, ...]], bool] = {}
@@ -94,7 +94,7 @@ class _KeptLeaves:
                 continue
             at = int(self._leaves[place])
             first, last = np.searchsorted(machine, [at, at + 1]).tolist()
-            gone = (*self._prospect.gone_from(at), *going[first:last].tolist())
+            gone = (*self._prospect.list_gone(at), *going[first:last].tolist())
             for row, cls in enumerate(self._classes):
                 found[row, place] = self._open[row, place] and self._opens(cls, at, gone)
         return found
@@ -109,7 +109,7 @@ class _KeptLeaves:
         return self._known[key]
 
 
-def _ruled(prospect: Prospect, cls: int, machines: Bool) -> Bool:
+def _apply_rules(prospect: Prospect, cls: int, machines: Bool) -> Bool:
     """``machines`` (bool[M]) into which rules between tasks let a class."""
     allowed = None if prospect.state is None else prospect.state.allowed(cls)
     return machines if allowed is None else machines & allowed

@@ -29,14 +29,14 @@ def bundles(prospect: Prospect, problem: Covering) -> Bundles:
 
 def _bundles(prospect: Prospect, problem: Covering) -> Bundles:
     """A bundle for each machine, whatever becomes of gangs."""
-    important = _reprieved(prospect, problem, np.arange(problem.slots.shape[1]))
+    important = _reprieve(prospect, problem, np.arange(problem.slots.shape[1]))
     several = important.count > 1
     alike = prospect.alike[problem.slots]
     if not (several & _ties(problem, alike)).any():
         return important
     helpful = problem.most_helpful_first()
     turn = np.argsort(np.take_along_axis(alike, helpful, axis=1), axis=1, kind="stable")
-    return important.or_better(_reprieved(prospect, problem, np.take_along_axis(helpful, turn, axis=1)))
+    return important.or_better(_reprieve(prospect, problem, np.take_along_axis(helpful, turn, axis=1)))
 
 
 def _ties(problem: Covering, alike: Int64) -> Bool:
@@ -55,7 +55,7 @@ def describe(prospect: Prospect, problem: Covering, victims: Bool) -> Bundles:
     weight = np.append(preemption.weight, 0)
     total = np.where(victims, weight[problem.slots], 0).sum(axis=1)
     count = victims.sum(axis=1)
-    others = dragged(prospect, problem, victims)
+    others = find_dragged(prospect, problem, victims)
     np.maximum.at(top, others.row, preemption.victim_priority[others.task])
     np.add.at(total, others.row, weight[others.task])
     np.add.at(count, others.row, 1)
@@ -67,7 +67,7 @@ def describe(prospect: Prospect, problem: Covering, victims: Bool) -> Bundles:
         rows=problem.rows,
         slots=problem.slots,
         victims=victims,
-        over=_over(prospect, problem, victims, others),
+        over=_count_over(prospect, problem, victims, others),
         top=top,
         total=total,
         count=count,
@@ -75,8 +75,8 @@ def describe(prospect: Prospect, problem: Covering, victims: Bool) -> Bundles:
     )
 
 
-def _over(prospect: Prospect, problem: Covering, victims: Bool, others: Dragged) -> Int64:
-    """int64[R]: how many of those that go some budget does not allow, see ``Prospect.beyond``."""
+def _count_over(prospect: Prospect, problem: Covering, victims: Bool, others: Dragged) -> Int64:
+    """int64[R]: how many of those that go some budget does not allow, see ``Prospect.count_beyond``."""
     rows, budgets = len(problem.rows), len(prospect.allowed)
     if not budgets:
         return np.zeros(rows, dtype=np.int64)
@@ -98,7 +98,7 @@ def _budgets_of_kinds(prospect: Prospect) -> Int64:
     return np.array([[*each, *([-1] * (most - len(each)))] for each in budgets], dtype=np.int64)
 
 
-def _protected(prospect: Prospect, problem: Covering, going: Int64) -> Bool:
+def _find_protected(prospect: Prospect, problem: Covering, going: Int64) -> Bool:
     """bool[R, J]: tasks that their budgets do not allow to go, if those before them in the order of ``going`` do.
 
     Who is better reprieved early, that is; what a bundle exceeds is counted in the end. kube-scheduler lets the most
@@ -118,7 +118,7 @@ def _protected(prospect: Prospect, problem: Covering, going: Int64) -> Bool:
 
 def reprieve_order(prospect: Prospect, problem: Covering, going: Int64) -> Int64:
     """Places in order of reprieve, as ``going``: what budgets protect, then from the end of that order on."""
-    protected = _protected(prospect, problem, going)
+    protected = _find_protected(prospect, problem, going)
     backwards = going[..., ::-1]
     if not protected.any():
         return backwards
@@ -127,7 +127,7 @@ def reprieve_order(prospect: Prospect, problem: Covering, going: Int64) -> Int64
     return np.take_along_axis(each, first, axis=1)
 
 
-def _reprieved(prospect: Prospect, problem: Covering, going: Int64) -> Bundles:
+def _reprieve(prospect: Prospect, problem: Covering, going: Int64) -> Bundles:
     """What is left after reprieving those that would go last as long as the others suffice.
 
     ``going``: places in the order in which tasks would go, int64[R, J], or int64[J] where it is the same everywhere.
@@ -168,19 +168,19 @@ def choices(prospect: Prospect, problem: Covering) -> list[Covering]:
         return [problem]
     every = np.arange(len(problem.rows))
     nobody = np.zeros_like(tied)
-    found = [problem.narrowed(every, problem.open & ~tied, nobody)]
+    found = [problem.narrow(every, problem.open & ~tied, nobody)]
     if (tied & (spare > 0)).any():  # others of a gang than those that would go first may be of more help
         also_tied = (gang >= 0) & (nth_of_its_kind(gang, problem.most_helpful_first()) >= spare)
-        found.append(problem.narrowed(every, problem.open & ~also_tied, nobody))
+        found.append(problem.narrow(every, problem.open & ~also_tied, nobody))
     row, number = _could_go(prospect, problem, gang, tied)
     forced = gang[row] == number[:, None]
-    found.append(problem.narrowed(row, problem.open[row] & ~tied[row] & ~forced, forced))
+    found.append(problem.narrow(row, problem.open[row] & ~tied[row] & ~forced, forced))
     several = np.flatnonzero(np.bincount(row, minlength=len(every)) > 1)
     if len(several):
         goes = np.zeros(tied.shape, dtype=np.bool_)
         np.logical_or.at(goes, row, forced)
         found.append(
-            problem.narrowed(several, (problem.open & ~tied & ~goes)[several], goes[several]),
+            problem.narrow(several, (problem.open & ~tied & ~goes)[several], goes[several]),
         )
     return [each for each in found if len(each.rows)] or found[:1]
 
@@ -210,7 +210,7 @@ class Dragged:
     task: Int64
 
 
-def dragged(prospect: Prospect, problem: Covering, victims: Bool) -> Dragged:
+def find_dragged(prospect: Prospect, problem: Covering, victims: Bool) -> Dragged:
     """Who goes elsewhere because of ``victims`` (bool[R, J])."""
     none: Int64 = np.empty(0, dtype=np.int64)
     if not len(prospect.spare):
@@ -218,7 +218,7 @@ def dragged(prospect: Prospect, problem: Covering, victims: Bool) -> Dragged:
     gang = _gang_of(prospect, problem, victims)
     row, number, count = _pairs_of(gang, gang >= 0)
     broken = count > prospect.spare[number]
-    place, task = prospect.gangs.expanded(number[broken])
+    place, task = prospect.gangs.expand(number[broken])
     row = row[broken][place]
     elsewhere = ~prospect.gone[task] & (prospect.preemption.machine[task] != problem.rows[row])
     return Dragged(row[elsewhere], task[elsewhere])

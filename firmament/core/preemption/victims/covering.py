@@ -42,7 +42,7 @@ class Covering:
         given = np.minimum(self.size, lacking[:, None, :]) / np.maximum(lacking, 1)[:, None, :]
         return np.argsort(-given.sum(axis=2), axis=1, kind="stable")
 
-    def narrowed(self, rows: Int64, open_to: Bool, forced: Bool) -> Covering:
+    def narrow(self, rows: Int64, open_to: Bool, forced: Bool) -> Covering:
         """The problems of some ``rows`` (places, int64[N]) where these may go and those do too, if that is enough."""
         size = self.size[rows]
         deficit = self.deficit[rows] - (size * forced[:, :, None]).sum(axis=1)
@@ -73,7 +73,7 @@ def covering(prospect: Prospect, cls: int, rows: Int64, blocked: Bool) -> Coveri
     columns: list[tuple[Int64, Int64]] = []
     possible: Bool = np.ones(len(rows), dtype=np.bool_)
     if prospect.state is not None and prospect.rules(cls).binding:
-        open_to, possible = _kept_for_attraction(prospect, prospect.state, cls, rows, slots, open_to)
+        open_to, possible = _keep_for_attraction(prospect, prospect.state, cls, rows, slots, open_to)
         for spreading in prospect.rules(cls).spreadings:
             possible &= spreading.key_domain[rows] >= 0
         columns = _rule_columns(prospect, prospect.state, cls, rows, slots, open_to)
@@ -89,11 +89,11 @@ def covering(prospect: Prospect, cls: int, rows: Int64, blocked: Bool) -> Coveri
     problem = Covering(rows, slots, open_to, given, lacking, prospect.whole(cls), nobody)
     if prospect.state is None or not prospect.rules(cls).modelled:
         return problem
-    forced, opened = _forced(prospect, prospect.state, cls, problem)
-    return problem.narrowed(np.flatnonzero(opened), (open_to & ~forced)[opened], forced[opened])
+    forced, opened = _find_forced(prospect, prospect.state, cls, problem)
+    return problem.narrow(np.flatnonzero(opened), (open_to & ~forced)[opened], forced[opened])
 
 
-def _forced(prospect: Prospect, state: RuleState, cls: int, problem: Covering) -> tuple[Bool, Bool]:
+def _find_forced(prospect: Prospect, state: RuleState, cls: int, problem: Covering) -> tuple[Bool, Bool]:
     """Who must go because of models' constraints, of which no column can say what each task gives: bool[R, J].
 
     Tried machine by machine, least important first; then whoever can stay after all is spared. Beside it bool[R]: the
@@ -113,12 +113,12 @@ def _forced(prospect: Prospect, state: RuleState, cls: int, problem: Covering) -
             if prospect.rules(kind).modelled:
                 state.add(kind, machine, -1)
                 gone.append(slot)
-                if _modelled_allow(state, cls, machine):
+                if _allow_by_models(state, cls, machine):
                     break
-        opened[place] = _modelled_allow(state, cls, machine)
+        opened[place] = _allow_by_models(state, cls, machine)
         for slot in reversed(gone):
             state.add(kinds[slot], machine, 1)
-            if opened[place] and not _modelled_allow(state, cls, machine):
+            if opened[place] and not _allow_by_models(state, cls, machine):
                 state.add(kinds[slot], machine, -1)
                 forced[place, slot] = True
         for slot in np.flatnonzero(forced[place]).tolist():
@@ -126,7 +126,7 @@ def _forced(prospect: Prospect, state: RuleState, cls: int, problem: Covering) -
     return forced, opened
 
 
-def _modelled_allow(state: RuleState, cls: int, machine: int) -> bool:
+def _allow_by_models(state: RuleState, cls: int, machine: int) -> bool:
     return all(each.allows(cls, machine) for each in state.modelled)
 
 
@@ -137,7 +137,7 @@ def _slots(prospect: Prospect, rows: Int64) -> Int64:
     return np.where(place < count[:, None], first[:, None] + place, prospect.preemption.victims)
 
 
-def counted(prospect: Prospect, number: int) -> Bool:
+def find_counted(prospect: Prospect, number: int) -> Bool:
     """bool[V + 1]: tasks that a counter counts, wherever they are."""
     preemption = prospect.preemption
     classes = prospect.problem.classes
@@ -148,7 +148,7 @@ def counted(prospect: Prospect, number: int) -> Bool:
     return np.append(kinds[preemption.kind], False)
 
 
-def _kept_for_attraction(
+def _keep_for_attraction(
     prospect: Prospect, state: RuleState, cls: int, rows: Int64, slots: Int64, open_to: Bool
 ) -> tuple[Bool, Bool]:
     """Tasks that may go without leaving the class alone where it wants company, and machines where it has that."""
@@ -158,7 +158,7 @@ def _kept_for_attraction(
     refused = [mask for reason, mask in state.refusals(cls, rows) if reason is Reason.NOT_NEAR]
     for number in attraction.counters:
         counter = state.rules.counters[number]
-        draws = counted(prospect, number)[slots]
+        draws = find_counted(prospect, number)[slots]
         domain = counter.domain[rows]
         there = np.append(state.counts[number], 0)[domain]
         lonely = there <= (draws & open_to).sum(axis=1)
@@ -188,6 +188,6 @@ def _rule_columns(
     found = []
     for number, lacking in columns:
         here = state.rules.counters[number].domain[rows] >= 0
-        counts = counted(prospect, number)[slots] & open_to & here[:, None]
+        counts = find_counted(prospect, number)[slots] & open_to & here[:, None]
         found.append((lacking.astype(np.int64), counts.astype(np.int64)))
     return found

@@ -18,7 +18,7 @@ _EJECTING = 8
 """Machines without room that are looked at for a task: those on which it would gain most."""
 
 
-def with_local_moves(
+def add_local_moves(
     problem: MoveProblem, moves: Moves, extra_price: int, *, tries: int, most: int = 2**62
 ) -> Moves:
     """Return moves (single ones) and more of them: whoever gains most goes first.
@@ -49,7 +49,7 @@ class _LocalMoves:
         homes = problem.home_of(moves.row, moves.source)
         gone = np.bincount(homes, weights=moves.count, minlength=len(problem.home_row)).astype(np.int64)
         self._left = problem.home_count - gone
-        self._there, self._room = problem.after(moves)
+        self._there, self._room = problem.compute_after(moves)
         self._by_machine = np.argsort(problem.home_machine, kind="stable")
         self._starts = np.searchsorted(
             problem.home_machine[self._by_machine], np.arange(problem.machines + 1)

@@ -10,20 +10,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Float64, Int64
-from firmament.core.rescheduling.move_network.local_moves import with_local_moves
+from firmament.core.rescheduling.move_network.local_moves import add_local_moves
 from firmament.core.rescheduling.move_network.network import FAR, MoveNetwork, build, machine_prices
 from firmament.core.rescheduling.move_network.problem import (
     DEAREST,
     MoveColumns,
     MoveProblem,
     Moves,
-    admitted,
     cheapest_places,
+    compute_saved,
+    find_admitted,
     gains,
     group_prices,
     least_cost,
     least_costs,
-    saved,
 )
 from firmament.solvers.base import Solver
 
@@ -77,7 +77,7 @@ class MoveSearch:
         self._marginal = problem.marginal(np.arange(problem.machines), self._there)
         self._full = self._there >= self._most_on
 
-    def at(self, extra_price: int, before: Found | None = None) -> Found:
+    def find_moves(self, extra_price: int, before: Found | None = None) -> Found:
         """Return the moves that save most if each costs so much beside its row's price. Raises what the solver raises.
 
         ``before``: what was found at another price.
@@ -90,7 +90,7 @@ class MoveSearch:
         limits = self._worth(prices, extra_price)
         columns, least = cheapest_places(problem, prices, limits, options.first + eager.astype(np.int64))
         if before is not None:
-            columns = columns.merged(before.columns, problem.groups)
+            columns = columns.merge(before.columns, problem.groups)
         most_saved = self._most_saved(prices, least, extra_price)
         steps = np.full(problem.machines, options.steps, dtype=np.int64)
         solves = 0
@@ -108,8 +108,8 @@ class MoveSearch:
             most_saved = min(most_saved, self._most_saved(prices, least, extra_price))
             if most_saved - saved <= options.gap * saved or solves >= options.iterations:
                 break
-            columns = columns.merged(wanted, problem.groups)
-            steps[network.exhausted(flows)] *= options.wider
+            columns = columns.merge(wanted, problem.groups)
+            steps[network.find_exhausted(flows)] *= options.wider
         if most_saved - saved > options.gap * saved:
             # Where several prices are right for the network, others may suit what it does not know of.
             lower = self._prices(network, flows, least, extra_price, greatest=False)
@@ -131,7 +131,7 @@ class MoveSearch:
     def _most_saved(self, prices: Int64, least: Int64, extra_price: int) -> int:
         return self._now - least_cost(self._problem, prices, least, extra_price, self._most_on)
 
-    def _paid(self, prices: Int64, extra_price: int) -> Int64:
+    def _compute_paid(self, prices: Int64, extra_price: int) -> Int64:
         """int64[P]: what a task of each home would have left for another place."""
         problem = self._problem
         stays = problem.home_cost + prices[problem.home_machine]
@@ -140,7 +140,7 @@ class MoveSearch:
 
     def _leaving(self, prices: Int64, least: Int64, extra_price: int) -> Int64:
         """Homes that somebody would rather leave at these prices."""
-        return np.flatnonzero(self._paid(prices, extra_price) > least[self._problem.home_row])
+        return np.flatnonzero(self._compute_paid(prices, extra_price) > least[self._problem.home_row])
 
     def _eager(self, prices: Int64, least: Int64, extra_price: int) -> Float64:
         """float64[R]: how many tasks of each row would rather be elsewhere at these prices."""
@@ -152,7 +152,7 @@ class MoveSearch:
     def _worth(self, prices: Int64, extra_price: int) -> Int64:
         """int64[R]: below which cost a place would pay for some task of each row."""
         most = np.full(self._problem.rows, -FAR)
-        np.maximum.at(most, self._problem.home_row, self._paid(prices, extra_price))
+        np.maximum.at(most, self._problem.home_row, self._compute_paid(prices, extra_price))
         return most
 
     def _cheapest(self, columns: MoveColumns, prices: Int64) -> Int64:
@@ -205,31 +205,33 @@ def best_moves(
 
     ``local_moves``: how many are tried beyond the flow's.
     """
-    found = search.at(extra_price)
+    found = search.find_moves(extra_price)
     best = _fitting(problem, found, extra_price, most, local_moves)
     if found.moves.total <= most:
         return best, found
     low, high = extra_price, max(extra_price, int(search.gains_alone().max(initial=0)))
     for _ in range(_PRICES):
         middle = (low + high) // 2
-        tried = search.at(middle)
+        tried = search.find_moves(middle)
         if tried.moves.total > most:
             low = middle
         else:
             high = middle
         fitting = _fitting(problem, tried, extra_price, most, local_moves)
-        best = max((best, fitting), key=lambda moves: saved(problem, moves) - extra_price * moves.total)
+        best = max(
+            (best, fitting), key=lambda moves: compute_saved(problem, moves) - extra_price * moves.total
+        )
     return best, found
 
 
 def _fitting(problem: MoveProblem, found: Found, extra_price: int, most: int, local_moves: int) -> Moves:
     """The flow's moves as far as they fit, those that gain most if they are too many, and single ones beside them."""
     single = found.moves.one_by_one()
-    single = single.chosen(np.flatnonzero(admitted(problem, single)))
+    single = single.select(np.flatnonzero(find_admitted(problem, single)))
     if single.total > most:
         order = np.lexsort((single.target, single.source, single.row, -gains(problem, single)))
-        single = single.chosen(np.flatnonzero(admitted(problem, single, without=order[most:].tolist())))
-    return with_local_moves(problem, single, extra_price, tries=local_moves, most=most)
+        single = single.select(np.flatnonzero(find_admitted(problem, single, without=order[most:].tolist())))
+    return add_local_moves(problem, single, extra_price, tries=local_moves, most=most)
 
 
 # --- The frontier: what so many moves save, and what none of as many could exceed, for a price per move over its range.
@@ -255,7 +257,7 @@ def frontier(search: MoveSearch, points: int) -> list[FrontierPoint]:
     plans: list[Found] = []
     before: Found | None = None
     for price in _falling_prices(search, points):
-        before = search.at(price, before)
+        before = search.find_moves(price, before)
         plans.append(before)
     return [_point(each, plans) for each in plans]
 

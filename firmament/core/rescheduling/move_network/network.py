@@ -63,7 +63,7 @@ class MoveNetwork:
         unique, count = np.unique(keys, axis=1, return_counts=True)
         return Moves(unique[0], unique[1], unique[2], count.astype(np.int64))
 
-    def exhausted(self, flows: Int64) -> Int64:
+    def find_exhausted(self, flows: Int64) -> Int64:
         """Machines (each once) that have taken tasks on all the steps that they were given."""
         first = len(self.homes) + len(self.columns) + len(self.members)
         steps = slice(first, first + len(self.step_machine))
@@ -161,5 +161,5 @@ def _shortest(tails: Int64, heads: Int64, costs: Int64, nodes: int, source: int)
     """int64[N]: length of the shortest path from ``source`` to each node, ``FAR`` if there is none."""
     length = np.full(nodes, FAR)
     length[source] = 0
-    shorten(length, [ArcBlock.sorted_by_end(heads, tails, costs, nodes)], _MOST_SWEEPS)
+    shorten(length, [ArcBlock.sort_by_end(heads, tails, costs, nodes)], _MOST_SWEEPS)
     return np.where(length > FAR // 2, FAR, length)

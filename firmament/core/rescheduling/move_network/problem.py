@@ -62,7 +62,7 @@ class MoveProblem:
         """int64[M]: the tasks of this problem on each machine now."""
         return np.bincount(self.home_machine, self.home_count, self.machines).astype(np.int64)
 
-    def after(self, moves: Moves) -> tuple[Int64, Int64]:
+    def compute_after(self, moves: Moves) -> tuple[Int64, Int64]:
         """int64[M], int64[M, K]: tasks on each machine once moves are made, and what is left beside them."""
         there, room = self.tasks_on(), self.free.copy()
         amounts = self.requests[moves.row] * moves.count[:, None]
@@ -72,7 +72,7 @@ class MoveProblem:
         np.subtract.at(room, moves.target, amounts)
         return there, room
 
-    def requested_at_home(self) -> Int64:
+    def sum_requests_at_home(self) -> Int64:
         """int64[M, K]: what they request there."""
         requested = np.zeros_like(self.free)
         np.add.at(requested, self.home_machine, self.requests[self.home_row] * self.home_count[:, None])
@@ -80,7 +80,7 @@ class MoveProblem:
 
     def most_on(self) -> Int64:
         """int64[M]: an upper bound on the tasks of this problem that a machine can hold, at least those there now."""
-        room = np.maximum(self.free, 0) + self.requested_at_home()
+        room = np.maximum(self.free, 0) + self.sum_requests_at_home()
         most = np.full(self.machines, int(self.home_count.sum()), dtype=np.int64)
         for column, least in enumerate(self.requests.min(axis=0, initial=2**62).tolist()):
             if 0 < least < 2**62:
@@ -125,19 +125,19 @@ class Moves:
         row, source, target = (np.repeat(each, self.count) for each in (self.row, self.source, self.target))
         return Moves(row, source, target, ones)
 
-    def chosen(self, entries: Int64) -> Moves:
+    def select(self, entries: Int64) -> Moves:
         """Some of the entries (int64[B] or bool[A]) alone."""
         return Moves(self.row[entries], self.source[entries], self.target[entries], self.count[entries])
 
 
-def saved(problem: MoveProblem, moves: Moves) -> int:
+def compute_saved(problem: MoveProblem, moves: Moves) -> int:
     """Units that moves save, what moving costs deducted: exact, crowding included."""
-    there, then = problem.tasks_on(), problem.after(moves)[0]
-    apart = int((_saved_apart(problem, moves) * moves.count).sum())
+    there, then = problem.tasks_on(), problem.compute_after(moves)[0]
+    apart = int((_compute_saved_apart(problem, moves) * moves.count).sum())
     return apart + int((problem.crowding(there) - problem.crowding(then)).sum())
 
 
-def _saved_apart(problem: MoveProblem, moves: Moves) -> Int64:
+def _compute_saved_apart(problem: MoveProblem, moves: Moves) -> Int64:
     """int64[A]: units that a task of each entry saves, what moving it costs deducted, the crowd left out."""
     before = problem.home_cost[problem.home_of(moves.row, moves.source)]
     after = problem.cost[moves.row, problem.group[moves.target]].astype(np.int64)
@@ -153,19 +153,19 @@ def gains(problem: MoveProblem, moves: Moves) -> Int64:
 
     The price for moving is deducted.
     """
-    there, then = problem.tasks_on(), problem.after(moves)[0]
+    there, then = problem.tasks_on(), problem.compute_after(moves)[0]
     before = problem.marginal(moves.source, there[moves.source] - 1)
     after = problem.marginal(moves.target, np.maximum(then[moves.target] - 1, 0))
-    return _saved_apart(problem, moves) + before - after
+    return _compute_saved_apart(problem, moves) + before - after
 
 
-def admitted(problem: MoveProblem, moves: Moves, without: Iterable[int] = ()) -> Bool:
+def find_admitted(problem: MoveProblem, moves: Moves, without: Iterable[int] = ()) -> Bool:
     """bool[A]: which of single moves remain if ``without`` (entries) are given up, so that no machine is overcommitted.
 
     Who stays takes up room at home, so others that would have come there stay as well, those that gain least first.
     A machine that is overcommitted as it is takes nobody.
     """
-    return _Admission(problem, moves).without(without)
+    return _Admission(problem, moves).give_up(without)
 
 
 class _Admission:
@@ -175,23 +175,23 @@ class _Admission:
         self._moves = moves
         self._requests = problem.requests[moves.row]
         self.kept = np.ones(len(moves.row), dtype=np.bool_)
-        self.room = problem.after(moves)[1]
+        self.room = problem.compute_after(moves)[1]
         order = np.lexsort((np.arange(len(moves.row)), gains(problem, moves)))
         self._coming: dict[int, list[int]] = {}
         for entry in order.tolist():
             self._coming.setdefault(int(moves.target[entry]), []).append(entry)
 
-    def without(self, given_up: Iterable[int]) -> Bool:
+    def give_up(self, given_up: Iterable[int]) -> Bool:
         """Give up some moves, and those that do not fit then."""
         for entry in given_up:
             self._give_up(entry)
         overfull = np.flatnonzero((self.room < 0).any(axis=1)).tolist()
         waiting = [machine for machine in overfull if machine in self._coming]
         while waiting:
-            waiting += self._relieved(waiting.pop())
+            waiting += self._relieve(waiting.pop())
         return self.kept
 
-    def _relieved(self, machine: int) -> Collection[int]:
+    def _relieve(self, machine: int) -> Collection[int]:
         """Give up moves to a machine until it is not overfull; returns machines that may be overfull by that."""
         sources = set[int]()
         for entry in self._coming.get(machine, ()):
@@ -226,7 +226,7 @@ class MoveColumns:
     row: Int64
     group: Int64
 
-    def merged(self, other: MoveColumns, groups: int) -> MoveColumns:
+    def merge(self, other: MoveColumns, groups: int) -> MoveColumns:
         """These and those of another; there are so many ``groups``."""
         keys = np.union1d(self.row * groups + self.group, other.row * groups + other.group)
         return MoveColumns(keys // groups, keys % groups)
@@ -297,10 +297,10 @@ def least_cost(problem: MoveProblem, prices: Int64, least: Int64, extra_price: i
     stays = problem.home_cost + prices[problem.home_machine]
     moves = problem.price[problem.home_row] + extra_price + least[problem.home_row]
     tasks = int((np.minimum(stays, moves) * problem.home_count).sum())
-    return tasks - int(_earned(problem, prices, most_on).sum())
+    return tasks - int(_compute_earned(problem, prices, most_on).sum())
 
 
-def _earned(problem: MoveProblem, prices: Int64, most_on: Int64) -> Int64:
+def _compute_earned(problem: MoveProblem, prices: Int64, most_on: Int64) -> Int64:
     """int64[M]: what each machine earns at most by taking tasks at its price, its crowding deducted."""
     paying = np.maximum(prices, 0)
     crowd = np.maximum(problem.crowd, 1)

@@ -205,7 +205,7 @@ def test_what_does_not_fit_is_refused_for_some_reason_or_lacks_resources(given_b
         refused = np.zeros(problem.machines, dtype=np.bool_)
         for _, machines in board.refusals(cls):
             refused |= machines
-        usable = problem.within_pins(cls, problem.feasible[cls])
+        usable = problem.limit_to_pins(cls, problem.feasible[cls])
         assert board.takes(cls).tolist() == (usable & enough & ~refused).tolist()
 
 

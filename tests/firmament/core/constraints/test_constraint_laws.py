@@ -135,7 +135,9 @@ def test_models_limits_and_the_room_of_a_problem(seed: int, with_ledger: bool):
             assert bool(residual.has_room(cls)[at]) == expected
             assert (residual.units(np.array([cls]), np.array([at]))[0] > 0) == expected
         if residual.has_room(cls)[machine]:
-            residual.take(Assignments(np.array([cls]), np.array([machine]), np.ones(1, dtype=np.int64)))
+            residual.book_assignments(
+                Assignments(np.array([cls]), np.array([machine]), np.ones(1, dtype=np.int64))
+            )
             limits.add(cls, machine)
             free[machine] -= request
 
@@ -162,4 +164,4 @@ def test_several_as_one(seed: int):
     for _ in range(8):
         cls, machine = random.randrange(4), random.randrange(5)
         allowed = all(part.allows(cls, machine) for part in parts)
-        assert both.take(cls, machine) == allowed
+        assert both.admit(cls, machine) == allowed

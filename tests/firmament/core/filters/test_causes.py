@@ -7,7 +7,7 @@ import numpy as np
 from cost_models.interface import Bool
 from firmament.core.filters.root_causes import root_causes, rule_refusals
 from firmament.core.model import Taint
-from firmament.core.reasons import Cause, Reason, Severity, Stage, StatedReason, untolerated
+from firmament.core.reasons import Cause, Reason, Severity, Stage, StatedReason, explain_untolerated
 from firmament.core.rules.node_resources import lacks
 from firmament.core.rules.node_rule import MachineRefusal
 
@@ -26,7 +26,7 @@ def refusals(*without: str) -> list[MachineRefusal]:
         MachineRefusal(Cause(StatedReason("node(s) too hot")), EVERYWHERE),
         MachineRefusal(Cause(Reason.WRONG_VOLUMES), EVERYWHERE),
         MachineRefusal(Cause(Reason.CORDONED), EVERYWHERE),
-        MachineRefusal(untolerated(Taint("a", "b", "NoSchedule")), EVERYWHERE),
+        MachineRefusal(explain_untolerated(Taint("a", "b", "NoSchedule")), EVERYWHERE),
         MachineRefusal(Cause(Reason.NOT_NAMED), EVERYWHERE),
     ]
     return [each for each in (*others, *rules, *resources) if each.cause.summary not in without]
@@ -36,7 +36,7 @@ def test_each_filter_has_its_turn():
     turns = []
     seen: list[str] = []
     while left := refusals(*seen):
-        told = tuple(each.words for each in root_causes(1, left).told(0))
+        told = tuple(each.words for each in root_causes(1, left).list_causes(0))
         turns.append(told)
         seen += [each.removesuffix(" {a: b}") for each in told]
     assert turns == [
@@ -62,13 +62,13 @@ def at(*machines: int) -> Bool:
 
 def test_counts_join_equal_words_and_name_no_details():
     taints = [
-        MachineRefusal(untolerated(Taint("a", "", "NoSchedule")), at(0)),
-        MachineRefusal(untolerated(Taint("b", "", "NoSchedule")), at(1, 2)),
+        MachineRefusal(explain_untolerated(Taint("a", "", "NoSchedule")), at(0)),
+        MachineRefusal(explain_untolerated(Taint("b", "", "NoSchedule")), at(1, 2)),
     ]
     causes = root_causes(4, taints)
     assert causes.counts() == [(Reason.UNTOLERATED.value, 3)]
-    assert causes.refused().tolist() == [True, True, True, False]
-    assert causes.told(3) == ()
+    assert causes.find_refused().tolist() == [True, True, True, False]
+    assert causes.list_causes(3) == ()
 
 
 def test_what_evictions_may_open():

@@ -8,7 +8,7 @@ import pytest
 
 from firmament.core.events import TasksBound
 from firmament.core.model import NodeSelectorTerm, Requirement, Taint
-from firmament.core.reasons import lack_of, summarise, untolerated
+from firmament.core.reasons import explain_untolerated, lack_of, summarise
 from firmament.core.scheduler import Scheduler
 from tests.support.core import GIB, machine, messages, placed, scheduler, task_class, tasks
 
@@ -46,8 +46,8 @@ def test_reasons_in_the_words_of_kubernetes():
     assert lack_of("cpu").words == lack_of("cpu").summary == "Insufficient cpu"
     assert lack_of("example.com/device").words == "Insufficient example.com/device"
     assert lack_of("pods").words == "Too many pods"
-    assert untolerated(TAINT).words == "node(s) had untolerated taint(s) {dedicated: ml}"
-    assert untolerated(TAINT).summary == "node(s) had untolerated taint(s)"
+    assert explain_untolerated(TAINT).words == "node(s) had untolerated taint(s) {dedicated: ml}"
+    assert explain_untolerated(TAINT).summary == "node(s) had untolerated taint(s)"
 
 
 # --- order -----------------------------------------------------------------------------------------------------------

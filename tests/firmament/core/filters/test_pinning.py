@@ -12,7 +12,7 @@ from firmament.core.filters.static_rows import StaticRows
 from firmament.core.intake.events import apply_events
 from firmament.core.model import NodeSelectorTerm, Requirement, TaskClass, VolumeRule
 from firmament.core.reasons import Cause, Reason
-from firmament.core.rules.pins import pin_refusals, pinned_rows
+from firmament.core.rules.pins import list_pinned_rows, pin_refusals
 from firmament.core.rules.registry import default_rules
 from firmament.core.selectors.labels import HOSTNAME
 from firmament.core.state.cluster import Cluster
@@ -55,20 +55,22 @@ PINS: dict[str, tuple[TaskClass, list[int] | None, Reason]] = {
 @pytest.mark.parametrize(("content", "expected", "reason"), PINS.values(), ids=PINS)
 def test_machines_that_a_class_is_confined_to(content: TaskClass, expected: list[int] | None, reason: Reason):
     made = cluster(content)
-    found = pinned_rows(made, 0)
+    found = list_pinned_rows(made, 0)
     assert (None if found is None else found.tolist()) == expected
-    static = StaticRows(made.machines, made.classes.shapes, default_rules()).of(0)
+    static = StaticRows(made.machines, made.classes.shapes, default_rules()).get(0)
     causes = root_causes(4, [*pin_refusals(made, 0), *static.refusals()])
     open_to = range(4) if expected is None else expected
     refused = [index for index in range(4) if index not in open_to]
-    assert [causes.told(index) for index in range(4) if index in refused] == [(Cause(reason),)] * len(refused)
-    assert causes.refused().nonzero()[0].tolist() == refused
+    assert [causes.list_causes(index) for index in range(4) if index in refused] == [(Cause(reason),)] * len(
+        refused
+    )
+    assert causes.find_refused().nonzero()[0].tolist() == refused
 
 
 def test_names_go_before_volumes():
     made = cluster(task_class(volumes=(on_hosts("h3", "h1"),), required=named("m1", "m2")))
     causes = root_causes(4, pin_refusals(made, 0))
-    assert [causes.told(index) for index in range(4)] == [
+    assert [causes.list_causes(index) for index in range(4)] == [
         (Cause(Reason.NOT_NAMED),),
         (),
         (Cause(Reason.WRONG_VOLUMES),),
@@ -81,7 +83,7 @@ def test_pins_follow_machines():
     apply_events(made, [MachineRemoved("m0")], 0.0)  # the last one takes its row
 
     def rows() -> Sequence[int]:
-        found = pinned_rows(made, 0)
+        found = list_pinned_rows(made, 0)
         assert found is not None
         return [made.machines.row_of[made.machines.names[row]] for row in found.tolist()]
 

@@ -10,7 +10,7 @@ import pytest
 
 from cost_models.interface import JointRows
 from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
-from firmament.core.flow.network.network import dearest_path, unscheduled_penalties
+from firmament.core.flow.network.network import compute_unscheduled_penalties, dearest_path
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
 from firmament.core.flow.reduction import merge_alike
 from firmament.core.placement.admission import admit
@@ -54,7 +54,7 @@ def test_the_merged_network_has_the_same_optimum(seed: int):
     fits = {shape: residual.fits(shape) for shape in range(3)}
     alike = merge_alike(residual, fits, tuning=FLOW.reduction)
     assert alike is not None
-    penalties = unscheduled_penalties(residual, dearest_path(residual))
+    penalties = compute_unscheduled_penalties(residual, dearest_path(residual))
     bounds, proposed = [], Assignments.empty()
     for each, open_to in ((residual, fits), (alike.residual, alike.fits)):
         outcome = optimal_flow(

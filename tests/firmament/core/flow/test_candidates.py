@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
-from firmament.core.flow.price_estimate.equilibrium import first_worth, wanted_machines
+from firmament.core.flow.price_estimate.equilibrium import find_wanted_machines, first_worth
 from firmament.core.flow.price_estimate.market import MarketDemand, Stairs, typical_step
-from firmament.core.flow.price_estimate.newton import balanced, refined
+from firmament.core.flow.price_estimate.newton import balance, refine
 from firmament.core.flow.problem import PlacementProblem, Residual, machine_units
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import problem
@@ -30,7 +30,7 @@ def cluster(machines: int, seed: int = 2, classes: int = 6) -> PlacementProblem:
 def prepared(given: PlacementProblem):
     residual = Residual(given)
     fits = {shape: residual.fits(shape) for shape in range(len(given.requests))}
-    stairs = Stairs.of(
+    stairs = Stairs.from_problem(
         given,
         np.zeros(given.machines, dtype=np.int64),
         machine_units(residual, residual.active()),
@@ -46,11 +46,11 @@ def test_a_part_of_the_machines_has_nearly_the_prices_of_all():
     rough = first_worth(demand, PRICES)
     market, _ = demand.market(np.arange(given.machines))
     load = np.full(given.machines, demand.tasks.sum() / given.machines, dtype=np.float32)
-    every = refined(
+    every = refine(
         market,
-        refined(
+        refine(
             market,
-            balanced(market, demand.stairs.base, load, demand.stairs.step),
+            balance(market, demand.stairs.base, load, demand.stairs.step),
             NEWTON.coarse,
             tuning=NEWTON,
         ).worth,
@@ -64,7 +64,7 @@ def test_a_part_of_the_machines_has_nearly_the_prices_of_all():
 def test_the_optimum_uses_none_but_wanted_machines(seed: int):
     given = cluster(2 * PRICES.looked_at + 500, seed)
     residual, demand = prepared(given)
-    wanted, paid = wanted_machines(demand, first_worth(demand, PRICES), PRICES.reach)
+    wanted, paid = find_wanted_machines(demand, first_worth(demand, PRICES), PRICES.reach)
     best = optimal_flow(residual, demand.fits, OrToolsSolver(), GenerationOptions(whole=0), tuning=FLOW)
     assert best is not None
     assert best.certified
@@ -85,7 +85,7 @@ def test_a_shape_that_fits_few_machines_wants_all_of_those():
     rough = first_worth(demand, PRICES)
     assert np.isnan(rough[0])
     assert not np.isnan(rough[1:]).any()
-    wanted, _ = wanted_machines(demand, rough, PRICES.reach)
+    wanted, _ = find_wanted_machines(demand, rough, PRICES.reach)
     assert np.isin(rare, wanted).all()
 
 
@@ -94,7 +94,7 @@ def test_where_nothing_fits_nothing_is_wanted():
     _, demand = prepared(given)
     rough = first_worth(demand, PRICES)
     assert np.isnan(rough).all()
-    wanted, _ = wanted_machines(demand, rough, PRICES.reach)
+    wanted, _ = find_wanted_machines(demand, rough, PRICES.reach)
     assert len(wanted) == 0
 
 

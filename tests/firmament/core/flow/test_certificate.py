@@ -10,7 +10,12 @@ from hypothesis import strategies as st
 
 from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
 from firmament.core.flow.network.arc_columns import ArcColumns, Offers
-from firmament.core.flow.network.network import Network, build_network, dearest_path, unscheduled_penalties
+from firmament.core.flow.network.network import (
+    Network,
+    build_network,
+    compute_unscheduled_penalties,
+    dearest_path,
+)
 from firmament.core.flow.optimality.node_prices import node_prices
 from firmament.core.flow.optimality.pricing import FullPrices, price_out
 from firmament.core.flow.outcome import FlowOutcome
@@ -130,7 +135,7 @@ def withheld(
     fewer = build_network(
         residual,
         ArcColumns(columns.cls[keep], columns.machine[keep]),
-        unscheduled_penalties(residual, dearest_path(residual)),
+        compute_unscheduled_penalties(residual, dearest_path(residual)),
         np.full(residual.problem.machines, 1000),
     )
     flows = SOLVER.solve(fewer.problem).flows
@@ -138,7 +143,7 @@ def withheld(
         residual,
         fewer,
         flows,
-        FullPrices.of(residual, fewer, node_prices(fewer, flows)),
+        FullPrices.from_network(residual, fewer, node_prices(fewer, flows)),
         Offers(residual, fits_of(residual), np.arange(residual.problem.machines // 2)),
         limit=1_000_000,
     )
@@ -191,14 +196,14 @@ def test_withheld_cheap_machine_is_missed():
 def test_withheld_crowding_step_is_missed():
     residual = Residual(small_problem([1, 9], [1, 1], 3))
     columns = ArcColumns(np.array([0, 0]), np.array([0, 1]))
-    penalties = unscheduled_penalties(residual, dearest_path(residual))
+    penalties = compute_unscheduled_penalties(residual, dearest_path(residual))
     network = build_network(residual, columns, penalties, np.array([1, 5]))
     flows = SOLVER.solve(network.problem).flows
     violations = price_out(
         residual,
         network,
         flows,
-        FullPrices.of(residual, network, node_prices(network, flows)),
+        FullPrices.from_network(residual, network, node_prices(network, flows)),
         Offers(residual, fits_of(residual), np.arange(residual.problem.machines // 2)),
         limit=100,
     )

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firmament.core.flow.network.arc_columns import Offers, cheapest, starting_columns
-from firmament.core.flow.price_estimate.equilibrium import UNWANTED, Spread, expected_spread
+from firmament.core.flow.price_estimate.equilibrium import UNWANTED, Spread, estimate_spread
 from firmament.core.flow.price_estimate.sampling import FlowSample, systematic_sample
 from firmament.core.flow.problem import Residual
 from tests.support.core import problem
@@ -97,7 +97,7 @@ def sampled(key: np.ndarray, draws: np.ndarray, pieces: int = 1) -> np.ndarray:
     for at in np.array_split(np.arange(len(key)), pieces):
         sample.see(at, key[at])
     drawn = np.zeros(key.shape, dtype=np.bool_)
-    drawn[sample.drawn()] = True
+    drawn[sample.draw()] = True
     return drawn
 
 
@@ -147,7 +147,7 @@ def test_no_machine_depends_on_one_class_alone_if_others_would_use_it():
     )
     residual = Residual(given)
     fits = {shape: residual.fits(shape) for shape in range(classes)}
-    spread = expected_spread(residual, fits, tuning=PRICES)
+    spread = estimate_spread(residual, fits, tuning=PRICES)
     offers = Offers(residual, fits, spread.candidates)
     columns = starting_columns(
         residual, offers, spread, base=2, samples=0.1, samples_each=0.0, tuning=FLOW.columns

@@ -9,8 +9,8 @@ import pytest
 
 from cost_models.interface import Bool
 from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
-from firmament.core.flow.price_estimate.continuation import continued_prices
-from firmament.core.flow.price_estimate.equilibrium import expected_spread
+from firmament.core.flow.price_estimate.continuation import continue_prices
+from firmament.core.flow.price_estimate.equilibrium import estimate_spread
 from firmament.core.flow.price_estimate.market import MarketDemand, Stairs, typical_step
 from firmament.core.flow.problem import PlacementProblem, Residual, machine_units
 from firmament.core.flow.terms import DualPrices
@@ -41,7 +41,7 @@ def fits_of(given: PlacementProblem) -> tuple[Residual, dict[int, Bool]]:
 
 
 def learned(given: PlacementProblem) -> DualPrices:
-    found = expected_spread(*fits_of(given), PRICES)
+    found = estimate_spread(*fits_of(given), PRICES)
     assert found.sharp
     assert found.dual_prices is not None
     assert found.dual_prices.shape.tolist() == list(range(CLASSES))
@@ -51,14 +51,14 @@ def learned(given: PlacementProblem) -> DualPrices:
 def continued(given: PlacementProblem, dual_prices: DualPrices | None):
     given = replace(given, dual_prices=dual_prices)
     residual, fits = fits_of(given)
-    stairs = Stairs.of(
+    stairs = Stairs.from_problem(
         given,
         np.zeros(MACHINES, dtype=np.int64),
         machine_units(residual, residual.active()),
         flattest=PRICES.flattest,
     )
     tasks = given.counts.sum(axis=1).astype(np.float64)
-    return continued_prices(MarketDemand(given, fits, stairs, np.arange(CLASSES), tasks), PRICES)
+    return continue_prices(MarketDemand(given, fits, stairs, np.arange(CLASSES), tasks), PRICES)
 
 
 @pytest.mark.parametrize(
@@ -114,8 +114,8 @@ def test_prices_that_mislead_are_not_used(spoilt):
     dual_prices = spoilt(learned(now))
     assert continued(now, dual_prices) is None
     spread, afresh = (
-        expected_spread(*fits_of(replace(now, dual_prices=dual_prices)), PRICES),
-        expected_spread(*fits_of(now), PRICES),
+        estimate_spread(*fits_of(replace(now, dual_prices=dual_prices)), PRICES),
+        estimate_spread(*fits_of(now), PRICES),
     )
     assert np.array_equal(spread.price, afresh.price)
     assert np.array_equal(spread.load, afresh.load)
@@ -146,9 +146,9 @@ def test_flows_cost_the_same_however_prices_began(seed: int):
 
 
 def test_equal_worths_of_one_shape_are_told_once():
-    dual_prices = DualPrices.of(np.array([4, 2, 4]), np.array([1, 2, 3], dtype=np.float32))
+    dual_prices = DualPrices.from_shapes(np.array([4, 2, 4]), np.array([1, 2, 3], dtype=np.float32))
     assert dual_prices.shape.tolist() == [2, 4]
     assert dual_prices.price.tolist() == [2, 1]
-    found = dual_prices.at(np.array([5, 4, 0, 2]))
+    found = dual_prices.get(np.array([5, 4, 0, 2]))
     assert np.isnan(found[[0, 2]]).all()
     assert found[[1, 3]].tolist() == [1, 2]

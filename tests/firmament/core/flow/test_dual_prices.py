@@ -9,7 +9,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
-from firmament.core.flow.price_estimate.equilibrium import expected_spread
+from firmament.core.flow.price_estimate.equilibrium import estimate_spread
 from firmament.core.flow.problem import PlacementProblem, Residual
 from firmament.core.flow.terms import DualPrices
 from firmament.core.placement.outcome import Means
@@ -38,7 +38,7 @@ def with_worths(given: PlacementProblem, seed: int, off: float) -> PlacementProb
     random = np.random.default_rng(seed)
     residual = Residual(given)
     found = (
-        expected_spread(residual, fits_of(residual), tuning=PRICES).dual_prices
+        estimate_spread(residual, fits_of(residual), tuning=PRICES).dual_prices
         if residual.remaining.any()
         else None
     )

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firmament.core.flow.price_estimate.market import FORBIDDEN, Market, Stairs
-from firmament.core.flow.price_estimate.newton import balanced, refined
+from firmament.core.flow.price_estimate.newton import balance, refine
 from tests.support.effort import examples
 from tests.support.tuning import NEWTON, PRICES
 
@@ -50,15 +50,15 @@ def test_prices_are_finite_whatever_the_market(seed: int) -> None:
     load = np.maximum(stairs.evenly(stairs.base + np.float32(random.random() * DEAREST)), np.float32(0.05))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        worth = balanced(
+        worth = balance(
             given, stairs.base + stairs.growth * load, load, float(random.choice([0.1, 1.0])) * stairs.step
         )
         found = [
-            refined(given, worth, smoothings, tuning=NEWTON)
+            refine(given, worth, smoothings, tuning=NEWTON)
             for smoothings in (NEWTON.coarse, NEWTON.sharp, NEWTON.sharpest)
         ]
         moved = worth + np.float32(random.normal() * stairs.step * random.choice([0, 1, 100, 1e6, 1e12]))
-        found.append(refined(given, moved, NEWTON.sharpest[-1:], tuning=NEWTON))
+        found.append(refine(given, moved, NEWTON.sharpest[-1:], tuning=NEWTON))
     for each in found:
         figures = np.concatenate([each.worth, each.price, each.load, [each.lacking]])
         assert np.isfinite(figures).all()

@@ -9,19 +9,19 @@ import pytest
 
 from firmament.core.flow.column_generation import (
     GenerationOptions,
+    find_unfilled_machines,
     optimal_flow,
     solve_near,
     surely_used,
-    unfilled_machines,
 )
 from firmament.core.flow.network.arc_columns import ArcColumns
 from firmament.core.flow.network.network import (
     build_network,
-    carried_over,
+    carry_over,
+    compute_unscheduled_penalties,
     dearest_path,
-    unscheduled_penalties,
 )
-from firmament.core.flow.price_estimate.equilibrium import expected_spread
+from firmament.core.flow.price_estimate.equilibrium import estimate_spread
 from firmament.core.flow.problem import PlacementProblem, Residual
 from firmament.solvers.base import FlowProblem, FlowSolution
 from firmament.solvers.ortools_solver import OrToolsSolver
@@ -57,8 +57,8 @@ def prepared(given: PlacementProblem):
     residual = Residual(given)
     fits = {shape: residual.fits(shape) for shape in range(len(given.requests))}
     cls, machine = np.divmod(np.arange(given.classes * given.machines), given.machines)
-    penalties = unscheduled_penalties(residual, dearest_path(residual))
-    return residual, expected_spread(residual, fits, tuning=PRICES), ArcColumns(cls, machine), penalties
+    penalties = compute_unscheduled_penalties(residual, dearest_path(residual))
+    return residual, estimate_spread(residual, fits, tuning=PRICES), ArcColumns(cls, machine), penalties
 
 
 def test_merged_networks_have_fewer_steps_and_the_same_optimum():
@@ -69,8 +69,8 @@ def test_merged_networks_have_fewer_steps_and_the_same_optimum():
     small = build_network(residual, columns, penalties, steps, merged)
     assert len(small.step_machine) < 0.7 * len(whole.step_machine)
     found = OrToolsSolver().solve(small.problem).flows
-    assert len(unfilled_machines(small, found, merged)) == 0
-    unfolded = carried_over(small, found, whole, residual.problem.machines)
+    assert len(find_unfilled_machines(small, found, merged)) == 0
+    unfolded = carry_over(small, found, whole, residual.problem.machines)
     best = OrToolsSolver().solve(whole.problem).flows
     assert unfolded @ whole.problem.costs == best @ whole.problem.costs
 
@@ -82,7 +82,7 @@ def test_a_merged_arc_that_is_not_full_is_noticed():
     rash[5] = steps[5] = 12
     network = build_network(residual, columns, penalties, steps, rash)
     flows = OrToolsSolver().solve(network.problem).flows
-    assert unfilled_machines(network, flows, rash).tolist() == [5]
+    assert find_unfilled_machines(network, flows, rash).tolist() == [5]
 
 
 def test_merging_begins_after_what_earlier_passes_placed():

@@ -11,7 +11,7 @@ from benchmarks.comparators.networkx_solver import NetworkxSolver
 from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
 from firmament.core.flow.network.arc_columns import ArcColumns, Offers, starting_columns
 from firmament.core.flow.outcome import FlowOutcome
-from firmament.core.flow.price_estimate.equilibrium import expected_spread
+from firmament.core.flow.price_estimate.equilibrium import estimate_spread
 from firmament.core.flow.problem import PlacementProblem, Residual, machine_units
 from firmament.core.placement.cost import placement_cost
 from firmament.solvers.base import FlowProblem, FlowSolution, SolverTimeoutError
@@ -233,7 +233,7 @@ def test_without_time_for_a_fresh_solve_the_last_flow_stands_uncertified():
 def starting(given: PlacementProblem, base: int, samples: float = 2.0) -> ArcColumns:
     residual = Residual(given)
     usable = fits(residual)
-    spread = expected_spread(residual, usable, tuning=PRICES)
+    spread = estimate_spread(residual, usable, tuning=PRICES)
     return starting_columns(
         residual,
         Offers(residual, usable, spread.candidates),
@@ -284,12 +284,10 @@ def test_pinned_classes_start_with_all_their_machines():
 
 
 def test_columns_are_sorted_and_unique():
-    columns = ArcColumns.joined(
-        [ArcColumns(ints(1, 0), ints(2, 5)), ArcColumns(ints(1), ints(2))], machines=10
-    )
+    columns = ArcColumns.join([ArcColumns(ints(1, 0), ints(2, 5)), ArcColumns(ints(1), ints(2))], machines=10)
     assert pairs(columns) == [(0, 5), (1, 2)]
-    assert pairs(columns.merged(ArcColumns(ints(0), ints(1)), 10)) == [(0, 1), (0, 5), (1, 2)]
-    assert len(ArcColumns.joined([], machines=10)) == 0
+    assert pairs(columns.merge(ArcColumns(ints(0), ints(1)), 10)) == [(0, 1), (0, 5), (1, 2)]
+    assert len(ArcColumns.join([], machines=10)) == 0
 
 
 # --- expected prices -------------------------------------------------------------------------------------------------
@@ -298,7 +296,7 @@ def test_columns_are_sorted_and_unique():
 def test_the_expected_loads_hold_all_tasks_where_there_is_room():
     given = varied(classes=1)
     residual = Residual(given)
-    spread = expected_spread(residual, fits(residual), tuning=PRICES)
+    spread = estimate_spread(residual, fits(residual), tuning=PRICES)
     room = machine_units(residual, np.array([0]))
     assert spread.load.sum() >= min(given.counts.sum(), room[residual.fits(0)].sum())
     assert (spread.load <= room).all()
@@ -307,7 +305,7 @@ def test_the_expected_loads_hold_all_tasks_where_there_is_room():
 def test_expected_prices_are_never_negative_and_follow_load():
     for seed in range(4):
         residual = Residual(varied(seed=seed))
-        spread = expected_spread(residual, fits(residual), tuning=PRICES)
+        spread = estimate_spread(residual, fits(residual), tuning=PRICES)
         assert (spread.price >= 0).all()
         assert (spread.load >= 0).all()
         assert (spread.load <= machine_units(residual, residual.active())).all()
@@ -317,7 +315,7 @@ def test_expected_prices_are_never_negative_and_follow_load():
 def test_loads_level_out_cost_and_crowding():
     given = problem(tasks=[12], requests=[[1]], free=[[99]] * 3, cost=[[0, 20, 40]], crowd=10)
     residual = Residual(given)
-    spread = expected_spread(residual, fits(residual), tuning=PRICES)
+    spread = estimate_spread(residual, fits(residual), tuning=PRICES)
     # The next task costs the same everywhere at 6, 4 and 2 tasks.
     assert spread.load.tolist() == [6, 4, 2]
     assert spread.price.tolist() == [60, 40, 20]

@@ -8,13 +8,13 @@ from firmament.core.flow.network.arc_columns import ArcColumns
 from firmament.core.flow.network.network import (
     Network,
     build_network,
-    carried_over,
+    carry_over,
+    compute_unscheduled_penalties,
     dearest_path,
-    unscheduled_penalties,
 )
 from firmament.core.flow.optimality.node_prices import node_prices
 from firmament.core.flow.optimality.pricing import FullPrices
-from firmament.core.flow.optimality.primal_dual_repair import mended
+from firmament.core.flow.optimality.primal_dual_repair import repair_flow
 from firmament.core.flow.problem import PlacementProblem, Residual
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.firmament.core.flow.test_generation import varied
@@ -26,7 +26,7 @@ def network_of(residual: Residual, pairs: list[tuple[int, int]]) -> Network:
     """The network of some (class, machine) columns."""
     given = residual.problem
     cls, machine = np.array(sorted(pairs), dtype=np.int64).T
-    penalties = unscheduled_penalties(residual, dearest_path(residual))
+    penalties = compute_unscheduled_penalties(residual, dearest_path(residual))
     return build_network(residual, ArcColumns(cls, machine), penalties, np.full(given.machines, 9))
 
 
@@ -41,7 +41,7 @@ def everywhere(given: PlacementProblem) -> list[tuple[int, int]]:
 
 def solved(residual: Residual, network: Network) -> tuple[np.ndarray, FullPrices]:
     flows = OrToolsSolver().solve(network.problem).flows
-    return flows, FullPrices.of(residual, network, node_prices(network, flows))
+    return flows, FullPrices.from_network(residual, network, node_prices(network, flows))
 
 
 def test_an_optimal_flow_stays_as_it_is_and_so_do_its_prices():
@@ -49,7 +49,7 @@ def test_an_optimal_flow_stays_as_it_is_and_so_do_its_prices():
     residual = Residual(given)
     network = network_of(residual, everywhere(given))
     flows, prices = solved(residual, network)
-    found = mended(network, flows, prices, 1_000, tuning=FLOW.repair)
+    found = repair_flow(network, flows, prices, 1_000, tuning=FLOW.repair)
     assert found is not None
     assert np.array_equal(found.flows, flows)
     assert np.array_equal(found.prices.cls, prices.cls)
@@ -64,7 +64,7 @@ def test_a_new_column_draws_one_task_and_pushes_another_aside():
     narrow = network_of(residual, [(0, 0), (1, 1), (1, 2)])
     flows, prices = solved(residual, narrow)
     wide = network_of(residual, [(0, 0), (0, 1), (1, 1), (1, 2)])
-    found = mended(wide, carried_over(narrow, flows, wide, 3), prices, 1_000, tuning=FLOW.repair)
+    found = repair_flow(wide, carry_over(narrow, flows, wide, 3), prices, 1_000, tuning=FLOW.repair)
     assert found is not None
     assert found.flows[wide.blocks[0]].tolist() == [0, 1, 0, 1]
 
@@ -78,11 +78,11 @@ def test_a_tempting_column_that_gains_nothing_changes_prices_alone():
     flows, prices = solved(residual, narrow)
     prices.cls[0] += 44
     wide = network_of(residual, [(0, 0), (0, 1), (1, 0), (1, 1)])
-    carried = carried_over(narrow, flows, wide, 2)
+    carried = carry_over(narrow, flows, wide, 2)
     arcs, node = wide.problem, prices.nodes(wide)
     reduced = 2 * arcs.costs + node[arcs.heads] - node[arcs.tails]
     assert (reduced[carried < arcs.capacities] < 0).any()
-    found = mended(wide, carried, prices, 1_000, tuning=FLOW.repair)
+    found = repair_flow(wide, carried, prices, 1_000, tuning=FLOW.repair)
     assert found is not None
     assert np.array_equal(found.flows, carried)
 
@@ -92,7 +92,7 @@ def test_tasks_that_waited_come_in_when_a_machine_opens():
     narrow = network_of(residual, [(0, 0)])
     flows, prices = solved(residual, narrow)
     wide = network_of(residual, [(0, 0), (0, 1)])
-    found = mended(wide, carried_over(narrow, flows, wide, 2), prices, 1_000, tuning=FLOW.repair)
+    found = repair_flow(wide, carry_over(narrow, flows, wide, 2), prices, 1_000, tuning=FLOW.repair)
     assert found is not None
     assert found.flows[wide.blocks[0]].sum() == 3
     assert found.flows[wide.blocks[1]].tolist() == [0]
@@ -109,7 +109,7 @@ def test_a_task_that_was_left_out_at_a_penalty_beyond_what_lengths_can_hold_find
     wide = network_of(residual, [(0, 0), (0, 1), (1, 1), (1, 2)])
     # Prices as they would be if the task had its place.
     *_, right = solved(residual, wide)
-    found = mended(wide, carried_over(narrow, flows, wide, 3), right, 1_000, tuning=FLOW.repair)
+    found = repair_flow(wide, carry_over(narrow, flows, wide, 3), right, 1_000, tuning=FLOW.repair)
     assert found is not None
     assert found.flows[wide.blocks[0]].tolist() == [1, 1, 0, 1]
 
@@ -120,7 +120,7 @@ def test_costs_beyond_what_lengths_can_hold_are_left_to_the_solver():
     network = network_of(residual, everywhere(given))
     flows, prices = solved(residual, network)
     assert (
-        mended(network, flows, FullPrices(prices.cls + 2**40, prices.machine), 1_000, tuning=FLOW.repair)
+        repair_flow(network, flows, FullPrices(prices.cls + 2**40, prices.machine), 1_000, tuning=FLOW.repair)
         is None
     )
 
@@ -131,9 +131,9 @@ def test_given_prices_and_flow_are_not_written_to():
     narrow = network_of(residual, everywhere(given)[::3])
     flows, prices = solved(residual, narrow)
     wide = network_of(residual, everywhere(given))
-    carried = carried_over(narrow, flows, wide, given.machines)
+    carried = carry_over(narrow, flows, wide, given.machines)
     copies = carried.copy(), prices.cls.copy(), prices.machine.copy()
-    assert mended(wide, carried, prices, 1_000, tuning=FLOW.repair) is not None
+    assert repair_flow(wide, carried, prices, 1_000, tuning=FLOW.repair) is not None
     for given_array, copy in zip((carried, prices.cls, prices.machine), copies, strict=True):
         assert np.array_equal(given_array, copy)
 
@@ -143,6 +143,6 @@ def test_more_contradictions_than_allowed_are_left_to_the_solver():
     narrow = network_of(residual, [(0, 0)])
     flows, prices = solved(residual, narrow)
     wide = network_of(residual, [(0, 0), (0, 1)])
-    carried = carried_over(narrow, flows, wide, 2)
-    assert mended(wide, carried, prices, 0, tuning=FLOW.repair) is None
-    assert mended(wide, flows=carried, prices=prices, most=10, tuning=FLOW.repair) is not None
+    carried = carry_over(narrow, flows, wide, 2)
+    assert repair_flow(wide, carried, prices, 0, tuning=FLOW.repair) is None
+    assert repair_flow(wide, flows=carried, prices=prices, most=10, tuning=FLOW.repair) is not None

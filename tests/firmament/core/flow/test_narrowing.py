@@ -10,9 +10,9 @@ import pytest
 
 from cost_models.interface import JointRows
 from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
-from firmament.core.flow.network.network import dearest_path, unscheduled_penalties
+from firmament.core.flow.network.network import compute_unscheduled_penalties, dearest_path
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
-from firmament.core.flow.reduction import narrowed
+from firmament.core.flow.reduction import narrow
 from firmament.core.placement.outcome import Means
 from firmament.core.placement.passes import place_all
 from firmament.solvers.ortools_solver import OrToolsSolver
@@ -58,13 +58,13 @@ def test_the_few_machines_have_the_optimum_of_all(seed: int, tied: bool):
     residual.placed[:] = [chance.randrange(3) for _ in range(MACHINES)]
     shapes = np.unique(residual.problem.shape[residual.active()]).tolist()
     fits = {shape: residual.fits(shape) for shape in shapes}
-    few = narrowed(residual, fits, tuning=FLOW.reduction)
+    few = narrow(residual, fits, tuning=FLOW.reduction)
     if few is None:
         assert not residual.remaining.any() or not any(row.any() for row in fits.values())
         return
     tasks = int(residual.remaining.sum())
     assert few.residual.problem.machines <= tasks * len(residual.active())
-    penalties = unscheduled_penalties(residual, dearest_path(residual))
+    penalties = compute_unscheduled_penalties(residual, dearest_path(residual))
     outcomes = [
         optimal_flow(
             each, open_to, OrToolsSolver(), GenerationOptions(whole=0), penalties=penalties, tuning=FLOW
@@ -115,7 +115,7 @@ def test_among_machines_that_cost_the_same_the_rotation_says_who_comes_first():
 )
 def test_what_is_left_alone(case):
     residual = Residual(problem(requests=[[1]], **case))
-    assert narrowed(residual, {0: residual.fits(0)}, tuning=FLOW.reduction) is None
+    assert narrow(residual, {0: residual.fits(0)}, tuning=FLOW.reduction) is None
 
 
 def test_nothing_is_placed_where_nothing_fits():

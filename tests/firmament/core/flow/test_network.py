@@ -12,9 +12,9 @@ from firmament.core.flow.network.arc_columns import ArcColumns
 from firmament.core.flow.network.network import (
     Network,
     build_network,
+    compute_unscheduled_penalties,
     crowding_cost,
     dearest_path,
-    unscheduled_penalties,
 )
 from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem, Residual
 from tests.support.core import problem
@@ -27,7 +27,7 @@ def full_network(residual: Residual, steps: int = 100) -> Network:
     return build_network(
         residual,
         ArcColumns(cls, machine),
-        unscheduled_penalties(residual, dearest_path(residual)),
+        compute_unscheduled_penalties(residual, dearest_path(residual)),
         np.full(given.machines, steps),
     )
 
@@ -35,7 +35,7 @@ def full_network(residual: Residual, steps: int = 100) -> Network:
 def take(residual: Residual, *assigned: tuple[int, int, int]) -> None:
     """Book (class, machine, count) triples."""
     cls, machine, count = np.array(assigned, dtype=np.int64).T
-    residual.take(Assignments(cls, machine, count))
+    residual.book_assignments(Assignments(cls, machine, count))
 
 
 def columns(network: Network) -> list[tuple[int, int, int, int]]:
@@ -109,7 +109,7 @@ def test_only_classes_that_wait_and_machines_with_columns_take_part():
     network = build_network(
         residual,
         ArcColumns(np.array([0, 2, 2]), np.array([2, 0, 2])),
-        unscheduled_penalties(residual, dearest_path(residual)),
+        compute_unscheduled_penalties(residual, dearest_path(residual)),
         np.ones(3, dtype=np.int64),
     )
     assert network.classes.tolist() == [0, 2]
@@ -186,12 +186,12 @@ def test_leaving_a_task_costs_more_than_any_placement():
     dearest = dearest_path(residual)
     # 200 for the dearest column, and 7 for each of at most 6 tasks before (24 / 4 of the smaller class).
     assert dearest >= 200 + 7 * 5
-    assert (unscheduled_penalties(residual, dearest) > dearest).all()
+    assert (compute_unscheduled_penalties(residual, dearest) > dearest).all()
 
 
 def test_penalties_rise_with_priority_then_with_wait():
     residual = Residual(problem(tasks=[1, 1, 1], requests=[[1]] * 3, free=[[3]], priority=[0, 2, 1]))
-    cost = unscheduled_penalties(residual, 1_000)
+    cost = compute_unscheduled_penalties(residual, 1_000)
     assert cost.shape == (3, WAIT_BUCKETS)
     assert (np.diff(cost, axis=1) < 0).all()  # bucket 0 has waited longest
     assert cost[2].min() > cost[0].max()  # priority outweighs every wait

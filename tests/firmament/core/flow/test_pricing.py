@@ -10,7 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firmament.core.flow.network.arc_columns import ArcColumns, Offers
-from firmament.core.flow.network.network import Network, build_network, dearest_path, unscheduled_penalties
+from firmament.core.flow.network.network import (
+    Network,
+    build_network,
+    compute_unscheduled_penalties,
+    dearest_path,
+)
 from firmament.core.flow.optimality.node_prices import node_prices
 from firmament.core.flow.optimality.pricing import FullPrices, price_out
 from firmament.core.flow.problem import Residual
@@ -56,12 +61,12 @@ def test_all_violators_are_found_and_nothing_else(
     ]
     if not pairs:
         return
-    columns = ArcColumns.joined([ArcColumns(*np.array(pairs, dtype=np.int64).T)], machines)
-    penalties = unscheduled_penalties(residual, dearest_path(residual))
+    columns = ArcColumns.join([ArcColumns(*np.array(pairs, dtype=np.int64).T)], machines)
+    penalties = compute_unscheduled_penalties(residual, dearest_path(residual))
     network = build_network(residual, columns, penalties, np.full(machines, 1000))
     flows = OrToolsSolver().solve(network.problem).flows
     fits = {shape: residual.fits(shape) for shape in range(len(problem.requests))}
-    full = FullPrices.of(residual, network, node_prices(network, flows))
+    full = FullPrices.from_network(residual, network, node_prices(network, flows))
     offers = Offers(residual, fits, np.flatnonzero(random.random(machines) < 0.5))
     found = price_out(residual, network, flows, full, offers, limit=limit)
     expected = violating(residual, network, full)

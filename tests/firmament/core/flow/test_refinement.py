@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from firmament.core.flow.price_estimate.equilibrium import expected_spread
+from firmament.core.flow.price_estimate.equilibrium import estimate_spread
 from firmament.core.flow.price_estimate.market import FORBIDDEN, Market, Stairs
-from firmament.core.flow.price_estimate.newton import BLOCK, balanced, refined
+from firmament.core.flow.price_estimate.newton import BLOCK, balance, refine
 from firmament.core.flow.problem import Residual
 from tests.support.core import problem
 from tests.support.tuning import NEWTON, PRICES
@@ -35,7 +35,7 @@ def market(classes: int, machines: int, seed: int = 3, *, tasks_each: int = 40, 
 def begun(given: Market) -> np.ndarray:
     stairs = given.stairs
     load = np.full(len(stairs.base), given.tasks.sum() / len(stairs.base), dtype=np.float32)
-    return balanced(given, stairs.base + stairs.growth * load, load, stairs.step)
+    return balance(given, stairs.base + stairs.growth * load, load, stairs.step)
 
 
 def taken(given: Market, offer: np.ndarray) -> np.ndarray:
@@ -52,7 +52,7 @@ def taken(given: Market, offer: np.ndarray) -> np.ndarray:
 
 def test_one_class_meets_one_price():
     given = market(1, 50)
-    found = refined(given, begun(given), smoothings=NEWTON.sharp, tuning=NEWTON)
+    found = refine(given, begun(given), smoothings=NEWTON.sharp, tuning=NEWTON)
     low, high = 0.0, 10_000.0
     for _ in range(60):
         worth = (low + high) / 2
@@ -67,7 +67,7 @@ def test_one_class_meets_one_price():
 @pytest.mark.parametrize("machines", [BLOCK // 6, BLOCK // 3 + 1])
 def test_the_machines_take_all_tasks_and_none_takes_too_many(machines: int):
     given = market(6, machines, tasks_each=machines // 4)
-    found = refined(given, begun(given), smoothings=NEWTON.sharp, tuning=NEWTON)
+    found = refine(given, begun(given), smoothings=NEWTON.sharp, tuning=NEWTON)
     assert found.load.sum() == pytest.approx(given.tasks.sum(), rel=0.005)
     assert found.lacking <= 0.01 * given.tasks.sum()
     assert (found.load >= 0).all()
@@ -79,8 +79,8 @@ def test_the_machines_take_all_tasks_and_none_takes_too_many(machines: int):
 def test_every_class_finds_its_tasks_from_however_poor_a_start(seed: int):
     given = market(20, 900, seed=seed, tasks_each=80)
     astray = begun(given) + np.random.default_rng(seed).normal(0, 300, 20).astype(np.float32)
-    found = refined(
-        given, refined(given, astray, NEWTON.coarse, tuning=NEWTON).worth, NEWTON.sharpest, tuning=NEWTON
+    found = refine(
+        given, refine(given, astray, NEWTON.coarse, tuning=NEWTON).worth, NEWTON.sharpest, tuning=NEWTON
     )
     assert found.lacking <= NEWTON.sharpest[-1].settled * given.tasks.sum()
     assert found.temperature == pytest.approx(NEWTON.sharpest[-1].temperature * given.stairs.step)
@@ -111,19 +111,19 @@ def sizes_on_nodes(seed: int, classes: int = 60, machines: int = 1_500) -> Marke
 @pytest.mark.parametrize("seed", range(4))
 def test_less_smoothing_begins_where_prices_were_heading(seed: int):
     given = sizes_on_nodes(seed)
-    start = refined(given, begun(given), NEWTON.coarse, tuning=NEWTON).worth
-    before = refined(given, start, NEWTON.sharpest[:-1], tuning=NEWTON)
+    start = refine(given, begun(given), NEWTON.coarse, tuning=NEWTON).worth
+    before = refine(given, start, NEWTON.sharpest[:-1], tuning=NEWTON)
     # Without steps of Newton's method the last smoothing shows how wrong the prices are that it begins with.
     only_begun = replace(NEWTON.sharpest[-1], steps=0)
-    unmoved = refined(given, before.worth, (only_begun,), tuning=NEWTON)
-    moved = refined(given, start, (*NEWTON.sharpest[:-1], only_begun), tuning=NEWTON)
+    unmoved = refine(given, before.worth, (only_begun,), tuning=NEWTON)
+    moved = refine(given, start, (*NEWTON.sharpest[:-1], only_begun), tuning=NEWTON)
     assert moved.temperature == unmoved.temperature < before.temperature
     assert moved.lacking < 0.75 * unmoved.lacking
 
 
 def test_where_room_is_scarce_it_is_filled_and_prices_stay_finite():
     given = market(4, 40, tasks_each=200, room=3.0)
-    found = refined(given, begun(given), smoothings=NEWTON.sharp, tuning=NEWTON)
+    found = refine(given, begun(given), smoothings=NEWTON.sharp, tuning=NEWTON)
     assert np.isfinite(found.price).all()
     assert np.isfinite(found.worth).all()
     assert found.load.sum() == pytest.approx(120, abs=1)
@@ -135,7 +135,7 @@ def test_classes_that_fit_nowhere_do_not_count():
     every = problem(tasks=[40, 999, 40], requests=[[1], [99], [1]], free=[[9]] * 40, cost=cost, crowd=90)
     alone = problem(tasks=[40, 40], requests=[[1], [1]], free=[[9]] * 40, cost=[cost[0], cost[2]], crowd=90)
     found, expected = (
-        expected_spread(
+        estimate_spread(
             residual, {shape: residual.fits(shape) for shape in range(len(given.requests))}, tuning=PRICES
         )
         for given in (every, alone)
@@ -160,6 +160,6 @@ def test_few_tasks_on_many_machines_that_cost_nearly_the_same_settle():
             step=194.0,
         ),
     )
-    found = refined(given, begun(given), smoothings=NEWTON.sharp, tuning=NEWTON)
+    found = refine(given, begun(given), smoothings=NEWTON.sharp, tuning=NEWTON)
     assert found.lacking <= 0.01 * given.tasks.sum()
     assert found.load.sum() == pytest.approx(given.tasks.sum(), rel=0.01)

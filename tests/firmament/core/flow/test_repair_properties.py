@@ -13,13 +13,13 @@ from firmament.core.flow.network.arc_columns import ArcColumns, Offers
 from firmament.core.flow.network.network import (
     Network,
     build_network,
-    carried_over,
+    carry_over,
+    compute_unscheduled_penalties,
     dearest_path,
-    unscheduled_penalties,
 )
 from firmament.core.flow.optimality.node_prices import node_prices
 from firmament.core.flow.optimality.pricing import FullPrices, price_out
-from firmament.core.flow.optimality.primal_dual_repair import Mended, mended
+from firmament.core.flow.optimality.primal_dual_repair import Mended, repair_flow
 from firmament.core.flow.problem import Residual
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.oracle.network import cost_by_networkx, slackness_faults, unbalanced
@@ -45,7 +45,7 @@ def some_columns(residual: Residual, random: np.random.Generator, share: float) 
 
 
 def network_of(residual: Residual, columns: ArcColumns, steps: Int64) -> Network:
-    penalties = unscheduled_penalties(residual, dearest_path(residual))
+    penalties = compute_unscheduled_penalties(residual, dearest_path(residual))
     return build_network(residual, columns, penalties, steps)
 
 
@@ -74,10 +74,10 @@ def test_the_optimum_of_a_narrow_network_becomes_that_of_a_wide_one(
     few, many = random.integers(1, 4, machines), random.integers(3, 9, machines)
     columns = some_columns(residual, random, before)
     narrow = network_of(residual, columns, few)
-    wide = network_of(residual, columns.merged(some_columns(residual, random, after), machines), many)
+    wide = network_of(residual, columns.merge(some_columns(residual, random, after), machines), many)
     flows = OrToolsSolver().solve(narrow.problem).flows
-    prices = FullPrices.of(residual, narrow, node_prices(narrow, flows))
-    found = mended(wide, carried_over(narrow, flows, wide, machines), prices, 1_000, tuning=FLOW.repair)
+    prices = FullPrices.from_network(residual, narrow, node_prices(narrow, flows))
+    found = repair_flow(wide, carry_over(narrow, flows, wide, machines), prices, 1_000, tuning=FLOW.repair)
     assert found is not None
     check(wide, found)
 
@@ -93,7 +93,7 @@ def test_any_flow_and_any_prices_will_do(seed: int, classes: int, machines: int,
     for block in (aggregation, unscheduled):
         nothing_placed[block] = network.problem.capacities[block]
     prices = FullPrices(random.integers(0, 200, len(network.classes)), random.integers(0, 200, machines))
-    found = mended(network, nothing_placed, prices, 1_000, tuning=FLOW.repair)
+    found = repair_flow(network, nothing_placed, prices, 1_000, tuning=FLOW.repair)
     event(f"mended: {found is not None}")
     if found is not None:
         check(network, found)
@@ -111,12 +111,12 @@ def test_only_what_came_closer_needs_to_be_priced_again(
     network = network_of(residual, columns, steps)
     offers = Offers(residual, fits_of(residual), np.arange(machines // 2))
     flows = OrToolsSolver().solve(network.problem).flows
-    before = FullPrices.of(residual, network, node_prices(network, flows))
+    before = FullPrices.from_network(residual, network, node_prices(network, flows))
     violations = price_out(residual, network, flows, before, offers, limit=limit)
-    wide = network_of(residual, columns.merged(violations.columns, machines), steps)
-    found = mended(wide, carried_over(network, flows, wide, machines), before, 1_000, tuning=FLOW.repair)
+    wide = network_of(residual, columns.merge(violations.columns, machines), steps)
+    found = repair_flow(wide, carry_over(network, flows, wide, machines), before, 1_000, tuning=FLOW.repair)
     assert found is not None
-    after = FullPrices.of(residual, wide, found.prices)
+    after = FullPrices.from_network(residual, wide, found.prices)
     everything = price_out(residual, wide, found.flows, after, offers, limit=1_000_000)
     closer = price_out(
         residual, wide, found.flows, after, offers, limit=1_000_000, settled=violations.settled

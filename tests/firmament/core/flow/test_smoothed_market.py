@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from firmament.core.flow.price_estimate import newton
-from firmament.core.flow.price_estimate.equilibrium import expected_spread
+from firmament.core.flow.price_estimate.equilibrium import estimate_spread
 from firmament.core.flow.price_estimate.market import FORBIDDEN, Market, Stairs
 from firmament.core.flow.price_estimate.newton import FARTHEST, MarketPoint, SmoothedMarket
 from firmament.core.flow.problem import Residual
@@ -66,7 +66,7 @@ def test_other_prices_and_half_the_smoothing_need_no_new_kernel():
     while temperature >= 2:
         smoothed.smooth(temperature, 0.3)
         for _ in range(3):
-            check(given, smoothed.at(worth), temperature)
+            check(given, smoothed.evaluate(worth), temperature)
             worth = worth + random.normal(0, 2 * temperature, CLASSES).astype(np.float32)
         temperature /= 2
 
@@ -77,9 +77,11 @@ def test_prices_far_from_the_last_ones_are_as_good(moved: float):
     smoothed = SmoothedMarket(given)
     smoothed.smooth(5.0, 0.3)
     worth = np.full(CLASSES, 600, dtype=np.float32)
-    smoothed.at(worth)
+    smoothed.evaluate(worth)
     check(
-        given, smoothed.at(worth + np.float32(5.0 * moved) * (np.arange(CLASSES, dtype=np.float32) % 2)), 5.0
+        given,
+        smoothed.evaluate(worth + np.float32(5.0 * moved) * (np.arange(CLASSES, dtype=np.float32) % 2)),
+        5.0,
     )
 
 
@@ -88,18 +90,18 @@ def test_smoothing_that_is_not_half_is_as_good():
     smoothed = SmoothedMarket(given)
     for temperature in (50.0, 7.0, 20.0):
         smoothed.smooth(temperature, 0.3)
-        check(given, smoothed.at(np.full(CLASSES, 600, dtype=np.float32)), temperature)
+        check(given, smoothed.evaluate(np.full(CLASSES, 600, dtype=np.float32)), temperature)
 
 
 def test_slopes_are_those_of_small_changes():
     given = market()
     smoothed = SmoothedMarket(given)
     smoothed.smooth(40.0, 1.0)
-    point = smoothed.at(np.full(CLASSES, 500, dtype=np.float32))
+    point = smoothed.evaluate(np.full(CLASSES, 500, dtype=np.float32))
     move = np.array([1, -2, 0, 3, 1], dtype=np.float32)
-    passed_on = smoothed.passed_on(point, move)
-    served = smoothed.taken_from(point, np.ones(MACHINES, dtype=np.float32))
-    moved = smoothed.at(point.worth + np.float32(0.25) * move)
+    passed_on = smoothed.pass_on(point, move)
+    served = smoothed.take_from(point, np.ones(MACHINES, dtype=np.float32))
+    moved = smoothed.evaluate(point.worth + np.float32(0.25) * move)
     assert 4 * (moved.price - point.price) == pytest.approx(passed_on, abs=0.1)
     _, shares = written_out(given, point.worth, 40.0)
     assert served == pytest.approx(shares.sum(axis=1), abs=0.01)
@@ -109,7 +111,7 @@ def test_flags_that_products_leave_behind_say_nothing(monkeypatch):
     """Of lanes of a register that no number is in."""
     residual = Residual(problem(tasks=[30] * 3, requests=[[1]] * 3, free=[[9]] * 40, cost=COSTS, crowd=100))
     fits = residual.fits_of([0, 1, 2])
-    expected = expected_spread(residual, fits, PRICES)
+    expected = estimate_spread(residual, fits, PRICES)
     product, flags = newton.by_machine, []
 
     def with_a_flag(vector: np.ndarray, matrix: np.ndarray) -> np.ndarray:
@@ -119,7 +121,7 @@ def test_flags_that_products_leave_behind_say_nothing(monkeypatch):
     monkeypatch.setattr(newton, "by_machine", with_a_flag)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = expected_spread(residual, fits, PRICES)
+        found = estimate_spread(residual, fits, PRICES)
     assert flags
     assert np.array_equal(found.price, expected.price)
     assert np.isfinite(found.appeal).all()

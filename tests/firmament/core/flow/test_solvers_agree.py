@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from benchmarks.comparators.networkx_solver import NetworkxSolver
 from firmament.core.flow.network.arc_columns import ArcColumns
-from firmament.core.flow.network.network import build_network, dearest_path, unscheduled_penalties
+from firmament.core.flow.network.network import build_network, compute_unscheduled_penalties, dearest_path
 from firmament.core.flow.outcome import to_dimacs
 from firmament.core.flow.problem import Residual
 from firmament.solvers.base import FlowProblem, Solver
@@ -65,13 +65,13 @@ def test_on_networks_of_placement_problems(seed: int, classes: int, machines: in
         np.flatnonzero(residual.fits(shape)) for shape in residual.problem.shape[residual.active()].tolist()
     ]
     waiting = residual.active().tolist()
-    columns = ArcColumns.joined(
+    columns = ArcColumns.join(
         [ArcColumns(np.full(len(rows), cls), rows) for cls, rows in zip(waiting, allowed, strict=True)],
         machines,
     )
     if not len(columns):
         return
-    penalties = unscheduled_penalties(residual, dearest_path(residual))
+    penalties = compute_unscheduled_penalties(residual, dearest_path(residual))
     network = build_network(residual, columns, penalties, np.full(machines, 3))
     check_agreement(network.problem)
     check_dimacs(to_dimacs(network), network.problem)

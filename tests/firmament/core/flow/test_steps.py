@@ -10,11 +10,11 @@ from firmament.core.flow.network.arc_columns import ArcColumns
 from firmament.core.flow.network.network import (
     Steps,
     build_network,
-    carried_over,
+    carry_over,
+    compute_unscheduled_penalties,
     dearest_path,
     flow_cost,
-    unmerged,
-    unscheduled_penalties,
+    unmerge,
 )
 from firmament.core.flow.problem import Residual
 from tests.support.core import problem
@@ -63,12 +63,12 @@ def test_a_network_unfolds_to_what_it_would_have_been_unmerged():
     )
     residual = Residual(given_problem)
     columns = ArcColumns(np.array([0, 0, 1, 1, 1]), np.array([0, 2, 0, 1, 2]))
-    penalties = unscheduled_penalties(residual, dearest_path(residual))
+    penalties = compute_unscheduled_penalties(residual, dearest_path(residual))
     many, merged = np.array([6, 6, 2]), np.array([4, 3, 2])
     whole = build_network(residual, columns, penalties, many)
     small = build_network(residual, columns, penalties, many, merged)
     assert len(small.problem.tails) < len(whole.problem.tails)
-    unfolded = unmerged(small)
+    unfolded = unmerge(small)
     for name in ("tails", "heads", "capacities", "costs", "supplies"):
         np.testing.assert_array_equal(getattr(unfolded.problem, name), getattr(whole.problem, name))
     np.testing.assert_array_equal(unfolded.step_machine, whole.step_machine)
@@ -82,5 +82,5 @@ def test_a_network_unfolds_to_what_it_would_have_been_unmerged():
         own = np.flatnonzero(small.step_machine == machine) + steps.start
         room = small.problem.capacities[own]
         flows[own] = np.clip(tasks - (np.cumsum(room) - room), 0, room)
-    carried = carried_over(small, flows, unfolded, 3)
+    carried = carry_over(small, flows, unfolded, 3)
     assert flow_cost(small, flows) == flow_cost(unfolded, carried) == int(carried @ unfolded.problem.costs)

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from firmament.core.flow.network.arc_columns import ArcColumns
 from firmament.core.flow.network.network import (
     build_network,
-    carried_over,
+    carry_over,
+    compute_unscheduled_penalties,
     dearest_path,
-    unscheduled_penalties,
-    widened,
+    widen_network,
 )
 from firmament.core.flow.problem import Residual
 from firmament.solvers.ortools_solver import OrToolsSolver
@@ -53,10 +53,10 @@ def test_a_widened_network_is_the_one_that_is_built_afresh(
     random = np.random.default_rng(seed)
     few, many = pairs(residual, random, before), pairs(residual, random, after)
     steps, merged = random.integers(1, 9, machines), random.integers(0, 4, machines)
-    penalties = unscheduled_penalties(residual, dearest_path(residual))
+    penalties = compute_unscheduled_penalties(residual, dearest_path(residual))
     narrow = build_network(residual, columns_of(few), penalties, steps, merged)
     flows = OrToolsSolver().solve(narrow.problem).flows
-    found = widened(residual, narrow, flows, columns_of(many - few))
+    found = widen_network(residual, narrow, flows, columns_of(many - few))
     event(f"widened: {found is not None}, by {min(3, len(many - few))}")
     reached = {machine for _, machine in few}
     assert (found is not None) == all(machine in reached for _, machine in many)
@@ -64,7 +64,7 @@ def test_a_widened_network_is_the_one_that_is_built_afresh(
         return
     network, carried = found
     expected = build_network(residual, columns_of(few | many), penalties, steps, merged)
-    assert np.array_equal(carried, carried_over(narrow, flows, expected, machines))
+    assert np.array_equal(carried, carry_over(narrow, flows, expected, machines))
     for part, wanted in (
         (network, expected),
         (network.problem, expected.problem),

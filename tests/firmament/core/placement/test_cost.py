@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from firmament.core.flow.network.network import dearest_path, unscheduled_penalties
+from firmament.core.flow.network.network import compute_unscheduled_penalties, dearest_path
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
-from firmament.core.placement.cost import pending_cost, placed_cost, placement_cost
+from firmament.core.placement.cost import compute_placed_cost, pending_cost, placement_cost
 from tests.support.core import problem
 
 
@@ -28,12 +28,12 @@ def given() -> PlacementProblem:
 
 def test_models_charge_each_task_and_crowding_each_for_those_before_it():
     # Machine 0: 2 x 5 + 11, and 0 + 100 + 200; machine 1: 7, and nothing.
-    assert placed_cost(given(), assigned((0, 0, 2), (1, 0, 1), (0, 1, 1))) == 21 + 300 + 7
+    assert compute_placed_cost(given(), assigned((0, 0, 2), (1, 0, 1), (0, 1, 1))) == 21 + 300 + 7
 
 
 def test_it_does_not_matter_how_a_placement_is_written_down():
-    once = placed_cost(given(), assigned((0, 0, 3)))
-    assert once == placed_cost(given(), assigned((0, 0, 1), (0, 0, 2))) == 15 + 300
+    once = compute_placed_cost(given(), assigned((0, 0, 3)))
+    assert once == compute_placed_cost(given(), assigned((0, 0, 1), (0, 0, 2))) == 15 + 300
 
 
 @pytest.mark.parametrize(("tasks", "crowding"), [(1, 0), (2, 0), (3, 2), (4, 4), (5, 8), (6, 12), (7, 18)])
@@ -41,13 +41,13 @@ def test_crowding_in_wide_steps(tasks: int, crowding: int):
     # 80 tasks on two machines: the crowding counts in steps of two, each task pays 2 x (tasks before // 2).
     wide = problem(tasks=[80], requests=[[1]], free=[[100], [100]], crowd=1)
     assert wide.crowd_step() == 2
-    assert placed_cost(wide, assigned((0, 0, tasks))) == crowding
+    assert compute_placed_cost(wide, assigned((0, 0, tasks))) == crowding
 
 
 def test_what_stays_pending_pays_its_penalty_the_latest_first():
     problem_ = given()
     residual = Residual(problem_)
-    penalty = unscheduled_penalties(residual, dearest_path(residual))
+    penalty = compute_unscheduled_penalties(residual, dearest_path(residual))
     everything = 4 * penalty[0, 3] + penalty[1, 0] + 2 * penalty[1, 3]
     assert pending_cost(problem_, assigned()) == everything
     # The first of class 1 to be placed is the one that has waited longest.
@@ -57,7 +57,7 @@ def test_what_stays_pending_pays_its_penalty_the_latest_first():
 
 def test_total_cost_is_the_sum():
     placement = assigned((0, 0, 2))
-    assert placement_cost(given(), placement) == placed_cost(given(), placement) + pending_cost(
+    assert placement_cost(given(), placement) == compute_placed_cost(given(), placement) + pending_cost(
         given(), placement
     )
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from firmament.core.flow.problem import Assignments, PlacementProblem
-from firmament.core.placement.class_aggregation import bundled
+from firmament.core.placement.class_aggregation import merge_classes
 from firmament.core.placement.outcome import Means, Placed
 from firmament.core.placement.placing import place_whole_gangs
 from firmament.solvers.ortools_solver import OrToolsSolver
@@ -50,7 +50,7 @@ def test_gangs_of_one_kind_are_one_class_of_the_network():
 
 def test_what_a_bundle_gets_is_dealt_out_to_whole_gangs():
     base = with_gangs(of_one_kind([3, 3, 2], [8]), [0, 1, -1], [3, 3])
-    dealt = bundled(base).dealt_out(Assignments(np.array([0]), np.array([0]), np.array([5])))
+    dealt = merge_classes(base).dealt_out(Assignments(np.array([0]), np.array([0]), np.array([5])))
     assert dict(zip(dealt.cls.tolist(), dealt.count.tolist(), strict=True)) == {0: 3, 2: 2}
 
 
@@ -71,7 +71,7 @@ def test_the_more_important_gang_goes_first():
 
 def test_pins_keep_classes_apart():
     base = with_gangs(of_one_kind([2, 2], [2, 2], pins={0: [0], 1: [1]}), [0, 1], [2, 2])
-    assert bundled(base).problem.classes == 2
+    assert merge_classes(base).problem.classes == 2
     assert counts(base)[0] == [2, 2]
 
 

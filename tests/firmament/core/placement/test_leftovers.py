@@ -98,10 +98,10 @@ def test_preferences_have_a_say():
 def test_the_first_of_equal_machines_is_taken_and_none_where_there_is_no_place():
     state = Board(ruled([counter(ZONE)], {0: apart(0)}, tasks=[3], requests=[[1]], free=FREE))
     assert cheapest_machine(state, 0) == 0
-    state.residual.take(proposed((0, 0)))
+    state.residual.book_assignments(proposed((0, 0)))
     state.rules.add(0, 0)
     assert cheapest_machine(state, 0) == 2
-    state.residual.take(proposed((0, 2)))
+    state.residual.book_assignments(proposed((0, 2)))
     state.rules.add(0, 2)
     assert cheapest_machine(state, 0) is None
     assert np.flatnonzero(state.open_to(0)).tolist() == []

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
-from firmament.core.placement.cost import placed_cost, placement_cost
-from firmament.core.placement.local_search.size_exchange import levelled
+from firmament.core.placement.cost import compute_placed_cost, placement_cost
+from firmament.core.placement.local_search.size_exchange import exchange_sizes
 from firmament.core.placement.passes import place_greedily
 from tests.support.effort import examples
 from tests.support.heights import with_heights
@@ -113,7 +113,7 @@ def other_by_hand(problem, placed):
 @given(seed=SEEDS, classes=st.integers(1, 6), machines=st.integers(1, 6))
 def test_the_cost_of_sizes_is_that_of_tasks_placed_one_after_another(seed, classes, machines):
     problem, placed = scene(seed, classes, machines)
-    assert abs(placed_cost(problem, placed) - cost_by_hand(problem, as_dict(placed))) <= 0.501
+    assert abs(compute_placed_cost(problem, placed) - cost_by_hand(problem, as_dict(placed))) <= 0.501
 
 
 @settings(max_examples=examples(300))
@@ -122,12 +122,12 @@ def test_what_held_before_holds_after_and_nothing_costs_more(seed, classes, mach
     problem, placed = scene(seed, classes, machines)
     before = as_dict(placed)
     assert not faults(problem, before)
-    after = levelled(problem, placed, tuning=PLACING.exchange)
+    after = exchange_sizes(problem, placed, tuning=PLACING.exchange)
     assert not faults(problem, as_dict(after))
     assert per(as_dict(after), 0) == per(before, 0)
     assert per(as_dict(after), 1) == per(before, 1)
     assert placement_cost(problem, after) <= placement_cost(problem, placed)
-    again = levelled(problem, placed, tuning=PLACING.exchange)
+    again = exchange_sizes(problem, placed, tuning=PLACING.exchange)
     assert (again.cls.tolist(), again.machine.tolist()) == (after.cls.tolist(), after.machine.tolist())
 
 
@@ -148,7 +148,9 @@ def test_two_tasks_on_two_machines_are_exchanged_if_that_pays(seed):
         return
     ones = np.ones(2, dtype=np.int64)
     after = as_dict(
-        levelled(problem, Assignments(np.array([0, 1]), np.array([0, 1]), ones), tuning=PLACING.exchange)
+        exchange_sizes(
+            problem, Assignments(np.array([0, 1]), np.array([0, 1]), ones), tuning=PLACING.exchange
+        )
     )
     saves = cost_by_hand(problem, before) - cost_by_hand(problem, swapped)
     size = [sizes[problem.shape[cls]] for cls in (0, 1)]

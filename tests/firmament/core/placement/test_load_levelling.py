@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, PlacementProblem
-from firmament.core.placement.cost import network_cost, placed_cost
+from firmament.core.placement.cost import compute_placed_cost, network_cost
 from firmament.core.results import RoundResult
 from firmament.core.scheduler import Scheduler
 from tests.cost_models.load_aware.oracle import Pod
@@ -83,4 +83,6 @@ def test_the_gap_is_that_of_the_network_and_the_cost_that_of_what_is_bound():
     assert placement.stats.gap == 0
     assert placement.first is not None
     assert network_cost(problem, placement.assignments) >= placement.first.outcome.bound
-    assert placement.stats.cost == round(placed_cost(problem, placement.assignments) / COST_UNITS_PER_POINT)
+    assert placement.stats.cost == round(
+        compute_placed_cost(problem, placement.assignments) / COST_UNITS_PER_POINT
+    )

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firmament.core.flow.problem import Residual
-from firmament.core.placement.cost import charged_cost, flow_bound, gap_of, least_cost
+from firmament.core.placement.cost import compute_charged_cost, flow_bound, gap_of, least_cost
 from firmament.core.placement.outcome import Means, PassOptions
 from firmament.core.placement.placing import place
 from firmament.core.rounds import decide
@@ -57,8 +57,8 @@ def test_the_gap_is_a_share_of_the_cost_that_no_placement_of_as_many_tasks_under
     placement = decide(problem, OrToolsSolver(), options, lambda: 0.0)
     gap = placement.stats.gap
     assert 0 <= gap <= 1
-    cost = charged_cost(problem, placement.assignments)
-    best = cost_of_the_best_flow(problem, placement.assignments.per_class(problem.classes))
+    cost = compute_charged_cost(problem, placement.assignments)
+    best = cost_of_the_best_flow(problem, placement.assignments.count_per_class(problem.classes))
     assert best is not None
     assert cost * (1 - gap) <= best + 1e-6
 
@@ -77,7 +77,7 @@ def test_without_a_certificate_the_tasks_are_measured_one_by_one():
     placed = place(problem, Means(OrToolsSolver(), PassOptions()))
     assert placed.first is not None
     uncertified = replace(placed.first, outcome=replace(placed.first.outcome, certified=False))
-    cost = charged_cost(problem, placed.assignments)
+    cost = compute_charged_cost(problem, placed.assignments)
     expected = (cost - least_cost(problem, placed.assignments)) / cost
     assert gap_of(problem, replace(placed, first=uncertified), None) == pytest.approx(expected)
     assert gap_of(problem, replace(placed, first=None), None) == pytest.approx(expected)

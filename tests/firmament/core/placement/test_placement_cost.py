@@ -15,7 +15,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
-from firmament.core.placement.cost import placed_cost, placement_cost
+from firmament.core.placement.cost import compute_placed_cost, placement_cost
 from firmament.core.placement.outcome import Means, PassOptions, Placed
 from firmament.core.placement.placing import place_by_priority
 from firmament.solvers.ortools_solver import OrToolsSolver
@@ -50,7 +50,7 @@ def test_cost_is_the_sum_over_tasks(seed: int, classes: int, machines: int, join
     placed, _ = place(problem)
     assert placement_cost(problem, placed) == model.total_cost(as_dict(placed), penalties)
     assert placement_cost(problem, Assignments.empty()) == model.total_cost({}, penalties)
-    assert placed_cost(problem, Assignments.empty()) == 0
+    assert compute_placed_cost(problem, Assignments.empty()) == 0
 
 
 @settings(max_examples=examples(60))
@@ -126,7 +126,7 @@ def test_crowding_and_waiting_by_hand():
     )
     placed = Assignments(np.array([0]), np.array([0]), np.array([2]))
     # Two tasks at 10, the second of which pays 7 for the first; one of the two that have waited least stays.
-    assert placed_cost(problem, placed) == 10 + 10 + 7
+    assert compute_placed_cost(problem, placed) == 10 + 10 + 7
     least_wait = penalties_of(Residual(problem))[0][3]
     assert placement_cost(problem, placed) == 27 + least_wait
 

@@ -12,7 +12,7 @@ from firmament.core.board.moving import MovingRoom
 from firmament.core.events import ClassDefined
 from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem
 from firmament.core.placement.spread.moves import even_shares
-from firmament.core.ranks import SHORT, distinct, grouped, order_by, places_in, rank, runs
+from firmament.core.ranks import SHORT, distinct, group_rows, order_by, places_in, rank, runs
 from tests.firmament.core.placement.test_default_spread import core, in_zone, waiting
 from tests.support.core import placed, task_class
 from tests.support.tuning import PLACING
@@ -29,7 +29,7 @@ def test_orders_and_ranks(given_keys: list[int]):
     assert dict(zip(found.tolist(), count.tolist(), strict=True)) == {
         key: given_keys.count(key) for key in sorted(given_keys)
     }
-    assert [rows.tolist() for rows in grouped(array)] == [
+    assert [rows.tolist() for rows in group_rows(array)] == [
         [row for row, each in enumerate(given_keys) if each == key] for key in sorted(set(given_keys))
     ]
     starts, lengths = runs(array)
@@ -48,7 +48,7 @@ def test_places_among_some(rows: list[int], number: int):
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=12))
 def test_single_tasks_are_counted(tasks: list[tuple[int, int]]):
     single = Assignments.of_tasks(tasks)
-    counted = Assignments.counted(single.cls, single.machine)
+    counted = Assignments.from_tasks(single.cls, single.machine)
     assert list(counted.entries()) == [(*pair, tasks.count(pair)) for pair in sorted(set(tasks))]
 
 
@@ -111,7 +111,7 @@ def test_arrivals_find_the_room_that_earlier_ones_leave(data: st.DataObject):
     for shape, machine in arrivals.tolist():
         used[machine] += requests[shape]
         lacking.append(bool(((used[machine] > free[machine]) & (requests[shape] > 0)).any()))
-    assert room.overfilled(*arrivals.T).tolist() == lacking
+    assert room.find_overfilled(*arrivals.T).tolist() == lacking
     fits = ((requests[:, None] <= free) | (requests[:, None] == 0)).all(axis=2)
     every = np.arange(shapes)
     for machine in range(machines):

@@ -44,13 +44,13 @@ def test_whole_classes_stay_as_they_are():
 def test_what_is_left_is_carried_over():
     rows = JointRows(ints(0, 0), ints(1, 3), ints(7), "full")
     residual = Residual(problem(tasks=[2, 2], requests=[[1], [2]], free=[[9]] * 2, joint=[rows]))
-    residual.take(proposed((0, 1)))
+    residual.book_assignments(proposed((0, 1)))
     made = derive(residual, [ClassPart(1, 2), ClassPart(0, 1)], pinned_up_to=PLACING.pinned_up_to).residual
     assert made.free.tolist() == [[9, 8]]
     assert made.placed.tolist() == [0, 1]
     assert made.joint[0].left.tolist() == [6]
     assert made.problem.joint[0].amount[made.problem.shape].tolist() == [3, 1]
-    made.take(proposed((0, 0)))
+    made.book_assignments(proposed((0, 0)))
     assert residual.free.tolist() == [[9, 8]]
     assert residual.joint[0].left.tolist() == [6]
 

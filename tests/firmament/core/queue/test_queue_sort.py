@@ -7,7 +7,7 @@ import pytest
 
 from firmament.configuration.document import SchedulerConfiguration, build_core
 from firmament.core.configuration import RoundOptions
-from firmament.core.snapshot.grouping import ranked
+from firmament.core.snapshot.grouping import rank_classes
 from tests.support.core import Clock, machine, placed, scheduler, task_class, tasks
 
 QUALITIES = ("Guaranteed", "Burstable", "BestEffort")
@@ -47,7 +47,7 @@ def test_an_unknown_quality_is_in_the_middle():
 def test_ranks_are_by_priority_then_level_then_quality():
     given = [(p, level, q) for p in (-5, 0, 7) for level in (0, 1) for q in (0, 1, 2)]
     columns = [np.array(column, dtype=np.int64) for column in zip(*given, strict=True)]
-    assert ranked(*columns).tolist() == list(range(len(given)))
+    assert rank_classes(*columns).tolist() == list(range(len(given)))
 
 
 @pytest.mark.parametrize(

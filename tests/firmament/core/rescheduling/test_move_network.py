@@ -7,9 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament.core.rescheduling.move_network.local_moves import with_local_moves
+from firmament.core.rescheduling.move_network.local_moves import add_local_moves
 from firmament.core.rescheduling.move_network.move_search import MoveSearch, SearchOptions, frontier
-from firmament.core.rescheduling.move_network.problem import MoveProblem, Moves, admitted, gains, saved
+from firmament.core.rescheduling.move_network.problem import (
+    MoveProblem,
+    Moves,
+    compute_saved,
+    find_admitted,
+    gains,
+)
 from firmament.core.rescheduling.plan_moves import alike
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.firmament.core.rescheduling.moving import Task, World, worlds
@@ -30,9 +36,9 @@ def overcommitted(problem: MoveProblem, moves: Moves) -> bool:
 @given(world=worlds(slots=True, most_tasks=12, most_machines=5), extra=st.integers(0, 60))
 def test_moves_are_those_of_a_network_with_a_node_per_task(options: SearchOptions, world: World, extra: int):
     problem = world.problem()
-    found = MoveSearch(problem, OrToolsSolver(), options).at(extra)
+    found = MoveSearch(problem, OrToolsSolver(), options).find_moves(extra)
     assert found.saved == problem.cost_now() - world.by_task(extra)
-    assert found.saved == saved(problem, found.moves) - extra * found.moves.total
+    assert found.saved == compute_saved(problem, found.moves) - extra * found.moves.total
     assert found.most_saved == found.saved, "no proof"
     assert not overcommitted(problem, found.moves)
 
@@ -40,21 +46,23 @@ def test_moves_are_those_of_a_network_with_a_node_per_task(options: SearchOption
 @given(world=worlds(slots=False, most_tasks=5, most_machines=3), extra=st.integers(0, 60))
 def test_whatever_sizes_are_nothing_saves_more_than_the_bound(world: World, extra: int):
     problem = world.problem()
-    found = MoveSearch(problem, OrToolsSolver(), SearchOptions()).at(extra)
+    found = MoveSearch(problem, OrToolsSolver(), SearchOptions()).find_moves(extra)
     assert problem.cost_now() - world.cheapest(extra) <= found.most_saved
 
 
 @given(world=worlds(slots=False, most_tasks=6, most_machines=3), extra=st.integers(0, 60))
 def test_what_is_admitted_fits_and_single_moves_only_add_to_what_is_saved(world: World, extra: int):
     problem = world.problem()
-    found = MoveSearch(problem, OrToolsSolver(), SearchOptions()).at(extra).moves.one_by_one()
-    fitting = found.chosen(np.flatnonzero(admitted(problem, found)))
+    found = MoveSearch(problem, OrToolsSolver(), SearchOptions()).find_moves(extra).moves.one_by_one()
+    fitting = found.select(np.flatnonzero(find_admitted(problem, found)))
     assert not overcommitted(problem, fitting)
-    more = with_local_moves(problem, fitting, extra, tries=100)
+    more = add_local_moves(problem, fitting, extra, tries=100)
     assert not overcommitted(problem, more)
     added = more.total - fitting.total
-    assert saved(problem, more) - saved(problem, fitting) >= (extra + (extra > 0)) * added >= 0
-    assert saved(problem, more) - extra * more.total <= problem.cost_now() - world.cheapest(extra)
+    assert (
+        compute_saved(problem, more) - compute_saved(problem, fitting) >= (extra + (extra > 0)) * added >= 0
+    )
+    assert compute_saved(problem, more) - extra * more.total <= problem.cost_now() - world.cheapest(extra)
 
 
 @given(world=worlds(slots=True, most_tasks=5, most_machines=3))
@@ -65,18 +73,18 @@ def test_no_number_of_moves_saves_more_than_the_frontier_says(world: World):
     assert points[-1].saved == max(best)
     for point in points:
         assert point.saved <= max(best[: point.moves + 1]) <= point.most_saved
-        assert point.saved == saved(problem, point.found.moves)
+        assert point.saved == compute_saved(problem, point.found.moves)
 
 
 @given(world=worlds(slots=False, most_tasks=6, most_machines=4), data=st.data())
 def test_who_gives_up_a_move_stays_and_so_does_whoever_would_have_come(world: World, data: st.DataObject):
     problem = world.problem()
-    found = MoveSearch(problem, OrToolsSolver(), SearchOptions()).at(0).moves.one_by_one()
+    found = MoveSearch(problem, OrToolsSolver(), SearchOptions()).find_moves(0).moves.one_by_one()
     given_up = data.draw(st.sets(st.integers(0, max(0, found.total - 1)), max_size=found.total))
     given_up = {entry for entry in given_up if entry < found.total}
-    kept = admitted(problem, found, given_up)
+    kept = find_admitted(problem, found, given_up)
     assert not kept[list(given_up)].any()
-    assert not overcommitted(problem, found.chosen(np.flatnonzero(kept)))
+    assert not overcommitted(problem, found.select(np.flatnonzero(kept)))
 
 
 def test_gains_of_single_moves_add_up_where_nobody_meets():
@@ -92,7 +100,7 @@ def test_gains_of_single_moves_add_up_where_nobody_meets():
     problem = world.problem()
     moves = Moves(*(np.array(each) for each in ([0, 1], [0, 2], [1, 0], [1, 1])))
     assert gains(problem, moves).tolist() == [6, 18]
-    assert saved(problem, moves) == 24
+    assert compute_saved(problem, moves) == 24
 
 
 @given(columns=st.lists(st.lists(st.integers(0, 1), min_size=3, max_size=3), min_size=1, max_size=12))

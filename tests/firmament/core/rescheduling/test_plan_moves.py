@@ -48,7 +48,7 @@ def planned(
 
 def carry_out(scheduler: Scheduler, moves: Sequence[PricedMove], first_class: int) -> None:
     """Let all moves happen at once."""
-    tasks = [scheduler.bound_task(move.uid) for move in moves]
+    tasks = [scheduler.get_bound_task(move.uid) for move in moves]
     for number, (task, move) in enumerate(zip(tasks, moves, strict=True), first_class):
         scheduler.apply(
             [

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from firmament.core.flow.network.network import dearest_path, unscheduled_penalties
+from firmament.core.flow.network.network import compute_unscheduled_penalties, dearest_path
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, PlacementProblem, Residual
 from firmament.core.placement.outcome import PassOptions, no_timer
 from firmament.core.round_flow.rooms import place_prices
@@ -26,7 +26,7 @@ def optimum(problem: PlacementProblem, *, place_on: int = -1, without: int = -1)
     Of problems whose tasks ask for one unit of the first resource and nothing else. By networkx, arc by arc.
     """
     start = Residual(problem)
-    penalties = unscheduled_penalties(start, dearest_path(start)).tolist()
+    penalties = compute_unscheduled_penalties(start, dearest_path(start)).tolist()
     graph: nx.MultiDiGraph[object] = nx.MultiDiGraph()
     total = 0
     for cls, waiting in enumerate(problem.counts.tolist()):

@@ -32,7 +32,7 @@ class AdmittedNamespaces(NodeRule):
 
     def refusals(self, machines: MachineTable, shape: TaskClass) -> Iterator[MachineRefusal]:
         """Yield the machines that list other namespaces."""
-        lists = [annotations.get(KEY) for annotations in machines.described().annotations]
+        lists = [annotations.get(KEY) for annotations in machines.describe().annotations]
         refused = [listed is not None and shape.namespace not in listed.split(",") for listed in lists]
         yield MachineRefusal(Cause(NOT_ADMITTED), np.array(refused, dtype=np.bool_))
 

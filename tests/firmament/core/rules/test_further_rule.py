@@ -154,9 +154,9 @@ def test_moves_that_lower_costs_keep_to_it():
 
 def test_who_runs_against_it_is_found():
     core = scheduler(machine("a"), ClassDefined(1, SHOP), TasksBound("a", 1, ("t",)))
-    assert not list(core.broken_rules())
+    assert not list(core.iter_broken_rules())
     core.apply([machine("a", "bank")])
-    assert [(each.uid, each.reason) for each in core.broken_rules()] == [("t", NOT_ADMITTED.value)]
+    assert [(each.uid, each.reason) for each in core.iter_broken_rules()] == [("t", NOT_ADMITTED.value)]
 
 
 def test_saved_rounds_are_run_again_with_it():

@@ -109,7 +109,7 @@ def test_figures_of_the_default_models_come_to_lines(constants):
     steps = np.arange(MACHINES, dtype=np.int16)[None, :].repeat(SHAPES, axis=0)
     models = [WeightedModel(Ranged(1250), 1), WeightedModel(Ranged(100), 10)]
     varying = list(zip(models, (210 * steps, 20 * steps), strict=True))
-    lines = Lines.of(varying, np.array(constants))
+    lines = Lines.from_figures(varying, np.array(constants))
     assert lines is not None
     assert lines.slopes == [8, 1000]
     assert lines.start.tolist() == np.rint(constants).tolist()

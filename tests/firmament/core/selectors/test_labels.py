@@ -185,7 +185,7 @@ def test_columns_follow_their_machines(steps):
         for value in ("x", "y", "7"):
             assert column.any_of([value], len(rows)).tolist() == [each.get(key) == value for each in rows]
         assert column.any_of(["x", "7"], len(rows)).tolist() == [each.get(key) in ("x", "7") for each in rows]
-        assert column.compared("Gt", 6, len(rows)).tolist() == [each.get(key) == "7" for each in rows]
+        assert column.compare("Gt", 6, len(rows)).tolist() == [each.get(key) == "7" for each in rows]
         assert (column.codes[: len(rows)] < len(column)).all()
 
 

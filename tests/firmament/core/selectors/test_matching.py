@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from firmament.core.model import NodeSelectorTerm, Requirement
-from firmament.core.selectors.labels import NAME_FIELD, LabelColumn, LabelIndex, Selectors, named_values
+from firmament.core.selectors.labels import NAME_FIELD, LabelColumn, LabelIndex, Selectors, list_named_values
 from tests.support.core import machine, placed, scheduler, task_class, tasks, uids
 
 MACHINES: tuple[tuple[str, dict[str, str]], ...] = (
@@ -113,7 +113,7 @@ def named(*names: str) -> NodeSelectorTerm:
     ],
 )
 def test_which_terms_are_pins(terms: tuple[NodeSelectorTerm, ...], names: tuple[str, ...] | None):
-    assert named_values(terms, NAME_FIELD) == names
+    assert list_named_values(terms, NAME_FIELD) == names
 
 
 def test_pinned_tasks_go_to_their_machines():

@@ -29,9 +29,9 @@ def index(*rows: tuple[StorageRoom, ...]) -> StorageIndex:
 
 def test_the_largest_volume_of_every_class_has_to_fit():
     made = index((room("a", 10), room("b", 5)), (room("a", 10),), ())
-    assert made.refused([wanted("a", 10)], 3).tolist() == [False, False, True]
-    assert made.refused([wanted("a", 11)], 3).tolist() == [True, True, True]
-    assert made.refused([wanted("a", 10), wanted("b", 5)], 3).tolist() == [False, True, True]
+    assert made.find_refused([wanted("a", 10)], 3).tolist() == [False, False, True]
+    assert made.find_refused([wanted("a", 11)], 3).tolist() == [True, True, True]
+    assert made.find_refused([wanted("a", 10), wanted("b", 5)], 3).tolist() == [False, True, True]
 
 
 @pytest.mark.parametrize(
@@ -60,9 +60,9 @@ def test_storage_classes_count_alike_and_those_without_a_capacity_do_not():
 def test_rows_move_and_go():
     made = index((room("a", 1),), (room("a", 2),), (room("a", 3),))
     made.remove(2, 0)
-    assert made.refused([wanted("a", 3)], 2).tolist() == [False, True]
+    assert made.find_refused([wanted("a", 3)], 2).tolist() == [False, True]
     made.set(0, ())
-    assert made.refused([wanted("a", 1)], 2).tolist() == [True, False]
+    assert made.find_refused([wanted("a", 1)], 2).tolist() == [True, False]
 
 
 def test_tasks_wait_until_there_is_room():

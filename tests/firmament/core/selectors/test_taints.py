@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firmament.core.model import Taint, Toleration
-from firmament.core.selectors.taints import FEW, HARD_EFFECTS, TaintIndex, Tolerated, tolerated, tolerates
+from firmament.core.selectors.taints import FEW, HARD_EFFECTS, TaintIndex, Tolerated, is_tolerated, tolerates
 from tests.support.core import machine, messages, placed, scheduler, task_class, tasks
 
 GPU = Taint("gpu", "yes", "NoSchedule")
@@ -140,18 +140,22 @@ def test_groups_follow_rows_that_are_set_moved_and_many():
     first, found = index.first_untolerated((), 200)
     assert found == [GPU]
     assert first.tolist() == [0 if row % 3 == 0 else -1 for row in range(200)]
-    assert index.untolerated_preferences((), 200).tolist() == [2 if row % 3 == 1 else 0 for row in range(200)]
+    assert index.count_untolerated_preferences((), 200).tolist() == [
+        2 if row % 3 == 1 else 0 for row in range(200)
+    ]
     index.remove(199, 0)  # 199 has the soft taints
     index.set(1, ())
     assert index.first_untolerated((), 4)[0].tolist() == [-1, -1, -1, 0]
-    assert index.untolerated_preferences((), 4).tolist() == [2, 0, 0, 0]
+    assert index.count_untolerated_preferences((), 4).tolist() == [2, 0, 0, 0]
 
 
 def test_a_toleration_of_a_hard_effect_does_not_answer_a_preference():
     index = TaintIndex()
     index.set(0, (SOFT,))
-    assert index.untolerated_preferences((Toleration("gpu", "Exists", "", "NoSchedule"),), 1).tolist() == [1]
-    assert index.untolerated_preferences((Toleration("gpu", "Exists", "", ""),), 1).tolist() == [0]
+    assert index.count_untolerated_preferences(
+        (Toleration("gpu", "Exists", "", "NoSchedule"),), 1
+    ).tolist() == [1]
+    assert index.count_untolerated_preferences((Toleration("gpu", "Exists", "", ""),), 1).tolist() == [0]
 
 
 KEYS, VALUES, EFFECTS = (
@@ -163,7 +167,7 @@ TAINTS = st.builds(Taint, st.sampled_from("ab"), VALUES, st.sampled_from([*HARD_
 
 @given(st.lists(TOLERATIONS, max_size=3 * FEW), TAINTS)
 def test_looking_tolerations_up_finds_what_going_through_them_finds(tolerations, taint):
-    assert (taint in Tolerated(tolerations)) == tolerated(tolerations, taint)
+    assert (taint in Tolerated(tolerations)) == is_tolerated(tolerations, taint)
 
 
 @given(
@@ -187,7 +191,7 @@ def test_the_index_follows_its_machines(steps):
     hard = [next((each for each in taints if each.effect in HARD_EFFECTS), None) for taints in rows]
     assert [taints[number] if number >= 0 else None for number in first.tolist()] == hard
     soft = [sum(each.effect == "PreferNoSchedule" for each in taints) for taints in rows]
-    assert index.untolerated_preferences((), len(rows)).tolist() == soft
+    assert index.count_untolerated_preferences((), len(rows)).tolist() == soft
     assert (index.soft > 0) == any(soft)
     assert (index.groups > 0) == any(rows)
 

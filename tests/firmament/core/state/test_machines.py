@@ -19,7 +19,7 @@ def test_machines_are_described_as_told_last(steps):
     told: dict[str, tuple[dict[str, str], dict[str, str]]] = {}
     for step in [*steps, None]:
         if step is None:  # somebody looks
-            described = table.described()
+            described = table.describe()
             assert sorted(described.names) == sorted(told)
             assert [table.row_of[name] for name in described.names] == list(range(len(table)))
             found = zip(described.names, described.labels, described.annotations, strict=True)

@@ -35,10 +35,10 @@ def test_marks_follow_their_machines(changes):
             cluster.mark(name)
             expected |= {name} if there else set()
         elif change == "report":
-            cluster.reports.take(MachineSampled(name, 100.0 + now, {"cpu": 1.0}))
+            cluster.reports.apply(MachineSampled(name, 100.0 + now, {"cpu": 1.0}))
             reported |= {name} if there else set()
         elif change == "withdraw":
-            cluster.reports.take(MachineSampleRemoved(name))
+            cluster.reports.apply(MachineSampleRemoved(name))
             reported |= {name} if there else set()
         elif change == "look":
             wait, rows = cluster.reports.due(float(now))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from firmament.core.events import MachineSampled
-from firmament.core.resources import FIRST_RESOURCES, LEAST_SURPLUS, NO_COLUMN, ResourceIndex, widened
+from firmament.core.resources import FIRST_RESOURCES, LEAST_SURPLUS, NO_COLUMN, ResourceIndex, widen
 from tests.support.core import machine, messages, placed, scheduler, task_class, tasks
 
 DEVICE = "example.com/device"
@@ -45,10 +45,10 @@ def test_columns_are_taken_back_when_no_machine_offers_them():
 
 def test_widening_keeps_what_is_there():
     array = np.array([[1, 2], [3, 4]])
-    assert widened(array, 2, 2) is array
-    wide = widened(array, 2, 3)
+    assert widen(array, 2, 2) is array
+    wide = widen(array, 2, 3)
     assert wide.tolist() == [[1, 2, 0], [3, 4, 0]]
-    tall = widened(array, 3, 1)
+    tall = widen(array, 3, 1)
     assert tall.shape == (64, 2)
     assert tall[:3].tolist() == [[1, 2], [3, 4], [0, 0]]
 

@@ -39,7 +39,7 @@ def test_rows_hold_what_shapes_request(amounts, steps):
                 resources.compact()
             continue
         asked = [step] if isinstance(step, int) else step
-        found = requests.rows(asked)[0] if isinstance(step, list) else [requests.of(step)[0]]
+        found = requests.rows(asked)[0] if isinstance(step, list) else [requests.get(step)[0]]
         for number, row in zip(asked, found, strict=True):
             wanted = dict(shapes[number].requests)
             assert [wanted.pop(name, 0) for name in resources.names] == [

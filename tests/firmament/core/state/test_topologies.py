@@ -19,7 +19,7 @@ def cluster(*events: Event) -> Cluster:
 
 
 def of(made: Cluster, key: str) -> tuple[list[int], bool]:
-    found = DomainsByKey(made.machines).of(key)
+    found = DomainsByKey(made.machines).get(key)
     assert found.domain.max(initial=-1) < found.count
     return found.domain.tolist(), found.coarse
 

@@ -71,7 +71,7 @@ HAPPENINGS: dict[str, Callable[[Cluster], object]] = {
     "release": lambda cluster: transitions.release(cluster, TASK, promised=True),
     "give_up_place": lambda cluster: transitions.give_up_place(cluster, TASK),
     "refuse": lambda cluster: transitions.refuse(cluster, TASK, retry=False),
-    "put_off": lambda cluster: transitions.put_off(cluster, TASK, NOW + 1),
+    "defer": lambda cluster: transitions.defer(cluster, TASK, NOW + 1),
     "forget": lambda cluster: transitions.forget(cluster, TASK),
     "lift": lambda cluster: transitions.lift(cluster, TASK),
     "put_back": lambda cluster: transitions.put_back(

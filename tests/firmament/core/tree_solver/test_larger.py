@@ -36,7 +36,7 @@ def test_regular_children_are_divided_as_any_others(caps, least, units, pack):
     ]
     shares = np.flatnonzero(row[1:]) + 1
     if len(shares):
-        fill = regular.packed if pack else regular.spread
+        fill = regular.pack_profiles if pack else regular.spread
         profiles = fill(np.repeat(most, len(shares), axis=0), least, units, shares)
         used = [option for option in options if option[0]]
         for share, profile in zip(shares.tolist(), profiles.tolist(), strict=True):
@@ -97,7 +97,7 @@ def test_leaves_are_dealt_out_as_by_exchanging(data):
         return
     padded = np.zeros((1, leaves), dtype=np.int64)
     padded[0, : len(profile)] = profile
-    held = regular.held_by(padded, caps, cost, room)[0]
+    held = regular.assign_counts(padded, caps, cost, room)[0]
     weights = [
         {
             count: count * int(cost[0, leaf]) * 1000 + int(room[0, leaf])
