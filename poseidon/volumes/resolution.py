@@ -62,7 +62,7 @@ def obstacle(storage: Catalogue, uid: str, name: str, claims: tuple[PodClaim, ..
     found = [claim for each in claims if (claim := storage.claim(each.key)) is not None]
     unbound = next((claim for claim in found if not claim.bound and not _waits(storage, claim)), None)
     if unbound is not None:
-        return Resolution(reason=UNBOUND_IMMEDIATE + _lack_of_class(storage, unbound))
+        return Resolution(reason=UNBOUND_IMMEDIATE + _explain_lack(storage, unbound))
     for each in claims:
         problem = _problem_of_volume(storage, each)
         if problem:
@@ -172,9 +172,13 @@ def _problem(claim: Claim | None, wanted: PodClaim, uid: str, pod: str) -> str:
     return ""
 
 
-def _lack_of_class(storage: Catalogue, claim: Claim) -> str:
-    """Say, after kube-scheduler's words, which StorageClass a claim lacks that nothing is bound to; "" if none."""
+def _explain_lack(storage: Catalogue, claim: Claim) -> str:
+    """Say, after kube-scheduler's words, which volume or StorageClass an unbound claim lacks; "" if none."""
     name = claim.key.partition("/")[2]
+    if claim.volume:
+        there = storage.volume(claim.volume) is not None
+        said = "is not bound to it" if there else "does not exist"
+        return f': PersistentVolume "{claim.volume}" that persistentvolumeclaim "{name}" names {said}'
     if not claim.storage_class:
         return f': persistentvolumeclaim "{name}" names no StorageClass'
     if storage.provision(claim.storage_class) is None:

@@ -110,6 +110,17 @@ def test_a_claim_without_a_class_gets_the_default_one(run, write):
     }
 
 
+def test_a_claim_that_names_a_volume_which_is_not_there_says_so(run, write):
+    found = in_shop("c", storage_class="")
+    found["spec"]["volumeName"] = "gone"
+    found.pop("status", None)
+    found["metadata"]["annotations"] = {}
+    assert planned(run, write, node("n1"), found, pod("p", volumes=using("c")))[1] == {
+        "shop/p": "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims: "
+        'PersistentVolume "gone" that persistentvolumeclaim "c" names does not exist.'
+    }
+
+
 @pytest.mark.parametrize(("owner", "bound"), [("p", True), ("another", False)])
 def test_the_claim_of_an_ephemeral_volume_belongs_to_its_pod(run, write, owner, bound):
     found = in_shop("p-scratch", volume="v")
