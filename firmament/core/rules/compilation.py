@@ -59,14 +59,12 @@ class Compilation:
             if row in self.waiting:
                 yield row, self.rows[row].content
 
-    def exclude(self, row: int, counter: int, reason: Reason) -> None:
+    def exclude(self, row: int, counter: int, reason: Reason, *, by_others: bool = False) -> None:
         """Let no task of a class into domains in which a counter counts somebody.
 
-        Of a counter once for the class's own terms, and once for those of others.
+        Of a counter once for the class's own terms, and once for those of others (``by_others``).
         """
-        key = (
-            counter if reason is Reason.KEPT_OFF else ~counter
-        )  # of many thousands, numbers are found fastest
+        key = counter if by_others else ~counter  # of many thousands, numbers are found fastest
         exclusion = self._exclusion_of.get(key)
         if exclusion is None:
             exclusion = self._exclusion_of[key] = Exclusion(counter, reason)

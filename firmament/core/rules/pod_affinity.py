@@ -104,13 +104,13 @@ def _look_back(compilation: Compilation, standing: StandingTerms, term: HeldTerm
         if term.weight:
             compilation.incline(row, number, term.weight)
         else:
-            compilation.exclude(row, number, Reason.KEPT_OFF)
+            compilation.exclude(row, number, Reason.KEPT_OFF, by_others=True)
 
 
 def _look_back_on_staying(compilation: Compilation, standing: StandingTerms) -> None:
     """Add the same for all terms of those who neither come nor go in the round, put together."""
     for row, number in standing.exclusions(compilation.counters):
-        compilation.exclude(row, number, Reason.KEPT_OFF)
+        compilation.exclude(row, number, Reason.KEPT_OFF, by_others=True)
     for row, number, sign in standing.inclinations(compilation.counters):
         compilation.incline(row, number, sign)
 
