@@ -96,6 +96,8 @@ def _look_back(compilation: Compilation, standing: StandingTerms, term: HeldTerm
     staying = [row for row in holders if row not in compilation.waiting]
     if staying:
         standing.add(term.topology_key, term.weight, staying, selected)
+        if len(staying) == len(holders):
+            return
         holders = [row for row in holders if row in compilation.waiting]
     if not holders:
         return

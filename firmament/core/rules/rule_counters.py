@@ -71,12 +71,11 @@ class RuleCounters:
         if number is None:
             number = self._number[mark] = len(self.counters)
             topology = self.domains_by_key.get(key)
-            start = np.zeros(topology.count, dtype=np.int64)
-            for weight in sorted(set(weights.values())):
-                rows = [row for row, each in weights.items() if each == weight]
-                start += weight * _count_per_domain(
-                    self._inhabitants.machines(rows), topology, topology.domain
-                )
+            machines = [self._inhabitants.machines([row]) for row in weights]
+            times = np.repeat(list(weights.values()), list(map(len, machines)))
+            where = topology.domain[np.concatenate(machines)]
+            known = where >= 0
+            start = np.bincount(where[known], weights=times[known], minlength=topology.count).astype(np.int64)
             self.counters.append(Counter(topology.domain, start, start, topology.coarse))
         return number
 

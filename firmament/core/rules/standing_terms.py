@@ -7,8 +7,9 @@ terms that others have written cost a round as much as one.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.rules.rule_counters import RuleCounters
@@ -18,7 +19,7 @@ class StandingTerms:
     """The terms, by topology key and by whom they select."""
 
     def __init__(self) -> None:
-        self._weights: dict[tuple[int, str], dict[bytes, Counter[int]]] = {}
+        self._weights: dict[tuple[int, str], dict[bytes, dict[int, int]]] = {}
         self._selected: dict[bytes, Int64] = {}
 
     def add(self, key: str, weight: int, holders: Sequence[int], selected: Int64) -> None:
@@ -27,12 +28,18 @@ class StandingTerms:
         ``weight``: what each holder adds to the domain that it is in, below 0 for terms that rather keep off; 0 for
         terms that keep off altogether.
         """
+        # Of tens of thousands of terms nearly each comes here in every round, so nothing is made that is not kept.
         sign = (weight > 0) - (weight < 0)
+        groups = self._weights.get((sign, key))
+        if groups is None:
+            groups = self._weights[sign, key] = {}
         mark = selected.tobytes()
-        self._selected[mark] = selected
-        group = self._weights.setdefault((sign, key), {}).setdefault(mark, Counter())
+        group = groups.get(mark)
+        if group is None:
+            group = groups[mark] = {}
+            self._selected.setdefault(mark, selected)
         for row in holders:
-            group[row] += abs(weight) or 1
+            group[row] = group.get(row, 0) + (abs(weight) or 1)
 
     def exclusions(self, counters: RuleCounters) -> Iterator[tuple[int, int]]:
         """Yield (row of a selected class, counter of those who keep it out of their domains), one per topology key."""
@@ -53,15 +60,23 @@ class StandingTerms:
         for (which, key), groups in self._weights.items():
             if which != sign:
                 continue
-            by_row: dict[int, list[bytes]] = {}
-            for mark in groups:
-                for row in self._selected[mark].tolist():
-                    by_row.setdefault(row, []).append(mark)
-            together: dict[tuple[bytes, ...], Counter[int]] = {}
-            for row, terms in sorted(by_row.items()):
-                every = tuple(terms)
-                if every not in together:
-                    together[every] = Counter()
-                    for each in every:
-                        together[every].update(groups[each])
-                yield row, key, together[every]
+            selected = [self._selected[mark] for mark in groups]
+            rows = np.unique(np.concatenate(selected))
+            holders = sorted(set().union(*groups.values()))
+            place = {row: index for index, row in enumerate(holders)}
+            of_group = np.zeros(
+                (len(selected), len(holders))
+            )  # whole numbers, but products of these are fast
+            for index, weights in enumerate(groups.values()):
+                of_group[index, [place[row] for row in weights]] = list(weights.values())
+            concerns = np.zeros((len(rows), len(selected)))
+            for index, some in enumerate(selected):
+                concerns[np.searchsorted(rows, some), index] = 1
+            known: dict[bytes, Mapping[int, int]] = {}
+            for row, sums in zip(rows.tolist(), (concerns @ of_group).astype(np.int64), strict=True):
+                counted = sums if sign else (sums > 0).astype(np.int64)
+                mark = counted.tobytes()
+                if mark not in known:
+                    found = np.flatnonzero(counted).tolist()
+                    known[mark] = {holders[index]: int(counted[index]) for index in found}
+                yield row, key, known[mark]
