@@ -139,14 +139,14 @@ class CustomRecords:
     def taker(self, custom: CustomResource[T], version: int) -> Callable[[Sequence[Change[T]]], None]:
         """Return what takes the changes of ``custom.resources[version]``."""
 
-        def take(changes: Sequence[Change[T]]) -> None:
+        def take_changes(changes: Sequence[Change[T]]) -> None:
             for change in changes:
                 if change.object is None:
                     self._remove(custom.kind, version, change.uid)
                 else:
                     self._put(custom, version, change.uid, change.object)
 
-        return take
+        return take_changes
 
     def tell(self, kind: str, name: str, payload: bytes | None) -> None:
         """Take a record that is made elsewhere, None if it is gone."""

@@ -71,7 +71,7 @@ class Board:
     def open_to(self, cls: int) -> Bool:
         """bool[M]: machines where ``fits`` holds for a class, limits of pairs aside."""
         fits = self.residual.fits(int(self.problem.shape[cls]))
-        allowed = self.rules.allowed(cls)
+        allowed = self.rules.find_allowed(cls)
         if allowed is not None:
             fits &= allowed
         return self.problem.limit_to_pins(cls, fits)

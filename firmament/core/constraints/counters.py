@@ -97,18 +97,18 @@ class RuleState:
 
     # --- many machines -------------------------------------------------------------------------------------------
 
-    def allowed(self, cls: int, at: Int64 | None = None) -> Bool | None:
+    def find_allowed(self, cls: int, at: Int64 | None = None) -> Bool | None:
         """bool[M], or bool[A] of the machines in ``at``: where one more task of the class may go; None: anywhere."""
         rules = self.rules.rules(cls)
         refused = [each for spreading in rules.spreadings for _, each in self._uneven(spreading, at)]
         if rules.attraction is not None:
-            refused.append(~self._attracted(rules.attraction, at))
+            refused.append(~self._find_attracted(rules.attraction, at))
         if rules.exclusions:
-            refused += self._excluded(rules.exclusions, at)
+            refused += self._list_excluded(rules.exclusions, at)
         refused += [each for model in self.modelled for _, each in model.refusals(cls, at)]
         return ~np.logical_or.reduce(refused) if refused else None
 
-    def _excluded(self, exclusions: Sequence[Exclusion], at: Int64 | None) -> list[Bool]:
+    def _list_excluded(self, exclusions: Sequence[Exclusion], at: Int64 | None) -> list[Bool]:
         """Return bool[M] or bool[A] per topology: machines in domains in which some exclusion counts somebody."""
         by_domain: dict[int, tuple[int, list[Bool]]] = {}
         for each in exclusions:
@@ -126,15 +126,15 @@ class RuleState:
         rules = self.rules.rules(cls)
         first = [each for each in rules.exclusions if each.reason.stage < Stage.RULES]
         others = [each for each in rules.exclusions if each.reason.stage >= Stage.RULES]
-        found: list[tuple[AnyReason, Bool]] = list(self._excluded_by_reason(first, at))
+        found: list[tuple[AnyReason, Bool]] = list(self._iter_excluded_by_reason(first, at))
         for spreading in rules.spreadings:
             found += self._uneven(spreading, at)
         if rules.attraction is not None:
-            found.append((Reason.NOT_NEAR, ~self._attracted(rules.attraction, at)))
-        found += self._excluded_by_reason(others, at)
+            found.append((Reason.NOT_NEAR, ~self._find_attracted(rules.attraction, at)))
+        found += self._iter_excluded_by_reason(others, at)
         return found + [refusal for each in self.modelled for refusal in each.refusals(cls, at)]
 
-    def _excluded_by_reason(
+    def _iter_excluded_by_reason(
         self, exclusions: Sequence[Exclusion], at: Int64 | None
     ) -> Iterator[tuple[AnyReason, Bool]]:
         """Yield each reason of ``exclusions`` once, with the machines of all that have it."""
@@ -143,11 +143,11 @@ class RuleState:
             by_reason.setdefault(each.reason.name, []).append(each)
         for some in by_reason.values():
             refused = np.zeros(len(self._domain(some[0].counter, at)), dtype=np.bool_)
-            for closed in self._excluded(some, at):
+            for closed in self._list_excluded(some, at):
                 refused |= closed
             yield some[0].reason, refused
 
-    def occupied(self, number: int, at: Int64 | None = None) -> Bool:
+    def find_occupied(self, number: int, at: Int64 | None = None) -> Bool:
         """bool[M] or bool[A]: machines in a domain in which a counter counts somebody."""
         if not self.totals[number]:
             return np.zeros(len(self._domain(number, at)), dtype=np.bool_)
@@ -157,11 +157,11 @@ class RuleState:
         domain = self.rules.counters[number].domain
         return domain if at is None else domain[at]
 
-    def _attracted(self, attraction: Attraction, at: Int64 | None) -> Bool:
+    def _find_attracted(self, attraction: Attraction, at: Int64 | None) -> Bool:
         if self.starts(attraction):
             where = [self._domain(number, at) >= 0 for number in attraction.counters]
         else:
-            where = [self.occupied(number, at) for number in attraction.counters]
+            where = [self.find_occupied(number, at) for number in attraction.counters]
         result: Bool = np.logical_and.reduce(where)
         return result
 

@@ -133,7 +133,7 @@ class ClassRules:
             found.add(Reason.SKEWED)
         return frozenset(found)
 
-    def without(self, reasons: Collection[Reason]) -> ClassRules:
+    def drop_reasons(self, reasons: Collection[Reason]) -> ClassRules:
         """The same without what refuses machines for some reasons."""
         return replace(
             self,

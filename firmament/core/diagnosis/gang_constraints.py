@@ -95,7 +95,7 @@ def _kinds(rules: ClassRules) -> set[str]:
 
 
 def _drop_rules(rules: ClassRules, kinds: set[str]) -> ClassRules:
-    return rules.without([reason for reason in rules.reasons() if constraint_behind(reason) in kinds])
+    return rules.drop_reasons([reason for reason in rules.reasons() if constraint_behind(reason) in kinds])
 
 
 def _words(dropped: Sequence[str | int], resources: Sequence[str]) -> str:

@@ -225,7 +225,7 @@ class Dealer:
         gathers = rules.attraction is not None or cls in self._excluding or cls in self._excluded
         moving = bool(set(rules.adds) & _list_counters(rules))
         while left > 0:
-            allowed = self.plan.allowed(cls, first)
+            allowed = self.plan.find_allowed(cls, first)
             usable = room > counts if allowed is None else allowed & (room > counts)
             if not usable.any():
                 break

@@ -86,7 +86,7 @@ class Budgets:
         """Classes have other rows now."""
         self._work.forget()
 
-    def within(self, waiting: Int64) -> Int64:
+    def choose(self, waiting: Int64) -> Int64:
         """Return those of ``waiting`` (task rows) that take part in the round that begins; at least one, if any."""
         self.put_off = 0
         tasks, work = self._cluster.tasks, self._work
@@ -102,7 +102,7 @@ class Budgets:
         self._looks = self._together(counts > 0)
         self._expensive = self._looks > ORDINARY
         heavy = self._heavy(waiting)
-        chosen = self._chosen(waiting, heavy)
+        chosen = self._choose(waiting, heavy)
         self.put_off = int(np.count_nonzero(heavy & ~chosen))
         new = tasks.put_off[waiting] == 0
         untold = (row for row in waiting[new & heavy & ~chosen].tolist() if not tasks.message[row])
@@ -112,7 +112,7 @@ class Budgets:
         self._waited = not chosen.all()
         return waiting[chosen] if self._waited else waiting
 
-    def _chosen(self, waiting: Int64, heavy: Bool) -> Bool:
+    def _choose(self, waiting: Int64, heavy: Bool) -> Bool:
         """Return bool[N]: who takes part in a round of which all together would be too much."""
         light = not heavy.all()
         if not heavy.any() or (light and not self._own_round_is_due):
@@ -133,7 +133,7 @@ class Budgets:
         work = self._work
         found = work.looks.copy()
         for row in np.flatnonzero(present & (work.terms > 0) & (work.looks <= ORDINARY)).tolist():
-            found[row] += work.among(row, present)
+            found[row] += work.count_among(row, present)
         return found
 
     def too_many(self, classes: Int64) -> Int64:
@@ -209,7 +209,7 @@ class Budgets:
         for unit in self._in_turn(self._units(waiting[heavy & ~chosen])):
             classes = np.unique(tasks.cls[unit.rows])
             present[classes] = True
-            left -= 2 * sum(self._work.among(row, present) for row in classes.tolist())
+            left -= 2 * sum(self._work.count_among(row, present) for row in classes.tolist())
             count = unit.affordable(left)
             if not count and not taken:
                 count = len(unit.rows) if unit.whole else 1

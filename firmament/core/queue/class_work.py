@@ -97,7 +97,7 @@ class ClassWork:
         """Rows stand for other classes now."""
         self.looks = self.terms = self.looks[:0]
 
-    def among(self, row: int, present: Bool) -> int:
+    def count_among(self, row: int, present: Bool) -> int:
         """Return the looks at all machines that a class takes as it selects some of ``present`` (bool[C])."""
         if not self.terms[row]:
             return 0

@@ -85,7 +85,7 @@ class Requeue:
             waiting = self.set_aside.choose(cluster, waiting, only)
         if cluster.promises.others.by_uid:
             waiting = foremost(cluster, waiting)
-        return self.budgets.within(waiting) if only is None else waiting
+        return self.budgets.choose(waiting) if only is None else waiting
 
     def close_round(self) -> tuple[list[Delta], list[Unscheduled]]:
         """Return what is told beside what the round decides: deltas that go first, and why some were not tried."""

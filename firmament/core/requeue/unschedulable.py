@@ -129,7 +129,7 @@ def _list_allowed(cluster: Cluster, takers: dict[int, Int64]) -> list[int]:
     if rules is None:
         return list(takers)
     state = RuleState(rules)
-    allowed = {cls: state.allowed(index, at) for index, (cls, at) in enumerate(takers.items())}
+    allowed = {cls: state.find_allowed(index, at) for index, (cls, at) in enumerate(takers.items())}
     return [cls for cls, machines in allowed.items() if machines is None or machines.any()]
 
 

@@ -42,7 +42,7 @@ def room_for(trials: Trials, task: TasksSubmitted, machines: Sequence[str], trie
     nearest = sorted(machines, key=lambda name: _share(_lacking(trials, wanted, name), wanted))[:_LOOKED_AT]
     choices = sorted(_choices(trials, wanted, nearest), key=lambda each: (len(each[1]), each[0]))
     for _, moving in choices[:tries]:
-        placed = trials.with_moves(moving, [task])
+        placed = trials.try_moves(moving, [task])
         if placed is not None:
             return RoomByMoves(placed[task.uids[0]], _moves(trials, moving, placed))
     return None
@@ -131,7 +131,7 @@ def gang_room_for(trials: Trials, gang: Sequence[TasksSubmitted], tries: int) ->
         if moving is not None:
             found.append((len(moving), name, moving))
     for _, _, moving in sorted(found)[:tries]:
-        placed = trials.with_moves(moving, gang)
+        placed = trials.try_moves(moving, gang)
         if placed is not None:
             return GangRoom({uid: placed[uid] for uid in uids}, _moves(trials, moving, placed))
     return None

@@ -52,8 +52,8 @@ class TrialCluster:
         self._total: Int64 = np.array(offered, dtype=np.int64).reshape(
             len(self._machines), len(self._resources)
         )
-        self._ends = self._requested(ending)
-        self._leaving = self._requested(self._tasks.values())
+        self._ends = self._sum_requests(ending)
+        self._leaving = self._sum_requests(self._tasks.values())
         self._free = self._total - self._ends - self._leaving
 
     @property
@@ -137,7 +137,7 @@ class TrialCluster:
         wanted = sum((self.requests_of_task(uid) for uid in uids), np.zeros(len(self._resources), np.int64))
         return bool((wanted <= room).all())
 
-    def _requested(self, tasks: Iterable[TasksBound]) -> Int64:
+    def _sum_requests(self, tasks: Iterable[TasksBound]) -> Int64:
         """int64[M, K]: what ``tasks`` on each machine request together."""
         requested = np.zeros_like(self._total)
         for task in tasks:

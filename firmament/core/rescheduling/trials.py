@@ -84,11 +84,11 @@ class Trials(TrialCluster):
         self._scheduler.apply(
             [
                 *(TaskRemoved(uid) for uid in uids),
-                *map(self._cordoned, machines),
-                *(self._submitted(self._tasks[uid]) for uid in uids),
+                *map(self._cordon, machines),
+                *(self._submit(self._tasks[uid]) for uid in uids),
             ]
         )
-        found = self._placed(len(uids))
+        found = self._place(len(uids))
         if found is None or not {*self.emptied, *machines}.isdisjoint(found.values()):
             self._put_back(machines, former)
             return False
@@ -103,7 +103,7 @@ class Trials(TrialCluster):
 
         Some machines are ``cordoned`` before. Nothing else can be tried afterwards.
         """
-        self._scheduler.apply([self._cordoned(name) for name in cordoned])
+        self._scheduler.apply([self._cordon(name) for name in cordoned])
         return rehearse_waves(self._scheduler, waves)
 
     def keep_for(self, waiting: Sequence[TasksSubmitted]) -> dict[str, str]:
@@ -141,10 +141,10 @@ class Trials(TrialCluster):
             found.update((each.uid, each.machine) for each in deltas if each.kind is DeltaKind.PLACE)
             if not deltas:
                 break
-        self._scheduler.apply([*(TaskRemoved(uid) for uid in coming), *map(self._cordoned, machines)])
+        self._scheduler.apply([*(TaskRemoved(uid) for uid in coming), *map(self._cordon, machines)])
         return {uid: name for uid, name in found.items() if name in self.emptied}
 
-    def with_moves(self, uids: Sequence[str], waiting: Sequence[TasksSubmitted]) -> Mapping[str, str] | None:
+    def try_moves(self, uids: Sequence[str], waiting: Sequence[TasksSubmitted]) -> Mapping[str, str] | None:
         """Return where tasks that wait and these would be, if all were placed anew; None unless all have a place.
 
         Nothing is changed by it.
@@ -154,11 +154,11 @@ class Trials(TrialCluster):
         self._scheduler.apply(
             [
                 *(TaskRemoved(uid) for uid in uids),
-                *(self._submitted(self._tasks[uid]) for uid in uids),
+                *(self._submit(self._tasks[uid]) for uid in uids),
                 *(replace(each, priority=self._priority, group_priority=None) for each in waiting),
             ]
         )
-        found = self._placed(len(uids) + len(coming))
+        found = self._place(len(uids) + len(coming))
         self._scheduler.apply(
             [
                 *(TaskRemoved(uid) for uid in (*uids, *coming)),
@@ -174,14 +174,14 @@ class Trials(TrialCluster):
 
     def refusals(self, task: TasksSubmitted, change: TrialChange = NO_CHANGE) -> dict[str, tuple[Cause, ...]]:
         """Return the machines that refuse a task (one uid), and why, if something were changed."""
-        with self._changed(task, change):
+        with self._change(task, change):
             verdicts = self._scheduler.explain(task.uids[0]).machines
         return {each.machine: each.causes for each in verdicts if each.causes}
 
     def place_with(self, task: TasksSubmitted, change: TrialChange) -> str | None:
         """Return the machine that a task (one uid) that waits would get if something were changed; None if none."""
-        with self._changed(task, change):
-            found = self._placed(1)
+        with self._change(task, change):
+            found = self._place(1)
         return None if found is None else found[task.uids[0]]
 
     def places_together(
@@ -224,7 +224,7 @@ class Trials(TrialCluster):
         """
         own, *coming = _by_rank((task, *others), self._priority)
         found: dict[str, str] = {}
-        with self._changed(task, change, own.priority):
+        with self._change(task, change, own.priority):
             self._scheduler.apply(coming)
             try:
                 for _ in range(_MOST_ROUNDS):
@@ -237,7 +237,7 @@ class Trials(TrialCluster):
         return found
 
     @contextmanager
-    def _changed(
+    def _change(
         self, task: TasksSubmitted, change: TrialChange, priority: int | None = None
     ) -> Iterator[None]:
         """Let a task wait and something be changed, for a while. ``priority`` None: so that nobody makes way."""
@@ -277,7 +277,7 @@ class Trials(TrialCluster):
         changed = {uid: name for uid, name in places.items() if name != self.place_of(uid)}
         self.emptied = emptied
         self._return(returning, changed)
-        self._scheduler.apply(list(map(self._cordoned, leaving)))
+        self._scheduler.apply(list(map(self._cordon, leaving)))
 
     def _return(self, machines: Sequence[str], places: Mapping[str, str]) -> None:
         """Let machines take tasks again, and tasks be at these places."""
@@ -295,7 +295,7 @@ class Trials(TrialCluster):
             ]
         )
 
-    def _cordoned(self, machine: str) -> MachineUpserted:
+    def _cordon(self, machine: str) -> MachineUpserted:
         """A machine as it is once it is cordoned: clusters give it a taint, too."""
         found = self._machines[machine]
         taints = found.taints if CORDON_TAINT in found.taints else (*found.taints, CORDON_TAINT)
@@ -304,7 +304,7 @@ class Trials(TrialCluster):
     def _there(self, places: Mapping[str, str]) -> list[TasksBound]:
         return [replace(self._tasks[uid], machine=name) for uid, name in places.items()]
 
-    def _placed(self, wanted: int) -> Mapping[str, str] | None:
+    def _place(self, wanted: int) -> Mapping[str, str] | None:
         found: dict[str, str] = {}
         for _ in range(_MOST_ROUNDS):
             if len(found) == wanted:
@@ -315,7 +315,7 @@ class Trials(TrialCluster):
             found.update((delta.uid, delta.machine) for delta in result.deltas)
         return found if len(found) == wanted else None
 
-    def _submitted(self, task: TasksBound) -> TasksSubmitted:
+    def _submit(self, task: TasksBound) -> TasksSubmitted:
         # None is so important that others would have to make way.
         return waiting_again(replace(task, priority=self._priority, group_priority=None))
 

@@ -21,7 +21,7 @@ def compile_rules(cluster: Cluster, waiting: Sequence[int], *, without: int = -1
     if not len(cluster.machines):
         return None
     modelled = model_constraints(cluster, waiting, without=without)
-    rules = _counted(cluster, waiting, without)
+    rules = _compile_counted(cluster, waiting, without)
     if not modelled:
         return rules
     rules = rules or RuleSet([])
@@ -32,7 +32,7 @@ def compile_rules(cluster: Cluster, waiting: Sequence[int], *, without: int = -1
     return replace(rules, of=of, modelled=modelled)
 
 
-def _counted(cluster: Cluster, waiting: Sequence[int], without: int) -> RuleSet | None:
+def _compile_counted(cluster: Cluster, waiting: Sequence[int], without: int) -> RuleSet | None:
     """The rules that Kubernetes knows, which are all about counters."""
     if not cluster.classes.ruled:
         return None

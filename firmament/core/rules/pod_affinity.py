@@ -65,16 +65,16 @@ class PodAffinity(PodRule):
         """Yield the task without one of its required terms."""
         content = standing.content
         for index, term in enumerate(content.anti_affinity):
-            changed = replace(content, anti_affinity=_without(content.anti_affinity, index))
+            changed = replace(content, anti_affinity=_drop(content.anti_affinity, index))
             step = CureChange(CureKind.DROP, f"required podAntiAffinity by {term.topology_key}", before=index)
             yield CureProposal((step,), TrialChange(changed, standing.machine))
         for index, term in enumerate(content.affinity):
-            changed = replace(content, affinity=_without(content.affinity, index))
+            changed = replace(content, affinity=_drop(content.affinity, index))
             step = CureChange(CureKind.DROP, f"required podAffinity by {term.topology_key}", before=index)
             yield CureProposal((step,), TrialChange(changed, standing.machine))
 
 
-def _without(terms: tuple[TaskTerm, ...], index: int) -> tuple[TaskTerm, ...]:
+def _drop(terms: tuple[TaskTerm, ...], index: int) -> tuple[TaskTerm, ...]:
     return (*terms[:index], *terms[index + 1 :])
 
 

@@ -38,8 +38,8 @@ class TopologySpread(PodRule):
                 soft = [rule for rule in content.spread if not rule.required]
                 compilation.spread(
                     row,
-                    tuple(_required(compilation, row, content, rule, hard) for rule in hard),
-                    tuple(_preferred(compilation, content, rule, soft) for rule in soft),
+                    tuple(_build_required(compilation, row, content, rule, hard) for rule in hard),
+                    tuple(_build_preferred(compilation, content, rule, soft) for rule in soft),
                 )
 
     def awaits(self, content: TaskClass) -> list[TaskSelector]:
@@ -85,7 +85,7 @@ def _counter(
     return compilation.counters.counter(mark, rows, topology, domain), topology
 
 
-def _required(
+def _build_required(
     compilation: Compilation, row: int, content: TaskClass, rule: SpreadRule, hard: list[SpreadRule]
 ) -> RequiredSpread:
     number, topology = _counter(compilation, content, rule, hard)
@@ -102,7 +102,7 @@ def _required(
     )
 
 
-def _preferred(
+def _build_preferred(
     compilation: Compilation, content: TaskClass, rule: SpreadRule, soft: list[SpreadRule]
 ) -> PreferredSpread:
     number, topology = _counter(compilation, content, rule, soft)

@@ -102,11 +102,11 @@ def describe_excess(quota: ResourceQuota, used: Mapping[str, int], usage: Mappin
     if not beyond:
         return ""
 
-    def shown(amounts: Mapping[str, int]) -> str:
+    def show(amounts: Mapping[str, int]) -> str:
         return ",".join(f"{name}={format_amount(name, amounts.get(name, 0))}" for name in beyond)
 
     name = quota.metadata.name
-    return f"exceeded quota: {name}, requested: {shown(usage)}, used: {shown(used)}, limited: {shown(hard)}"
+    return f"exceeded quota: {name}, requested: {show(usage)}, used: {show(used)}, limited: {show(hard)}"
 
 
 def _explain_unstated(quota: ResourceQuota, pod: Pod) -> str:

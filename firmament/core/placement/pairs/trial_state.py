@@ -45,7 +45,7 @@ class PairBoard:
         self._units = pairs.rules.units
         self.domain = terms.domain[app.machines]
         self._own = np.diagonal(terms.cost)[self.domain]
-        self._residual = _narrowed(residual, app)
+        self._residual = _narrow(residual, app)
         self._algebra = _Algebra(pairs, app)
         self._in_domain = pairs.counts[app.kinds].astype(np.float64)
         self._on_machine = np.zeros((len(app.kinds), len(app.machines)))
@@ -110,7 +110,7 @@ class PairBoard:
         return found
 
 
-def _narrowed(residual: Residual, app: Application) -> Residual:
+def _narrow(residual: Residual, app: Application) -> Residual:
     """What is left on an application's machines for its classes, class i being of shape i; pins are among filters."""
     problem = residual.problem
     few = restrict(

@@ -19,10 +19,10 @@ EVERY = range(5)
 def open_to(given: RuleState, cls: int = 0) -> list[int]:
     """Machines that a class may use, asked one by one and all at once."""
     single = [machine for machine in EVERY if given.allows(cls, machine)]
-    together = given.allowed(cls)
+    together = given.find_allowed(cls)
     assert single == (list(EVERY) if together is None else np.flatnonzero(together).tolist())
     some = ints(4, 2, 0)
-    of_some = given.allowed(cls, some)
+    of_some = given.find_allowed(cls, some)
     assert [m for m in (4, 2, 0) if m in single] == ([4, 2, 0] if of_some is None else some[of_some].tolist())
     return single
 
@@ -67,7 +67,7 @@ def test_a_copy_and_the_start_stay_as_they_are():
 
 def test_a_class_without_rules_goes_anywhere():
     given = state([counter(ZONE, [9, 9, 9])], {})
-    assert given.allowed(0) is None
+    assert given.find_allowed(0) is None
     assert given.refusals(0) == []
     assert open_to(given) == list(EVERY)
 
@@ -227,7 +227,7 @@ def test_no_machines():
         spreadings=(spreading(0, [0]),),
     )
     given = state([counter([], [0])], {0: rules})
-    allowed = given.allowed(0, ints())
+    allowed = given.find_allowed(0, ints())
     assert allowed is not None
     assert len(allowed) == 0
 

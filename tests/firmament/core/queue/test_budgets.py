@@ -77,7 +77,7 @@ class Queue:
         return pending[~tasks.unschedulable[pending]].tolist()
 
     def round(self) -> list[str]:
-        chosen = self.budgets.within(np.array(self.waiting(), dtype=np.int64))
+        chosen = self.budgets.choose(np.array(self.waiting(), dtype=np.int64))
         hold_back(self.cluster, chosen)
         return sorted(self.cluster.tasks.uid[row] for row in chosen.tolist())
 

@@ -70,7 +70,7 @@ class Scene:
     def open_to(self, name: str) -> list[int]:
         """Machines that the rules leave to a class."""
         found = self.compiled(name)
-        allowed = None if found is None else RuleState(found).allowed(0)
+        allowed = None if found is None else RuleState(found).find_allowed(0)
         return [0, 1, 2, 3] if allowed is None else np.flatnonzero(allowed).tolist()
 
 
@@ -362,7 +362,7 @@ def test_who_only_runs_costs_one_counter_per_topology_however_many_terms_there_a
     found, own = scene.rules("web")
     assert [each.reason for each in own.exclusions] == [Reason.KEPT_OFF, Reason.KEPT_OFF]
     assert [found.counters[each.counter].start.tolist() for each in own.inclinations] == [[0, 210]]
-    allowed = RuleState(found).allowed(0)
+    allowed = RuleState(found).find_allowed(0)
     assert allowed is not None
     assert allowed.tolist() == [True, True, False, True]
 
