@@ -145,7 +145,7 @@ def test_a_saved_round_runs_again(installed: None, monkeypatch: pytest.MonkeyPat
     again = decide(problem, OrToolsSolver(), PassOptions(), no_timer)
     for part in ("cls", "machine", "count"):
         assert np.array_equal(getattr(again.assignments, part), getattr(then.assignments, part))
-    monkeypatch.setattr(Teams, "saved", lambda teams: {"rack": teams.rack[:1], "count": teams.count})
+    monkeypatch.setattr(Teams, "save", lambda teams: {"rack": teams.rack[:1], "count": teams.count})
     fault = "team_isolation: rack or count is too short - at `$.problem.rules.modelled[0].constraint`"
     assert refusal(opened.snapshot.problem) == fault
 
