@@ -109,6 +109,16 @@ class GangLifecycle:
             jobs=tuple(job_id for _, job_id, _, _ in called),
         )
 
+    def refuse(self, cluster: Cluster, job_id: str, why: str) -> None:
+        """Hold back a gang that no round can take, and tell its members why."""
+        job = cluster.jobs.gang(job_id)
+        if job is None:
+            return
+        rows = cluster.jobs.members(job_id)
+        hold_back(cluster, [row for row in rows if cluster.tasks.state[row] == TaskPhase.PENDING])
+        self.note(job_id, f"gang {job.name or job.id} {why}")
+        self._untold.add(job_id)
+
     def _withhold(self, cluster: Cluster, job: Job, able: list[int]) -> None:
         """Hold back a gang that lacks members. Those in a back-off come back by themselves, and call the others."""
         hold_back(cluster, able)

@@ -32,6 +32,10 @@ from firmament.core.state.waiting import tell
 PUT_OFF = "waits for a round of its own: its namespace asks for more than others may be kept waiting for"
 """What a task is told that has been put off and not been tried before."""
 
+MOST_TERMS_OF_A_GANG = 2_000
+"""Terms of pod affinity and anti-affinity that the kinds of a gang's members may have together: it is not split, so the
+round that places it takes as long as all of them do."""
+
 TASKS_PER_LOOK = 8
 """So many more tasks of an expensive class are as much work as the class by itself: they are placed one by one."""
 
@@ -81,6 +85,8 @@ class Budgets:
         self._rounds = self._own_rounds = 0
         self._own_round_is_due = self._waited = False
         self.put_off = 0
+        self.too_large: dict[str, int] = {}
+        """Gangs that no round can take, with the number of their terms; whoever holds them back clears it."""
 
     def forget_classes(self) -> None:
         """Classes have other rows now."""
@@ -208,6 +214,9 @@ class Budgets:
         left = self._most
         for unit in self._in_turn(self._units(waiting[heavy & ~chosen])):
             classes = np.unique(tasks.cls[unit.rows])
+            if unit.whole and (terms := int(self._work.terms[classes].sum())) > MOST_TERMS_OF_A_GANG:
+                self.too_large[tasks.job[int(unit.rows[0])]] = terms
+                continue
             present[classes] = True
             left -= 2 * sum(self._work.count_among(row, present) for row in classes.tolist())
             count = unit.affordable(left)

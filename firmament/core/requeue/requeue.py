@@ -14,7 +14,7 @@ from firmament.core.filters.static_rows import StaticRows
 from firmament.core.gangs.lifecycle import AdmittedTasks, GangLifecycle
 from firmament.core.gangs.members import Rebinding
 from firmament.core.model import TaskClass
-from firmament.core.queue.budgets import Budgets
+from firmament.core.queue.budgets import MOST_TERMS_OF_A_GANG, Budgets
 from firmament.core.queue.importance import foremost
 from firmament.core.queue.reservations import Reservations
 from firmament.core.requeue.costly import CostlyRetries
@@ -85,7 +85,18 @@ class Requeue:
             waiting = self.set_aside.choose(cluster, waiting, only)
         if cluster.promises.others.by_uid:
             waiting = foremost(cluster, waiting)
-        return self.budgets.choose(waiting) if only is None else waiting
+        if only is not None:
+            return waiting
+        waiting = self.budgets.choose(waiting)
+        for job, terms in self.budgets.too_large.items():
+            most = f"at most {MOST_TERMS_OF_A_GANG} are supported, use fewer or label the members alike"
+            self.gangs.refuse(
+                cluster,
+                job,
+                f"has {terms} terms of pod affinity and anti-affinity in the specs of its members; {most}",
+            )
+        self.budgets.too_large.clear()
+        return waiting
 
     def close_round(self) -> tuple[list[Delta], list[Unscheduled]]:
         """Return what is told beside what the round decides: deltas that go first, and why some were not tried."""

@@ -272,3 +272,27 @@ def test_ordinary_classes_that_select_each_other_are_expensive_together():
     results = until_quiet(core)
     assert 1 < sum(1 for each in results if each.deltas) <= 20
     assert sum(len(placed(each)) for each in results) == 20
+
+
+def test_a_gang_whose_members_have_thousands_of_terms_is_refused_and_told_why():
+    events: list[Event] = [
+        machine("m", labels={"host": "m"}),
+        JobDefined(Job("gang", "heavy/gang", min_members=21)),
+    ]
+    for number in range(1, 22):
+        terms = tuple(
+            TaskTerm(
+                "host", TaskSelector((Requirement(f"k{number}", "In", (str(each),)),), namespaces=("heavy",))
+            )
+            for each in range(100)
+        )
+        events.append(ClassDefined(number, task_class(namespace="heavy", anti_affinity=terms)))
+        events.append(TasksSubmitted(number, (f"heavy-{number}",), "gang", names=(f"heavy/{number}",)))
+    events += [ClassDefined(99, task_class()), TasksSubmitted(99, ("light",), names=("light/0",))]
+    core = scheduler(events, options=RoundOptions(namespace_looks=MOST))
+    results = until_quiet(core)
+    assert [placed(each) for each in results if each.deltas] == [{"light": "m"}]
+    told = {uid: group.message for each in results for group in each.unscheduled for uid in group.uids}
+    assert len(told) == 21
+    assert set(told.values()) == {told["heavy-1"]}
+    assert told["heavy-1"].startswith("gang heavy/gang has 2100 terms of pod affinity and anti-affinity")
