@@ -45,6 +45,8 @@ GIB = 2**30
 BOUND = 0.5
 """Seconds by which the others may be placed later, whatever one tenant writes."""
 _FIRST_CLASS = 1_000_000
+_EACH = 2**15
+"""Bytes of each of many pods of a shape that has no limit; one of them is of the full size."""
 _MOST_ROUNDS = 20
 _ROUNDS = 40
 """Rounds in which hostile pods are placed, or found to have no place, before they are all put on machines."""
@@ -209,7 +211,9 @@ def _translated(shape: str, options: HostileOptions) -> tuple[_Hostile, float]:
     seconds = [0.0]
     for number in range(options.hostile):
         variety = 0 if kind.copies else number
-        room = Room(options.size, kind.limit, variety * (kind.limit or 1))
+        room = Room(
+            options.size if kind.limit else min(options.size, _EACH), kind.limit, variety * (kind.limit or 1)
+        )
         raw = msgspec.json.encode(hostile_pod(shape, room, variety))
         took, traits = _timed(lambda raw=raw: table.traits(msgspec.json.decode(raw, type=Pod)))  # type: ignore[misc]
         seconds.append(took)
