@@ -27,7 +27,7 @@ from firmament.core.queue.class_work import ORDINARY, PAIR, ClassWork
 from firmament.core.queue.turns import Turns
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
-from firmament.core.state.waiting import tell
+from firmament.core.state.waiting import note_put_off, tell
 
 PUT_OFF = "waits for a round of its own: its namespace asks for more than others may be kept waiting for"
 """What a task is told that has been put off and not been tried before."""
@@ -101,7 +101,7 @@ class Budgets:
         if self._at_most(counts) <= self._most:
             self._own_round_is_due = False
             if self._waited:
-                tasks.put_off[waiting] = 0
+                note_put_off(self._cluster, waiting, 0)
                 self._waited = False
             return waiting
         self._rounds += 1
@@ -113,8 +113,8 @@ class Budgets:
         new = tasks.put_off[waiting] == 0
         untold = (row for row in waiting[new & heavy & ~chosen].tolist() if not tasks.message[row])
         tell(self._cluster, untold, PUT_OFF)
-        tasks.put_off[waiting[new]] = self._rounds
-        tasks.put_off[waiting[chosen]] = 0
+        note_put_off(self._cluster, waiting[new], self._rounds)
+        note_put_off(self._cluster, waiting[chosen], 0)
         self._waited = not chosen.all()
         return waiting[chosen] if self._waited else waiting
 

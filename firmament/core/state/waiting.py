@@ -36,6 +36,11 @@ def set_aside(cluster: Cluster, task: int, why: str) -> None:
     cluster.tasks.message[task] = why
 
 
+def note_put_off(cluster: Cluster, rows: Int64, number: int) -> None:
+    """Note that tasks (int64[N] rows) wait for a round of their own since round ``number``; 0: they do no longer."""
+    cluster.tasks.put_off[rows] = number
+
+
 def activate(cluster: Cluster, rows: Int64) -> None:
     """Let tasks (int64[N] rows, pending and not refused for good) take part in rounds again."""
     cluster.tasks.unschedulable[rows] = False
