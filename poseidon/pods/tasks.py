@@ -51,8 +51,9 @@ class Task(Struct, frozen=True, gc=False):
     others of equal ``priority``, None for a pod that is in no group with an order.
 
     ``scheduled`` and ``initialized`` are the times of these conditions of a pod, in seconds since the epoch, 0 for not
-    yet and where no model looks at them. ``spread`` is the group that default spread keeps apart, "" for none. There is
-    one per pod, and nothing in it refers back to it (``gc=False``).
+    yet. Where no model looks at them, ``scheduled`` is when a pod began that was on its node when the bridge first saw
+    it: of equal victims the youngest goes. ``spread`` is the group that default spread keeps apart, "" for none. There
+    is one per pod, and nothing in it refers back to it (``gc=False``).
     """
 
     uid: str
@@ -107,9 +108,16 @@ def task(pod: Pod, classes: ClassTable, priorities: PriorityResolver) -> Task:
         priority=priority,
         # The protocol counts from 1970; whatever claims to be older is simply among the oldest.
         created=max(time or 0.0, 0.0),
-        scheduled=_since(pod, "PodScheduled") if timed else 0.0,
+        scheduled=(_since(pod, "PodScheduled") if timed else 0.0) or _started(pod),
         initialized=_since(pod, "Initialized") if timed else 0.0,
     )
+
+
+def _started(pod: Pod) -> float:
+    """Return when a pod on a node began, as preemption compares it (upstream's GetPodStartTime); 0 if unknown."""
+    if not pod.spec.node_name:
+        return 0.0
+    return max(seconds(pod.status.start_time) or 0.0, 0.0) or _since(pod, "PodScheduled")
 
 
 def _since(pod: Pod, kind: str) -> float:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from poseidon.testbed.harness.child import Child
+from poseidon.testbed.harness.child import Child, start_anew
 from tests.programs.end_to_end.scene import scene
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -82,7 +82,7 @@ def test_the_programs_do_not_need_each_others_libraries():
 
 
 async def test_both_programs_place_a_pod_with_their_own_packages_alone(tmp_path, monkeypatch):
-    async with scene(tmp_path) as s:
+    async with scene(tmp_path, launch=start_anew) as s:  # what is forked has imported everything
         await s.nodes(1)
         with monkeypatch.context() as solver:
             solver.syspath_prepend(image_of("solver", tmp_path))

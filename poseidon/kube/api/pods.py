@@ -256,6 +256,7 @@ class PodStatus(KubeStruct, frozen=True):
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
     nominated_node_name: str = ""
+    start_time: str = ""
     resources: ResourceRequirements | None = None
     allocated_resources: Resources = field(default_factory=dict)
 

@@ -19,6 +19,7 @@ from poseidon.kube.client.transport import Transport
 from poseidon.testbed.api_server.operations import Operations
 from poseidon.testbed.api_server.options import ClusterOptions
 from poseidon.testbed.api_server.server import SimulatedCluster
+from poseidon.testbed.harness.child import Launch
 from poseidon.testbed.harness.stack import Stack, StackOptions
 from poseidon.testbed.kubeconfig import write_kubeconfig
 from poseidon.testbed.objects.resources import EVENTS, NODES, PODS, ResourceType
@@ -46,7 +47,11 @@ class Scene:
     """
 
     def __init__(
-        self, folder: Path, options: ClusterOptions | None = None, config: Path | None = None
+        self,
+        folder: Path,
+        options: ClusterOptions | None = None,
+        config: Path | None = None,
+        launch: Launch = preloaded.fork,
     ) -> None:
         self.cluster = SimulatedCluster(options, observer=self._observe)
         self._folder, self._config = folder, config
@@ -57,7 +62,7 @@ class Scene:
                 kubeconfig=folder / "kubeconfig",
                 config=config,
                 cluster_name=self._cluster_name,
-                launch=preloaded.fork,
+                launch=launch,
             )
         )
         self.bindings: Counter[tuple[str, int]] = Counter()
@@ -173,10 +178,13 @@ class Scene:
 
 @asynccontextmanager
 async def scene(
-    folder: Path, options: ClusterOptions | None = None, config: Path | None = None
+    folder: Path,
+    options: ClusterOptions | None = None,
+    config: Path | None = None,
+    launch: Launch = preloaded.fork,
 ) -> AsyncIterator[Scene]:
     """Set a scene whose API server listens; processes are started by the test, and ended here."""
-    made = Scene(folder, options, config)
+    made = Scene(folder, options, config, launch)
     await made.open()
     try:
         async with made.stack:

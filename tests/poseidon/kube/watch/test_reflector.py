@@ -189,7 +189,8 @@ async def test_a_broken_stream_resumes_after_the_last_bookmark():
 
     async def answer(request):
         if not is_watch(request):
-            return listing(43 if watches else 10)
+            there = [listing(10), listing(42, node("a", 11)), listing(43, node("a", 11), node("b", 43))]
+            return there[min(len(watches), 2)]
         watches.append(request.query["resourceVersion"])
         if len(watches) == 1:
             bookmark = {"kind": "Node", "metadata": {"resourceVersion": "42"}}
