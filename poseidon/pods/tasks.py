@@ -108,12 +108,12 @@ def task(pod: Pod, classes: ClassTable, priorities: PriorityResolver) -> Task:
         priority=priority,
         # The protocol counts from 1970; whatever claims to be older is simply among the oldest.
         created=max(time or 0.0, 0.0),
-        scheduled=(_since(pod, "PodScheduled") if timed else 0.0) or _started(pod),
+        scheduled=(_since(pod, "PodScheduled") if timed else 0.0) or _read_start(pod),
         initialized=_since(pod, "Initialized") if timed else 0.0,
     )
 
 
-def _started(pod: Pod) -> float:
+def _read_start(pod: Pod) -> float:
     """Return when a pod on a node began, as preemption compares it (upstream's GetPodStartTime); 0 if unknown."""
     if not pod.spec.node_name:
         return 0.0
