@@ -99,7 +99,7 @@ class BridgeState(Stores):
             kinds.VOLUME: self.volumes_changed,
             kinds.CLAIM: self.claims_changed,
             kinds.DAEMON_SET: self.daemon_sets_changed,
-            **{each.kind: self.gangs.taker(each.name) for each in GROUP_KINDS},
+            **{kind: self.gangs.taker(name) for name, kind in GROUP_KINDS.items()},
             kinds.GROUP_MAP: self.gangs.group_maps_changed,
             kinds.POD: self.pods_changed,
         }

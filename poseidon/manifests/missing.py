@@ -38,7 +38,7 @@ _NO_DAEMON_SET = (
 )
 
 _RESOURCES = {
-    **{kind.name: kind.title for kind in GROUP_KINDS},
+    **{name: f"{kind.plural}.{kind.group}" for name, kind in GROUP_KINDS.items()},
     TOPOLOGY_GROUP: "configmaps",
 }
 

@@ -34,7 +34,7 @@ from poseidon.pods.tasks import Task
 from protos.conventions.configuration_shared import GangSection
 from protos.firmament.v1 import scheduler_pb2 as pb
 
-_VERSIONS = {kind.name: (kind.version, kind.object_kind) for kind in GROUP_KINDS}
+_VERSIONS = {name: (kind.api_version, kind.name) for name, kind in GROUP_KINDS.items()}
 _REASONS = {
     pb.GangState.WAITING: EventReason.FAILED_SCHEDULING,
     pb.GangState.FAILED: EventReason.GANG_FAILED,

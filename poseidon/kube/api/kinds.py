@@ -52,6 +52,11 @@ class WatchedKind(ObjectKind):
         """What the API calls the collection."""
         return self.resource.path.rpartition("/")[2]
 
+    @property
+    def api_version(self) -> str:
+        """What manifests of it state as ``apiVersion``, in the version that is asked for first."""
+        return self.resource.path.removeprefix("/apis/").removeprefix("/api/").rpartition("/")[0]
+
 
 def _make_kind(resource: Resource[Any], name: str, **fields: Any) -> WatchedKind:
     """Return a kind whose objects are kept in ``resource``; the path there names the group."""

@@ -148,8 +148,9 @@ class FileSource:
         nodes = [Change(each.metadata.name, each) for each in manifests.nodes]
         known.store.nodes_changed(nodes)
         groups.nodes_changed(nodes)
-        for kind in GROUP_KINDS:
-            groups.groups_changed(kind.name, _list_changes(objects, kind.struct, kind.name))
+        for name, kind in GROUP_KINDS.items():
+            changes: list[Change[Any]] = _list_changes(objects, kind.struct, name)
+            groups.groups_changed(name, changes)
         maps = _list_changes(objects, ConfigMap)
         groups.maps_changed(maps)
         groups.tree_maps_changed(maps)

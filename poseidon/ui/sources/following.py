@@ -37,11 +37,7 @@ def followers(environment: Environment, known: Known, measured: MeasuredUse) -> 
         (collections.NODE_METRICS, measured.node_metrics_changed),
     ]
     of_groups: list[tuple[Resource[Any], _Take]] = [
-        *(
-            (each.kind.resource, partial(groups.groups_changed, each.name))
-            for each in GROUP_KINDS
-            if each.kind.resource
-        ),
+        *((kind.resource, partial(groups.groups_changed, name)) for name, kind in GROUP_KINDS.items()),
         (collections.GROUP_MAPS, groups.maps_changed),
         (collections.tree_maps(groups.trees.namespace), groups.tree_maps_changed),
         (collections.APP_GROUPS, groups.app_groups_changed),

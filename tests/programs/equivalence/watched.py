@@ -30,7 +30,6 @@ from poseidon.metrics_sources.koordinator import NodeMetricTaker
 from poseidon.metrics_sources.metrics_server import MetricsServerSource
 from poseidon.metrics_sources.options import MetricsServerOptions
 from poseidon.metrics_sources.samples import METRICS_SERVER, NODE_METRIC
-from poseidon.pod_groups.kinds import GROUP_KINDS
 from poseidon.pods.visibility import visible_to
 from tests.programs.equivalence.api_side import ApiSide, Object, path_of
 
@@ -76,20 +75,7 @@ class WatchedCluster:
         """Yield reflectors by name, in the order in which a bridge lists."""
         state = self.state
         takers: list[tuple[Resource[Any], Callable[..., None]]] = [
-            (feeds.NODES, state.nodes_changed),
-            (feeds.PRIORITY_CLASSES, state.priority_classes_changed),
-            (feeds.NAMESPACES, state.namespaces_changed),
-            *([(feeds.SERVICES, state.services_changed)] if self._spreads else ()),
-            (feeds.STORAGE_CLASSES, state.storage_classes_changed),
-            (feeds.CSI_NODES, state.csi_nodes_changed),
-            (feeds.CSI_DRIVERS, state.csi_drivers_changed),
-            (feeds.STORAGE_CAPACITIES, state.storage_capacities_changed),
-            (feeds.VOLUME_ATTACHMENTS, state.volume_attachments_changed),
-            (feeds.VOLUMES, state.volumes_changed),
-            (feeds.CLAIMS, state.claims_changed),
-            *([(feeds.DAEMON_SETS, state.daemon_sets_changed)] if state.follows(kinds.DAEMON_SET) else ()),
-            *((each.kind.resource, state.gangs.taker(each.name)) for each in GROUP_KINDS),
-            (feeds.GROUP_MAPS, state.gangs.group_maps_changed),
+            (kind.resource, state.takers[kind]) for kind in kinds.BEFORE_PODS if state.follows(kind)
         ]
         if self._trees is not None:
             takers.append((feeds.tree_maps(self._trees.namespace), state.gangs.topology.tree_maps_changed))

@@ -21,7 +21,7 @@ from poseidon import embedding
 from poseidon.app_network.object_writer import _body
 from poseidon.bridge.state import BridgeState
 from poseidon.kube.api import collections as feeds
-from poseidon.kube.api.collections import APP_GROUPS, GROUP_MAPS, NETWORK_TOPOLOGIES, NODE_METRICS, tree_maps
+from poseidon.kube.api.collections import APP_GROUPS, NETWORK_TOPOLOGIES, NODE_METRICS, tree_maps
 from poseidon.kube.api.resource import Resource
 from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.environment import Environment
@@ -85,21 +85,7 @@ class House:
         metrics = KubeMetrics(registry)
         self.metrics = registry
         takers: list[tuple[Resource[Any], Any]] = [
-            (feeds.NODES, state.nodes_changed),
-            (feeds.PODS, state.pods_changed),
-            (feeds.PRIORITY_CLASSES, state.priority_classes_changed),
-            (feeds.NAMESPACES, state.namespaces_changed),
-            (feeds.STORAGE_CLASSES, state.storage_classes_changed),
-            (feeds.CSI_NODES, state.csi_nodes_changed),
-            (feeds.CSI_DRIVERS, state.csi_drivers_changed),
-            (feeds.STORAGE_CAPACITIES, state.storage_capacities_changed),
-            (feeds.VOLUME_ATTACHMENTS, state.volume_attachments_changed),
-            (feeds.VOLUMES, state.volumes_changed),
-            (feeds.CLAIMS, state.claims_changed),
-            (feeds.POD_GROUPS, state.gangs.taker("PodGroup")),
-            (feeds.WORKLOADS, state.gangs.taker("Workload")),
-            (feeds.NATIVE_POD_GROUPS, state.gangs.taker("PodGroup (scheduling.k8s.io)")),
-            (GROUP_MAPS, state.gangs.group_maps_changed),
+            *((kind.resource, take) for kind, take in state.takers.items() if state.follows(kind)),
             (tree_maps("default"), state.gangs.topology.tree_maps_changed),
             *((each, state.gangs.taker(kind)) for kind, each in feeds.SCALED_OWNERS.items()),
         ]
