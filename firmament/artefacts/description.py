@@ -68,6 +68,13 @@ def encode_description(description: Description) -> bytes:
     return (json.dumps({"format": FORMAT, **asdict(description)}, indent=1) + "\n").encode()
 
 
+def read_description(files: Mapping[str, bytes]) -> Description:
+    """Return the description of a saved round; raises ``ArtefactError``."""
+    if FILE not in files:
+        raise ArtefactError(f"{FILE}: is missing; save the round again")
+    return decode_description(files[FILE])
+
+
 def decode_description(content: bytes) -> Description:
     """Return what ``encode_description`` was given; raises ``ArtefactError``."""
     try:
@@ -102,7 +109,7 @@ def _strange(given: Any, known: Any, above: str = "") -> Iterator[str]:
             yield from _strange(one, other, f"{above}{number}.")
 
 
-def class_names(description: Description) -> list[str]:
+def name_classes(description: Description) -> list[str]:
     """Return what each class is called: as its application if it alone is of it, else as its first task."""
     applications = [
         f"{each.namespace}/{application}" if (application := _read_application(each.labels)) else ""

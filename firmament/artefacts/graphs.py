@@ -16,16 +16,20 @@ from typing import Any, Final, TypeAlias
 import networkx as nx
 
 from firmament.artefacts import ArtefactError
+from firmament.artefacts.description import Description, name_classes
 
 Graph: TypeAlias = "nx.MultiDiGraph[int]"
 
 NETWORK_FILE: Final = "network.json"
+_SEPARATOR: Final = ", "
+"""Between names in a label: formats for graphs have no lists. No name of a machine or a task has it."""
+
 CHECKED_ARCS: Final = 20_000
 """networkx' network simplex takes about 10 s for so many arcs; larger networks are not checked by it."""
 
 
-def from_document(document: Mapping[str, Any], classes: Sequence[str] = ()) -> Graph:
-    """Return the graph of a ``network.json``, with its flow. ``classes``: their names, by row; numbers if missing."""
+def from_document(document: Mapping[str, Any], classes: Sequence[str]) -> Graph:
+    """Return the graph of a ``network.json``, with its flow. ``classes``: their names, by row."""
     graph: Graph = nx.MultiDiGraph(cost=document["cost"], certified=document["certified"])
     for node in document["nodes"]:
         known = {"kind": node["kind"], "label": _describe_node(node, classes), "supply": node["supply"]}
@@ -55,13 +59,13 @@ def from_dimacs(text: str) -> Graph:
     return graph
 
 
-def read_graph(files: Mapping[str, bytes], classes: Sequence[str] = ()) -> Graph:
+def read_graph(files: Mapping[str, bytes], description: Description) -> Graph:
     """Return the graph of a saved round; raises ``ArtefactError`` if it has none, or one that cannot be read."""
     content = files.get(NETWORK_FILE)
     if content is None:
         raise ArtefactError(f"{NETWORK_FILE}: is missing; this round solved no network, or was saved in part")
     try:
-        return from_document(json.loads(content), classes)
+        return from_document(json.loads(content), name_classes(description))
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise ArtefactError(f"{NETWORK_FILE}: is not a network; save the round again") from error
 
@@ -82,6 +86,17 @@ def write_graph(graph: Graph, form: str) -> bytes:
     return written.getvalue()
 
 
+def list_names(graph: Graph, node: int) -> list[str]:
+    """Return the classes, or the machines, that a node stands for."""
+    label: str = graph.nodes[node]["label"]
+    return label.split(_SEPARATOR)
+
+
+def list_nodes(graph: Graph, kind: str) -> list[int]:
+    """Return the nodes of a kind."""
+    return [node for node, known in graph.nodes(data=True) if known["kind"] == kind]
+
+
 def find_least_cost(graph: Graph) -> int | None:
     """Return the least cost of any flow, by networkx' network simplex; None if the graph has too many arcs for it."""
     if graph.number_of_edges() > CHECKED_ARCS:
@@ -99,6 +114,4 @@ def find_least_cost(graph: Graph) -> int | None:
 def _describe_node(node: Mapping[str, Any], classes: Sequence[str]) -> str:
     if node["kind"] == "sink":
         return "sink"
-    if node["kind"] == "machine":
-        return ", ".join(node["machines"])
-    return ", ".join(classes[row] if row < len(classes) else f"class {row}" for row in node["classes"])
+    return _SEPARATOR.join(node.get("machines") or [classes[row] for row in node["classes"]])

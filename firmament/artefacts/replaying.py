@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.artefacts.description import class_names
+from firmament.artefacts.description import name_classes
 from firmament.artefacts.saving import SavedRound
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments
 from firmament.core.placement.cost import placement_cost
@@ -108,7 +108,7 @@ def replay_flow(saved: SavedRound, solver: Solver, timer: Timer) -> tuple[RoundS
     placement = decide(saved.problem, solver, told.options, timer)
     classes = [
         ClassWords(name, namespace=each.namespace)
-        for name, each in zip(class_names(told), told.classes, strict=True)
+        for name, each in zip(name_classes(told), told.classes, strict=True)
     ]
     flow = problem_flow(saved.problem, placement, RoundWords(told.machines, told.resources, classes))
     return RoundSummary(told.round, 0.0, told.stats, len(placement.evictions)), flow

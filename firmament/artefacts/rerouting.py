@@ -16,7 +16,7 @@ import networkx as nx
 import numpy as np
 
 from firmament.artefacts import ArtefactError
-from firmament.artefacts.graphs import Graph
+from firmament.artefacts.graphs import Graph, list_names, list_nodes
 from firmament.artefacts.saving import SavedRound
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, PlacementProblem
 
@@ -51,7 +51,8 @@ class Rerouting:
 def find_rerouting(saved: SavedRound, graph: Graph, task: str, machine: str) -> Rerouting | None:
     """Return how a task of the class called ``task`` gets to ``machine`` at least cost; None if nothing gets it there.
 
-    ``graph``: of the saved network, with the names of classes. Raises ``ArtefactError`` for what the network lacks.
+    ``graph``: of the saved network; arcs that it lacks are added to it. Raises ``ArtefactError`` for a class or a
+    machine that the round does not know.
     """
     source = _find_class(graph, task)
     row = _find_row(saved, machine)
@@ -79,16 +80,14 @@ def find_rerouting(saved: SavedRound, graph: Graph, task: str, machine: str) -> 
 def describe_rerouting(found: Rerouting | None, task: str, machine: str) -> list[str]:
     """Return lines for people."""
     if found is None:
-        return [
-            f"No task of {task} can go to {machine}: the rules of the round refuse it, or nothing there can move."
-        ]
+        return [f"No task of {task} can go to {machine}: a rule refuses it, or nothing there can move."]
     if not found.moves:
         return [f"A task of {task} goes to {machine} already."]
     others = len(found.moves) - 1
-    more = f"{found.cost / COST_UNITS_PER_POINT:g} points more"
-    price = (
-        "costs no more" if found.cost == 0 else f"costs {more}" if found.exact else f"costs at most {more}"
-    )
+    price = "costs no more"
+    if found.cost:
+        bound = "" if found.exact else "at most "
+        price = f"costs {bound}{found.cost / COST_UNITS_PER_POINT:g} points more"
     only = "" if others == 0 else f" if {others} {'other moves' if others == 1 else 'others move'}"
     return [
         f"A task of {task} goes to {machine}{only}, and the round {price}:",
@@ -97,14 +96,12 @@ def describe_rerouting(found: Rerouting | None, task: str, machine: str) -> list
 
 
 def _find_class(graph: Graph, task: str) -> int:
-    names: dict[int, str] = {
-        node: known["label"] for node, known in graph.nodes(data=True) if known["kind"] == "class"
-    }
-    found = [node for node, label in names.items() if task in label.split(", ")]
-    if not found:
-        listed = ", ".join(sorted(set(names.values()))[:8])
-        raise ArtefactError(f"no task class {task!r} waited in the network of this round; it has {listed}")
-    return found[0]
+    nodes = list_nodes(graph, "class")
+    for node in nodes:
+        if task in list_names(graph, node):
+            return node
+    listed = ", ".join(sorted({name for node in nodes for name in list_names(graph, node)})[:8])
+    raise ArtefactError(f"no task class {task!r} waited in the network of this round; it has {listed}")
 
 
 def _find_row(saved: SavedRound, machine: str) -> int:
@@ -118,30 +115,23 @@ def _find_row(saved: SavedRound, machine: str) -> int:
 def _find_machine(graph: Graph, saved: SavedRound, row: int) -> int:
     """The node of a machine; a new one with all its room if no arc of the network led to it."""
     name = saved.description.machines[row]
-    for node, attributes in graph.nodes(data=True):
-        if attributes["kind"] == "machine" and name in attributes["label"].split(", "):
+    for node in list_nodes(graph, "machine"):
+        if name in list_names(graph, node):
             return node
     node = graph.number_of_nodes() + 1
+    [sink] = list_nodes(graph, "sink")
     graph.add_node(node, kind="machine", label=name, supply=0)
-    graph.add_edge(node, _sink(graph), capacity=1, cost=0, flow=0, block="machine to sink")
+    graph.add_edge(node, sink, capacity=1, cost=0, flow=0, block="machine to sink")
     return node
-
-
-def _sink(graph: Graph) -> int:
-    return next(node for node, known in graph.nodes(data=True) if known["kind"] == "sink")
 
 
 def _add_left_out_arcs(graph: Graph, saved: SavedRound) -> None:
     """Give each class an arc to every machine node that it may use: column generation leaves most of them out."""
     rows = {name: row for row, name in enumerate(saved.description.machines)}
-    nodes = [(node, attributes) for node, attributes in graph.nodes(data=True)]
-    machines = [
-        (node, rows[each["label"].split(", ")[0]]) for node, each in nodes if each["kind"] == "machine"
-    ]
-    for source, attributes in nodes:
-        if attributes["kind"] == "class":
-            for target, row in machines:
-                _add_arc(graph, saved.problem, source, target, row)
+    machines = [(node, rows[list_names(graph, node)[0]]) for node in list_nodes(graph, "machine")]
+    for source in list_nodes(graph, "class"):
+        for target, row in machines:
+            _add_arc(graph, saved.problem, source, target, row)
 
 
 def _add_arc(graph: Graph, problem: PlacementProblem, source: int, target: int, row: int) -> None:

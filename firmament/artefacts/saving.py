@@ -58,10 +58,9 @@ def encode_round(
 
 def decode_round(files: Mapping[str, bytes]) -> SavedRound:
     """Return the round that ``encode_round`` wrote; raises ``ArtefactError``. Needs the files in ``NEEDED`` only."""
-    for name in NEEDED:
-        if name not in files:
-            raise ArtefactError(f"{name}: is missing; save the round again")
-    described = description.decode_description(files[description.FILE])
+    described = description.read_description(files)
+    if saved_arrays.FILE not in files:
+        raise ArtefactError(f"{saved_arrays.FILE}: is missing; save the round again")
     problem, placed = saved_arrays.decode_arrays(files[saved_arrays.FILE])
     counted = (len(described.machines), len(described.resources), len(described.classes))
     if counted != (problem.machines, problem.requests.shape[1], problem.classes):

@@ -58,16 +58,15 @@ def explain(
 def _explain_path(task: str, machine: str, folder: Path, output: str) -> None:
     """Print the cheapest way of a task to a machine in a saved round; exit with 2 if the round cannot be used."""
     from firmament.artefacts import ArtefactError
-    from firmament.artefacts.description import class_names
     from firmament.artefacts.graphs import read_graph
     from firmament.artefacts.rerouting import describe_rerouting, find_rerouting
     from firmament.artefacts.saving import decode_round
-    from firmament.commands.replay import read_files
+    from firmament.server.saving import read_round
 
     try:
-        files = read_files(folder)
+        files = read_round(folder)
         saved = decode_round(files)
-        found = find_rerouting(saved, read_graph(files, class_names(saved.description)), task, machine)
+        found = find_rerouting(saved, read_graph(files, saved.description), task, machine)
     except (ArtefactError, OSError) as error:
         click.echo(f"{folder}: {error}", err=True)
         sys.exit(2)

@@ -74,16 +74,15 @@ def _encode(dimacs: str, form: str) -> bytes:
 def _read_saved(folder: Path, form: str) -> bytes:
     """The network of a saved round; exits with 2 if it cannot be read."""
     from firmament.artefacts import ArtefactError
-    from firmament.artefacts.description import class_names
+    from firmament.artefacts.description import read_description
     from firmament.artefacts.graphs import read_graph, write_graph
-    from firmament.artefacts.saving import decode_round
-    from firmament.commands.replay import read_files
+    from firmament.server.saving import read_round
 
     try:
         if form == "dimacs":
             return (folder / "network.dimacs").read_bytes()
-        files = read_files(folder)
-        return write_graph(read_graph(files, class_names(decode_round(files).description)), form)
+        files = read_round(folder)
+        return write_graph(read_graph(files, read_description(files)), form)
     except (ArtefactError, OSError) as error:
         click.echo(f"{folder}: {error}", err=True)
         sys.exit(2)

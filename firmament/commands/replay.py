@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from firmament.commands.inspection_options import echo_json, output_option
-from firmament.server.saving import list_saved_rounds
+from firmament.server.saving import list_saved_rounds, read_round
 
 if TYPE_CHECKING:
     from firmament.artefacts.replaying import Replay
@@ -74,22 +74,13 @@ def _replay(folder: Path) -> tuple[Path, Replay]:
     from firmament.artefacts.saving import decode_round
     from firmament.solvers.ortools_solver import OrToolsSolver
 
-    files = read_files(folder)
-    done = run_again(decode_round(files), OrToolsSolver(), time.perf_counter)
+    files = read_round(folder)
+    saved = decode_round(files)
+    done = run_again(saved, OrToolsSolver(), time.perf_counter)
     if NETWORK_FILE in files:
-        graph = read_graph(files)
+        graph = read_graph(files, saved.description)
         done = dataclasses.replace(done, bound=graph.graph["cost"], checked=find_least_cost(graph))
     return folder, done
-
-
-def read_files(folder: Path) -> dict[str, bytes]:
-    """Return the files of a saved round that can be read back, by name; raises ``OSError``."""
-    from firmament.artefacts.graphs import NETWORK_FILE
-    from firmament.artefacts.saving import NEEDED
-
-    return {
-        name: (folder / name).read_bytes() for name in (*NEEDED, NETWORK_FILE) if (folder / name).exists()
-    }
 
 
 def _print_table(replays: list[tuple[Path, Replay]]) -> None:

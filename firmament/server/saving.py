@@ -80,6 +80,15 @@ def list_saved_rounds(path: Path) -> list[tuple[int, Path]]:
     return sorted((int(match[1]), each) for match, each in found if match and each.is_dir())
 
 
+def read_round(folder: Path) -> dict[str, bytes]:
+    """Return the files of a saved round that are there and can be read back, by name; raises ``OSError``."""
+    from firmament.artefacts.graphs import NETWORK_FILE
+    from firmament.artefacts.saving import NEEDED
+
+    names = (*NEEDED, NETWORK_FILE)
+    return {name: (folder / name).read_bytes() for name in names if (folder / name).exists()}
+
+
 class ArtefactWriter:
     """Writes rounds to a folder.
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firmament.artefacts import ArtefactError
-from firmament.artefacts.description import class_names
+from firmament.artefacts.description import name_classes, read_description
 from firmament.artefacts.graphs import (
     Graph,
     find_least_cost,
@@ -31,8 +31,8 @@ from tests.support.effort import examples
 
 def test_a_graph_has_the_names_and_the_flow_of_its_round():
     saved = files()
-    names = class_names(decode_round(saved).description)
-    graph = read_graph(saved, names)
+    description = decode_round(saved).description
+    names, graph = name_classes(description), read_graph(saved, description)
     assert graph.graph["certified"]
     labels: dict[str, set[str]] = {known["kind"]: set() for _, known in graph.nodes(data=True)}
     for _, known in graph.nodes(data=True):
@@ -48,7 +48,7 @@ def test_a_graph_has_the_names_and_the_flow_of_its_round():
 
 
 def test_a_second_solver_agrees_with_the_cost_of_the_flow():
-    graph = read_graph(files())
+    graph = read_graph(files(), read_description(files()))
     assert find_least_cost(graph) == graph.graph["cost"]
     for _, _, arc in graph.edges(data=True):
         arc["cost"] += 1
@@ -57,7 +57,7 @@ def test_a_second_solver_agrees_with_the_cost_of_the_flow():
 
 def test_dimacs_text_is_the_same_graph_without_its_flow():
     saved = files()
-    whole, bare = read_graph(saved), from_dimacs(saved["network.dimacs"].decode())
+    whole, bare = read_graph(saved, read_description(saved)), from_dimacs(saved["network.dimacs"].decode())
     assert {node: known["supply"] for node, known in bare.nodes(data=True)} == {
         node: known["supply"] for node, known in whole.nodes(data=True)
     }
@@ -76,7 +76,7 @@ def test_dimacs_text_is_the_same_graph_without_its_flow():
 @pytest.mark.parametrize("form", ["graphml", "gml", "node-link"])
 def test_other_tools_read_what_is_written(form):
     saved = files()
-    graph = read_graph(saved, class_names(decode_round(saved).description))
+    graph = read_graph(saved, read_description(saved))
     content = write_graph(graph, form)
     back: Any = {
         "graphml": lambda: nx.read_graphml(BytesIO(content), node_type=int, force_multigraph=True),
@@ -95,10 +95,10 @@ def test_other_tools_read_what_is_written(form):
 
 def test_rounds_without_a_network_say_so():
     with pytest.raises(ArtefactError, match=r"^network.json: is missing; this round solved no network"):
-        read_graph({})
+        read_graph({}, read_description(files()))
     for content in (b"{", b"[]", b"{}", b'{"cost": 1, "certified": true, "nodes": [1], "arcs": {}}'):
         with pytest.raises(ArtefactError, match=r"^network.json: is not a network; save the round again$"):
-            read_graph({"network.json": content})
+            read_graph({"network.json": content}, read_description(files()))
 
 
 # --- who has to move
@@ -108,7 +108,7 @@ def solved(happened: list[Event]) -> tuple[SavedRound, Graph]:
     config = configuration(overlays=())
     content = encode_round(record(config, happened), config, VERSIONS)
     saved = decode_round(content)
-    return saved, read_graph(content, class_names(saved.description))
+    return saved, read_graph(content, saved.description)
 
 
 def preferring(zone: str, weight: int) -> tuple[PreferredTerm, ...]:
@@ -228,7 +228,7 @@ def clusters(draw: st.DrawFn) -> list[Event]:
 @given(happened=clusters())
 def test_no_way_is_cheaper_than_the_one_that_is_named(happened):
     saved, _ = solved(happened)
-    for task in class_names(saved.description):
+    for task in name_classes(saved.description):
         for name in saved.description.machines:
             _, graph = solved(happened)
             found = find_rerouting(saved, graph, task, name)
