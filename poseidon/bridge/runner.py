@@ -67,7 +67,7 @@ class Bridge:
     """
 
     def __init__(self, process: BridgeProcess, options: BridgeOptions, registry: CollectorRegistry) -> None:
-        clock, wall, random = process.environment.clock, process.environment.wall, process.environment.random
+        clock, wall = process.environment.clock, process.environment.wall
         self._leadership = process.leadership or OnlyBridge(options.fencing)
         self._held = HeldActions(clock)
         self._leads = False
@@ -113,20 +113,7 @@ class Bridge:
             self._metrics,
             process.traces,
         )
-        self._session = Session(
-            options.firmament,
-            self,
-            cluster=options.cluster,
-            fencing=options.fencing,
-            client=options.client,
-            metrics=self._metrics,
-            random=random,
-            clock=clock,
-            options=options.session,
-            stream=options.configuration.stream,
-            ephemeral=options.dry_run,
-            needs=options.needs,
-        )
+        self._session = self._new_session()
         self._network = self._new_network_controller()
         self._watching = Watching(
             environment,
@@ -135,6 +122,24 @@ class Bridge:
             self._on_changed,
             registry=registry,
             network=self._network,
+        )
+
+    def _new_session(self) -> Session:
+        """Make the session with the solver; it connects once this process leads."""
+        options, environment = self._options, self._environment
+        return Session(
+            options.firmament,
+            self,
+            cluster=options.cluster,
+            fencing=options.fencing,
+            client=options.client,
+            metrics=self._metrics,
+            random=environment.random,
+            clock=environment.clock,
+            options=options.session,
+            stream=options.configuration.stream,
+            ephemeral=options.dry_run,
+            needs=options.needs,
         )
 
     def _new_network_controller(self) -> NetworkController | None:

@@ -167,8 +167,12 @@ class Pods:
             self._note_ended(uid)
             return
         task = self._translate(uid, pod, ours=ours)
-        if known is not None and not stores.classes.visibility.timed:
-            # The solver knows for itself when a pod came that it has placed: no message is due when this is written.
+        if (
+            known is not None
+            and task.scheduled != known.task.scheduled
+            and not stores.classes.visibility.timed
+        ):
+            # The solver knows for itself when it placed a pod: no message is due when a kubelet writes that it began.
             task = replace(task, scheduled=known.task.scheduled)
         place = pod.spec.node_name or (known.place if known is not None else "")
         claims, resolution, group_wait = attachable_of(pod), NOTHING, ""

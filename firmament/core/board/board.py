@@ -86,9 +86,9 @@ class Board:
     def units(self, cls: int, machines: Int64, *, only: Collection[Reason] | None = None) -> Int64:
         """int64[A]: how many tasks of a class each of ``machines`` takes by itself.
 
-        Room and limits of models are exact. Rules and pairs close a machine or leave it open; of tasks of the class
-        that would count against each other there it is only foreseen that one keeps out all others. ``only``: reasons
-        of the rules between tasks that count; None: all.
+        Room and limits of models are exact. Rules and pairs close a machine or leave it open. Where two tasks of the
+        class exclude each other, a machine takes one; how else they would count against each other is left out.
+        ``only``: reasons of the rules between tasks that count; None: all.
         """
         problem, shape = self.problem, int(self.problem.shape[cls])
         units = self.residual.units(np.full(len(machines), shape), machines)

@@ -29,7 +29,7 @@ from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
 from firmament.core.state.waiting import note_put_off, tell
 
-PUT_OFF = "waits for a round of its own: its namespace asks for more than others may be kept waiting for"
+PUT_OFF = "put off to a round of its own: its namespace asks for so much that others would have to wait"
 """What a task is told that has been put off and not been tried before."""
 
 MOST_TERMS_OF_A_GANG = 2_000
@@ -70,8 +70,9 @@ class _Unit:
 
 
 class Budgets:
-    """Says who takes part in a round that would otherwise be too much work. ``put_off``: tasks of the last round that
-    were not, and that wait for one of their own.
+    """Chooses the tasks of a round that would otherwise be too much work.
+
+    ``put_off``: how many tasks the last round left out; they wait for a round of their own.
     """
 
     def __init__(self, cluster: Cluster, budget: int) -> None:

@@ -24,7 +24,7 @@ from firmament.core.state.domains import DomainsByKey
 
 
 class Compilation:
-    """Rules add to it what they mean.
+    """Gathers what the rules mean for the classes that wait: each rule adds its part.
 
     ``rows``: the class table; ``ruled``: rows of the classes, waiting or with tasks on machines, that state some rule;
     ``waiting``: by row, the classes of the problem; ``waits``: bool[rows], which these are.

@@ -37,8 +37,8 @@ DEFAULT: tuple[NodeRule, ...] = (
     StorageCapacity(),
     ImageLocality(),
 )
-"""The first that refuses a machine to a task is told: by the stage of its reason, then by its place here. Those
-whose answers do not last come after all others."""
+"""Of several rules that refuse a machine to a task, people read the first: by the stage of its reason, then by its
+place here. Rules whose answers do not last come after all others."""
 
 
 class _Asked:
@@ -92,7 +92,7 @@ class NodeRules:
         return sorted(found, key=lambda each: each.cause.reason.stage)
 
     def passing_refusals(self, machines: MachineTable, shape: TaskClass) -> Iterator[MachineRefusal]:
-        """Yield what has to be asked each time."""
+        """Yield the refusals of rules whose answers do not last: these are asked each time."""
         for each in self._passing:
             if each.concerns(machines, shape):
                 yield from each.rule.refusals(machines, shape)
