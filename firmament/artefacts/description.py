@@ -15,7 +15,7 @@ from firmament.core.placement.outcome import PassOptions
 from firmament.core.results import RoundStats
 
 FILE = "round.json"
-FORMAT = 4
+FORMAT = 5
 """Grows when a saved round of an older release can no longer be read."""
 
 

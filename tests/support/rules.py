@@ -10,6 +10,7 @@ from cost_models.interface import Int64
 from firmament.core.constraints.counters import RuleState
 from firmament.core.constraints.ruleset import ClassRules, Counter, PreferredSpread, RequiredSpread, RuleSet
 from firmament.core.model import Requirement, SpreadRule, TaskSelector, TaskTerm
+from firmament.core.reasons import Reason
 
 
 def ints(*numbers: int) -> Int64:
@@ -50,6 +51,8 @@ def spreading(
         max_skew,
         min_domains,
         own,
+        Reason.SKEWED,
+        Reason.NO_DOMAIN,
     )
 
 

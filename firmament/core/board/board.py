@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -16,7 +15,7 @@ from firmament.core.constraints.model_limits import ModelLimits
 from firmament.core.constraints.pairs import PairState
 from firmament.core.constraints.ruleset import ClassRules, RuleSet
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
-from firmament.core.reasons import AnyReason, Reason
+from firmament.core.reasons import AnyReason
 
 
 class Board:
@@ -83,21 +82,27 @@ class Board:
             fits &= ~refused
         return fits
 
-    def units(self, cls: int, machines: Int64, *, only: Collection[Reason] | None = None) -> Int64:
+    def units(self, cls: int, machines: Int64, *, together: bool = False) -> Int64:
         """int64[A]: how many tasks of a class each of ``machines`` takes by itself.
 
         Room and limits of models are exact. Rules and pairs close a machine or leave it open. Where two tasks of the
         class exclude each other, a machine takes one; how else they would count against each other is left out.
-        ``only``: reasons of the rules between tasks that count; None: all.
+        ``together``: tasks that come with others; of the rules between tasks only those count by which they may keep
+        each other out, as what draws and evens out is known once all are there.
         """
         problem, shape = self.problem, int(self.problem.shape[cls])
         units = self.residual.units(np.full(len(machines), shape), machines)
         open_to: Bool = problem.feasible[shape, machines].copy()
         if cls in problem.pins:
             open_to &= np.isin(machines, problem.pins[cls])
-        for reason, refused in self.rules.refusals(cls, machines):
-            if only is None or reason in only:
-                open_to &= ~refused
+        rules = self.rules
+        closed = (
+            rules.list_excluded(cls, machines)
+            if together
+            else [each for _, each in rules.refusals(cls, machines)]
+        )
+        for refused in closed:
+            open_to &= ~refused
         if self.rules_of(cls).excludes_itself():
             units = np.minimum(units, 1)
         for _, refused in self.pairs.refusals(cls, machines) if self.pairs is not None else ():

@@ -9,7 +9,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.constraints.ruleset import Attraction, Exclusion, RequiredSpread, RuleSet
-from firmament.core.reasons import AnyReason, Reason, Stage
+from firmament.core.reasons import AnyReason, Stage
 
 NO_MINIMUM = 2**31
 """Tasks in the emptiest domain if no domain counts: the rule refuses nobody, as in kube-scheduler."""
@@ -102,7 +102,7 @@ class RuleState:
         rules = self.rules.rules(cls)
         refused = [each for spreading in rules.spreadings for _, each in self._uneven(spreading, at)]
         if rules.attraction is not None:
-            refused.append(~self._find_attracted(rules.attraction, at))
+            refused.append(~self.find_attracted(rules.attraction, at))
         if rules.exclusions:
             refused += self._list_excluded(rules.exclusions, at)
         refused += [each for model in self.modelled for _, each in model.refusals(cls, at)]
@@ -121,6 +121,10 @@ class RuleState:
             for number, occupied in by_domain.values()
         ]
 
+    def list_excluded(self, cls: int, at: Int64 | None = None) -> list[Bool]:
+        """bool[M] or bool[A] each: machines off which others keep tasks of a class, whatever else refuses these."""
+        return self._list_excluded(self.rules.rules(cls).exclusions, at)
+
     def refusals(self, cls: int, at: Int64 | None = None) -> list[tuple[AnyReason, Bool]]:
         """Reasons with the machines (of ``at``, or all) to which each applies, in kube-scheduler's order of filters."""
         rules = self.rules.rules(cls)
@@ -130,7 +134,7 @@ class RuleState:
         for spreading in rules.spreadings:
             found += self._uneven(spreading, at)
         if rules.attraction is not None:
-            found.append((Reason.NOT_NEAR, ~self._find_attracted(rules.attraction, at)))
+            found.append((rules.attraction.reason, ~self.find_attracted(rules.attraction, at)))
         found += self._iter_excluded_by_reason(others, at)
         return found + [refusal for each in self.modelled for refusal in each.refusals(cls, at)]
 
@@ -157,7 +161,8 @@ class RuleState:
         domain = self.rules.counters[number].domain
         return domain if at is None else domain[at]
 
-    def _find_attracted(self, attraction: Attraction, at: Int64 | None) -> Bool:
+    def find_attracted(self, attraction: Attraction, at: Int64 | None = None) -> Bool:
+        """bool[M] or bool[A]: machines in domains that draw the tasks of a class."""
         if self.starts(attraction):
             where = [self._domain(number, at) >= 0 for number in attraction.counters]
         else:
@@ -170,6 +175,4 @@ class RuleState:
         lacking = domain < 0
         limit = spreading.max_skew - spreading.own + self.emptiest(spreading)
         full = np.append(self.counts[spreading.counter] > limit, False)[domain]
-        return (
-            [(Reason.NO_DOMAIN, lacking), (Reason.SKEWED, full)] if lacking.any() else [(Reason.SKEWED, full)]
-        )
+        return [(spreading.lacking, lacking)] * bool(lacking.any()) + [(spreading.reason, full)]

@@ -48,6 +48,8 @@ class Attraction:
 
     counters: tuple[int, ...]
     own: bool
+    #: why all other domains are refused
+    reason: Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,8 @@ class RequiredSpread:
 
     ``key_domain``: int64[M], the machine's domain by its label alone (-1: it lacks the label), in the numbering of
     ``counter``; ``counted``: bool[D], domains that take part in the minimum, which is 0 if they are fewer than
-    ``min_domains``. ``own``: 1 if the counter counts the task itself, else 0.
+    ``min_domains``. ``own``: 1 if the counter counts the task itself, else 0. ``reason``: why domains with too many are
+    refused; ``lacking``: why machines without the label are.
     """
 
     counter: int
@@ -65,6 +68,8 @@ class RequiredSpread:
     max_skew: int
     min_domains: int
     own: int
+    reason: Reason
+    lacking: Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,17 +133,17 @@ class ClassRules:
         """For what machines may be refused to the class."""
         found = {each.reason for each in self.exclusions}
         if self.attraction is not None:
-            found.add(Reason.NOT_NEAR)
-        if self.spreadings:
-            found.add(Reason.SKEWED)
+            found.add(self.attraction.reason)
+        found.update(each.reason for each in self.spreadings)
         return frozenset(found)
 
     def drop_reasons(self, reasons: Collection[Reason]) -> ClassRules:
         """The same without what refuses machines for some reasons."""
+        attraction = self.attraction
         return replace(
             self,
-            attraction=None if Reason.NOT_NEAR in reasons else self.attraction,
-            spreadings=() if Reason.SKEWED in reasons else self.spreadings,
+            attraction=None if attraction is None or attraction.reason in reasons else attraction,
+            spreadings=tuple(each for each in self.spreadings if each.reason not in reasons),
             exclusions=tuple(each for each in self.exclusions if each.reason not in reasons),
         )
 

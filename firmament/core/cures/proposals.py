@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from firmament.core.changes import ChangedMachine, CureChange, CureKind, CureProposal, TrialChange
 from firmament.core.configuration import HOSTNAME
 from firmament.core.reasons import Cause
-from firmament.core.rules.pod_rules import drop_constraints
-from firmament.core.rules.registry import NodeRules
+from firmament.core.rules.registry import NodeRules, drop_constraints
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +29,8 @@ class Cure:
 def propose_for_cause(rules: NodeRules, standing: ChangedMachine, cause: Cause) -> Iterator[CureProposal]:
     """Yield what could be changed about a task or a machine that refuses it for a cause, the smallest change first."""
     rule = rules.rule_of(cause.reason)
-    yield from drop_constraints(standing) if rule is None else rule.cures(standing)
+    own = None if rule is None else rule.cures(standing)
+    yield from drop_constraints(standing) if own is None else own
 
 
 def one_more_like(rules: NodeRules, standing: ChangedMachine, suffix: str = "") -> CureProposal:

@@ -20,7 +20,7 @@ from firmament.core.model import PODS, Job, Machine
 from firmament.core.reasons import Cause, lacks_only_room
 from firmament.core.rescheduling.room_by_moves import count_slots
 from firmament.core.rescheduling.trials import TogetherChange, Trials
-from firmament.core.rules.pod_rules import drop_constraints
+from firmament.core.rules.registry import drop_constraints
 
 _MOST_ADDED = 100
 """Machines that are added at most."""

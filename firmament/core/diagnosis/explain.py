@@ -22,11 +22,11 @@ from firmament.core.filters.root_causes import RootCauses
 from firmament.core.filters.static_rows import verdict
 from firmament.core.reasons import AnyReason, Cause, StatedReason
 from firmament.core.results import Explanation, MachineVerdict, ModelVerdict
-from firmament.core.rules.between_tasks import compile_rules
-from firmament.core.rules.models import find_kinds, pair_rules
-from firmament.core.rules.node_rule import MachineRefusal
-from firmament.core.rules.node_volume_limits import add_saved
-from firmament.core.rules.scores import MODEL_NAME
+from firmament.core.rules.framework.node_rule import MODEL_NAME, MachineRefusal
+from firmament.core.rules.model_constraints import find_kinds
+from firmament.core.rules.pairs import pair_rules
+from firmament.core.rules.registry import compile_rules
+from firmament.core.rules.volumes.node_volume_limits import add_saved
 from firmament.core.scoring.round_assessment import RoundAssessment, assess_shapes, raw_rows
 from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.snapshot import model_columns

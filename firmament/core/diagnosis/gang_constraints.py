@@ -18,7 +18,7 @@ from firmament.core.constraints.ruleset import ClassRules
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.placement.placing import GangTrial
 from firmament.core.placement.tuning import PlacementTuning
-from firmament.core.rules.pod_rules import constraint_behind
+from firmament.core.rules.registry import constraint_behind
 
 _PLENTY = 2**40
 

@@ -27,9 +27,9 @@ from firmament.core.reasons import (
     too_few_places,
 )
 from firmament.core.results import Unscheduled
-from firmament.core.rules.between_tasks import compile_rules
-from firmament.core.rules.node_rule import MachineRefusal
-from firmament.core.rules.node_volume_limits import add_saved
+from firmament.core.rules.framework.node_rule import MachineRefusal
+from firmament.core.rules.registry import compile_rules
+from firmament.core.rules.volumes.node_volume_limits import add_saved
 from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state.cluster import Cluster

@@ -12,12 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.interface import Bool
-from firmament.core.reasons import AnyReason, Cause, Reason, Stage, order_reasons
-from firmament.core.rules.node_rule import MachineRefusal
+from firmament.core.reasons import AnyReason, Cause, Stage, order_reasons
+from firmament.core.rules.framework.node_rule import MachineRefusal
 
 Codes = NDArray[np.int16]
-
-_AFTER_SPREAD: dict[AnyReason, int] = {Reason.NOT_NEAR: 1, Reason.TOO_NEAR: 2, Reason.KEPT_OFF: 3}
 
 TELLING_ALL = frozenset({Stage.RESOURCES, Stage.VOLUMES})
 
@@ -92,6 +90,5 @@ def root_causes(machines: int, refusals: Iterable[MachineRefusal]) -> RootCauses
 
 
 def rule_refusals(told: Iterable[tuple[AnyReason, Bool]]) -> list[MachineRefusal]:
-    """Refusals by the rules between tasks, as `RuleState.refusals` tells them; those of one kind stay as given."""
-    found = [MachineRefusal(Cause(reason), refused) for reason, refused in told]
-    return sorted(found, key=lambda each: _AFTER_SPREAD.get(each.cause.reason, 0))
+    """Refusals by the rules between tasks, in the order in which `RuleState.refusals` tells them."""
+    return [MachineRefusal(Cause(reason), refused) for reason, refused in told]

@@ -17,9 +17,9 @@ from firmament.core.constraints.counters import RuleState
 from firmament.core.filters.root_causes import Codes, RootCauses, root_causes, rule_refusals
 from firmament.core.model import TaskClass
 from firmament.core.reasons import Cause, Stage, StatedReason
+from firmament.core.rules.framework.node_rule import MachineRefusal
+from firmament.core.rules.node_name import pin_refusals
 from firmament.core.rules.node_resources import lacks
-from firmament.core.rules.node_rule import MachineRefusal
-from firmament.core.rules.pins import pin_refusals
 from firmament.core.rules.registry import NodeRules
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.machines import MachineTable

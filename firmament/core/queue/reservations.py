@@ -23,7 +23,7 @@ from firmament.core.gangs.members import lacking
 from firmament.core.queue.gang_reservations import GangReservations
 from firmament.core.queue.lasting_use import lasting_use
 from firmament.core.queue.turns import Turns
-from firmament.core.rules.pins import list_pinned_rows
+from firmament.core.rules.node_name import list_pinned_rows
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
 from firmament.core.state.waiting import count_anew, pass_over

@@ -20,7 +20,7 @@ from firmament.core.commit.placements import keeps_order
 from firmament.core.constraints.ruleset import ClassRules
 from firmament.core.requeue.unschedulable import FeasibleMachines
 from firmament.core.results import Delta, DeltaKind
-from firmament.core.rules.between_tasks import compile_rules
+from firmament.core.rules.registry import compile_rules
 from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster

@@ -20,10 +20,9 @@ from firmament.core.model import TaskClass
 from firmament.core.queue.importance import Importance
 from firmament.core.queue.reservations import Reservations
 from firmament.core.requeue.costly import CostlyRetries
-from firmament.core.rules.between_tasks import compile_rules
-from firmament.core.rules.node_volume_limits import compute_saved
-from firmament.core.rules.pins import list_pinned_rows
-from firmament.core.rules.pod_rules import list_awaited, list_kept_off
+from firmament.core.rules.node_name import list_pinned_rows
+from firmament.core.rules.registry import compile_rules, list_awaited, list_kept_off, list_ruled
+from firmament.core.rules.volumes.node_volume_limits import compute_saved
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
 from firmament.core.state.waiting import activate
@@ -145,13 +144,14 @@ class QueueingHints:
         """``touched``: rows of the classes of which tasks came or left; ``domains_changed``: as in `DirtySet`."""
         self._rows = cluster.classes.rows
         self._selector = cluster.selector()
-        self._touched = frozenset(touched) if cluster.classes.ruled else frozenset()
+        ruled = list_ruled(cluster)
+        self._touched = frozenset(touched) if ruled else frozenset()
         self._domains_changed = domains_changed
         self._kind_labels = cluster.needs.kind_labels
         self._partners_moved = bool(self._kind_labels) and any(
             self._is_paired(self._rows[row].content) for row in touched
         )
-        speaking = cluster.classes.ruled if domains_changed else self._touched
+        speaking = ruled if domains_changed else self._touched
         self._kept_off = {
             selected
             for row in speaking

@@ -24,7 +24,7 @@ from firmament.core.round_flow.rooms import (
     place_prices,
 )
 from firmament.core.rounds import Placement
-from firmament.core.rules.node_rule import MachineRefusal
+from firmament.core.rules.framework.node_rule import MachineRefusal
 from firmament.core.scoring.round_assessment import model_points
 from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state.cluster import Cluster

@@ -11,9 +11,9 @@ from firmament.core.board.board import Board
 from firmament.core.filters.root_causes import RootCauses, root_causes, rule_refusals
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.reasons import too_few_places
+from firmament.core.rules.framework.node_rule import MachineRefusal
+from firmament.core.rules.node_name import OUTSIDE
 from firmament.core.rules.node_resources import lacks
-from firmament.core.rules.node_rule import MachineRefusal
-from firmament.core.rules.pins import OUTSIDE
 
 MOST_CLASSES = 100
 """Classes that are looked at. Each takes some dozen passes over all machines."""

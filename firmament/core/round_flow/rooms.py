@@ -16,8 +16,8 @@ from firmament.core.flow.optimality.node_prices import NotOptimalError, least_cl
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, PlacementProblem, Residual
 from firmament.core.reasons import Cause, StatedReason
 from firmament.core.rounds import Placement
+from firmament.core.rules.framework.node_rule import MachineRefusal
 from firmament.core.rules.node_resources import lacks
-from firmament.core.rules.node_rule import MachineRefusal
 
 MOST_SHAPES = 300
 """Shapes that are looked at: those of most tasks. Each takes some passes over all machines."""

@@ -1,1 +1,1 @@
-"""Compiles what tasks, models and groups say about each other into arrays over machines and domains."""
+"""The rules of scheduling, one file or folder each, by Kubernetes' names; `registry.py` has them in order."""

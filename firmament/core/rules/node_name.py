@@ -1,17 +1,22 @@
-"""NodeName and names in NodeAffinity: tasks that name the machines which they may use.
+"""NodeName, and names in NodeAffinity: tasks that name the machines which they may use, or have volumes on them.
 
-kube-scheduler looks at these machines alone. What many classes differ in, the one machine that each of them names, is
-no part of their shape: see `pins`.
+kube-scheduler looks at these machines alone. Thousands of classes may differ in nothing but the one machine that each
+of them names. So pins are no part of a shape, and no rows over all machines: the machines of each class are few, and
+listed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
+from cost_models.interface import Int64
 from firmament.core.model import TaskClass
 from firmament.core.reasons import Cause, Reason
-from firmament.core.rules.node_rule import MachineRefusal, NodeRule
-from firmament.core.selectors.labels import list_singled_out
+from firmament.core.rules.framework.node_rule import MachineRefusal, NodeRule
+from firmament.core.selectors.labels import HOSTNAME, list_singled_out
+from firmament.core.state.cluster import Cluster
 from firmament.core.state.machines import MachineTable
 
 
@@ -29,3 +34,41 @@ class NodeName(NodeRule):
         named = list_singled_out(shape.required)
         if named is not None:
             yield MachineRefusal(Cause(Reason.NOT_NAMED), ~machines.find_named(named))
+
+
+# --- Classes that are confined to few machines.
+
+OUTSIDE = Cause(Reason.NOT_NAMED)
+"""Why machines outside of pins are refused, where nothing more is known of these."""
+
+
+def list_pinned_rows(cluster: Cluster, cls: int) -> Int64 | None:
+    """Rows of the machines that the class in row ``cls`` is confined to, ascending; None if it is not pinned."""
+    row = cluster.classes.rows[cls]
+    rows: Int64 | None = None
+    if row.pins is not None:
+        known = cluster.machines.row_of
+        rows = np.array(sorted(known[name] for name in row.pins if name in known), dtype=np.int64)
+    if row.hosts is not None:
+        on_hosts = _on_hosts(cluster, row.hosts)
+        rows = on_hosts if rows is None else np.intersect1d(rows, on_hosts)
+    return rows
+
+
+def pin_refusals(cluster: Cluster, cls: int) -> list[MachineRefusal]:
+    """The machines outside the pins of the class in row ``cls``: by its names, and by its local volumes."""
+    row = cluster.classes.rows[cls]
+    found = []
+    if row.pins is not None:
+        named = Cause(Reason.WRONG_NAME if row.content.machine else Reason.NOT_NAMED)
+        found.append(MachineRefusal(named, ~cluster.machines.find_named(row.pins)))
+    if row.hosts is not None:
+        outside = np.ones(len(cluster.machines), dtype=np.bool_)
+        outside[_on_hosts(cluster, row.hosts)] = False
+        found.append(MachineRefusal(Cause(Reason.WRONG_VOLUMES), outside))
+    return found
+
+
+def _on_hosts(cluster: Cluster, hosts: tuple[str, ...]) -> Int64:
+    column = cluster.machines.labels.column(HOSTNAME)
+    return np.flatnonzero(column.any_of(hosts, len(cluster.machines)))

@@ -11,8 +11,8 @@ from types import MappingProxyType
 
 from firmament.core.changes import ChangedMachine, CureChange, CureKind, CureProposal, TrialChange
 from firmament.core.reasons import Reason
-from firmament.core.rules.compilation import Compilation
-from firmament.core.rules.pod_rule import PodRule
+from firmament.core.rules.framework.compilation import Compilation
+from firmament.core.rules.framework.pod_rule import PodRule
 from firmament.core.state.classes import ClassRow
 
 

@@ -15,7 +15,7 @@ from cost_models.interface import Int64
 from firmament.core.changes import ChangedMachine, CureChange, CureKind, CureProposal, TrialChange
 from firmament.core.model import PODS, TaskClass
 from firmament.core.reasons import Reason, lack_of, lacks_only_room
-from firmament.core.rules.node_rule import MachineRefusal, NodeRule
+from firmament.core.rules.framework.node_rule import MachineRefusal, NodeRule
 from firmament.core.state.machines import MachineTable
 
 

@@ -1,4 +1,4 @@
-"""NodeUnschedulable: cordoned machines take only tasks that tolerate it."""
+"""NodeUnschedulable: machines that are cordoned, or not ready, take only tasks that tolerate it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import replace
 from firmament.core.changes import ChangedMachine, CureChange, CureKind, CureProposal, TrialChange
 from firmament.core.model import Machine, TaskClass
 from firmament.core.reasons import Cause, Reason
-from firmament.core.rules.node_rule import MachineRefusal, NodeRule
-from firmament.core.selectors.taints import CORDON_TAINT, is_tolerated
+from firmament.core.rules.framework.node_rule import MachineRefusal, NodeRule
+from firmament.core.selectors.taints import CORDON_TAINT, NOT_READY_TAINT, is_tolerated
 from firmament.core.state.machines import MachineTable
 
 
@@ -37,3 +37,19 @@ class NodeUnschedulable(NodeRule):
     def as_new(self, machine: Machine) -> Machine:
         """Return the machine uncordoned."""
         return replace(machine, unschedulable=False)
+
+
+class NodeReady(NodeRule):
+    """A machine that is not ready is closed whether or not the cluster has tainted it yet; who is there may stay."""
+
+    name = "NodeReady"
+    reasons = (Reason.NOT_READY,)
+    reads_of_task = ("tolerations",)
+    reads_of_machine = ("not_ready",)
+    for_machines_with = ("not_ready",)
+    binds_running = False
+
+    def refusals(self, machines: MachineTable, shape: TaskClass) -> Iterator[MachineRefusal]:
+        """Yield the machines that are not ready."""
+        if not is_tolerated(shape.tolerations, NOT_READY_TAINT):
+            yield MachineRefusal(Cause(Reason.NOT_READY), machines.not_ready)

@@ -14,9 +14,9 @@ from firmament.core.changes import ChangedMachine, CureChange, CureKind, CurePro
 from firmament.core.constraints.ruleset import Attraction
 from firmament.core.model import TaskClass, TaskSelector, TaskTerm
 from firmament.core.reasons import Reason
-from firmament.core.rules.compilation import Compilation
-from firmament.core.rules.pod_rule import PodRule
-from firmament.core.rules.standing_terms import StandingTerms
+from firmament.core.rules.framework.compilation import Compilation
+from firmament.core.rules.framework.pod_rule import PodRule
+from firmament.core.rules.framework.standing_terms import StandingTerms
 from firmament.core.state.class_selectors import HeldTerm, own_selector
 
 
@@ -125,7 +125,7 @@ def _attraction(compilation: Compilation, row: int, content: TaskClass) -> Attra
     numbers = tuple(counters.of_classes(matching, key) for key in keys)
     for number in numbers:
         _note_unsettled(compilation, number, matching)
-    return Attraction(counters=numbers, own=row in matching)
+    return Attraction(counters=numbers, own=row in matching, reason=Reason.NOT_NEAR)
 
 
 def _note_unsettled(compilation: Compilation, number: int, matching: Sequence[int]) -> None:

@@ -1,27 +1,40 @@
-"""The rules about machines in kube-scheduler's order of filters, as one: whoever asks about machines asks here.
+"""All rules, in kube-scheduler's order: whoever asks what rules say asks here, and names none.
 
-To add a rule, write a file with a `NodeRule` and name it in `DEFAULT`.
+To add a rule about machines, write a file with a `NodeRule` and name it in `DEFAULT`. One about where other tasks are
+is a `PodRule`, and named in `POD_RULES`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import replace
 from operator import attrgetter
 
 from cost_models.interface import Bool, Needs
+from firmament.core.changes import ChangedMachine, CureProposal
 from firmament.core.constraints.preferences import SoftCost
-from firmament.core.model import Machine, TaskClass
+from firmament.core.constraints.ruleset import RuleSet
+from firmament.core.model import Machine, TaskClass, TaskSelector
 from firmament.core.reasons import AnyReason, Cause
+from firmament.core.rules.framework.compilation import Compilation
+from firmament.core.rules.framework.node_rule import MachineRefusal, NodeRule
+from firmament.core.rules.framework.pod_rule import PodRule
+from firmament.core.rules.framework.rule_counters import Inhabitants
 from firmament.core.rules.image_locality import ImageLocality
+from firmament.core.rules.model_constraints import model_constraints
 from firmament.core.rules.node_affinity import NodeAffinity
 from firmament.core.rules.node_name import NodeName
-from firmament.core.rules.node_ready import NodeReady
+from firmament.core.rules.node_ports import NodePorts
 from firmament.core.rules.node_resources import NodeResources
-from firmament.core.rules.node_rule import MachineRefusal, NodeRule
-from firmament.core.rules.node_unschedulable import NodeUnschedulable
-from firmament.core.rules.node_volumes import NodeDeclaredFeatures, VolumeBinding, VolumeRestrictions
-from firmament.core.rules.storage_capacity import StorageCapacity
+from firmament.core.rules.node_unschedulable import NodeReady, NodeUnschedulable
+from firmament.core.rules.pod_affinity import PodAffinity
 from firmament.core.rules.taint_toleration import TaintToleration
+from firmament.core.rules.topology_spread import TopologySpread
+from firmament.core.rules.volumes.node_volumes import NodeDeclaredFeatures, VolumeBinding, VolumeRestrictions
+from firmament.core.rules.volumes.shared_disks import SharedDisks
+from firmament.core.rules.volumes.storage_capacity import StorageCapacity
+from firmament.core.state.class_selectors import own_selector
+from firmament.core.state.cluster import Cluster
 from firmament.core.state.machines import MachineTable
 
 DEFAULT: tuple[NodeRule, ...] = (
@@ -128,3 +141,74 @@ class NodeRules:
 def default_rules() -> NodeRules:
     """Return the rules of `DEFAULT`."""
     return NodeRules(DEFAULT)
+
+
+# --- Rules between tasks.
+
+POD_RULES: tuple[PodRule, ...] = (PodAffinity(), TopologySpread(), NodePorts(), SharedDisks())
+"""In the order in which what could be changed about them is proposed; reasons come in the order of their stages."""
+
+_STATED = tuple(field for rule in POD_RULES for field in rule.stated_in)
+_CALLED: dict[AnyReason, str] = {reason: words for rule in POD_RULES for reason, words in rule.called.items()}
+
+
+def list_ruled(cluster: Cluster) -> list[int]:
+    """Return the rows of the classes that have something to say about where other tasks are, ascending."""
+    return cluster.classes.list_stating(_STATED)
+
+
+def constraint_behind(reason: AnyReason) -> str:
+    """Return what people call the constraint behind a reason, "" if it is of no rule between tasks."""
+    return _CALLED.get(reason, "")
+
+
+def list_awaited(content: TaskClass) -> list[TaskSelector]:
+    """Return whose coming or going may open a machine to a class, wherever that is."""
+    return [own_selector(each, content) for rule in POD_RULES for each in rule.awaits(content)]
+
+
+def list_kept_off(content: TaskClass) -> list[TaskSelector]:
+    """Return whom a class of which tasks go may have kept off machines, wherever these are."""
+    return [own_selector(each, content) for rule in POD_RULES for each in rule.keeps_off(content)]
+
+
+def drop_constraints(standing: ChangedMachine) -> Iterator[CureProposal]:
+    """Yield the task with one of its constraints about others wider, or less."""
+    for rule in POD_RULES:
+        yield from rule.cures(standing)
+
+
+def compile_rules(cluster: Cluster, waiting: Sequence[int], *, without: int = -1) -> RuleSet | None:
+    """Rules of a round for the waiting classes (``waiting[c]``: class row of problem class c); None if there are none.
+
+    ``without``: row of a task that is not to be counted where it is.
+    """
+    if not len(cluster.machines):
+        return None
+    modelled = model_constraints(cluster, waiting, without=without) if cluster.constraining_models else ()
+    rules = _compile_counted(cluster, waiting, without)
+    if not modelled:
+        return rules
+    rules = rules or RuleSet([])
+    of = dict(rules.of)
+    for cls in range(len(waiting)):
+        if any(each.involves(cls) for each in modelled):
+            of[cls] = replace(rules.rules(cls), modelled=True)
+    return replace(rules, of=of, modelled=modelled)
+
+
+def _compile_counted(cluster: Cluster, waiting: Sequence[int], without: int) -> RuleSet | None:
+    """The rules that Kubernetes knows, which are all about counters."""
+    stating = list_ruled(cluster)
+    if not stating:
+        return None
+    inhabitants = Inhabitants(cluster, without=without)
+    present = {*waiting, *inhabitants.classes.tolist()}
+    ruled = [row for row in stating if row in present]
+    if not ruled:
+        return None
+    compilation = Compilation(cluster, waiting, inhabitants, ruled)
+    for rule in POD_RULES:
+        rule.compile(compilation)
+    rules = compilation.finish()
+    return rules if rules.of else None

@@ -14,8 +14,7 @@ from firmament.core.changes import ChangedMachine, CureChange, CureKind, CurePro
 from firmament.core.constraints.preferences import SoftCost
 from firmament.core.model import Taint, TaskClass, Toleration
 from firmament.core.reasons import Reason, explain_untolerated
-from firmament.core.rules.node_rule import MachineRefusal, NodeRule
-from firmament.core.rules.scores import cost_of_score
+from firmament.core.rules.framework.node_rule import MachineRefusal, NodeRule, cost_of_score
 from firmament.core.selectors.taints import HARD_EFFECTS, is_tolerated
 from firmament.core.state.machines import MachineTable
 

@@ -12,8 +12,8 @@ from firmament.core.changes import ChangedMachine, CureChange, CureKind, CurePro
 from firmament.core.constraints.ruleset import PreferredSpread, RequiredSpread
 from firmament.core.model import SpreadRule, TaskClass, TaskSelector
 from firmament.core.reasons import Reason
-from firmament.core.rules.compilation import Compilation
-from firmament.core.rules.pod_rule import PodRule
+from firmament.core.rules.framework.compilation import Compilation
+from firmament.core.rules.framework.pod_rule import PodRule
 from firmament.core.state.class_selectors import own_selector
 from firmament.core.state.domains import Domains
 
@@ -99,6 +99,8 @@ def _build_required(
         max_skew=rule.max_skew,
         min_domains=rule.min_domains,
         own=int(compilation.selector.matches(own_selector(rule.selector, content), row)),
+        reason=Reason.SKEWED,
+        lacking=Reason.NO_DOMAIN,
     )
 
 

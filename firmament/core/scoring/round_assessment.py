@@ -31,7 +31,7 @@ from firmament.core.filters.static_rows import StaticRow, StaticRows
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
 from firmament.core.model import TaskClass
 from firmament.core.reasons import Cause, StatedReason
-from firmament.core.rules.scores import MODEL_NAME
+from firmament.core.rules.framework.node_rule import MODEL_NAME
 from firmament.core.scoring.kept_rows import Recall, scatter, take_over
 from firmament.core.state.cluster import Cluster
 

@@ -14,7 +14,7 @@ from firmament.core.flow.problem import PlacementProblem
 from firmament.core.model import BUDGET_RECORD, Requirement, TaskSelector
 from firmament.core.preemption.problem import LOWEST_WEIGHT, PreemptionProblem
 from firmament.core.queue.importance import Importance
-from firmament.core.rules.between_tasks import compile_rules
+from firmament.core.rules.registry import compile_rules
 from firmament.core.snapshot.grouping import PLACED, RoundContext, TaskGroups
 from firmament.core.snapshot.model_inputs import on_machines, resident_shapes
 from firmament.core.state.cluster import Cluster

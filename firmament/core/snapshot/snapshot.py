@@ -19,10 +19,10 @@ from firmament.core.placement.gang_room import RoomSearch
 from firmament.core.preemption.problem import PreemptionProblem
 from firmament.core.queue.importance import Importance
 from firmament.core.queue.lasting_use import lasting_use, longest_run
-from firmament.core.rules.between_tasks import compile_rules
-from firmament.core.rules.models import compile_pairs
-from firmament.core.rules.node_volume_limits import add_attached
-from firmament.core.rules.pins import list_pinned_rows
+from firmament.core.rules.node_name import list_pinned_rows
+from firmament.core.rules.pairs import compile_pairs
+from firmament.core.rules.registry import compile_rules
+from firmament.core.rules.volumes.node_volume_limits import add_attached
 from firmament.core.scoring.arc_costs import charges, collect_heights
 from firmament.core.scoring.default_spread import spread_terms
 from firmament.core.scoring.kept_rows import Charges
@@ -166,7 +166,6 @@ def _problem(
         spread = spread_terms(
             cluster, configuration.spread, groups.spread, groups.counts.sum(axis=1), feasible, groups.shape
         )
-    ruled = cluster.classes.ruled or cluster.constraining_models
     problem = PlacementProblem(
         counts=groups.counts,
         priority=ranks(cluster, groups, pairs, by_quality=configuration.options.by_quality),
@@ -183,7 +182,7 @@ def _problem(
         ledgers=assessed.ledgers(),
         openings=assessed.openings(),
         held=held,
-        rules=compile_rules(cluster, cls) if ruled else None,
+        rules=compile_rules(cluster, cls),
         spread=spread,
         pairs=pairs,
         gang=groups.gang if len(admitted.need) else _NO_GANGS,

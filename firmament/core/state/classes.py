@@ -77,21 +77,19 @@ class ClassTable:
         self._model_namespaces = model_namespaces
         self.rows: list[ClassRow] = []
         self.shapes: list[TaskClass] = []
-        self.ruled: list[int] = []
-        """Rows of the classes with rules about other tasks, ports included; ascending."""
         self._row_of: dict[TaskClass, int] = {}
         self._shape_of: dict[TaskClass, int] = {}
         self._row_of_number: dict[int, int] = {}
         self._numbers_of: list[int] = []
         self._surplus = 0
+        #: by fields, up to which row the classes have been looked at, and which of them state something in these
+        self._stating: dict[tuple[str, ...], tuple[int, list[int]]] = {}
 
     def define(self, number: int, content: TaskClass) -> int:
         """Let ``number`` stand for ``content``; returns its row. The caller has checked for conflicts."""
         row = self._row_of.setdefault(content, len(self.rows))
         if row == len(self.rows):
             shape, pins, hosts = self._split(content)
-            if has_rules(content):
-                self.ruled.append(row)
             self.rows.append(
                 ClassRow(
                     content=content,
@@ -107,6 +105,16 @@ class ClassTable:
             self._row_of_number[number] = row
             self._numbers_of[row] += 1
         return row
+
+    def list_stating(self, names: tuple[str, ...]) -> list[int]:
+        """Return the rows of the classes that state something in any of the fields called so, ascending."""
+        looked, found = self._stating.get(names, (0, []))
+        if looked < len(self.rows):
+            stated = [attrgetter(name) for name in names]
+            new = enumerate(self.rows[looked:], looked)
+            found = found + [row for row, each in new if any(get(each.content) for get in stated)]
+            self._stating[names] = len(self.rows), found
+        return found
 
     def remove(self, number: int) -> None:
         """Let ``number`` stand for nothing. The row stays until ``forget``."""
@@ -135,7 +143,7 @@ class ClassTable:
         self.rows[:] = [
             replace(self.rows[row], shape=int(moved.shapes[self.rows[row].shape])) for row in kept
         ]
-        self.ruled[:] = [int(moved.classes[row]) for row in self.ruled if keeps[row]]
+        self._stating.clear()
         self._numbers_of = [self._numbers_of[row] for row in kept]
         self._row_of = {row.content: index for index, row in enumerate(self.rows)}
         self._shape_of = {shape: index for index, shape in enumerate(self.shapes)}
@@ -190,16 +198,3 @@ class ClassTable:
 def _positions(kept: Bool) -> Int64:
     """Where each entry stands once those not ``kept`` are gone, -1 for these: int64[N]."""
     return np.where(kept, np.cumsum(kept) - 1, -1)
-
-
-def has_rules(content: TaskClass) -> bool:
-    """Whether a class has something to say about where other tasks are."""
-    return bool(
-        content.affinity
-        or content.anti_affinity
-        or content.preferred_affinity
-        or content.preferred_anti_affinity
-        or content.spread
-        or content.ports
-        or content.disks
-    )

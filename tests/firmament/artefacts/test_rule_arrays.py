@@ -163,8 +163,8 @@ FAR = np.array([0, 1, 2], dtype=np.int64)
 RULES = ClassRules(
     adds=(0,),
     exclusions=(Exclusion(1, Reason.TOO_NEAR),),
-    attraction=Attraction((0, 1), own=True),
-    spreadings=(RequiredSpread(0, ZONE, np.array([True, False]), 2, 3, 1),),
+    attraction=Attraction((0, 1), own=True, reason=Reason.NOT_NEAR),
+    spreadings=(RequiredSpread(0, ZONE, np.array([True, False]), 2, 3, 1, Reason.SKEWED, Reason.NO_DOMAIN),),
     inclinations=(Inclination(1, -7),),
     soft_spreadings=(PreferredSpread(0, ZONE, 1.5, 1),),
 )
@@ -180,7 +180,7 @@ RULES = ClassRules(
             "rules.of[1].exclusions[0].counter holds numbers out of range",
         ),
         (
-            {"attraction": Attraction((-1,), own=True)},
+            {"attraction": Attraction((-1,), own=True, reason=Reason.NOT_NEAR)},
             "rules.of[1].attraction.counters holds numbers out of range",
         ),
         (

@@ -137,10 +137,10 @@ def test_a_round_without_a_network_is_saved_too():
 @pytest.mark.parametrize(
     ("change", "fault"),
     [
-        (lambda it: it.update(format=99), "round.json: format is 99, this release reads 4"),
+        (lambda it: it.update(format=99), "round.json: format is 99, this release reads 5"),
         (
             lambda it: it.update(format=3),
-            "round.json: format is 3, this release reads 4; use the release that",
+            "round.json: format is 3, this release reads 5; use the release that",
         ),
         (lambda it: it.pop("classes"), "round.json: Object missing required field `classes`; save"),
         (lambda it: it.update(speed=1), "round.json: missing or unknown field: speed; use the release that"),

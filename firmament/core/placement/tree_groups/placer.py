@@ -16,7 +16,6 @@ from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments
 from firmament.core.flow.terms import GroupTerms, TreeGroup
 from firmament.core.placement.admission import admit, replay
 from firmament.core.placement.outcome import Means
-from firmament.core.reasons import Reason
 from firmament.core.tree_solver.tree import Shortage
 from firmament.solvers.base import Arcs, FlowProblem, Solver
 
@@ -34,12 +33,6 @@ class _LeafRoom:
     slots: Int64
     cost: Int64
     counted: Int64 | None
-
-
-_KEEPING_APART = frozenset(
-    {Reason.CLAIM_IN_USE, Reason.KEPT_OFF, Reason.NO_DISK, Reason.PORTS_TAKEN, Reason.TOO_NEAR}
-)
-"""Reasons by which tasks keep others out."""
 
 
 class GroupPlacer:
@@ -204,7 +197,7 @@ class GroupPlacer:
         leaves = self._terms.tree.rows
         got = trial.residual.placed[leaves] - self.board.residual.placed[leaves]
         most = np.where(got < wanted, got, slots)
-        after = [trial.units(cls, leaves, only=_KEEPING_APART) for cls in room.classes.tolist()]
+        after = [trial.units(cls, leaves, together=True) for cls in room.classes.tolist()]
         return np.minimum(most, got + np.max(after, axis=0))
 
 

@@ -14,7 +14,6 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.core.constraints.counters import RuleState
 from firmament.core.preemption.node_state import Prospect
-from firmament.core.reasons import Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +154,7 @@ def _keep_for_attraction(
     attraction = prospect.rules(cls).attraction
     if attraction is None:
         return open_to, np.ones(len(rows), dtype=np.bool_)
-    refused = [mask for reason, mask in state.refusals(cls, rows) if reason is Reason.NOT_NEAR]
+    drawn = state.find_attracted(attraction, rows)
     for number in attraction.counters:
         counter = state.rules.counters[number]
         draws = find_counted(prospect, number)[slots]
@@ -163,7 +162,7 @@ def _keep_for_attraction(
         there = np.append(state.counts[number], 0)[domain]
         lonely = there <= (draws & open_to).sum(axis=1)
         open_to = open_to & ~(draws & lonely[:, None])
-    return open_to, ~np.logical_or.reduce(refused)
+    return open_to, drawn
 
 
 def _rule_columns(

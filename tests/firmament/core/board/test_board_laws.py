@@ -37,7 +37,9 @@ def random_problem(draw: Random, *, ledgers: bool = False) -> PlacementProblem:
         of[cls] = ClassRules(
             adds=(cls,),
             exclusions=(Exclusion(other, Reason.TOO_NEAR),) if draw.random() < 0.3 else (),
-            attraction=Attraction((other,), own=other == cls) if draw.random() < 0.3 else None,
+            attraction=Attraction((other,), own=other == cls, reason=Reason.NOT_NEAR)
+            if draw.random() < 0.3
+            else None,
             spreadings=(spreading(cls, counters[cls].domain.tolist()),) if draw.random() < 0.3 else (),
         )
     rows = JointRows(

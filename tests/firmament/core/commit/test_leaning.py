@@ -27,7 +27,10 @@ def followed(
     unsettled: dict[tuple[int, int], str] | None = None,
 ) -> PlacementProblem:
     """Followers want to be where leaders are."""
-    of = {LEADER: ClassRules(adds=(0,)), FOLLOWER: ClassRules(attraction=Attraction((0,), own=False))}
+    of = {
+        LEADER: ClassRules(adds=(0,)),
+        FOLLOWER: ClassRules(attraction=Attraction((0,), own=False, reason=Reason.NOT_NEAR)),
+    }
     return with_rules(RuleSet([counter(ZONE, start, settled)], of, unsettled or {}))
 
 
@@ -65,7 +68,7 @@ def test_who_was_assumed_before_comes_before_those_of_the_round():
 
 
 def test_a_group_leans_on_its_first():
-    own = ClassRules(adds=(0,), attraction=Attraction((0,), own=True))
+    own = ClassRules(adds=(0,), attraction=Attraction((0,), own=True, reason=Reason.NOT_NEAR))
     given = with_rules(RuleSet([counter(ZONE)], {0: own}))
     assert depends_on(given, (0, 0), (0, 1), (0, 0)) == {1: ("t0",), 2: ("t0",)}
 
@@ -74,7 +77,7 @@ def test_several_terms_lean_on_the_leaders_of_each_once():
     of = {
         0: ClassRules(adds=(0,)),
         1: ClassRules(adds=(1, 2)),
-        2: ClassRules(attraction=Attraction((0, 1, 2), own=False)),
+        2: ClassRules(attraction=Attraction((0, 1, 2), own=False, reason=Reason.NOT_NEAR)),
     }
     counters = [counter(ZONE), counter([0, 1, 2, 3, 4]), counter([0] * 5)]
     given = with_rules(RuleSet(counters, of))

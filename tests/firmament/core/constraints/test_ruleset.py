@@ -11,7 +11,7 @@ from tests.support.rules import soft_spreading, spreading
 KINDS = {
     "adds": (ClassRules(adds=(0,)), (False, False)),
     "exclusion": (ClassRules(exclusions=(Exclusion(0, Reason.TOO_NEAR),)), (True, False)),
-    "attraction": (ClassRules(attraction=Attraction((0,), own=False)), (True, False)),
+    "attraction": (ClassRules(attraction=Attraction((0,), own=False, reason=Reason.NOT_NEAR)), (True, False)),
     "spreading": (ClassRules(spreadings=(spreading(0, [0]),)), (True, False)),
     "inclination": (ClassRules(inclinations=(Inclination(0, -1),)), (False, True)),
     "soft spreading": (ClassRules(soft_spreadings=(soft_spreading(0, [0]),)), (False, True)),

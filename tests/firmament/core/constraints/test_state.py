@@ -97,18 +97,21 @@ def test_all_exclusions_hold():
 
 
 def test_an_attraction_opens_domains_in_which_somebody_is():
-    given = state([counter(ZONE, [0, 2, 0])], {0: ClassRules(attraction=Attraction((0,), own=False))})
+    given = state(
+        [counter(ZONE, [0, 2, 0])],
+        {0: ClassRules(attraction=Attraction((0,), own=False, reason=Reason.NOT_NEAR))},
+    )
     assert open_to(given) == [2]
 
 
 def test_every_counter_of_an_attraction_has_to_count_somebody():
     counters = [counter(ZONE, [1, 1, 0]), counter([0, 1, 2, 3, 4], [0, 3, 0, 0, 0])]
-    given = state(counters, {0: ClassRules(attraction=Attraction((0, 1), own=True))})
+    given = state(counters, {0: ClassRules(attraction=Attraction((0, 1), own=True, reason=Reason.NOT_NEAR))})
     assert open_to(given) == [1]
 
 
 def test_the_first_of_a_group_goes_where_there_are_domains():
-    own = {0: ClassRules(adds=(0,), attraction=Attraction((0,), own=True))}
+    own = {0: ClassRules(adds=(0,), attraction=Attraction((0,), own=True, reason=Reason.NOT_NEAR))}
     given = state([counter(ZONE)], own)
     assert open_to(given) == [0, 1, 2, 3]
     given.add(0, 2)
@@ -117,13 +120,15 @@ def test_the_first_of_a_group_goes_where_there_are_domains():
 
 def test_a_group_has_begun_once_one_counter_counts_anybody_anywhere():
     counters = [counter(ZONE, [0, 0, 0]), counter([0, 1, 2, 3, 4], [0, 0, 0, 0, 1])]
-    given = state(counters, {0: ClassRules(attraction=Attraction((0, 1), own=True))})
-    assert not given.starts(Attraction((0, 1), own=True))
+    given = state(counters, {0: ClassRules(attraction=Attraction((0, 1), own=True, reason=Reason.NOT_NEAR))})
+    assert not given.starts(Attraction((0, 1), own=True, reason=Reason.NOT_NEAR))
     assert open_to(given) == []
 
 
 def test_who_would_not_count_itself_cannot_be_the_first():
-    given = state([counter(ZONE)], {0: ClassRules(attraction=Attraction((0,), own=False))})
+    given = state(
+        [counter(ZONE)], {0: ClassRules(attraction=Attraction((0,), own=False, reason=Reason.NOT_NEAR))}
+    )
     assert open_to(given) == []
 
 
@@ -196,7 +201,7 @@ def test_reasons_come_in_the_order_of_kube_schedulers_filters():
             Exclusion(0, Reason.KEPT_OFF),
             Exclusion(0, Reason.PORTS_TAKEN),
         ),
-        attraction=Attraction((0,), own=False),
+        attraction=Attraction((0,), own=False, reason=Reason.NOT_NEAR),
         spreadings=(spreading(0, ZONE),),
     )
     found = state([counter(ZONE, [0, 1, 0])], {0: rules}).refusals(0)
@@ -223,7 +228,7 @@ def test_a_missing_label_is_not_told_where_none_is_missing():
 def test_no_machines():
     rules = ClassRules(
         exclusions=(Exclusion(0, Reason.TOO_NEAR),),
-        attraction=Attraction((0,), own=True),
+        attraction=Attraction((0,), own=True, reason=Reason.NOT_NEAR),
         spreadings=(spreading(0, [0]),),
     )
     given = state([counter([], [0])], {0: rules})
@@ -240,7 +245,9 @@ def test_one_machine_at_a_time_and_all_at_once_agree():
         rules = ClassRules(
             adds=tuple(rnd.sample(range(3), 2)),
             exclusions=tuple(Exclusion(n, Reason.TOO_NEAR) for n in rnd.sample(range(3), rnd.randint(0, 1))),
-            attraction=rnd.choice([None, Attraction((rnd.randrange(3),), own=bool(rnd.randint(0, 1)))]),
+            attraction=rnd.choice(
+                [None, Attraction((rnd.randrange(3),), own=bool(rnd.randint(0, 1)), reason=Reason.NOT_NEAR)]
+            ),
             spreadings=tuple(
                 spreading(n, domains[n], max_skew=rnd.randint(1, 2), min_domains=rnd.randint(0, 4))
                 for n in rnd.sample(range(3), rnd.randint(0, 2))

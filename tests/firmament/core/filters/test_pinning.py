@@ -12,7 +12,7 @@ from firmament.core.filters.static_rows import StaticRows
 from firmament.core.intake.events import apply_events
 from firmament.core.model import NodeSelectorTerm, Requirement, TaskClass, VolumeRule
 from firmament.core.reasons import Cause, Reason
-from firmament.core.rules.pins import list_pinned_rows, pin_refusals
+from firmament.core.rules.node_name import list_pinned_rows, pin_refusals
 from firmament.core.rules.registry import default_rules
 from firmament.core.selectors.labels import HOSTNAME
 from firmament.core.state.cluster import Cluster

@@ -44,7 +44,7 @@ def apart(*numbers: int) -> ClassRules:
 
 def together(number: int) -> ClassRules:
     """A class that stays in one domain of a counter."""
-    return ClassRules(adds=(number,), attraction=Attraction((number,), own=True))
+    return ClassRules(adds=(number,), attraction=Attraction((number,), own=True, reason=Reason.NOT_NEAR))
 
 
 def broken(given: PlacementProblem, placed: Sequence[tuple[int, int]]) -> list[str]:

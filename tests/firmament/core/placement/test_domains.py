@@ -60,7 +60,10 @@ def test_topologies_on_which_a_class_is_dealt_out():
     assert found(ClassRules(adds=(0,), inclinations=(Inclination(0, 5),))) == []
     assert found(apart(1)) == []
     assert found(apart(0, 1, 3)) == [ZONE]
-    assert found(ClassRules(attraction=Attraction((2, 0), own=True))) == [[0] * 6, ZONE]
+    assert found(ClassRules(attraction=Attraction((2, 0), own=True, reason=Reason.NOT_NEAR))) == [
+        [0] * 6,
+        ZONE,
+    ]
     assert found(ClassRules(spreadings=(spreading(0, ZONE), spreading(1, HOST)))) == [ZONE]
     assert found(ClassRules(soft_spreadings=(soft_spreading(3, ZONE),))) == [ZONE]
 

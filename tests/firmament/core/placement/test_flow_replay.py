@@ -76,7 +76,10 @@ def test_who_does_not_ask_for_a_resource_does_not_mind_that_it_is_overcommitted(
 
 
 def test_a_follower_is_tried_again_once_its_leader_has_come():
-    rules = {0: ClassRules(attraction=Attraction((0,), own=False)), 1: ClassRules(adds=(0,))}
+    rules = {
+        0: ClassRules(attraction=Attraction((0,), own=False, reason=Reason.NOT_NEAR)),
+        1: ClassRules(adds=(0,)),
+    }
     state = Board(ruled([counter(ZONE)], rules, tasks=[2, 1], requests=[[1]] * 2, free=FREE))
     found = units(replay(state, proposed((0, 0), (0, 2), (1, 1))))
     assert found == [(1, 1), (0, 0)]
@@ -84,8 +87,8 @@ def test_a_follower_is_tried_again_once_its_leader_has_come():
 
 def test_followers_of_followers_come_in_turn():
     rules = {
-        0: ClassRules(adds=(2,), attraction=Attraction((1,), own=False)),
-        1: ClassRules(adds=(1,), attraction=Attraction((0,), own=False)),
+        0: ClassRules(adds=(2,), attraction=Attraction((1,), own=False, reason=Reason.NOT_NEAR)),
+        1: ClassRules(adds=(1,), attraction=Attraction((0,), own=False, reason=Reason.NOT_NEAR)),
         2: ClassRules(adds=(0,)),
     }
     given = ruled([counter(ZONE) for _ in range(3)], rules, tasks=[1] * 3, requests=[[1]] * 3, free=FREE)
@@ -133,7 +136,10 @@ def test_the_longest_waiting_come_first_among_equals():
 
 
 def test_a_valid_order_is_found():
-    rules = {0: ClassRules(attraction=Attraction((0,), own=False)), 1: ClassRules(adds=(0,))}
+    rules = {
+        0: ClassRules(attraction=Attraction((0,), own=False, reason=Reason.NOT_NEAR)),
+        1: ClassRules(adds=(0,)),
+    }
     given = ruled([counter(ZONE)], rules, tasks=[2, 1], requests=[[1]] * 2, free=FREE)
     found = in_valid_order(given, proposed((0, 0), (0, 1), (1, 1)))
     assert found is not None

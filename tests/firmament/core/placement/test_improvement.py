@@ -50,7 +50,7 @@ def test_whoever_keeps_a_task_off_goes_elsewhere():
 
 
 def test_a_group_moves_to_where_all_of_it_fits():
-    own = ClassRules(adds=(0,), attraction=Attraction((0,), own=True))
+    own = ClassRules(adds=(0,), attraction=Attraction((0,), own=True, reason=Reason.NOT_NEAR))
     made = ruled([counter(ZONE)], {0: own}, tasks=[4], requests=[[1]], free=[[1], [1], [2], [2]])
     assert Counter(ZONE[machine] for _, machine in better(made, (0, 0), (0, 1))) == {1: 4}
 
@@ -96,7 +96,9 @@ def random_problem(seed: int) -> PlacementProblem:
         of[cls] = ClassRules(
             adds=(cls,),
             exclusions=(Exclusion(other, Reason.TOO_NEAR),) if rnd.random() < 0.4 else (),
-            attraction=Attraction((other,), own=other == cls) if rnd.random() < 0.3 else None,
+            attraction=Attraction((other,), own=other == cls, reason=Reason.NOT_NEAR)
+            if rnd.random() < 0.3
+            else None,
             spreadings=(spreading(cls, counters[cls].domain.tolist()),) if rnd.random() < 0.3 else (),
         )
     return ruled(

@@ -60,7 +60,7 @@ def test_rules_pins_and_filters_are_kept():
 
 def test_placements_may_open_the_way_for_classes_before_them():
     rules = {
-        0: ClassRules(attraction=Attraction((0,), own=False)),
+        0: ClassRules(attraction=Attraction((0,), own=False, reason=Reason.NOT_NEAR)),
         1: ClassRules(adds=(0,), exclusions=(Exclusion(1, Reason.TOO_NEAR),)),
         2: ClassRules(adds=(1,)),
     }

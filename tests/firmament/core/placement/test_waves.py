@@ -48,7 +48,7 @@ def planned(given: PlacementProblem, *, first: bool = True) -> list[tuple[list[i
 
 
 def test_classes_whose_rules_let_them_go_nowhere_sit_out():
-    follower = ClassRules(attraction=Attraction((0,), own=False))
+    follower = ClassRules(attraction=Attraction((0,), own=False, reason=Reason.NOT_NEAR))
     given = ruled(
         [counter(ZONE)],
         {0: follower, 1: ClassRules(adds=(0,))},
@@ -129,7 +129,10 @@ def test_many_applications_that_spread_over_hosts_are_one_class_of_the_network()
 
 
 def test_followers_come_in_a_wave_of_their_own():
-    rules = {0: ClassRules(attraction=Attraction((0,), own=False)), 1: ClassRules(adds=(0,))}
+    rules = {
+        0: ClassRules(attraction=Attraction((0,), own=False, reason=Reason.NOT_NEAR)),
+        1: ClassRules(adds=(0,)),
+    }
     given = ruled([counter(ZONE)], rules, tasks=[4, 1], requests=[[1]] * 2, free=FREE)
     found, placing = in_waves(given)
     assert [cls for cls, _ in found] == [1, 0, 0, 0, 0]
@@ -168,7 +171,10 @@ def test_a_group_is_together_and_whole_where_it_fits():
 
 
 def test_waves_end_and_single_tasks_follow():
-    rules = {cls: ClassRules(adds=(cls + 1,), attraction=Attraction((cls,), own=False)) for cls in range(5)}
+    rules = {
+        cls: ClassRules(adds=(cls + 1,), attraction=Attraction((cls,), own=False, reason=Reason.NOT_NEAR))
+        for cls in range(5)
+    }
     counters = [counter(ZONE, [1, 0, 0]), *(counter(ZONE) for _ in rules)]
     given = ruled(counters, rules, tasks=[1] * 5, requests=[[1]] * 5, free=FREE)
     found, placing = in_waves(given, PassOptions(max_waves=2))

@@ -11,7 +11,7 @@ from cost_models.interface import Needs
 from firmament.core.changes import ChangedMachine, CureChange, CureKind, CureProposal, TrialChange
 from firmament.core.model import TaskClass
 from firmament.core.reasons import Cause, CuredBy, Stage, StatedReason
-from firmament.core.rules.node_rule import MachineRefusal, NodeRule
+from firmament.core.rules.framework.node_rule import MachineRefusal, NodeRule
 from firmament.core.state.machines import MachineTable
 
 KEY = "example.com/namespaces"

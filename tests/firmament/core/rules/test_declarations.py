@@ -22,7 +22,7 @@ from firmament.core.model import (
 )
 from firmament.core.reasons import Reason
 from firmament.core.resources import ResourceIndex
-from firmament.core.rules.node_rule import NodeRule
+from firmament.core.rules.framework.node_rule import NodeRule
 from firmament.core.rules.registry import DEFAULT, NodeRules
 from firmament.core.state.classes import SHAPE_FIELDS
 from firmament.core.state.machines import MachineTable

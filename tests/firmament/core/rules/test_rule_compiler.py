@@ -22,8 +22,8 @@ from firmament.core.events import (
 from firmament.core.intake.events import apply_events
 from firmament.core.model import NAMESPACE_RECORD, HostPort, Requirement, TaskClass, TaskSelector, TaskTerm
 from firmament.core.reasons import Reason
-from firmament.core.rules.between_tasks import compile_rules
-from firmament.core.rules.rule_counters import Inhabitants
+from firmament.core.rules.framework.rule_counters import Inhabitants
+from firmament.core.rules.registry import compile_rules
 from firmament.core.state.class_selectors import own_selector
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.transitions import assume

@@ -16,7 +16,7 @@ from firmament.core.events import (
 )
 from firmament.core.model import HostPort, Image, Machine, TaskClass
 from firmament.core.reasons import Reason
-from firmament.core.rules.scores import MODEL_NAME
+from firmament.core.rules.framework.node_rule import MODEL_NAME
 from tests.support.core import (
     machine,
     messages,

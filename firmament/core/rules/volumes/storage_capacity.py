@@ -8,8 +8,7 @@ from cost_models.interface import Bool
 from firmament.core.constraints.preferences import SoftCost
 from firmament.core.model import TaskClass
 from firmament.core.reasons import Cause, Reason
-from firmament.core.rules.node_rule import MachineRefusal, NodeRule
-from firmament.core.rules.scores import cost_of_score
+from firmament.core.rules.framework.node_rule import MachineRefusal, NodeRule, cost_of_score
 from firmament.core.state.machines import MachineTable
 
 

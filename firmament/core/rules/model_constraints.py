@@ -1,18 +1,15 @@
-"""What models know of tasks between each other, over the classes of a round: kinds of tasks, constraints, pairs."""
+"""What models know of tasks between each other, over the classes of a round: kinds of tasks, and their constraints."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
-from cost_models.interface import CostModel, MachineColumns, ShapeRow
-from cost_models.pairs import PairModel, PairTerms, PlacedKinds
+from cost_models.interface import ShapeRow
+from cost_models.pairs import PlacedKinds
 from firmament.core.constraints.model_limits import ModelConstraint
-from firmament.core.constraints.pairs import PairRules
-from firmament.core.flow.problem import COST_UNITS_PER_POINT
 from firmament.core.state.cluster import Cluster
 
 
@@ -73,50 +70,3 @@ def find_kinds(
     return RoundKinds(
         rows, kind_of, PlacedKinds(kind[kind >= 0], tasks.machine[on][kind >= 0].astype(np.int64))
     )
-
-
-# --- The pairs of tasks of a round, as the model that knows them tells.
-
-
-class Weighted(Protocol):
-    """A cost model and what its points are multiplied by, as the configuration has it."""
-
-    @property
-    def model(self) -> CostModel:
-        """The model."""
-        ...
-
-    @property
-    def weight(self) -> int:
-        """What its points are multiplied by."""
-        ...
-
-
-def pair_rules(model: Weighted, terms: PairTerms, kinds: RoundKinds, waiting: Sequence[int]) -> PairRules:
-    """The pairs of a round; ``waiting[c]``: class row of problem class c."""
-    units = model.weight * COST_UNITS_PER_POINT * model.model.range.points_per_unit()
-    return PairRules(
-        terms=terms,
-        units=units if terms.steers else 0.0,
-        kind=np.array([kinds.of.get(row, -1) for row in waiting], dtype=np.int64),
-        resident_kind=kinds.placed.kind,
-        resident_machine=kinds.placed.machine,
-    )
-
-
-def compile_pairs(
-    cluster: Cluster,
-    models: Sequence[tuple[Weighted, PairModel]],
-    columns: MachineColumns,
-    waiting: Sequence[int],
-) -> PairRules | None:
-    """The pairs of a round for the waiting classes; None if no model knows any.
-
-    ``models``: at most one.
-    """
-    for weighted, model in models:
-        kinds = find_kinds(cluster, model.needs.kind_labels, waiting)
-        terms = model.pair_terms(columns, kinds.rows) if kinds.rows else None
-        if terms is not None:
-            return pair_rules(weighted, terms, kinds, waiting)
-    return None

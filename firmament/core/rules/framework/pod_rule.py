@@ -13,7 +13,7 @@ from typing import ClassVar
 from firmament.core.changes import ChangedMachine, CureProposal
 from firmament.core.model import TaskClass, TaskSelector
 from firmament.core.reasons import Reason
-from firmament.core.rules.compilation import Compilation
+from firmament.core.rules.framework.compilation import Compilation
 
 
 class PodRule(ABC):

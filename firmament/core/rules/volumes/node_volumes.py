@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from firmament.core.model import Machine, TaskClass
 from firmament.core.reasons import Cause, Reason, Stage, lack_of, of_volume
-from firmament.core.rules.node_rule import MachineRefusal, NodeRule
+from firmament.core.rules.framework.node_rule import MachineRefusal, NodeRule
 from firmament.core.state.machines import MachineTable
 
 

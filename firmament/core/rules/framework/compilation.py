@@ -18,7 +18,7 @@ from firmament.core.constraints.ruleset import (
 )
 from firmament.core.model import TaskClass
 from firmament.core.reasons import Reason
-from firmament.core.rules.rule_counters import Inhabitants, RuleCounters
+from firmament.core.rules.framework.rule_counters import Inhabitants, RuleCounters
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.domains import DomainsByKey
 

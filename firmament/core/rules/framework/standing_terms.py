@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.rules.rule_counters import RuleCounters
+from firmament.core.rules.framework.rule_counters import RuleCounters
 
 
 class StandingTerms:

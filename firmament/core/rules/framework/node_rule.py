@@ -12,12 +12,11 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import fields
 from typing import ClassVar, NamedTuple
 
-from cost_models.interface import Bool, Needs
+from cost_models.interface import Bool, Float64, Needs
 from firmament.core.changes import ChangedMachine, CureProposal
 from firmament.core.constraints.preferences import SoftCost
 from firmament.core.model import Machine, TaskClass
 from firmament.core.reasons import AnyReason, Cause
-from firmament.core.rules.pod_rules import drop_constraints
 from firmament.core.state.classes import SHAPE_FIELDS
 from firmament.core.state.machines import STATED_FIELDS, VERSIONED_FIELDS, MachineTable
 
@@ -112,13 +111,25 @@ class NodeRule(ABC):
         """
         return None
 
-    def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:
+    def cures(self, standing: ChangedMachine) -> Iterator[CureProposal] | None:  # noqa: ARG002
         """Yield what could be changed about a task or a machine that it refuses, the smallest change first.
 
-        By default, one constraint of the task less: that may open another machine.
+        None: nothing about the rule itself. One constraint of the task about others less may open another machine.
         """
-        yield from drop_constraints(standing)
+        return None
 
     def as_new(self, machine: Machine) -> Machine:
         """Return a machine as one more like it would be, as far as the rule is concerned."""
         return machine
+
+
+MODEL_NAME = "kubernetes"
+"""What explanations call the model that a task's own preferences make up."""
+
+
+def cost_of_score(weight: int, score: Float64, raw: Float64) -> SoftCost:
+    """Return the cost of a score of 0 to 100: what it leaves of 100, times kube-scheduler's default weight.
+
+    ``raw``: what the score is made of. Both are float64[M].
+    """
+    return SoftCost(weight * (100.0 - score), raw, weight)

@@ -1,0 +1,59 @@
+"""The pairs of tasks of a round, as the model that knows them tells: what it costs where both are, and what it may."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from cost_models.interface import CostModel, MachineColumns
+from cost_models.pairs import PairModel, PairTerms
+from firmament.core.constraints.pairs import PairRules
+from firmament.core.flow.problem import COST_UNITS_PER_POINT
+from firmament.core.rules.model_constraints import RoundKinds, find_kinds
+from firmament.core.state.cluster import Cluster
+
+
+class Weighted(Protocol):
+    """A cost model and what its points are multiplied by, as the configuration has it."""
+
+    @property
+    def model(self) -> CostModel:
+        """The model."""
+        ...
+
+    @property
+    def weight(self) -> int:
+        """What its points are multiplied by."""
+        ...
+
+
+def pair_rules(model: Weighted, terms: PairTerms, kinds: RoundKinds, waiting: Sequence[int]) -> PairRules:
+    """The pairs of a round; ``waiting[c]``: class row of problem class c."""
+    units = model.weight * COST_UNITS_PER_POINT * model.model.range.points_per_unit()
+    return PairRules(
+        terms=terms,
+        units=units if terms.steers else 0.0,
+        kind=np.array([kinds.of.get(row, -1) for row in waiting], dtype=np.int64),
+        resident_kind=kinds.placed.kind,
+        resident_machine=kinds.placed.machine,
+    )
+
+
+def compile_pairs(
+    cluster: Cluster,
+    models: Sequence[tuple[Weighted, PairModel]],
+    columns: MachineColumns,
+    waiting: Sequence[int],
+) -> PairRules | None:
+    """The pairs of a round for the waiting classes; None if no model knows any.
+
+    ``models``: at most one.
+    """
+    for weighted, model in models:
+        kinds = find_kinds(cluster, model.needs.kind_labels, waiting)
+        terms = model.pair_terms(columns, kinds.rows) if kinds.rows else None
+        if terms is not None:
+            return pair_rules(weighted, terms, kinds, waiting)
+    return None
