@@ -19,8 +19,9 @@ EFFECTS: frozenset[str] = frozenset({"NoSchedule", "PreferNoSchedule", "NoExecut
 PROTOCOLS: frozenset[str] = frozenset({"TCP", "UDP", "SCTP"})
 BUDGET_RECORD = "PodDisruptionBudget"
 """Kind of the records that carry disruption budgets, with payload ``{"namespace": NS, "selector": [{"key": K,
-"operator": O, "values": [V, ...]}, ...] or null, "allowed": N}``: a null selector matches nothing, an empty one
-everything in the namespace; ``allowed`` tasks may be disrupted at present.
+"operator": O, "values": [V, ...]}, ...] or null, "allowed": N, "disrupted": [TASK, ...]}``: a null selector matches
+nothing, an empty one everything in the namespace; ``allowed`` tasks may be disrupted at present beside those of the
+names ``disrupted``, whose disruption is counted already.
 """
 NOMINATION_RECORD = "NominatedTask"
 """Records of this kind say for which tasks others were told to leave: the task's uid is the name, the machine's name

@@ -24,8 +24,9 @@ class DeltaKind(Enum):
 class Delta(NamedTuple):
     """One instruction. ``depends_on`` names tasks of the same round that must be bound or gone before this one.
 
-    ``beyond_budget``: a PREEMPT that no disruption budget allows, as nothing else would have helped; ``withdrawn``: one
-    that nobody needs any more: the driver reports it as failed if it has not been carried out yet.
+    ``beyond_budget``: a PREEMPT that no disruption budget allows, as nothing else would have helped, or that a budget
+    has counted before; ``withdrawn``: one that nobody needs any more: the driver reports it as failed if it has not
+    been carried out yet.
 
     A tuple, because a round may make a hundred thousand of them.
     """

@@ -17,14 +17,16 @@ _MOST_ALLOWED = 2**31 - 1
 """The largest number that the field holds."""
 
 BUDGET_RECORD = "PodDisruptionBudget"
-"""Kind of the records: ``{"namespace", "selector": [{"key", "operator", "values"}, ...] or null, "allowed"}``."""
+"""Kind of the records: ``{"namespace", "selector": [{"key", "operator", "values"}, ...] or null, "allowed",
+"disrupted": [name of a task, ...]}``."""
 
 
 def describe(found: DisruptionBudget) -> tuple[bytes, pb.TaskSelector, tuple[Defect, ...]]:
     """Return the payload of a budget's record, which pods it looks at, and what is wrong with its selector.
 
     A budget whose latest change the controller has not counted yet allows nothing, as for the eviction subresource;
-    one whose selector makes no sense matches nothing.
+    one whose selector makes no sense matches nothing. ``disrupted`` are the pods whose eviction the API server has
+    granted and counted; the controller takes those out that have not gone two minutes later.
     """
     defects: list[Defect] = []
     namespace = found.metadata.namespace or "default"
@@ -40,6 +42,9 @@ def describe(found: DisruptionBudget) -> tuple[bytes, pb.TaskSelector, tuple[Def
         "allowed": min(max(status.disruptions_allowed, 0), _MOST_ALLOWED)
         if status is not None and is_counted(found)
         else 0,
+        "disrupted": [f"{namespace}/{name}" for name in sorted(status.disrupted_pods)]
+        if status is not None
+        else [],
     }
     looks = pb.TaskSelector(labels=[] if nothing else labels, nothing=nothing, namespaces=[namespace])
     return msgspec.json.encode(payload), looks, tuple(defects)

@@ -36,6 +36,7 @@ def test_a_budget_as_counted():
             {"key": "tier", "operator": "NotIn", "values": ["test"]},
         ],
         "allowed": 1,
+        "disrupted": [],
     }
     assert (list(looks.namespaces), looks.nothing, defects) == (["shop"], False, ())
 
@@ -49,6 +50,12 @@ def test_what_has_not_been_counted_allows_nothing():
     assert payload(budget(LabelSelector(), allowed=None))["allowed"] == 0
     assert payload(budget(LabelSelector(), allowed=3, seen=1, generation=2))["allowed"] == 0
     assert payload(budget(LabelSelector(), allowed=-1))["allowed"] == 0
+
+
+def test_pods_that_are_counted_as_disrupted_are_named_as_tasks_are():
+    status = DisruptionBudgetStatus(0, 1, disrupted_pods={"b": "2026-01-01T00:00:00Z", "a": ""})
+    found = DisruptionBudget(GenerationMeta(name="b"), DisruptionBudgetSpec(LabelSelector()), status)
+    assert payload(found)["disrupted"] == ["default/a", "default/b"]
 
 
 def test_a_selector_that_makes_no_sense_selects_nothing():

@@ -30,8 +30,10 @@ class PreemptionProblem:
     * ``victim_priority``: int64[V]; ``started``: float64[V], seconds since the epoch; ``weight``: int64[V], the task's
       own priority plus ``LOWEST_WEIGHT``, which sums of priorities are made of;
     * ``leaving``: bool[V], tasks that are on their way out already: they take room, but not for long;
-    * ``kind``: int64[V], row into ``requests``: int64[H, K];
-    * ``budgets``: per kind the disruption budgets that cover it; ``allowed``: int64[B], how many tasks each lets go;
+    * ``kind``: int64[V], row into ``requests``: int64[H, K]; tasks of one class are of several kinds where budgets have
+      counted some of them as gone already;
+    * ``budgets``: per kind the disruption budgets that it costs something; ``allowed``: int64[B], how many tasks each
+      lets go; ``granted``: bool[V], tasks that some budget has counted as gone;
     * ``gang``: int64[V], the gang of each task, -1 for none; ``spare``: int64[G], how many tasks each gang can lose and
       still be whole; ``together``: bool[G], gangs all of whose tasks that hold a place are among these, so that they
       could go as a whole; ``own``: int64[C], the gang that the tasks of a class belong to, -1 for none;
@@ -61,6 +63,7 @@ class PreemptionProblem:
     spare: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     together: Bool = field(default_factory=lambda: np.empty(0, dtype=np.bool_))
     own: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    granted: Bool = field(default_factory=lambda: np.empty(0, dtype=np.bool_))
     returning: tuple[int, ...] = ()
     returns: Int64 = field(default_factory=lambda: np.empty((0, 0), dtype=np.int64))
     occupied: Bool | None = None
@@ -78,7 +81,7 @@ class PreemptionDecision:
     ``evicts``: tasks (indices of the ``PreemptionProblem``) that are told to go for it, on other machines as well where
     a gang goes as a whole; ``awaits``: all tasks that must be gone before it may come: those, others that are told to
     go on that machine or with somebody there, and some that leave anyway. ``beyond``: those of ``evicts`` that no
-    budget allows.
+    budget allows, or whose eviction some budget has counted before: it would refuse to count it again.
     """
 
     cls: int

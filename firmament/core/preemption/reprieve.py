@@ -140,7 +140,8 @@ def evictions(prospect: Prospect) -> tuple[PreemptionDecision, ...]:
         beyond = set()
         for victim in evicts:
             budgets = preemption.budgets[preemption.kind[victim]]
-            if any(budget_left[budget] <= 0 for budget in budgets):
+            granted = len(preemption.granted) > 0 and bool(preemption.granted[victim])
+            if granted or any(budget_left[budget] <= 0 for budget in budgets):
                 beyond.add(victim)
             for budget in budgets:
                 budget_left[budget] -= 1

@@ -50,8 +50,9 @@ def preemption_problem(
     if not len(rows):
         return None
     may &= reach > standing.min()
-    kinds, kind = np.unique(tasks.cls[rows], return_inverse=True)
-    covered_by, allowed = _budgets(cluster, context.evictions, kinds)
+    known = budgets(cluster)
+    kinds, kind, counted = _split_kinds(tasks, rows, known)
+    covered_by, allowed = _budgets(cluster, context.evictions, known, kinds, counted)
     of_classes = [jobs[gang] if gang >= 0 else "" for gang in groups.gang.tolist()]
     gang, spare, together, own = _gangs(cluster, rows, of_classes)
     returning, returns = compute_returned(cluster, problem.joint, rows)
@@ -63,7 +64,8 @@ def preemption_problem(
         started=tasks.assigned[rows],
         weight=tasks.priority[rows] + LOWEST_WEIGHT,
         leaving=tasks.leaving[rows],
-        kind=kind.astype(np.int64),
+        kind=kind,
+        granted=np.array([bool(each) for each in counted], dtype=np.bool_)[kind],
         requests=cluster.demand_of(kinds)[0],
         budgets=covered_by,
         allowed=allowed,
@@ -99,23 +101,60 @@ def _taking_part(tasks: TaskTable, importance: Importance, above: int, spared: I
     return rows, standing[rows]
 
 
-def _budgets(
-    cluster: Cluster, evictions: PendingEvictions, kinds: Int64
-) -> tuple[tuple[tuple[int, ...], ...], Int64]:
-    """Per class row in ``kinds`` the budgets that cover it, and what each budget still allows.
+def _split_kinds(
+    tasks: TaskTable, rows: Int64, known: Mapping[str, Budget]
+) -> tuple[Int64, Int64, list[frozenset[str]]]:
+    """The kinds of the tasks in ``rows``: those that are of one class and counted as gone by the same budgets.
 
-    What was told to go since a record came is not in its figure yet.
+    Class row of each kind, int64[H]; kind of each task, int64[V]; and of each kind the budgets (names of ``known``)
+    that have counted the disruption of its tasks already.
     """
-    known = budgets(cluster)
+    classes, found = np.unique(tasks.cls[rows], return_inverse=True)
+    kind = found.astype(np.int64)
+    counted: list[frozenset[str]] = [frozenset()] * len(classes)
+    counts: dict[str, list[str]] = {}
+    for name, budget in known.items():
+        for task in budget.disrupted:
+            counts.setdefault(task, []).append(name)
+    if not counts:
+        return classes, kind, counted
+    kinds = classes.tolist()
+    place_of: dict[tuple[int, frozenset[str]], int] = {}
+    for place, row in enumerate(rows.tolist()):
+        if tasks.name[row] in counts:
+            key = int(kind[place]), frozenset(counts[tasks.name[row]])
+            if key not in place_of:
+                place_of[key] = len(kinds)
+                kinds.append(kinds[key[0]])
+                counted.append(key[1])
+            kind[place] = place_of[key]
+    return np.array(kinds, dtype=np.int64), kind, counted
+
+
+def _budgets(
+    cluster: Cluster,
+    evictions: PendingEvictions,
+    known: Mapping[str, Budget],
+    kinds: Int64,
+    counted: Sequence[frozenset[str]],
+) -> tuple[tuple[tuple[int, ...], ...], Int64]:
+    """Per kind (its class row in ``kinds``) the budgets that its tasks cost something, and what each still allows.
+
+    ``counted``: the budgets that have counted the tasks of each kind as gone. What was told to go since a record came
+    is not in its figure yet.
+    """
     covered: list[list[int]] = [[] for _ in range(len(kinds))]
-    place_of = {row: place for place, row in enumerate(kinds.tolist())}
+    places_of: dict[int, list[int]] = {}
+    for place, row in enumerate(kinds.tolist()):
+        places_of.setdefault(row, []).append(place)
     allowed: list[int] = []
     for name, budget in known.items():
         matching = cluster.selector().matching(budget.selector)
         for row in matching.tolist():
-            if row in place_of:
-                covered[place_of[row]].append(len(allowed))
-        pending = evictions.count_since_record(cluster, name, frozenset(matching.tolist()))
+            for place in places_of.get(row, ()):
+                if name not in counted[place]:
+                    covered[place].append(len(allowed))
+        pending = evictions.count_since_record(cluster, name, frozenset(matching.tolist()), budget.disrupted)
         allowed.append(max(0, budget.allowed - pending))
     return tuple(tuple(each) for each in covered), np.array(allowed, dtype=np.int64)
 
@@ -170,10 +209,11 @@ MOST_ALLOWED = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """``allowed`` tasks that ``selector`` matches may be disrupted."""
+    """``allowed`` tasks that ``selector`` matches may be disrupted, beside those that are named as ``disrupted``."""
 
     selector: TaskSelector
     allowed: int
+    disrupted: frozenset[str] = frozenset()
 
 
 def budgets(cluster: Cluster) -> dict[str, Budget]:
@@ -198,9 +238,18 @@ def _parse(payload: bytes) -> Budget:
                 namespaces=(str(content.get("namespace", "")),),
             ),
             allowed=min(max(0, int(content.get("allowed", 0))), MOST_ALLOWED),
+            disrupted=_names(content.get("disrupted")),
         )
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
         return Budget(TaskSelector(nothing=True), 0)
+
+
+def _names(listed: object) -> frozenset[str]:
+    if listed is None:
+        return frozenset()
+    if not isinstance(listed, list):
+        raise TypeError("disrupted")
+    return frozenset(str(each) for each in listed)
 
 
 def _requirement(entry: Mapping[str, object]) -> Requirement:

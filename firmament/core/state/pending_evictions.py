@@ -163,7 +163,18 @@ class PendingEvictions:
         assumed = (row for row in waiting if tasks.state[row] == TaskPhase.ASSUMED)
         return any(self.holds_up(cluster, row) for row in assumed)
 
-    def count_since_record(self, cluster: Cluster, name: str, classes: frozenset[int]) -> int:
-        """How many tasks of ``classes`` were told to go since the disruption budget of that record name came."""
+    def count_since_record(
+        self, cluster: Cluster, name: str, classes: frozenset[int], counted: frozenset[str]
+    ) -> int:
+        """How many tasks of ``classes`` were told to go since the disruption budget of that record name came.
+
+        Not those of the names ``counted``, which the budget has counted before.
+        """
         came = cluster.records.came.get(BUDGET_RECORD, {}).get(name, 0)
-        return sum(notice.told >= came and notice.cls in classes for notice in self._notices.values())
+        names, row_of = cluster.tasks.name, cluster.tasks.row_of
+        return sum(
+            notice.told >= came
+            and notice.cls in classes
+            and not (counted and uid in row_of and names[row_of[uid]] in counted)
+            for uid, notice in self._notices.items()
+        )

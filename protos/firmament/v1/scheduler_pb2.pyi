@@ -606,7 +606,7 @@ class Delta(_message.Message):
     from_machine: _builtins.str
     """MIGRATE only"""
     beyond_budget: _builtins.bool
-    """PREEMPT: no disruption budget allows it; nothing else would have helped"""
+    """PREEMPT: no disruption budget allows it, or one has counted it before"""
     withdrawn: _builtins.bool
     """PREEMPT: nobody needs it any more. What has not been carried out yet is reported as failed"""
     @_builtins.property

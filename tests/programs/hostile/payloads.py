@@ -60,6 +60,8 @@ def payload(random: Random, kind: str, wild: float) -> bytes:
     if random.random() < wild:
         for _ in range(random.choice((1, 1, 2, 5))):
             document = _spoiled(random, document)
+    if kind == BUDGET_RECORD:
+        document = _with_disrupted(document)
     encoded = json.dumps(document).encode()
     if random.random() < 0.2 * wild:
         encoded = random.choice(
@@ -132,6 +134,23 @@ def _budget(random: Random) -> Any:
         "selector": random.choice((selector, [], None)),
         "allowed": random.choice((0, 1)),
     }
+
+
+def _with_disrupted(document: Any) -> Any:
+    """Name tasks as disrupted in some budgets. Drawn apart, so that all other draws stay as they were."""
+    apart = Random(json.dumps(document))
+    if not isinstance(document, dict) or apart.random() < 0.5:
+        return document
+    odd: tuple[object, ...] = (
+        None,
+        "mallory/p-0",
+        {"mallory/p-0": 1},
+        [[]],
+        [None, 7],
+        ["mallory/p-0"] * 1000,
+    )
+    names = [f"{space}/{name}-{index}" for space in NAMESPACES for name in "pt" for index in range(4)]
+    return {**document, "disrupted": apart.choice((names, apart.sample(names, 3), [], *odd))}
 
 
 def _performance(random: Random) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections.abc import Sequence
 
 import pytest
 
@@ -34,6 +35,7 @@ def running(on: str, *names: str, cpu: int = 1000, priority: int = 0, **content)
             on,
             number,
             names,
+            names=names,
             priority=priority,
             assigned=tuple(float(index + 1) for index in range(len(names))),
         ),
@@ -52,9 +54,9 @@ def placed(result: RoundResult) -> dict[str, Delta]:
     return {delta.uid: delta for delta in result.deltas if delta.kind is DeltaKind.PLACE}
 
 
-def budget(name: str, app: str, allowed: int) -> RecordUpserted:
+def budget(name: str, app: str, allowed: int, disrupted: Sequence[str] = ()) -> RecordUpserted:
     selector = [{"key": "app", "operator": "In", "values": [app]}]
-    payload = {"namespace": "", "selector": selector, "allowed": allowed}
+    payload = {"namespace": "", "selector": selector, "allowed": allowed, "disrupted": [*disrupted]}
     return RecordUpserted(BUDGET_RECORD, name, json.dumps(payload).encode())
 
 
@@ -190,6 +192,16 @@ def test_a_budget_is_not_spent_twice_before_its_record_comes_again():
     made.apply(tasks(4, "q", content=task_class(2000), priority=10))
     again = made.run_round()
     assert [delta.beyond_budget for delta in again.deltas if delta.kind is DeltaKind.PREEMPT] == [True]
+
+
+def test_a_task_that_is_counted_as_gone_is_evicted_whatever_its_budget_says():
+    guarded = running("m", "x", "y", cpu=2000, labels=(("app", "a"),))
+    made = scheduler(machine("m"), budget("b", "a", 1, disrupted=["y"]), guarded, wanted("p", cpu=2000))
+    first = made.run_round().deltas
+    assert [(delta.uid, delta.beyond_budget) for delta in first] == [("y", True), ("p", False)]
+    made.apply(tasks(4, "q", content=task_class(2000), priority=10))
+    again = [delta for delta in made.run_round().deltas if delta.kind is DeltaKind.PREEMPT]
+    assert [(delta.uid, delta.beyond_budget) for delta in again] == [("x", False)], "the budget is not spent"
 
 
 def test_ports_and_anti_affinity_are_won_by_eviction():

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import pytest
 from hypothesis import given, settings
@@ -43,12 +43,20 @@ class Running:
 
 @dataclass(frozen=True)
 class Case:
-    """What runs on each machine, and what is free there beside it; ``size``: of the one that waits."""
+    """What runs on each machine, and what is free there beside it; ``size``: of the one that waits.
+
+    ``disrupted``: by budget, the tasks that it has counted as gone already.
+    """
 
     running: Mapping[str, tuple[Running, ...]]
     free: dict[str, tuple[int, int]]
     size: tuple[int, int]
     budgets: dict[str, int]
+    disrupted: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    def costs(self, task: Running) -> list[str]:
+        """The budgets that the task's going is counted by."""
+        return [app for app in task.apps if task.uid not in self.disrupted.get(app, ())]
 
     def events(self) -> list[Event]:
         found: list[Event] = []
@@ -57,7 +65,8 @@ class Case:
             found.append(machine(name, cpu=total[0], memory=total[1]))
         for app, allowed in self.budgets.items():
             selector = [{"key": app, "operator": "Exists"}]
-            payload = {"namespace": "", "selector": selector, "allowed": allowed}
+            disrupted = sorted(self.disrupted.get(app, ()))
+            payload = {"namespace": "", "selector": selector, "allowed": allowed, "disrupted": disrupted}
             found.append(RecordUpserted(BUDGET_RECORD, app, json.dumps(payload).encode()))
         number = 0
         for name, there in self.running.items():
@@ -65,7 +74,14 @@ class Case:
                 number += 1
                 found.append(ClassDefined(number, content(each.size, each.apps)))
                 found.append(
-                    TasksBound(name, number, (each.uid,), priority=each.priority, assigned=(each.started,))
+                    TasksBound(
+                        name,
+                        number,
+                        (each.uid,),
+                        names=(each.uid,),
+                        priority=each.priority,
+                        assigned=(each.started,),
+                    )
                 )
         found.append(ClassDefined(1000, content(self.size, ())))
         found.append(TasksSubmitted(1000, ("p",), priority=PREEMPTOR))
@@ -97,12 +113,16 @@ def make_case(seed: int) -> Case:
         )
         for name in names
     }
-    return Case(
+    case = Case(
         running,
         {name: (source.randint(0, 1), source.randint(0, 1)) for name in names},
         (source.randint(2, 8), source.randint(2, 8)),
         {app: source.randint(0, 2) for app in apps},
     )
+    everyone = [task.uid for there in running.values() for task in there]
+    share = source.choice((0.0, 0.3))
+    disrupted = {app: frozenset(uid for uid in everyone if source.random() < share) for app in apps}
+    return replace(case, disrupted=disrupted)
 
 
 def importance(task: Running) -> tuple[int, float]:
@@ -115,9 +135,9 @@ def beyond_budgets(case: Case, tasks: list[Running]) -> list[Running]:
     left = dict(case.budgets)
     found = []
     for task in sorted(tasks, key=importance, reverse=True):
-        for app in task.apps:
+        for app in case.costs(task):
             left[app] -= 1
-        if any(left[app] < 0 for app in task.apps):
+        if any(left[app] < 0 for app in case.costs(task)):
             found.append(task)
     return found
 
@@ -192,6 +212,13 @@ def test_a_budget_lets_the_least_important_go():
     running = (alone("h", 4, 10, 1.0, "x"), alone("l", 4, 0, 0.0, "x"))
     assert evicted(Case({"a": running}, {"a": (0, 1)}, (4, 0), {"x": 1})) == {"l"}
     assert evicted(Case({"a": running}, {"a": (0, 1)}, (4, 0), {"x": 0})) == {"l"}
+
+
+def test_a_task_that_its_budget_has_counted_as_gone_costs_it_nothing():
+    running = {"a": (alone("counted", 4, 0, 1.0, "x"),), "b": (alone("other", 4, 0, 2.0, "x"),)}
+    case = Case(running, dict.fromkeys(running, (0, 1)), (4, 0), {"x": 0})
+    assert evicted(case) == {"other"}
+    assert evicted(replace(case, disrupted={"x": frozenset({"counted"})})) == {"counted"}
 
 
 def test_two_budgets_over_one_task_count_once():
